@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TypeAlias
 
+from halfjoin.catalog.information import Known, information
 from halfjoin.catalog.models import Document, Index, Sink, Table, View
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column
@@ -30,6 +31,7 @@ class Catalog:
         self.functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
         self.aggregates: dict[str, UserAggregate] = {}
         self.reductions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
+        self.incarnations: dict[str, tuple[str, str]] = {}  # the version and the code of the user's functions
 
     def copy(self) -> Catalog:
         """An independent copy: changes to one do not reach the other."""
@@ -37,7 +39,7 @@ class Catalog:
         other.tables, other.views, other.indexes = dict(self.tables), dict(self.views), dict(self.indexes)
         other.sinks, other.functions = dict(self.sinks), dict(self.functions)
         other.aggregates, other.reductions = dict(self.aggregates), dict(self.reductions)
-        other.former_sinks = self.former_sinks
+        other.former_sinks, other.incarnations = self.former_sinks, dict(self.incarnations)
         return other
 
     def document(self) -> Document:
@@ -51,6 +53,7 @@ class Catalog:
             functions=self.functions,
             aggregates=self.aggregates,
             reductions=self.reductions,
+            incarnations=self.incarnations,
         )
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:
@@ -77,8 +80,11 @@ class Catalog:
 
     def keys(self, table: str) -> dict[str, tuple[str, ...]]:
         """The columns of a table's PRIMARY KEY and UNIQUE constraints, by the constraints' names."""
-        found = self.tables.get(table)
-        return {f"{table}_pkey": found.primary_key} if found and found.primary_key else {}
+        return self.tables[table].keys if table in self.tables else {}
+
+    def information(self, name: str) -> tuple[tuple[Column, ...], list[tuple[object, ...]]] | None:
+        """The columns and rows of a view of information_schema; None if there is none of that name."""
+        return information(Known(self.tables, self.views), name)
 
     def incarnation(self, collection: str) -> str:
         """What tells a table or view apart from another that had its name, or will have it; empty for what an older
@@ -148,7 +154,7 @@ class Catalog:
         if item.name in taken:
             kind = _kind(taken[item.name])
             raise Conflict(f"{item.name} is already a {kind}", remedy="drop it first, or write IF NOT EXISTS",
-                           name=item.name)  # fmt: skip
+                           name=item.name, code="42P07")  # fmt: skip
         match item:
             case Table():
                 self.tables[item.name] = item
@@ -190,10 +196,13 @@ class Catalog:
         if isinstance(item, Index | Sink):
             return
         readers = [view.name for view in self.views.values() if item.name in view.reads and view.name not in going]
+        readers += [f"the foreign key {key.name} of {table.name}" for table in self.tables.values()
+                    for key in table.foreign_keys
+                    if isinstance(item, Table) and key.table == item.name and table.name not in (item.name, *going)]
         readers += [f"sink {sink.name}" for sink in self.sinks.values() if sinks and sink.collection == item.name]
         if readers:
             raise Conflict(f"{item.name} is read by {', '.join(readers)}", remedy="drop what reads it first",
-                           name=item.name, holder=", ".join(readers))  # fmt: skip
+                           name=item.name, holder=", ".join(readers), code="2BP01")  # fmt: skip
 
     def remove(self, item: Item) -> None:
         """Remove a definition and the indexes on it."""

@@ -35,14 +35,51 @@ class ColumnModel(BaseModel):
         return Column(self.name, self.type, not self.not_null)
 
 
+class Unique(Definition):
+    """A UNIQUE constraint: no two rows have equal values in the columns; a NULL equals nothing."""
+
+    columns: tuple[str, ...]
+
+
+class Check(Definition):
+    """A CHECK constraint: the text of a condition that is not false for any row."""
+
+    text: str
+
+
+class ForeignKey(Definition):
+    """A FOREIGN KEY: the values of `columns`, if none is NULL, are those of `references` in some row of `table`."""
+
+    columns: tuple[str, ...]
+    table: str
+    references: tuple[str, ...]
+
+
 class Table(Definition):
     """A table, which batches change. `retain`: time units of history to keep, None for the engine's default. `id` tells
-    the table from any other that had or gets its name."""
+    the table from any other that had or gets its name. `referenced`: whether a foreign key of some table reads it."""
 
     columns: tuple[ColumnModel, ...]
     primary_key: tuple[str, ...] = ()
     retain: int | None = None
     id: str = ""
+    unique: tuple[Unique, ...] = ()
+    checks: tuple[Check, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    referenced: bool = False
+    key_name: str = ""  # of the PRIMARY KEY, if it is not PostgreSQL's default
+
+    @property
+    def keys(self) -> dict[str, tuple[str, ...]]:
+        """The columns of PRIMARY KEY and the UNIQUE constraints, by the constraints' names."""
+        keys = {self.key_name or f"{self.name}_pkey": self.primary_key} if self.primary_key else {}
+        return keys | {one.name: one.columns for one in self.unique}
+
+    @property
+    def constrained(self) -> bool:
+        """Whether rows obey more than types, NOT NULL and PRIMARY KEY, or are computed from each other."""
+        generated = any(column.generated is not None for column in self.columns)
+        return bool(self.unique or self.checks or self.foreign_keys or self.referenced or generated)
 
 
 class Figures(BaseModel):
@@ -105,3 +142,4 @@ class Document(BaseModel):
     functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
     aggregates: dict[str, UserAggregate] = {}
     reductions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
+    incarnations: dict[str, tuple[str, str]] = {}  # the version and the code of the user's functions

@@ -359,8 +359,9 @@ class Engine:
 
     @exclusive
     def register_table_function(
-        self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str]
-    ) -> None:
+        self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str], *,
+        version: str | None = None,
+    ) -> None:  # fmt: skip
         """Register a function for use in FROM: the general linear operator.
 
         Args:
@@ -369,14 +370,20 @@ class Engine:
                 `returns`, `__row` (the argument row that a result belongs to) and optionally `__time` (the earliest
                 time of the result, int64) and `__diff` (its weight, int64). It must be deterministic.
             returns: SQL types by column.
+            version: tells the function from others of its name. Without it, its code does: a warehouse that is opened
+                again takes no other code as long as views keep what the old one has returned.
+
+        Raises:
+            HalfjoinError: the name, the types or the function are not valid.
+            Conflict: another function has that name, or it has other code than the one that views keep answers of.
         """
         self._check_open()
-        register_table_function(self._state, self._writer, name, function, returns)
+        register_table_function(self._state, self._writer, name, function, returns, version)
 
     @exclusive
     def register_reduce(
         self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str], *,
-        vectorised: bool = False,
+        vectorised: bool = False, version: str | None = None,
     ) -> None:  # fmt: skip
         """Register a function of the groups of a table, for use in FROM: the general reduce.
 
@@ -395,10 +402,12 @@ class Engine:
             returns: SQL types by column.
             vectorised: the function takes many groups at once. Their rows follow each other, with the number of the
                 group in `__group` (int64, from 0). It returns `__group`, too, in any order.
+            version: as of `register_table_function`.
 
         Raises:
             HalfjoinError: the name, the columns or the function are not valid.
-            Conflict: there is another function of that name, or the warehouse knows the reduce with other columns.
+            Conflict: there is another function of that name, or the warehouse knows the reduce with other columns, or
+                with other code.
 
         >>> import pyarrow as pa
         >>> import halfjoin as hj
@@ -423,12 +432,13 @@ class Engine:
         {'k': 'a', 'low': 3, 'high': 3, '__time': 2, '__diff': 1}
         """
         self._check_open()
-        register_reduce(self._state, self._writer, name, function, returns, vectorised=vectorised)
+        register_reduce(self._state, self._writer, name, function, returns, version, vectorised=vectorised)
 
     @exclusive
     def register_aggregate(
         self, name: str, takes: Sequence[str], returns: str, function: Callable[..., Any] | None = None, *,
         lift: Callable[..., Mapping[str, Any]] | None = None, result: Callable[..., Any] | None = None,
+        version: str | None = None,
     ) -> None:  # fmt: skip
         """Register an aggregate for use in views. It adds up (`lift` and `result`), or sees a whole group (`function`).
 
@@ -446,13 +456,14 @@ class Engine:
                 or floats, one value for each row). They are added up for each group, exactly.
             result: takes a numpy array (int64 or float64) for each column of the lift, by name, with the sums of many
                 groups; returns an array of their values.
+            version: as of `register_table_function`.
 
         Raises:
             HalfjoinError: the name, the types or the functions are not valid.
             Conflict: there is another function of that name, or the warehouse knows the aggregate with other types.
         """
         self._check_open()
-        register_aggregate(self._state, self._writer, name, takes, returns, function, lift, result)
+        register_aggregate(self._state, self._writer, name, takes, returns, function, lift, result, version)
 
     @exclusive
     def flush(self) -> None:

@@ -27,11 +27,13 @@ from halfjoin.planner.firsts import firsts
 from halfjoin.planner.group_functions import Aggregates, Top
 from halfjoin.planner.keeping import cannot_be_kept, may_be_kept
 from halfjoin.planner.nameless import nameless
+from halfjoin.planner.names import meanings
 from halfjoin.planner.narrow import narrowed
 from halfjoin.planner.outer import simplified
 from halfjoin.planner.plan import ROUND, Reduce, round_names
 from halfjoin.planner.reduces.lower import lowered, output_columns
 from halfjoin.planner.reduces.parted import parted
+from halfjoin.planner.reduces.unique import without_counts
 from halfjoin.planner.rounds import Nested, Rounded, Rounds
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
@@ -96,6 +98,7 @@ class _Cutter:
     loops: dict[str, Sequence[CutNode]] = field(default_factory=dict)
     bindings: dict[str, CutNode] = field(default_factory=dict)  # of all loops; the plan has a reduce for some of them
     asked: CutNode | None = None  # the binding that the next reduce of a loop is
+    binding: tuple[str, ...] = ()  # the names of the columns of the binding that is being cut
 
     def reduced(self, relation: Relation) -> Relation:
         """The relation with a scan of its output in place of each reduce and each loop."""
@@ -105,16 +108,21 @@ class _Cutter:
             return self.looped(relation)
         if not isinstance(relation, Reduced):
             return with_inputs(relation, self.reduced)
-        parts = parted(relation, self.aliases) if isinstance(relation, Aggregate) else None
-        if parts is not None:
-            return self.reduced(parts.over(self.rows(parts.rows)))
+        if isinstance(relation, Aggregate):
+            whole = without_counts(relation, self.facts)
+            if isinstance(whole, Project):
+                return self.reduced(whole)
+            relation, parts = whole, parted(whole, self.aliases)
+            if parts is not None:
+                return self.reduced(parts.over(self.rows(parts.rows)))
         low = lowered(relation)
         below, _ = self.region(self.reduced(low.input))
         input, columns = self._input(below, passing=low.passing)
         keys, function = columns[: low.keys], low.function(columns)
         made = Reduce("", output_columns(keys, function, columns), input, keys, function)
         name = fingerprint("reduce", made, {input: self.facts.incarnation(input)})
-        self.nodes.setdefault(name, replace(made, output=name, checked=self._is_checked(input)))
+        words = meanings(low.input, columns, self.binding) if "#" in input else ()
+        self.nodes.setdefault(name, replace(made, output=name, checked=self._is_checked(input), words=words))
         alias = f"={self.aliases.fresh('groups')}"  # no user can write this name
         return low.above(Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns)))
 
@@ -147,7 +155,8 @@ class _Cutter:
         name = fingerprint("reduce", made, {input: self.facts.incarnation(input)})
         if binding is not None:
             name, made = binding.name, replace(made, last=binding.last, named=binding.named)
-        self.nodes.setdefault(name, replace(made, output=name))
+        words = meanings(low.input, columns, self.binding) if "#" in input else ()
+        self.nodes.setdefault(name, replace(made, output=name, words=words))
         alias = f"={self.aliases.fresh('groups')}"
         scan = Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns))
         bare = replace(scan, columns=scan.columns[:-many])
@@ -180,8 +189,10 @@ class _Cutter:
         if names[0] in self.bindings:  # an equal loop of the view
             return [self.bindings[name] for name in names]
         rounds, known, made = Rounds(loop, names, around), set(self.nodes), list[CutNode]()
+        outside = self.binding
         for name, binding in zip(names, loop.bindings, strict=True):
             relation = firsts(narrowed(simplified(binding.relation)), self.aliases)
+            self.binding = binding.names
             carried = rounds.shown(relation.columns, *rounds.carried(relation))
             before = dict(self.nodes), dict(self.loops), dict(self.bindings)
             whole, _ = self.region(self.reduced(carried))
@@ -198,6 +209,7 @@ class _Cutter:
                 self.nodes[name] = one
             self.bindings[name] = one
             made.append(one)
+        self.binding = outside
         path, depth = rounds.nodes, len(rounds.path)
         fresh = [name for name in self.nodes if name not in known]
         inside = {name for name in fresh if name in names or self.nodes[name].loops[:depth] == path}

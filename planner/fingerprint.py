@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 
 STATE_VERSION = 1  # of the state that nodes keep; another version of the engine may keep another state
 DIGITS = 16
@@ -28,15 +29,24 @@ def written(value: object) -> str:
     >>> written((1, frozenset({"b", "a"})))
     "(1,{'a','b'})"
     """
-    match value:
-        case Enum():
-            return f"{type(value).__name__}.{value.name}"
-        case tuple() | list():
-            return f"({','.join(map(written, value))})"
-        case frozenset():
-            return f"{{{','.join(sorted(map(written, value)))}}}"
-        case _ if is_dataclass(value):
-            parts = (written(getattr(value, field.name)) for field in fields(value) if field.compare)
-            return f"{type(value).__name__}({','.join(parts)})"
-        case _:
-            return repr(value)
+    kind: type = type(value)
+    if kind in _PLAIN:
+        return repr(value)
+    if isinstance(value, Enum):
+        return f"{kind.__name__}.{value.name}"
+    if isinstance(value, tuple | list):
+        return f"({','.join(map(written, value))})"
+    if isinstance(value, frozenset):
+        return f"{{{','.join(sorted(map(written, value)))}}}"
+    if (names := _fields(kind)) is None:
+        return repr(value)
+    return f"{kind.__name__}({','.join([written(getattr(value, name)) for name in names])})"
+
+
+_PLAIN = {str, int, bool, type(None)}
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...] | None:
+    """The names of a dataclass's fields that count when values are compared; None for any other type."""
+    return tuple(field.name for field in fields(kind) if field.compare) if is_dataclass(kind) else None

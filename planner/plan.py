@@ -228,7 +228,8 @@ class Reduce:
     to look only at the groups that this batch touched, since what closes now may have come earlier.
 
     `loops`, `last`, `named`: as in `Join`. Inside a loop the last columns are the rounds, and the reduce acts in each
-    round. A binding that shows no more than such a reduce is that reduce.
+    round. A binding that shows no more than such a reduce is that reduce. `words`: what columns of a node that it reads
+    mean in the words of the user.
     `checked`: the input is a table with a PRIMARY KEY, or the output of an aggregate. So batches take only rows that
     are there, and none has a negative count.
     """
@@ -242,6 +243,7 @@ class Reduce:
     checked: bool = field(default=False, compare=False)  # as the incarnation of the input says
     last: int | None = field(default=None, compare=False)  # as the name of the binding says
     named: tuple[str, ...] = field(default=(), compare=False)
+    words: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     @property
     def loop(self) -> str:

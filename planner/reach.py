@@ -113,10 +113,13 @@ def as_aggregate(call: WindowCall) -> AggregateCall:
     return AggregateCall(call.function, call.args, call.type, condition=call.condition)
 
 
-def plain(frame: Frame) -> Frame:
-    """The same frame, of RANGE if it is one of GROUPS without offsets."""
-    offsets = frame.start.offset is not None or frame.end.offset is not None
-    return frame if frame.unit != "groups" or offsets else replace(frame, unit="range")
+def plain(frame: Frame, *, ordered: bool) -> Frame:
+    """The same frame in its plainest form: one of GROUPS without offsets is one of RANGE, and without an ORDER BY, all
+    rows of the partition are peers of the current one."""
+    if frame.unit == "rows" or frame.start.offset is not None or frame.end.offset is not None:
+        return frame
+    start, end = (frame.start, frame.end) if ordered else (_FIRST, _LAST)
+    return replace(frame, unit="range", start=start, end=end)
 
 
 def states_of(call: WindowCall) -> tuple[WindowCall | None, WindowCall | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from operator import is_not
 from typing import TypeAlias
 
 from halfjoin.sql.types import BOOLEAN, MZ_TIMESTAMP, SqlType
@@ -87,13 +88,20 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """The expression and all its subexpressions, parents first."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, Call):
+            waiting.extend(reversed(node.args))
+        elif isinstance(node, Cast):
+            waiting.append(node.arg)
 
 
 def columns_of(expr: Expr) -> frozenset[str]:
     """The names of the columns that the expression reads."""
+    if isinstance(expr, Column):  # as most that the planner asks about
+        return frozenset((expr.name,))
     return frozenset(node.name for node in walk(expr) if isinstance(node, Column))
 
 
@@ -103,12 +111,15 @@ def is_temporal(expr: Expr) -> bool:
 
 
 def rewrite(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """Apply `change` to every node, children first."""
-    match expr:
-        case Call(args=args):
-            expr = replace(expr, args=tuple(rewrite(arg, change) for arg in args))
-        case Cast(arg=arg):
-            expr = replace(expr, arg=rewrite(arg, change))
+    """Apply `change` to every node, children first. What it leaves as it is is not copied."""
+    if isinstance(expr, Call):
+        args = tuple([rewrite(arg, change) for arg in expr.args])
+        if any(map(is_not, args, expr.args)):
+            expr = replace(expr, args=args)
+    elif isinstance(expr, Cast):
+        arg = rewrite(expr.arg, change)
+        if arg is not expr.arg:
+            expr = replace(expr, arg=arg)
     return change(expr)
 
 

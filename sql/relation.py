@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from operator import is_not
 from typing import Literal, TypeAlias
 
 from halfjoin.sql.expr import Call, Column, Expr
@@ -377,17 +378,21 @@ def fed_by(relation: Relation, loop: str) -> bool:
 
 
 def with_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
-    """The relation over changed inputs, which must have the same columns."""
+    """The relation over changed inputs, which must have the same columns; itself if none changes."""
+    before = inputs_below(relation)
+    now = tuple(map(change, before))
+    if not any(map(is_not, now, before)):
+        return relation
     match relation:
         case Scan() | Values() | Fed() | Loop():
             return relation
-        case Join(inputs):
-            return Join(tuple(map(change, inputs)))
-        case UnionAll(inputs):
-            return replace(relation, inputs=tuple(map(change, inputs)))
-        case Outer(left, right):
-            return replace(relation, left=change(left), right=change(right))
-        case Semi(input, other):
-            return replace(relation, input=change(input), other=change(other))
+        case Join():
+            return Join(now)
+        case UnionAll():
+            return replace(relation, inputs=now)
+        case Outer():
+            return replace(relation, left=now[0], right=now[1])
+        case Semi():
+            return replace(relation, input=now[0], other=now[1])
         case _:
-            return replace(relation, input=change(relation.input))
+            return replace(relation, input=now[0])

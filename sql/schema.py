@@ -28,6 +28,9 @@ class Schema(Protocol):
     def keys(self, table: str) -> Mapping[str, tuple[str, ...]]:
         """The columns of a table's PRIMARY KEY and UNIQUE constraints, by the constraints' names."""
 
+    def information(self, name: str) -> tuple[tuple[Column, ...], list[tuple[object, ...]]] | None:
+        """The columns and rows of a view of information_schema; None if there is none of that name."""
+
     def plain_view(self, name: str) -> str | None:
         """The SELECT text of a plain view, with its column list applied, None if none has that name."""
 

@@ -21,6 +21,31 @@ class ColumnDef:
     name: str
     type: SqlType
     not_null: bool = False
+    default: str | None = None  # the text of its DEFAULT
+    generated: str | None = None  # the text of GENERATED ALWAYS AS (...)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A constraint of a table: `kind` is `primary key`, `unique`, `check` or `foreign key`. `name`: None for a name of
+    the columns. `text`: of a CHECK. `table`, `references`: of a FOREIGN KEY; no `references`: the PRIMARY KEY.
+    """
+
+    kind: str
+    name: str | None
+    columns: tuple[str, ...] = ()
+    text: str = ""
+    table: str = ""
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Like:
+    """LIKE table [INCLUDING ...] in CREATE TABLE. `including`: `defaults`, `constraints`, `generated`, `indexes`."""
+
+    table: str
+    including: frozenset[str]
+    place: int  # how many columns of the statement are before it
 
 
 @dataclass(frozen=True)
@@ -29,9 +54,62 @@ class CreateTable:
 
     name: str
     columns: tuple[ColumnDef, ...]
-    primary_key: tuple[str, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
     retain: int | None = None  # time units (ms for an interval text)
     if_not_exists: bool = False
+    likes: tuple[Like, ...] = ()
+
+    @property
+    def primary_key(self) -> tuple[str, ...]:
+        """The columns of PRIMARY KEY."""
+        return next((one.columns for one in self.constraints if one.kind == "primary key"), ())
+
+
+@dataclass(frozen=True)
+class CreateTableAs:
+    """CREATE TABLE [IF NOT EXISTS] name [(column, ...)] AS query [WITH [NO] DATA]."""
+
+    name: str
+    names: tuple[str, ...]
+    query: exp.Query
+    retain: int | None = None
+    if_not_exists: bool = False
+    data: bool = True
+
+
+@dataclass(frozen=True)
+class AlterAction:
+    """One change of ALTER TABLE. `kind`: `add column`, `drop column`, `rename column`, `type`, `default`,
+    `set not null`, `drop not null`, `add constraint` or `drop constraint`. `to`: a new name, or the text of a DEFAULT
+    (None: drop it). `lenient`: with IF [NOT] EXISTS.
+    """
+
+    kind: str
+    name: str = ""
+    to: str | None = None
+    column: ColumnDef | None = None
+    type: SqlType | None = None
+    constraint: Constraint | None = None
+    lenient: bool = False
+
+
+@dataclass(frozen=True)
+class AlterTable:
+    """ALTER TABLE [IF EXISTS] name action, ..."""
+
+    name: str
+    actions: tuple[AlterAction, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class Rename:
+    """ALTER TABLE | [MATERIALIZED] VIEW [IF EXISTS] name RENAME TO name."""
+
+    kind: str
+    name: str
+    to: str
+    if_exists: bool = False
 
 
 @dataclass(frozen=True)
@@ -221,7 +299,8 @@ class RefreshPlan:
 
 @dataclass(frozen=True)
 class Show:
-    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | COLUMNS FROM name."""
+    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | COLUMNS FROM name | CREATE name | SETTINGS | name.
+    """
 
     what: str
     collection: str | None = None
@@ -232,6 +311,14 @@ class SetTime:
     """SET TIME = time: the time of the batches of later statements. RESET TIME, SET TIME TO DEFAULT: None."""
 
     time: Expr | None = None
+
+
+@dataclass(frozen=True)
+class SetSetting:
+    """SET name = value, other than of TIME. RESET name, SET name TO DEFAULT: None."""
+
+    name: str
+    value: str | None = None
 
 
 @dataclass(frozen=True)
@@ -268,7 +355,7 @@ class Drop:
 
 Change: TypeAlias = Insert | Delete | Update | Merge  # statements that change the rows of one table
 Statement: TypeAlias = (
-    CreateTable | CreateView | CreateIndex | CreateSink | Insert | Delete | Update | Merge | Truncate | Select
-    | Subscribe | Explain | RefreshPlan | Show | SetTime | Begin | Commit | Rollback | Savepoint | Drop
-    | Prepare | Execute | Deallocate
+    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | AlterTable | Rename | Insert | Delete | Update
+    | Merge | Truncate | Select | Subscribe | Explain | RefreshPlan | Show | SetTime | SetSetting | Begin | Commit
+    | Rollback | Savepoint | Drop | Prepare | Execute | Deallocate
 )

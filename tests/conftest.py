@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.small_jobs import FORKED, INTERPRETED, JAVA
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
@@ -17,21 +21,31 @@ settings.register_profile("fuzz", max_examples=int(os.environ.get("HALFJOIN_FUZZ
                           print_blob=True, suppress_health_check=_SLOW)  # fmt: skip
 settings.load_profile("fuzz" if "HALFJOIN_FUZZ" in os.environ else "everyday")
 
-# Spark's JVMs, here and in the processes that tests start, live for a few jobs: the second compiler and parallel
-# collectors cost more than they bring.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)  # also of the processes that tests start
+# Each Python process, and each of Spark's workers, would search all installed packages for plugins.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the thousands of tests out of the garbage collector's sight."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """One quiet session for all Spark tests: small data, so few partitions."""
+    """One quiet session for all Spark tests: small data, so few partitions, and no code compiled for a few rows."""
     from halfjoin.engine.spark import runners
     from halfjoin.engine.spark.session import start_session
 
     runners.NEAR = 0  # frames go to Spark, however few their rows are
-
-    session = start_session()
+    with pytest.MonkeyPatch.context() as patch:
+        forked = (f"-D{name}={value}" for name, value in FORKED.items())
+        patch.setenv("SPARK_SUBMIT_OPTS", " ".join((os.environ["SPARK_SUBMIT_OPTS"], *forked)))
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
+        session = start_session()
     session.conf.set("spark.sql.shuffle.partitions", "1")
-    session.conf.set("spark.sql.codegen.wholeStage", "false")  # compiling a stage takes longer than its few rows
+    for name, value in INTERPRETED.items():
+        session.conf.set(name, value)
     yield session
     session.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Literal, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -29,7 +30,7 @@ UNREAD = 8  # runs to merge at a time, if no batch looks the collection up
 class User(NamedTuple):
     """Who uses an arrangement: a view, a view under construction, a node, an index, a primary key, a running query."""
 
-    kind: Literal["view", "new view", "node", "index", "primary key of", "query"]
+    kind: Literal["view", "new view", "node", "index", "primary key of", "unique key of", "foreign key of", "query"]
     name: str
 
     def __str__(self) -> str:
@@ -165,7 +166,10 @@ class Collection:
         """
         if not self.held:
             return
-        self.held = tuple([run.closed(upper) for run in self.held])
+        held = tuple([run.closed(upper) for run in self.held])
+        if all(map(is_, held, self.held)):  # nothing is new
+            return
+        self.held = held
         runs = self.in_memory
         count, size = 0, 0
         for run in reversed(runs):

@@ -31,6 +31,13 @@ def enter_table(state: State, table: Table) -> Collection:
                             order=table.primary_key)  # fmt: skip
     if table.primary_key:
         collection.share(arrangement_of(table, table.primary_key), User("primary key of", table.name), state.functions)
+    for name, columns in table.keys.items():
+        if columns != table.primary_key:
+            collection.share(arrangement_of(table, columns), User("unique key of", f"{table.name}: {name}"),
+                             state.functions)  # fmt: skip
+    for key in table.foreign_keys:
+        collection.share(arrangement_of(table, key.columns), User("foreign key of", f"{table.name}: {key.name}"),
+                         state.functions)  # fmt: skip
     state.tables[table.name] = collection
     return collection
 

@@ -9,6 +9,7 @@ like any others, so a warehouse that is opened again knows it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -34,6 +35,7 @@ def loop_changes(state: State, name: str, lookup: Versions, steps: Steps = HERE)
     """The output and error updates of each node of a loop for what a batch closes."""
     closing = lookup.closing
 
+    @cache
     def base(collection: str) -> Sequence[Part]:  # a loop takes what closes, no more
         return _closed(lookup(collection, Version.BEFORE), first if collection in flows else closing.before)
 

@@ -73,12 +73,15 @@ def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
     return time
 
 
-def raise_any(errors: Updates, name: str, time: int, nodes: Iterable[Node] = ()) -> None:
-    """Raise the errors of a query at a time, if it has any. `nodes`: those that the errors may name.
+def raise_any(
+    errors: Updates, name: str, time: int, nodes: Iterable[Node] = (), failing: Node | None = None
+) -> None:  # fmt: skip
+    """Raise the errors of a query at a time, if it has any. `nodes`: those that the errors may name; `failing`: whose
+    errors they are.
 
     Raises:
         DataError: the first of them.
     """
     why = reason(errors)
     if why is not None:
-        raise in_words(why, nodes).with_(view=name, time=time)
+        raise in_words(why, nodes, failing).with_(view=name, time=time)

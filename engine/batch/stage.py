@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
+from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
 from halfjoin.engine.batch.flows import alone, is_passing
@@ -17,7 +19,12 @@ from halfjoin.engine.batch.runner import LOCAL, Checked, Output, Runner, Tasks
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.batch.unreadable import Failure, Standing, closing
 from halfjoin.engine.intake.fingerprint import Partial, partial
+from halfjoin.engine.intake.foreign_keys import Tables
+from halfjoin.engine.intake.foreign_keys import check as check_foreign_keys
+from halfjoin.engine.intake.generated import check as check_row_by_row
+from halfjoin.engine.intake.generated import with_generated
 from halfjoin.engine.intake.primary_key import key_of
+from halfjoin.engine.intake.primary_key import known as without_nulls
 from halfjoin.engine.intake.rows import Submitted, unnumbered
 from halfjoin.engine.intake.unnamed import filled
 from halfjoin.engine.intake.upserts import latest
@@ -115,6 +122,7 @@ def runs_of(
         if given.first < state.upper:
             raise closed_at(state, f"{name}: the time {given.first} of a row", given.first, _LATER).with_(table=name)
     runs: dict[str, Part] = {}
+    changed: dict[str, Updates] = {}
     if frames and tasks is not None:
         outputs = tasks.runs_of(list(frames.values()), state.before_and_after({}), time)
         runs = {name: _part(output, upper) for name, output in outputs.items() if len(output)}
@@ -132,22 +140,50 @@ def runs_of(
         if rows.whole:
             updates = _in_place_of(collection.as_of(time, distinct=True), updates, time, upsert=rows.upsert)
         indexes = {}
+        if table.constrained and not rows.unnamed:
+            updates = with_generated(table, state.catalog, updates)
         if table.primary_key:
             key = key_of(table, table.primary_key, collection)
             candidates = key.candidates(collection.runs, updates)
             if rows.unnamed:
                 updates = filled(key, candidates, updates, rows.unnamed, upsert=rows.upsert)
+                updates = with_generated(table, state.catalog, updates)
             if rows.upsert:
                 updates = key.replaced(candidates, updates)
             try:
                 indexes[key.arrangement] = key.check(candidates, updates)
             except InvalidRow as problem:
                 raise problem if rows.numbered else unnumbered(problem, table, None) from None
+        if table.constrained:
+            try:
+                check_row_by_row(table, state.catalog, updates)
+                _check_unique(table, collection, updates)
+            except InvalidRow as problem:
+                raise problem if rows.numbered else unnumbered(problem, table, None) from None
+            changed[name] = updates
         if not updates.diff.all():
             updates, indexes = updates.filter(updates.diff != 0), {}
         if len(updates):
             runs[name] = make_run(updates, upper, indexes)
+    if changed:
+        check_foreign_keys(Tables(state.catalog.tables, state.tables), changed)
     return runs
+
+
+def _check_unique(table: Table, collection: Collection, updates: Updates) -> None:
+    """Check the UNIQUE constraints of a table.
+
+    Raises:
+        InvalidRow: a key would have two rows.
+    """
+    for one in table.unique:
+        key, asked = key_of(table, one.columns, collection), without_nulls(updates, one.columns)
+        rows = updates.filter(asked)
+        try:
+            key.check(key.candidates(collection.runs, rows), rows)
+        except InvalidRow as problem:
+            row = None if problem.row is None else int(where_true(asked)[problem.row])
+            raise problem.with_(row=row) from None
 
 
 def _in_place_of(contents: Updates, updates: Updates, time: int, *, upsert: bool) -> Updates:
@@ -227,12 +263,15 @@ def _passed(node: MaintainedView, output: Part, low: int, upper: int) -> tuple[U
     What a job has left in files stays there, and equal updates of it may be apart.
     """
     was = node.contents.closing(low, upper)
+    if output.in_memory and not len(was) and low <= output.earliest and output.latest < upper:  # the common case
+        passed = concat([*output.pieces()])
+        return passed, passed.slice(0, 0)
     later = [*output.pieces(upper)]
     gone = Updates(was.columns, was.time, -was.diff)
     if not output.in_memory and low < upper:
         parts = (make_run(was, upper), output)
-        passed = StoredChanges(node.contents.schema, parts, low, upper, consolidated=False)
-        return passed, consolidate(concat([gone, *later]))
+        stored = StoredChanges(node.contents.schema, parts, low, upper, consolidated=False)
+        return stored, consolidate(concat([gone, *later]))
     now = [*output.pieces(low, upper)]
     return consolidate(concat([was, *now])), concat([gone, *later])
 

@@ -11,7 +11,7 @@ from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, bits, concat
 from halfjoin.errors import DataError
-from halfjoin.planner.names import with_names
+from halfjoin.planner.names import with_columns, with_names
 from halfjoin.planner.plan import Node
 
 if TYPE_CHECKING:
@@ -56,13 +56,18 @@ def told(state: State, name: str, why: DataError, time: int) -> DataError:
     node, own = state.maintained[name].dataflow.plan, state.maintained[name].plan
     nodes = [state.maintained[one].dataflow.plan for one in (name, *node.collections) if one in state.maintained]
     nodes += [] if own is None else own.below  # with the names of this view, if it shares them
-    return in_words(why, nodes).with_(view=title(state, name), time=time)
+    return in_words(why, nodes, node).with_(view=title(state, name), time=time)
 
 
-def in_words(why: DataError, nodes: Iterable[Node]) -> DataError:
-    """An error with the user's names of recursive queries."""
+def in_words(why: DataError, nodes: Iterable[Node], failing: Node | None = None) -> DataError:
+    """An error with the user's names of recursive queries, and of what the failing node reads."""
     nodes = list(nodes)
-    return why.with_(reason=with_names(why.reason, nodes), row=why.row and with_names(why.row, nodes))
+
+    def words(text: str) -> str:
+        text = with_names(text, nodes)
+        return text if failing is None else with_columns(text, failing, nodes)
+
+    return why.with_(reason=words(why.reason), row=why.row and words(why.row))
 
 
 def reason(errors: Updates) -> DataError | None:

@@ -76,6 +76,13 @@ class PrimaryKey:
         ended = self._ended(concat([place.updates.take(place.rows) for place in held]), first)
         return ended.filter(ended.diff < 0)
 
+    def rows(self, candidates: Sequence[Run], updates: Updates) -> Updates:
+        """What the table holds of the keys of `updates`, at all times. Rows of keys with an equal code may be there."""
+        arrays, _ = self.columns(updates)
+        held = self._held(candidates, np.unique(codes(arrays, len(updates))))
+        empty = [run.updates.slice(0, 0) for run in candidates[:1]] or [updates.slice(0, 0)]
+        return concat([*(place.updates.take(place.rows) for place in held)] or empty)
+
     def _held(self, candidates: Sequence[Run], wanted: Ints) -> list[KeyedRows]:
         """The table's rows with these distinct codes. The key's number is the code's position in `wanted`."""
         found = []

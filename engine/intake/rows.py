@@ -138,7 +138,7 @@ def _checked(table: Table, rows: Any, meaning: str) -> Submitted:
         missing = lacking.get(column.name)
         if missing is not None and keyed and column.name not in table.primary_key:
             unnamed[column.name] = missing
-        if column.not_null and array.null_count:
+        if column.not_null and column.generated is None and array.null_count:
             _refuse_null(table, column.name, array, missing, kept=column.name in unnamed)
     diff = _diffs(table, source[DIFF]) if DIFF in source else None
     if meaning != "plain" and diff is not None:

@@ -312,10 +312,11 @@ def _sum(parts: Iterable[Updates], schema: Mapping[str, pa.DataType]) -> Updates
 
 
 def _morsels(change: Updates) -> Iterator[Updates]:
-    if len(change) <= 1:  # the common case, without measuring
+    size = sum([column.nbytes for column in change.columns.values()])
+    if len(change) <= limits.MORSEL_ROWS and size <= limits.PIECE_BYTES:
         yield from (change,) if len(change) else ()
         return
-    width = sum(column.nbytes for column in change.columns.values()) // len(change)
+    width = size // len(change)
     rows = max(1, min(limits.MORSEL_ROWS, limits.PIECE_BYTES // max(1, width)))
     for start in range(0, len(change), rows):
         yield change.slice(start, min(start + rows, len(change)))

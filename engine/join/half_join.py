@@ -10,7 +10,7 @@ it asks for the next. So memory holds one piece for each stage, never all the ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -37,8 +37,10 @@ from halfjoin.sql.expr import Expr, columns_of
 _PROBE = "#probe"  # no SQL column has such a name
 _FEW = 16  # pairs; so few are never cut into pieces, however long their texts
 _NET_FROM = 256  # partners; adding fewer up costs more than carrying on those that cancel
+_WIDE = frozenset(kind.id for kind in (pa.string(), pa.binary(), pa.list_(pa.int64())))
 _SORT_FROM = 1 << 14  # probes; a sorted search of so many stays in nearby memory
 RowNumbers = NDArray[Any]
+Note = Callable[[tuple[Ints, Ints, Ints]], None]  # takes positions in the stream; partners' times and diffs
 Fetch = tuple[tuple[str, str], ...]  # columns of the collection, and their names in the stream
 
 
@@ -63,16 +65,19 @@ class HalfJoinOperator:
     wanted: frozenset[str] | None  # the result's columns to make; None: all
     candidates: bool  # a row may have several entries; a later step decides whether it is a partner
 
-    def __call__(self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM) -> Iterator[Updates]:
+    def __call__(
+        self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM, note: Note | None = None
+    ) -> Iterator[Updates]:
         """The stream's rows with each of their partners in `runs`, one piece at a time.
 
         A piece has about `limits.PIECE_ROWS` rows and `limits.PIECE_BYTES` bytes of texts. Partners with times below
         `closed` are added up within a piece; the stream must have no such times. Partners in two pieces that cancel
-        still cancel when the results are added up.
+        still cancel when the results are added up. `note` takes the partners of each piece before they are added up;
+        positions are among the rows that `keys` gives.
         """
         if not self.probes:
             for some, pairs in self._crossed(stream, runs, closed):
-                yield from self._beside(some, [], [pairs], len(pairs.rows), closed)
+                yield from self._beside(some, [], [pairs], len(pairs.rows), closed, note)
             return
         keys, stream = self.keys(stream)
         probes = codes(keys, len(stream))
@@ -85,7 +90,7 @@ class HalfJoinOperator:
         for part in runs:
             for number, run in enumerate(part.narrowed(arrangement, self.columns, keys, names)):
                 if number and found:  # a part in files gives one memory load at a time
-                    yield from self._beside(stream, keys, found, count, closed)
+                    yield from self._beside(stream, keys, found, count, closed, note)
                     found, count = [], 0
                 for index in run.entries(arrangement, self.columns, closed):
                     # If a table function makes the key, later steps decide which rows are partners.
@@ -94,10 +99,10 @@ class HalfJoinOperator:
                         found.append(_Pairs(positions if order is None else order[positions], run, rows, certain))
                         count += len(rows)
                         if count >= limits.PIECE_ROWS:
-                            yield from self._beside(stream, keys, found, count, closed)
+                            yield from self._beside(stream, keys, found, count, closed, note)
                             found, count = [], 0
         if found:
-            yield from self._beside(stream, keys, found, count, closed)
+            yield from self._beside(stream, keys, found, count, closed, note)
 
     def _crossed(self, stream: Updates, runs: Sequence[Part], closed: int) -> Iterator[tuple[Updates, _Pairs]]:
         """A cross product in pieces: some rows of the stream, and their pairs with some rows of the runs."""
@@ -112,11 +117,11 @@ class HalfJoinOperator:
                     yield some, _Pairs(positions, run, np.tile(rows, len(some)), True)
 
     def _beside(
-        self, stream: Updates, keys: list[pa.Array], found: list[_Pairs], count: int, closed: int
+        self, stream: Updates, keys: list[pa.Array], found: list[_Pairs], count: int, closed: int, note: Note | None
     ) -> Iterator[Updates]:
         """Stream rows joined with the rows of `count` pairs: at once, or in several pieces if the texts are long."""
         for pairs in [found] if count <= _FEW or self._fit(stream, found, count) else self._cut(stream, found):
-            result = self._gather(stream, keys, pairs, closed)
+            result = self._gather(stream, keys, pairs, closed, note)
             if result is not None:
                 yield result
 
@@ -186,7 +191,7 @@ class HalfJoinOperator:
         return (positions, rows) if equal.all() else (positions[equal], rows[equal])
 
     def _gather(
-        self, stream: Updates, keys: list[pa.Array], pairs: Iterable[_Pairs], closed: int
+        self, stream: Updates, keys: list[pa.Array], pairs: Iterable[_Pairs], closed: int, note: Note | None
     ) -> Updates | None:
         """Stream rows joined with the partners that pass all conditions; None if there are none."""
         found = [part for part in (self._admitted(keys, *part) for part in pairs) if len(part[0])]
@@ -203,6 +208,8 @@ class HalfJoinOperator:
                 fetched[name] = pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
         time = _joined([run.updates.time[rows] for _, run, rows in found])
         diff = _joined([run.diffs(rows, closed) for _, run, rows in found])
+        if note is not None:
+            note((positions, time, diff))
         partners = Updates(fetched, time, diff)
         if closed > MINIMUM and len(positions) >= _NET_FROM:
             positions, partners = _netted(positions, partners, closed)
@@ -263,8 +270,7 @@ def _joined(parts: Sequence[Ints]) -> Ints:
 
 def _text_bytes(column: pa.Array) -> int:
     """The bytes of a column of variable width; 0 for a fixed width."""
-    kind = column.type
-    return int(column.nbytes) if pt.is_string(kind) or pt.is_binary(kind) or pt.is_list(kind) else 0
+    return int(column.nbytes) if column.type.id in _WIDE else 0
 
 
 def _lengths_at(column: pa.Array, rows: RowNumbers) -> Ints:

@@ -19,7 +19,7 @@ after the batch" minus "present before it" as the change, at one time; to look o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,14 +30,13 @@ from halfjoin.engine.join.half_join import HalfJoinOperator, compile_half_join
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import Scalar, compile
 from halfjoin.engine.updates.codes import codes, is_exact
-from halfjoin.engine.updates.consolidate import groups
+from halfjoin.engine.updates.consolidate import distinct, groups
 from halfjoin.engine.updates.updates import (
     MINIMUM,
     Ints,
     Mask,
     Updates,
     bits,
-    concat,
     constant,
     indices_of,
     product,
@@ -61,11 +60,13 @@ class PresenceOperator:
         Presence counts times below `upper`. Times below `closed`, which is at or below `upper`, are added up; the
         stream must have no such times.
         """
-        if not self.rows.probes and self.spec.arrangement.through is not None:
-            runs = [Run(piece) for piece in self._counting(runs, closed)]
-        if self.spec.kind is InputKind.PADDED:
-            yield from self.rows(stream, runs, closed)
-        positions, time, diff = self._presence(stream, runs, closed, upper)
+        runs = self.counting(runs, closed)
+        if self.spec.kind is InputKind.PADDED and self.rows.probes and not self.rows.candidates:
+            positions, time, diff = yield from self._rows_and_presence(stream, runs, closed, upper)
+        else:
+            if self.spec.kind is InputKind.PADDED:
+                yield from self.rows(stream, runs, closed)
+            positions, time, diff = self.presence(stream, runs, closed, upper)
         if self.spec.kind is not InputKind.PRESENT:
             there = np.zeros(len(stream), np.bool_)  # present before `closed`: no default row to begin with
             if closed > MINIMUM:
@@ -80,13 +81,28 @@ class PresenceOperator:
             added = {name: _repeated(scalar, len(found)) for name, scalar in self.default}
             yield Updates({**found.columns, **added}, np.maximum(found.time, time), product(found.diff, diff))
 
-    def _presence(
+    def _rows_and_presence(
         self, stream: Updates, runs: Sequence[Part], closed: int, upper: int
+    ) -> Generator[Updates, None, tuple[Ints, Ints, Ints]]:
+        """The stream's rows with their partners. These tell the presence of the rows' keys, which it returns."""
+        positions = where_true(self.keys(stream)[1])
+        found: list[tuple[Ints, Ints, Ints]] = []
+        yield from self.rows(stream.take(positions) if len(positions) < len(stream) else stream, runs, closed,
+                             found.append)  # fmt: skip
+        which, time, diff = _steps(*_counted(found, closed, upper))
+        return positions[which], time, diff
+
+    def presence(
+        self, stream: Updates, runs: Sequence[Part], closed: int, upper: int, *, unique: bool = False
     ) -> tuple[Ints, Ints, Ints]:
-        """The presence of the keys of the stream's rows: positions of rows, times, diffs."""
+        """The presence of the keys of the stream's rows: positions of rows, times, diffs. `unique`: no key comes
+        twice."""
         arrays, alive = self.keys(stream)
         positions = where_true(alive)
         keys = arrays if len(positions) == len(stream) else [array.take(indices_of(positions)) for array in arrays]
+        if unique:
+            which, time, diff = _steps(*self._counts(keys, len(positions), runs, closed, upper))
+            return positions[which], time, diff
         firsts = numbers = np.zeros(len(positions), np.int64)
         if len(positions) > 1:
             _, firsts, numbers = np.unique(groups(keys, len(positions)), return_index=True, return_inverse=True)
@@ -132,20 +148,14 @@ class PresenceOperator:
                             if not (exact and index.exact):
                                 numbers, rows = self.rows.verified(keys, numbers, run, rows)
                             found.append((numbers, run.updates.time[rows], run.diffs(rows, closed)))
-        if not found or not count:
-            none = np.zeros(0, np.int64)
-            return none, none, none
-        which, time, diff = (np.concatenate(column) for column in zip(*found, strict=True))
-        if closed > MINIMUM:
-            time = np.maximum(time, closed - 1)
-        counted = time < upper
-        return which[counted], time[counted], diff[counted]
+        return _counted(found if count else [], closed, upper)
 
-    def _counting(self, runs: Sequence[Part], closed: int) -> Iterator[Updates]:
-        """The rows that meet the input's conditions."""
-        for piece in present(runs, closed):
-            _, origins = self.rows.columns(piece)
-            yield piece if origins is None else piece.take(origins)
+    def counting(self, runs: Sequence[Part], closed: int) -> Sequence[Part]:
+        """The rows to look up. Without a key no index leaves out those that do not meet the input's conditions."""
+        if self.rows.probes or self.spec.arrangement.through is None:
+            return runs
+        pieces = ((piece, self.rows.columns(piece)[1]) for piece in present(runs, closed))
+        return [Run(piece if origins is None else piece.take(origins)) for piece, origins in pieces]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +176,16 @@ class AppearingKeys:
         arrays, _ = self.keys(closing)
         count = len(arrays[0]) if arrays else min(1, len(closing))
         if count > 1:
-            _, firsts = np.unique(groups(arrays, count), return_index=True)
+            firsts = distinct(arrays, count)
             arrays, count = [array.take(indices_of(firsts)) for array in arrays], len(firsts)
         columns = dict(zip(self.names, arrays, strict=True))
-        stream = Updates(columns, constant(MINIMUM, count), constant(self.sign, count))
-        parts = [part.filter(part.time >= closed) for part in self.asked(stream, after, closed, upper)]
-        found = concat(parts or [stream.slice(0, 0)])
-        return found.with_columns({name: _repeated(scalar, len(found)) for name, scalar in self.default})
+        stream = Updates(columns, constant(MINIMUM, count), constant(1, count))
+        runs = self.asked.counting(after, closed)
+        positions, time, diff = self.asked.presence(stream, runs, closed, upper, unique=True)
+        new = where_true(time >= closed)
+        found = stream.take(positions[new]).columns
+        default = {name: _repeated(scalar, len(new)) for name, scalar in self.default}
+        return Updates({**found, **default}, time[new], diff[new] * self.sign)
 
 
 def compile_presence(spec: HalfJoin, registry: Registry) -> PresenceOperator:
@@ -192,6 +205,18 @@ def compile_appearing(spec: Appearing, kind: InputKind, registry: Registry) -> A
 def _repeated(scalar: Scalar, length: int) -> pa.Array:
     """A constant as a column."""
     return scalar.evaluate({}, length).values
+
+
+def _counted(found: Sequence[tuple[Ints, Ints, Ints]], closed: int, upper: int) -> tuple[Ints, Ints, Ints]:
+    """What was found at times below `upper`; those below `closed` as one time."""
+    if not found:
+        none = np.zeros(0, np.int64)
+        return none, none, none
+    which, time, diff = (np.concatenate(column) for column in zip(*found, strict=True))
+    if closed > MINIMUM:
+        time = np.maximum(time, closed - 1)
+    counted = time < upper
+    return which[counted], time[counted], diff[counted]
 
 
 def _steps(which: Ints, time: Ints, diff: Ints) -> tuple[Ints, Ints, Ints]:

@@ -10,7 +10,7 @@ although the rows do not cancel. Then the row is kept, as the sums are needed la
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -68,11 +68,16 @@ def _is_left(
     left = np.zeros(len(moment), np.bool_)
     for part in function.sums if len(moment) else ():
         kept = answers[part.column.name].take(indices_of(moment))
-        zero = Totals.read(part.kind, pa.nulls(1, kept.type)).kept()[0]
-        left |= pc.not_equal(kept, zero).to_numpy(zero_copy_only=False)
+        left |= pc.not_equal(kept, _zero(part.kind, kept.type)).to_numpy(zero_copy_only=False)
     for seen in contents:
         left |= np.diff(seen.groups.starts)[moment] > 0
     return left
+
+
+@lru_cache(maxsize=64)
+def _zero(kind: str, type: pa.DataType) -> pa.Scalar:
+    """A sum of nothing as it is kept."""
+    return Totals.read(kind, pa.nulls(1, type)).kept()[0]
 
 
 def _sum(

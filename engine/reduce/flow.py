@@ -24,7 +24,7 @@ from halfjoin.engine.reduce.own import answers
 from halfjoin.engine.reduce.regions import Regions, regions_of
 from halfjoin.engine.reduce.seen import Seen, seen_by
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty
 from halfjoin.planner.group_functions import Aggregates, Own, Top, Windows
 from halfjoin.planner.plan import Reduce, Version
@@ -102,11 +102,13 @@ class ReduceFlow:
 
     def _was(self, moments: Moments, stream: Updates, lookup: RunsOf, closing: Closing) -> Updates:
         """The rows of the output of the groups as they were, with `GROUP`; no rows if the function does not ask."""
-        was = empty({**self.schema, GROUP: pa.int64()})
-        if self._kept is None:
-            return was
-        found = self._kept(stream, lookup(self.plan.output, Version.BEFORE), closing.netted)
-        return consolidate(concat([was, *found]), by_time=False)
+        found = list[Updates]()
+        if self._kept is not None:
+            found = list(self._kept(stream, lookup(self.plan.output, Version.BEFORE), closing.netted))
+        if not found:
+            return empty({**self.schema, GROUP: pa.int64()})
+        one = isinstance(self.plan.function, Aggregates)  # a group has one row, so only what went can be apart
+        return cancel(concat(found), by_time=False) if one else consolidate(concat(found), by_time=False)
 
     def _fronts(
         self, updates: Updates, moments: Moments, was: Updates, kept: Mapping[str, pa.Array] | None, lookup: RunsOf,

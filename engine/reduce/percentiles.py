@@ -92,6 +92,8 @@ def _of_each(fractions: Fractions, at: Callable[[float], pa.Array], rows: Argume
     for fraction in listed:
         if fraction is not None and not 0 <= fraction <= 1:
             raise Failed(f"percentile value {fraction:g} is not between 0 and 1", np.ones(groups, np.bool_))
+    if isinstance(fractions, float):
+        return at(fractions)
     kind = at(0.0).type
     found = [pa.nulls(groups, kind) if fraction is None else at(fraction) for fraction in listed]
     if not isinstance(fractions, list):

@@ -7,7 +7,7 @@ in each round, `_SAMPLES` entries divide what is left of a range, and one sort c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, cast
 
@@ -60,6 +60,10 @@ class _Range:
     low: Ints
     high: Ints
     exact: bool  # equal codes mean equal groups
+
+    def within(self, low: Ints, high: Ints) -> _Range:
+        """The same run with other entries."""
+        return _Range(self.run, self.order, self.live, low, high, self.exact)
 
     def entries(self, places: Ints, *, ordered: bool) -> tuple[RowNumbers, bool]:
         """The rows at these places, and whether no diff is negative. Unless it must be `ordered`: the order of small
@@ -118,7 +122,7 @@ class Reading:
     def of(self, probes: Ints) -> Reading:
         """The reading of some of the groups, or of the same group several times."""
         keys = [key.take(indices_of(probes)) for key in self._keys]
-        ranges = [replace(one, low=one.low[probes], high=one.high[probes]) for one in self._ranges]
+        ranges = [one.within(one.low[probes], one.high[probes]) for one in self._ranges]
         made = Reading(self._reader, keys, ranges, self._closed)
         made._begin = [begin[probes] for begin in self._begin]
         return made
@@ -256,13 +260,13 @@ class Reading:
                 given = one.rows(self._reader.keys, one.order().rows[one.low[firsts]])
                 for name, key in zip(self._reader.keys, self._keys, strict=True):
                     mine[firsts] &= same(key.take(indices_of(firsts)), given[name])
-                one = replace(one, high=np.where(mine, one.high, one.low))
+                one = one.within(one.low, np.where(mine, one.high, one.low))
             ranges.append(one)
         return Reading(self._reader, self._keys, ranges, self._closed)
 
     def until(self, ends: Begins) -> Reading:
         """The same groups without the entries from `ends` on."""
-        ranges = [replace(one, high=end) for one, end in zip(self._ranges, ends, strict=True)]
+        ranges = [one.within(one.low, end) for one, end in zip(self._ranges, ends, strict=True)]
         return Reading(self._reader, self._keys, ranges, self._closed)
 
     def holds_null(self, name: str) -> bool:

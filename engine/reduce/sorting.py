@@ -14,6 +14,7 @@ from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.words import differ, look, ordered_words
 from halfjoin.engine.updates.radix import argsort, of_integers
 from halfjoin.engine.updates.updates import Ints, Mask, constant, gather, indices_of, where_true
+from halfjoin.sql.expr import Column
 from halfjoin.sql.relation import SortKey
 
 FEW = 64  # rows; so few are sorted faster one by one
@@ -63,7 +64,8 @@ def ranked(groups: Groups, order: Sequence[SortKey]) -> Ranks:
     """The ranks of rows in the order of `sort`. Rows of different groups have different ranks."""
     few = _few(groups, order) if len(groups.count) <= FEW else None
     if few is not None:
-        by_keys, by_rows = (Sorted(few.positions, few.begins(keys)) for keys in (few.peers, few.rows))
+        by_keys = Sorted(few.positions, few.begins(few.peers))
+        by_rows = by_keys if few.rows is few.peers else Sorted(few.positions, few.begins(few.rows))
     else:
         by_keys = _by_keys(groups, order)
         by_rows = _by_rows(groups, by_keys)
@@ -87,14 +89,17 @@ class _Few(NamedTuple):
 
 def _few(groups: Groups, order: Sequence[SortKey]) -> _Few | None:
     """The rows, compared one by one; None if they cannot be."""
-    peers, rows = (keys_of([groups.columns], order, names) for names in ((), list(groups.columns)))
+    rows = keys_of([groups.columns], order, list(groups.columns))
+    whole = groups.columns.keys() <= {key.expr.name for key in order if isinstance(key.expr, Column)}
+    peers = rows if whole else keys_of([groups.columns], order, ())
     if peers is None or rows is None:
         return None
     numbers = groups.numbers.tolist()
     keys = [(number, rows[0](position)) for position, number in enumerate(numbers)]
     positions = sorted(range(len(keys)), key=keys.__getitem__)
-    return _Few(np.array(positions, np.int64), [(numbers[at], peers[0](at)) for at in positions],
-                [keys[at] for at in positions])  # fmt: skip
+    in_order = [keys[at] for at in positions]
+    of_peers = in_order if whole else [(numbers[at], peers[0](at)) for at in positions]
+    return _Few(np.array(positions, np.int64), of_peers, in_order)
 
 
 def _by_keys(groups: Groups, order: Sequence[SortKey]) -> Sorted:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.bounds import joined
 from halfjoin.engine.scalar.comparison import kernel_for
-from halfjoin.engine.scalar.values import Datum, Kernel, call, from_numpy, mask_of, on_arrays, raw, valid
+from halfjoin.engine.scalar.values import Kernel, call, from_numpy, mask_of, on_arrays, raw, valid
 from halfjoin.sql.expr import Call
 
 _OPPOSITES = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -54,16 +54,6 @@ def element_at(array: Any, at: NDArray[np.int64]) -> Any:
     return array.values.take(pa.array(np.where(inside, start + at - 1, 0), mask=~inside))
 
 
-def _array_length(_: Call) -> Kernel:
-    def run(array: Datum, dimension: Datum) -> Datum:
-        length = _lengths(array)
-        if not dimension.is_valid:
-            return pa.scalar(None, pa.int32())
-        return pc.if_else(pc.equal(length, 0), pa.scalar(None, pa.int32()), length)
-
-    return run
-
-
 def _cardinality(_: Call) -> Kernel:
     return _lengths
 
@@ -76,7 +66,7 @@ def _any(operator: str, negated: bool) -> Callable[[Call], Kernel]:
 
         @on_arrays
         def run(value: Any, array: Any) -> Any:
-            rows, values = _elements(array)
+            rows, values = elements(array)
             true = compare(value.take(pa.array(rows)), values)
             found = _any_of(rows, mask_of(true), len(array))
             unknown = _any_of(rows, mask_of(pc.is_null(true)), len(array))
@@ -87,7 +77,7 @@ def _any(operator: str, negated: bool) -> Callable[[Call], Kernel]:
     return build
 
 
-def _elements(array: Any) -> tuple[Any, Any]:
+def elements(array: Any) -> tuple[Any, Any]:
     """The row number of each element, and the elements in order."""
     lengths = np.where(valid(array), raw(_lengths(array)), 0)
     return np.repeat(np.arange(len(array)), lengths), array.flatten()
@@ -97,26 +87,6 @@ def _any_of(rows: Any, mask: Any, n: int) -> Any:
     out = np.zeros(n, np.bool_)
     out[rows[mask]] = True
     return out
-
-
-def _array_position(expr: Call) -> Kernel:
-    """The position of the first element that IS NOT DISTINCT FROM the value."""
-    equal = kernel_for("=", expr.args[1].type)
-
-    @on_arrays
-    def run(array: Any, value: Any) -> Any:
-        rows, values = _elements(array)
-        wanted = value.take(pa.array(rows))
-        null, other_null = mask_of(pc.is_null(values)), mask_of(pc.is_null(wanted))
-        hit = np.flatnonzero(mask_of(equal(values, wanted)) | (null & other_null))
-        first_rows, first = np.unique(rows[hit], return_index=True)
-        lengths = np.where(valid(array), raw(_lengths(array)), 0)
-        starts = np.cumsum(lengths) - lengths
-        position = np.zeros(len(array), np.int32)
-        position[first_rows] = hit[first] - starts[first_rows] + 1
-        return from_numpy(position, pa.int32(), position == 0)
-
-    return run
 
 
 def _lists(first: bool, second: bool) -> Callable[[Call], Kernel]:
@@ -131,8 +101,8 @@ def _lists(first: bool, second: bool) -> Callable[[Call], Kernel]:
         @on_arrays
         def run(a: Any, b: Any) -> Any:
             n = len(a)
-            (rows_a, values_a) = (np.arange(n), a) if first else _elements(a)
-            (rows_b, values_b) = (np.arange(n), b) if second else _elements(b)
+            (rows_a, values_a) = (np.arange(n), a) if first else elements(a)
+            (rows_b, values_b) = (np.arange(n), b) if second else elements(b)
             rows = np.concatenate([rows_a, rows_b])
             order = np.argsort(rows, kind="stable")
             offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int32)
@@ -149,11 +119,9 @@ def _lists(first: bool, second: bool) -> Callable[[Call], Kernel]:
 ARRAYS: dict[str, Callable[[Call], Kernel]] = {
     "array": _array,
     "[]": _element,
-    "array_length": _array_length,
     "cardinality": _cardinality,
     **{f"{operator} any": _any(operator, False) for operator in _OPPOSITES},
     **{f"{operator} all": _any(opposite, True) for operator, opposite in _OPPOSITES.items()},
-    "array_position": _array_position,
     "array_append": _lists(False, True),
     "array_prepend": _lists(True, False),
     "array_cat": _lists(False, False),

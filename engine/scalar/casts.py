@@ -34,7 +34,7 @@ _is_inf, _is_nan, _or = call("is_inf"), call("is_nan"), call("or")
 def cast_kernel(source: SqlType, target: SqlType) -> Kernel | None:
     """The kernel of a cast from `source` to `target`. None if the values do not change."""
     a, b = source.kind, target.kind
-    if b is Kind.ARRAY:
+    if b is Kind.ARRAY and a is Kind.ARRAY:
         return _array(source, target)
     if a in STRINGS or a is Kind.UNKNOWN:
         return from_text(target) if a not in STRINGS or b not in STRINGS else to_text(source, target)

@@ -171,6 +171,33 @@ def _interval_text(source: SqlType) -> Kernel:
     return run
 
 
+_needs_quotes = call("match_substring_regex", pc.MatchSubstringOptions(r'(?i)^(?:null)?$|[\s\v{},"\\]'))
+_quoted_parts = call("replace_substring_regex", pc.ReplaceSubstringOptions(r'(["\\])', r"\\\1"))
+
+
+def _array_text(source: SqlType) -> Kernel:
+    """Print arrays: `{1,NULL,"a b"}`."""
+    element = source.element
+    assert element is not None
+    printed = to_text(element, TEXT)
+    if element.kind is Kind.BOOLEAN:
+        printed = lambda a: pc.if_else(a, "t", "f")  # noqa: E731
+
+    @on_arrays
+    def run(a: Any) -> Datum:
+        items = a.flatten()
+        texts = items if printed is None or not len(items) else printed(items)
+        texts = texts.cast(_STRING) if texts.type != _STRING else texts
+        quoted = pc.binary_join_element_wise('"', _quoted_parts(texts), '"', "")
+        texts = pc.fill_null(pc.if_else(_needs_quotes(texts), quoted, texts), "NULL")
+        counts = np.where(mask_of(a.is_valid()), raw(pc.list_value_length(a)), 0)
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), texts), ",")
+        return pc.if_else(a.is_valid(), pc.binary_join_element_wise("{", joined, "}", ""), pa.scalar(None, _STRING))
+
+    return run
+
+
 _PRINTERS: dict[Kind, Callable[[SqlType], Kernel]] = {
     Kind.NUMERIC: _decimal_text,
     Kind.REAL: _float_text,
@@ -180,6 +207,7 @@ _PRINTERS: dict[Kind, Callable[[SqlType], Kernel]] = {
     Kind.TIME: _clock_text(""),
     Kind.TIMESTAMPTZ: _clock_text("+00"),
     Kind.INTERVAL: _interval_text,
+    Kind.ARRAY: _array_text,
     Kind.BYTEA: lambda _: duck_kernel("'\\x' || lower(hex($1))", TEXT),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.date_input import DATE_INPUT, to_timestamp
 from halfjoin.engine.scalar.date_text import to_char
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.intervals import DAY, Fields, fields
@@ -68,11 +70,21 @@ def _extract(expr: Call) -> Kernel:
             numbers = _of_moment(unit, micros, value)
         if expr.type.kind is Kind.DOUBLE:
             return pa.array(_in_double(unit, numbers, fields(a) if value is Kind.INTERVAL else None), mask=~valid(a))
-        whole = pa.array(numbers, mask=~valid(a)).cast(pa.decimal128(19, 0))
+        if value is Kind.INTERVAL and unit == "epoch":
+            whole = _micros(numbers, fields(a)[2], ~valid(a))
+        else:
+            whole = pa.array(numbers, mask=~valid(a)).cast(pa.decimal128(19, 0))
         scaled = pa.Array.from_buffers(pa.decimal128(result.precision, result.scale), len(a), whole.buffers())
         return scaled
 
     return lambda _, a: run(a)
+
+
+def _micros(seconds: _Numbers, micros: _Numbers, null: Any) -> Any:
+    """The microseconds of intervals, which may need more than 64 bits."""
+    whole = pa.array(seconds, mask=null).cast(pa.decimal128(19, 0))
+    million = pa.scalar(Decimal(_SECOND), pa.decimal128(7, 0))
+    return pc.add(pc.multiply(whole, million), pa.array(micros, mask=null).cast(pa.decimal128(19, 0)))
 
 
 def _in_double(unit: str, numbers: _Numbers, interval: Fields | None) -> NDArray[np.float64]:
@@ -114,6 +126,8 @@ def _of_moment(unit: str, micros: _Numbers, kind: Kind) -> _Numbers:
     if unit in ("hour", "minute", "second", "milliseconds", "microseconds"):
         return _of_clock(unit, micros % DAY)
     days = micros // DAY
+    if unit == "julian":
+        return days + 2_440_588
     date = days.astype("datetime64[D]")
     month = date.astype("datetime64[M]").astype(np.int64)
     year = month // 12 + 1970
@@ -169,8 +183,8 @@ def _of_interval(unit: str, months: _Numbers, days: _Numbers, micros: _Numbers) 
             return np.trunc(left / 3).astype(np.int64) + 1
         case "year":
             return years
-        case "epoch":
-            return seconds * _SECOND + micros
+        case "epoch":  # without the microseconds
+            return seconds
         case _:
             return np.trunc(years / _YEARS[unit]).astype(np.int64)
 
@@ -196,6 +210,8 @@ def _make_date(_: Call) -> Kernel:
 
 def _to_timestamp(expr: Call) -> Kernel:
     type = arrow_type(expr.type)
+    if len(expr.args) == 2:
+        return to_timestamp(expr)
 
     @on_arrays
     def run(a: Any) -> Any:
@@ -217,6 +233,7 @@ DATES: dict[str, Callable[[Call], Kernel]] = {
     "date_trunc": _date_trunc,
     "extract": _extract,
     "to_char": to_char,
+    **DATE_INPUT,
     "make_date": _make_date,
     "to_timestamp": _to_timestamp,
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -188,10 +189,21 @@ def _subscript(expr: Call, children: Sequence[Node]) -> Node:
     return run
 
 
+def _by_chance(make: Callable[[int], Any]) -> Callable[[Call, Sequence[Node]], Node]:
+    """A random value for each row. Only queries have such calls: a view's answer must not change by itself."""
+    return lambda expr, children: lambda batch: (make(batch.n), None)
+
+
+def _uuids(n: int) -> Any:
+    return pa.array([str(uuid4()) for _ in range(n)], pa.string())
+
+
 FORMS: dict[str, Callable[[Call, Sequence[Node]], Node]] = {
     "and": _connective("and_kleene", False),
     "or": _connective("or_kleene", True),
     "case": _case,
     "coalesce": _coalesce,
     "[]": _subscript,
+    "random": _by_chance(lambda n: pa.array(np.random.default_rng().random(n))),
+    "gen_random_uuid": _by_chance(_uuids),
 }

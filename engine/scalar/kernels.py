@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from halfjoin.engine.scalar.arithmetic import ARITHMETIC
+from halfjoin.engine.scalar.array_parts import ARRAY_PARTS
 from halfjoin.engine.scalar.arrays import ARRAYS
 from halfjoin.engine.scalar.bits import BITS
 from halfjoin.engine.scalar.casts_text import FIT
@@ -14,6 +15,7 @@ from halfjoin.engine.scalar.dates import DATES
 from halfjoin.engine.scalar.encodings import ENCODINGS
 from halfjoin.engine.scalar.logic import LOGIC
 from halfjoin.engine.scalar.mathematics import MATHEMATICS
+from halfjoin.engine.scalar.moment_parts import MOMENT_PARTS
 from halfjoin.engine.scalar.numerics import NUMERICS
 from halfjoin.engine.scalar.patterns import PATTERNS
 from halfjoin.engine.scalar.quoting import QUOTING
@@ -27,7 +29,7 @@ from halfjoin.sql.expr import Call
 
 KERNELS: dict[str, Callable[[Call], Kernel]] = {
     **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **REGEXPS,
-    **DATES, **ARRAYS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY, **CHARACTERS,
+    **DATES, **MOMENT_PARTS, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY, **CHARACTERS,
     **ENCODINGS, **QUOTING, **TEXT_ARRAYS,
 }  # fmt: skip
 

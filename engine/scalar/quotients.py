@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,27 @@ def decimals(numbers: Wide, type: Any) -> tuple[Any, Mask]:
         words = np.concatenate([words, np.repeat(words[-1:], count - len(words), axis=0)])
     data = np.ascontiguousarray(words[:count].T)
     return pa.Array.from_buffers(type, len(data), [None, pa.py_buffer(data)]), outside
+
+
+def few_decimals(numbers: Sequence[int | None], type: Any) -> Any | None:
+    """A few numbers as unscaled values of a decimal type; None if one of them does not fit."""
+    limit, width = 10**type.precision, type.bit_width // 8
+    if any(number is not None and abs(number) >= limit for number in numbers):
+        return None
+    body = b"".join([(number or 0).to_bytes(width, "little", signed=True) for number in numbers])
+    there = pa.array([number is not None for number in numbers]).buffers()[1] if None in numbers else None
+    return pa.Array.from_buffers(type, len(numbers), [there, pa.py_buffer(body)])
+
+
+def nearest_whole(number: int, count: int) -> int:
+    """number / count as a whole number, halves away from zero.
+
+    >>> [nearest_whole(number, 2) for number in (5, -5, 4)], nearest_whole(5, -2)
+    ([3, -3, 2], -3)
+    """
+    quotient, rest = divmod(abs(number), abs(count))
+    quotient += 2 * rest >= abs(count)
+    return quotient if (number < 0) == (count < 0) else -quotient
 
 
 def _beyond(numbers: Wide, limit: int) -> Mask:

@@ -24,6 +24,8 @@ from halfjoin.sql.types import Kind
 
 Mask = NDArray[np.bool_]
 
+FEW = 16  # so few groups are computed faster one by one
+
 
 def _nothing(count: Any, total: Any) -> tuple[Mask, Ints]:
     """Where there is no value, so that the result is NULL; and the counts, 1 there."""
@@ -31,11 +33,22 @@ def _nothing(count: Any, total: Any) -> tuple[Mask, Ints]:
     return nothing, np.where(nothing, 1, raw(count))
 
 
+def _few(count: Any, total: Any) -> list[tuple[int, int] | None] | None:
+    """The sums and counts of a few groups of integers; None for a group without values. None: there are too many."""
+    if len(total) > FEW:
+        return None
+    pairs = zip(total.to_pylist(), count.to_pylist(), strict=True)
+    return [(kept.exact(value) or 0, number) if number and value is not None else None for value, number in pairs]
+
+
 def _sum_of_integers(expr: Call) -> Kernel:
     type = arrow_type(expr.type)
 
     @on_arrays
     def run(count: Any, total: Any, *digits: Any) -> Datum:
+        few = _few(count, total) if expr.type.kind is not Kind.BIGINT else None
+        if few is not None and (found := quotients.few_decimals([one and one[0] for one in few], type)) is not None:
+            return found
         nothing, _ = _nothing(count, total)
         numbers, _ = kept.read(total)
         if expr.type.kind is Kind.BIGINT:
@@ -54,6 +67,11 @@ def _average_of_integers(expr: Call) -> Kernel:
 
     @on_arrays
     def run(count: Any, total: Any, *digits: Any) -> Datum:
+        few = _few(count, total)
+        if few is not None:
+            rounded = [one and quotients.nearest_whole(one[0] * unit, one[1]) for one in few]
+            if (found := quotients.few_decimals(rounded, type)) is not None:
+                return found
         nothing, counts = _nothing(count, total)
         numbers, _ = kept.read(total)
         units = numbers.times(Wide.of(np.full(len(total), unit)))

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from typing import Any, TypeAlias
 
-import pyarrow as pa
-import pyarrow.types as pt
 from pyspark.sql import functions as F
 
 from halfjoin.engine.arrange.changes import StoredChanges
@@ -21,29 +18,26 @@ from halfjoin.engine.batch.runner import Held
 from halfjoin.engine.join.dataflow import RunsOf
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.spark.asking import Asked, Times, appearing, asked, by_key, by_loading
+from halfjoin.engine.spark.asking import Times, appearing, by_key, by_loading
 from halfjoin.engine.spark.files import StateFiles
 from halfjoin.engine.spark.frames import arranged, mapped, null, read, summed, union
 from halfjoin.engine.spark.layout import ERROR, Frame, Layout, may_multiply, may_report
 from halfjoin.engine.spark.native import natively
+from halfjoin.engine.spark.partners import Partners, filtered, spans_of
 from halfjoin.engine.spark.prefilter import prefilter
 from halfjoin.engine.spark.probing import Probe, Resting, Store, alike, is_simple, is_small, shares, storable, width_of
-from halfjoin.engine.spark.pruning import Range
-from halfjoin.engine.spark.task_errors import TooHeavy, packed
-from halfjoin.engine.spark.tasks import Apply, Arrange
+from halfjoin.engine.spark.streams import Spans, Stream, merged
+from halfjoin.engine.spark.tasks import Apply
 from halfjoin.engine.spark.writing import answers
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates.updates import DIFF, TIME, TOO_HEAVY
+from halfjoin.engine.updates.updates import TIME
 from halfjoin.planner.linear import Linear
-from halfjoin.planner.plan import ArrangementKey, HalfJoin, InputKind, Join, Path, Stage, Version
-from halfjoin.sql.expr import Column, Expr, columns_of
+from halfjoin.planner.plan import ArrangementKey, InputKind, Join, Path, Version
+from halfjoin.sql.expr import Column, Expr
 
 Closed: TypeAlias = Mapping[str, StoredChanges]  # the updates that a batch closes, by collection
-Spans: TypeAlias = Mapping[str, Range]  # the ranges of columns of a collection that a half-join looks up
 
 _PLAIN = InputKind.PLAIN
-_TIME2, _DIFF2 = "__time2", "__diff2"  # the time and diff of rows that a half-join finds
-_TOO_HEAVY = f"{TOO_HEAVY} {packed(TooHeavy(TOO_HEAVY))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +55,10 @@ class SparkFlow:
     files: StateFiles
     times: Mapping[Version, Times]
     _between: list[StoredRun] = field(default_factory=list)  # files that jobs have written and frames read
+
+    @property
+    def _partners(self) -> Partners:
+        return Partners(self.session, self.held, self.registry)
 
     @property
     def layout(self) -> Layout:
@@ -155,7 +153,7 @@ class SparkFlow:
     def _source(self, stream: Resting) -> tuple[Frame, Layout]:
         layout = stream.source
         frame = read(self.session, stream.runs, stream.schema, [name for name, _ in stream.fetch])
-        return _filtered(frame, prefilter(stream.due, {name: f"c{i}" for i, name in enumerate(layout.names)})), layout
+        return filtered(frame, prefilter(stream.due, {name: f"c{i}" for i, name in enumerate(layout.names)})), layout
 
     def _failures(self, stream: Resting) -> Frame:
         """The errors that the next operator reports for a stream."""
@@ -163,33 +161,33 @@ class SparkFlow:
         columns = [f"{null(kind)} AS c{i}" for i, (_, kind) in enumerate(self.layout.columns)]
         return frame.where(f"{ERROR} IS NOT NULL").selectExpr(*columns, *layout.tail)
 
-    def _stream(self, stream: Resting, size: float | None) -> _Stream:
+    def _stream(self, stream: Resting, size: float | None) -> Stream:
         """Read a stream from its files as a frame."""
         frame, layout = self._source(stream)
         size = None if may_multiply(stream.due) else size
-        spans, width = ({}, None) if size is None else (self._spans([stream]), width_of(stream.runs))
-        return _Stream(frame, layout, stream.due, stream.stages, stream.final, size, width, stream.whole, spans)
+        spans, width = ({}, None) if size is None else (spans_of([stream]), width_of(stream.runs))
+        return Stream(frame, layout, stream.due, stream.stages, stream.final, size, width, stream.whole, spans)
 
-    def _entered(self, path: Path, stream: Resting) -> _Stream:
+    def _entered(self, path: Path, stream: Resting) -> Stream:
         """The rows of a padded input as a stream, before the step from which appearing keys follow the same way."""
         assert path.appearing is not None
         frame, layout = self._apply(*self._source(stream), [path.source], ())
-        return _Stream(frame, layout, path.appearing.then, path.stages, path.final, None, None, stream.whole, {})
+        return Stream(frame, layout, path.appearing.then, path.stages, path.final, None, None, stream.whole, {})
 
-    def _appearing(self, path: Path, closing: Closed) -> _Stream | None:
+    def _appearing(self, path: Path, closing: Closed) -> Stream | None:
         """The keys that appear or disappear in a path's input at times that close. None if there are none."""
         if path.appearing is None or path.constant:
             return None
         changes, spec, times = closing[path.collection], path.appearing.half_join, self.times[Version.AFTER]
         if changes.low == changes.high or not changes.most:
             return None
-        now = self._asked(spec, self._seen(changes.parts), {})
+        now = self._partners.asked(spec, self._seen(changes.parts), {})
         within = (F.col(TIME) >= F.lit(changes.low)) & (F.col(TIME) < F.lit(changes.high))
         now = replace(now, frame=now.frame.where(within))
-        after = self._asked(spec, self._seen(self.parts_of(path.collection, Version.AFTER)), {})
+        after = self._partners.asked(spec, self._seen(self.parts_of(path.collection, Version.AFTER)), {})
         frame, layout = appearing(now, after, path.appearing, path.kind, times, self.registry)
         then, whole = path.appearing.then, self.held.rows(path.collection)
-        return _Stream(frame, layout, then, path.stages, path.final, None, None, whole, {})
+        return Stream(frame, layout, then, path.stages, path.final, None, None, whole, {})
 
     def _probe(self, streams: Sequence[Resting]) -> Probe | None:
         """The next half-join of streams with equal remaining stages, in tasks. None if Spark's joins suit it better."""
@@ -203,7 +201,7 @@ class SparkFlow:
         spec = stage.half_join
         if more and may_report(stage.then):
             return None
-        runs = self._within(self._spans(streams), self.parts_of(spec.arrangement.collection, spec.version))
+        runs = self._within(spans_of(streams), self.parts_of(spec.arrangement.collection, spec.version))
         schema = self.held.schema(spec.arrangement.collection)
         if not storable(schema.values()):
             return None
@@ -226,7 +224,7 @@ class SparkFlow:
                 streams.append(probe.onward(self._between[-1]))
         return streams
 
-    def _carried(self, streams: list[_Stream], parts_of: RunsOf) -> list[Frame]:
+    def _carried(self, streams: list[Stream], parts_of: RunsOf) -> list[Frame]:
         """What streams add to the view. Streams with equal remaining stages continue as one."""
         results = [stream for stream in streams if not stream.stages]
         waiting = [stream for stream in streams if stream.stages]
@@ -234,19 +232,19 @@ class SparkFlow:
             longest = max(len(stream.stages) for stream in waiting)
             now = [self._keyed(stream) for stream in waiting if len(stream.stages) == longest]
             waiting = [stream for stream in waiting if len(stream.stages) < longest]
-            for stream in _merged(now):
+            for stream in merged(now):
                 after = self._past_stage(stream, parts_of)
                 (waiting if after.stages else results).append(after)
         return [self._finished(stream) for stream in results]
 
-    def _keyed(self, stream: _Stream) -> _Stream:
+    def _keyed(self, stream: Stream) -> Stream:
         """Apply the stream's next operator, and add the keys of its next half-join, if it looks up a plain input."""
         half_join = stream.stages[0].half_join
         probe = half_join.probe if half_join.kind is _PLAIN else ()
         frame, layout = self._apply(stream.frame, stream.layout, [stream.due], probe)
         return replace(stream, frame=frame, layout=layout, due=Linear())
 
-    def _past_stage(self, stream: _Stream, parts_of: RunsOf) -> _Stream:
+    def _past_stage(self, stream: Stream, parts_of: RunsOf) -> Stream:
         stage, frame = stream.stages[0], stream.frame
         key, how = stage.half_join.arrangement, None
         runs = self._within(stream.spans, parts_of(key.collection, stage.half_join.version))
@@ -261,10 +259,10 @@ class SparkFlow:
             else:
                 how = "broadcast" if is_small(rows, each) else "merge"
             size, width = self._found(stream.size, stream.whole, key), stream.width + each
-        frame, layout = self._half_join(frame, stream.layout, stage, runs, stream.spans, how)
-        return _Stream(frame, layout, stage.then, stream.stages[1:], stream.final, size, width, stream.whole, {})
+        frame, layout = self._partners.joined(frame, stream.layout, stage, runs, stream.spans, how)
+        return Stream(frame, layout, stage.then, stream.stages[1:], stream.final, size, width, stream.whole, {})
 
-    def _past_asked(self, stream: _Stream, runs: Sequence[StoredRun]) -> _Stream:
+    def _past_asked(self, stream: Stream, runs: Sequence[StoredRun]) -> Stream:
         """The stream after it has asked whether its keys are present."""
         (stage, *stages), layout = stream.stages, stream.layout
         spec, times = stage.half_join, self.times[stage.half_join.version]
@@ -273,22 +271,17 @@ class SparkFlow:
         if self._is_loadable(collection, runs):
             frame = by_loading(stream.frame, layout, outputs, spec, runs, times, self.registry)
         else:
-            found = self._asked(spec, runs, stream.spans)
+            found = self._partners.asked(spec, runs, stream.spans)
             frame = by_key(stream.frame, layout, outputs, spec, found, stream.whole, times, self.registry)
         return replace(stream, frame=frame, layout=outputs, due=stage.then, stages=tuple(stages), size=None, width=None,
                        spans={})  # fmt: skip
-
-    def _asked(self, spec: HalfJoin, runs: Sequence[StoredRun], spans: Spans) -> Asked:
-        frame, kinds = self._arrangement(spec, runs, spans)
-        schema = self.held.schema(spec.arrangement.collection)
-        return asked(frame, spec, [schema[name] for name, _ in spec.fetch], kinds, sum(map(len, runs)))
 
     def _is_loadable(self, collection: str, runs: Sequence[StoredRun]) -> bool:
         """Whether every task may load these rows of a collection."""
         small = is_small(sum(map(len, runs)), width_of(runs))
         return small and storable(self.held.schema(collection).values())
 
-    def _finished(self, stream: _Stream) -> Frame:
+    def _finished(self, stream: Stream) -> Frame:
         frame, layout = self._apply(stream.frame, stream.layout, [stream.due, stream.final], ())
         return arranged(frame, layout, self.layout)
 
@@ -312,119 +305,3 @@ class SparkFlow:
             return frame, keyed
         keys = [f"c{layout.position(expr.name)} AS k{i}" for i, expr in enumerate(probes) if isinstance(expr, Column)]
         return frame.selectExpr(*(f"c{i}" for i in range(len(layout.columns))), *keys, *layout.tail), keyed
-
-    def _half_join(
-        self, frame: Frame, layout: Layout, stage: Stage, runs: Sequence[StoredRun], spans: Spans, how: str | None
-    ) -> tuple[Frame, Layout]:
-        """Join the stream's rows with their partners. Failing rows pass unjoined. `how` is a hint for Spark."""
-        spec, collection = stage.half_join, stage.half_join.arrangement.collection
-        found, kinds = self._arrangement(spec, runs, spans)
-        found = _filtered(found, prefilter(stage.then, {new: f"f{i}" for i, (_, new) in enumerate(spec.fetch)}))
-        found = found if how is None else found.hint(how)
-        conditions = [
-            _equal(f"k{i}", left, f"j{i}", right, null_safe)
-            for i, (left, right, null_safe) in enumerate(zip(layout.keys, kinds, spec.null_safe, strict=True))
-        ]
-        diff = f"coalesce(try_multiply({DIFF}, {_DIFF2}), raise_error('{_TOO_HEAVY}'))"
-        if layout.errors:
-            failed = f"{ERROR} IS NOT NULL"
-            condition = " AND ".join([f"NOT ({failed})", *conditions])
-            frame = frame.join(found, F.expr(condition), "left").where(f"{failed} OR {_TIME2} IS NOT NULL")
-            diff = f"CASE WHEN {failed} THEN {DIFF} ELSE {diff} END"
-        elif conditions:
-            frame = frame.join(found, F.expr(" AND ".join(conditions)), "inner")
-        else:
-            frame = frame.crossJoin(found)
-        joined = layout.joined(self.held.schema(collection), spec.fetch)
-        held = len(layout.columns)
-        columns = [*(f"c{i}" for i in range(held)), *(f"f{i} AS c{held + i}" for i in range(len(spec.fetch)))]
-        columns += [*joined.tail[:-2], f"greatest({TIME}, {_TIME2}) AS {TIME}", f"{diff} AS {DIFF}"]
-        return frame.selectExpr(*columns), joined
-
-    def _spans(self, streams: Sequence[Resting]) -> Spans:
-        """The ranges of the keys that the streams' next half-join looks up, for keys that are columns of its files."""
-        found: dict[str, Range] = {}
-        join = streams[0].stages[0].half_join if streams[0].stages else None
-        if join is None or join.arrangement.through is not None:
-            return found
-        for probe, key, null_safe in zip(join.probe, join.arrangement.keys, join.null_safe, strict=True):
-            if isinstance(probe, Column) and isinstance(key, Column) and not null_safe:
-                spans = [span for stream in streams for span in stream.ranges(probe.name)]
-                known = [span for span in spans if span is not None]
-                if known and len(known) == len(spans):
-                    found[key.name] = reduce(Range.union, known)
-        return found
-
-    def _arrangement(
-        self, spec: HalfJoin, runs: Sequence[StoredRun], spans: Spans
-    ) -> tuple[Frame, tuple[pa.DataType, ...]]:
-        """The rows to look up: fetched columns as `f0`, ..., the key as `j0`, ..., and the key's types.
-
-        May leave out rows outside the `spans` of columns.
-        """
-        key, schema = spec.arrangement, self.held.schema(spec.arrangement.collection)
-        fetch = [name for name, _ in spec.fetch]
-        if key.through is None and all(isinstance(expr, Column) for expr in key.keys):
-            names = [expr.name for expr in key.keys if isinstance(expr, Column)]
-            frame = read(self.session, runs, schema, [*fetch, *names])
-            for name, span in spans.items():
-                if any(span.skips(run, name) for run in runs):
-                    frame = frame.where(span.condition(F.col(f"c{len(fetch) + names.index(name)}")))
-            kinds = tuple(schema[name] for name in names)
-        else:
-            needed = list(schema) if key.through is not None else sorted(
-                {*fetch, *(name for expr in key.keys for name in columns_of(expr))})  # fmt: skip
-            layout = Layout(tuple((name, schema[name]) for name in needed))
-            kinds = tuple(arrow_type(expr.type) for expr in key.keys)
-            keyed = Layout(tuple((name, schema[name]) for name in fetch), kinds)
-            frame = mapped(read(self.session, runs, schema, needed), Arrange(layout, keyed, key, self.registry))
-        fetched, keys = (f"f{i}" for i in range(len(fetch))), (f"j{i}" for i in range(len(kinds)))
-        return frame.toDF(*fetched, *keys, _TIME2, _DIFF2), kinds
-
-
-@dataclass(frozen=True, slots=True)
-class _Stream:
-    """Rows on their way along a path: the next operator, then the remaining stages and the final operator.
-
-    `size`: the expected rows, None if unknown. `width`: about the bytes of a row in memory. `whole`: the rows of the
-    path's input. `spans`: the ranges of keys that the next half-join looks up.
-    """
-
-    frame: Frame
-    layout: Layout
-    due: Linear
-    stages: tuple[Stage, ...]
-    final: Linear
-    size: float | None
-    width: float | None
-    whole: int
-    spans: Spans
-
-
-def _merged(streams: Sequence[_Stream]) -> list[_Stream]:
-    """Unite streams with equal remaining stages: a half-join that they share reads its arrangement once."""
-    groups: dict[object, list[_Stream]] = {}
-    for stream in streams:
-        same = (repr((stream.stages, stream.final)), frozenset(stream.layout.columns), stream.layout.keys)
-        groups.setdefault(same, []).append(stream)
-    return [_as_one(group) if len(group) > 1 else group[0] for group in groups.values()]
-
-
-def _as_one(streams: Sequence[_Stream]) -> _Stream:
-    first = streams[0]
-    layout = replace(first.layout, errors=any(stream.layout.errors for stream in streams))
-    frames = [arranged(stream.frame, stream.layout, layout) for stream in streams]
-    sizes = [stream.size for stream in streams]
-    size = None if None in sizes else sum(size for size in sizes if size is not None)
-    whole, width = min(stream.whole for stream in streams), max(stream.width or 0 for stream in streams)
-    return replace(first, frame=union(frames), layout=layout, size=size, width=width, whole=whole, spans={})
-
-
-def _equal(left: str, left_kind: pa.DataType, right: str, right_kind: pa.DataType, null_safe: bool) -> str:
-    if left_kind != right_kind and pt.is_integer(left_kind):
-        left, right = f"CAST({left} AS bigint)", f"CAST({right} AS bigint)"
-    return f"{left} {'<=>' if null_safe else '='} {right}"
-
-
-def _filtered(frame: Frame, condition: Any) -> Frame:
-    return frame if condition is None else frame.where(condition)

@@ -99,7 +99,7 @@ class Runners:
                 from halfjoin.engine.spark.types import check_columns
 
                 check_columns(name, meant.data.schema)
-            if self.setting != "local" and is_frame(meant.data):
+            if self.setting != "local" and is_frame(meant.data) and not table(name).constrained:
                 frames[name] = table(name), meant.data, replace(meant, data=None)
             else:
                 rows[name] = submitted(table(name), self.arrow(given))

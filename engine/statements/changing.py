@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.intake.generated import with_generated
 from halfjoin.engine.statements import reading
 from halfjoin.engine.statements.conflicting import inserted
 from halfjoin.engine.statements.querying import first
@@ -53,9 +54,10 @@ def carry_out(state: State, statement: Change, sql: str) -> Changed:
             bound = bind_insert(statement, schema, sql)
             if statement.conflict is not None:
                 rows = singly(_evaluated(state, bound), statement.table)
-                old, new = inserted(state, statement, _part(rows, bound, bound.new), sql)
+                old, new = inserted(state, statement, _new(state, rows, bound), sql)
+                new = with_generated(state.catalog.table(statement.table), schema, new)
                 return _changed(state, bound, old, new, new)
-            new = _part(_evaluated(state, bound), bound, bound.new)
+            new = _new(state, _evaluated(state, bound), bound)
             return _changed(state, bound, None, new, new)
         case Delete():
             bound = bind_delete(statement, schema, sql)
@@ -65,7 +67,7 @@ def carry_out(state: State, statement: Change, sql: str) -> Changed:
         case Update():
             bound = bind_update(statement, schema, sql)
             rows = _evaluated(state, bound)
-            old, new = _part(rows, bound, bound.old), _part(rows, bound, bound.new)
+            old, new = _part(rows, bound, bound.old), _new(state, rows, bound)
             return _changed(state, bound, old, new, _with_others(new, rows, bound))
         case Merge():
             return _merged(state, bind_merge(statement, schema, sql))
@@ -114,7 +116,7 @@ def _merged(state: State, bound: BoundChange) -> Changed:
     if (touched[numbers] > counts).any():
         raise InvalidRow("MERGE command cannot affect row a second time", table=bound.target.table, code="21000",
                          remedy="the source must match each row of the table at most once")  # fmt: skip
-    new = _part(rows.filter(coming), bound, bound.new)
+    new = _new(state, rows.filter(coming), bound)
     made = _changed(state, replace(bound, returning=None), old, new, new)
     return replace(made, count=int(rows.diff[leaving | coming].sum()))
 
@@ -143,6 +145,12 @@ def _part(rows: Updates, bound: BoundChange, columns: tuple[Column, ...]) -> Upd
     """The old or the new rows, under the names of the table's columns."""
     names = (column.name for column in bound.target.columns)
     return rows.renamed(list(zip((column.name for column in columns), names, strict=True)))
+
+
+def _new(state: State, rows: Updates, bound: BoundChange) -> Updates:
+    """The new rows, with their generated columns."""
+    table = state.catalog.table(bound.target.table)
+    return with_generated(table, state.catalog, _part(rows, bound, bound.new))
 
 
 def _with_others(part: Updates, rows: Updates, bound: BoundChange) -> Updates:

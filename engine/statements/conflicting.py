@@ -7,6 +7,7 @@ import numpy as np
 from halfjoin.catalog.models import Table
 from halfjoin.engine.batch.readable import closed
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.intake.generated import check
 from halfjoin.engine.intake.primary_key import key_of, known
 from halfjoin.engine.intake.rows import submitted
 from halfjoin.engine.statements import reading
@@ -28,8 +29,10 @@ def inserted(state: State, statement: Insert, rows: Updates, sql: str) -> tuple[
         InvalidRow: DO UPDATE would change a row twice.
     """
     assert statement.conflict is not None
-    submitted(state.catalog.table(statement.table), table_of(rows))  # each row is checked, whether it goes in or not
-    table, keys = state.catalog.table(statement.table), conflict_keys(statement, state.catalog, sql)
+    table = state.catalog.table(statement.table)
+    submitted(table, table_of(rows))  # each row is checked, whether it goes in or not
+    check(table, state.catalog, rows)
+    keys = conflict_keys(statement, state.catalog, sql)
     numbers = [_numbers(rows, key) for key in keys]
     there = [_there(state, table, key, rows) for key in keys]
     if statement.conflict.assignments is None:

@@ -17,6 +17,7 @@ from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.sinks.target import check, normalized
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.statistics import Statistics
+from halfjoin.engine.statements.tables import refer, table_of
 from halfjoin.engine.storage.filling import fill_nodes, forget_past, take_in
 from halfjoin.engine.storage.names import check_columns
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
@@ -58,19 +59,16 @@ def define(
 
 
 def create_table(state: State, statement: CreateTable) -> None:
-    """Create an empty table, arranged by its primary key if it has one."""
-    table = Table(
-        name=statement.name,
-        columns=tuple(ColumnModel(name=c.name, type=c.type, not_null=c.not_null) for c in statement.columns),
-        primary_key=statement.primary_key,
-        retain=statement.retain,
-    )
-    if statement.if_not_exists and table.name in state.catalog.names():
-        there = state.catalog.tables.get(table.name)
-        _leave(there if there is None else there.model_copy(update={"id": ""}), table, "TABLE")
+    """Create an empty table, arranged by its keys."""
+    catalog = state.catalog
+    if statement.if_not_exists and statement.name in catalog.names():
+        there, wanted = catalog.tables.get(statement.name), table_of(statement, catalog)
+        plain = {"id": "", "referenced": False}
+        _leave(there and there.model_copy(update=plain), wanted.model_copy(update=plain), "TABLE")
         return
-    table = table.model_copy(update={"id": uuid.uuid4().hex})
-    state.catalog.add(table)
+    table = table_of(statement, catalog)
+    catalog.add(table)
+    refer(catalog, table)
     enter_table(state, table)
 
 

@@ -9,25 +9,30 @@ import pyarrow as pa
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.statements import querying, reading
+from halfjoin.engine.statements.altering import alter_table, rename
 from halfjoin.engine.statements.changing import carry_out
 from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.explaining import explain_query, explain_view
 from halfjoin.engine.statements.replan import refresh
 from halfjoin.engine.statements.session import Session
+from halfjoin.engine.statements.settings import checked, show_settings
 from halfjoin.engine.statements.showing import show
 from halfjoin.engine.statements.subscribing import subscribe
+from halfjoin.engine.statements.tables import columns_of_query
 from halfjoin.engine.statements.transaction import Transaction, check
 from halfjoin.engine.updates.updates import Updates, empty
-from halfjoin.errors import UnsupportedSQL, bounded
+from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.parse import executed, parse
 from halfjoin.sql.statements import (
+    AlterTable,
     Begin,
     Change,
     Commit,
     CreateIndex,
     CreateSink,
     CreateTable,
+    CreateTableAs,
     CreateView,
     Deallocate,
     Delete,
@@ -38,9 +43,11 @@ from halfjoin.sql.statements import (
     Merge,
     Prepare,
     RefreshPlan,
+    Rename,
     Rollback,
     Savepoint,
     Select,
+    SetSetting,
     SetTime,
     Show,
     Statement,
@@ -89,6 +96,12 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             session.transaction = None
         case Savepoint():
             session.savepoint(statement)
+        case AlterTable():
+            session.define(lambda: alter_table(state, statement))
+        case Rename():
+            session.define(lambda: rename(state, session.means.runners, statement))
+        case CreateTableAs():
+            return _create_table_as(session, state, statement, sql)
         case CreateTable() | CreateView() | CreateIndex() | Drop():
             session.define(lambda: define(state, session.means, statement, sql))
             if isinstance(statement, CreateView) and statement.or_replace:
@@ -108,6 +121,8 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             session.deallocate(name)
         case SetTime(time):
             session.time = time_of(time)
+        case SetSetting(name, value):
+            session.settings[name] = checked(name, value)
         case Select(query, as_of):
             return querying.query(session.seen(state), query, time_of(as_of), sql)
         case Subscribe(collection, as_of, up_to):
@@ -121,6 +136,14 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             return pa.table({"plan": text.splitlines()})
         case RefreshPlan(view):
             session.define(lambda: refresh(state, session.runners, view))
+        case Show("settings"):
+            return show_settings(session.settings, session.time)
+        case Show("setting", setting):
+            shown = show_settings(session.settings, session.time).to_pylist()
+            found = {row["name"]: row["setting"] for row in shown}
+            if setting not in found:
+                raise UnknownName("setting", str(setting), found)
+            return pa.table({str(setting): pa.array([found[setting]], pa.string())})
         case Show(what, collection):
             return show(state, session.delivering, what, collection)
     return None
@@ -149,6 +172,24 @@ def _truncate(session: Session, state: State, statement: Truncate) -> pa.Table:
 def _tagged(session: Session, answer: pa.Table, tag: str, also: Mapping[str, str] | None = None) -> pa.Table:
     session.report(tag)
     return answer.replace_schema_metadata({TAG: tag, **(also or {})})
+
+
+def _create_table_as(session: Session, state: State, statement: CreateTableAs, sql: str) -> pa.Table | None:
+    """Create a table and insert the rows of a query. If that fails, there is no table."""
+    if statement.if_not_exists and statement.name in state.catalog.names():
+        return None
+    made = columns_of_query(statement, state.catalog, sql)
+    rows = Insert(statement.name, (), statement.query)
+    session.define(lambda: define(state, session.means, made, sql))
+    if not statement.data:
+        return None
+    try:
+        found = carry_out(state, rows, sql)
+        session.change(state, statement.name, found.updates)
+    except BaseException:
+        session.define(lambda: define(state, session.means, Drop("table", (statement.name,)), sql))
+        raise
+    return _tagged(session, pa.table({"count": pa.array([found.count], pa.int64())}), f"SELECT {found.count}")
 
 
 def _create_sink(session: Session, state: State, statement: CreateSink, sql: str) -> None:

@@ -62,7 +62,7 @@ def frame(state: State, runners: Runners, name: str, as_of: int | None) -> Any:
     time = readable(state, planned.collections, as_of)
     over, nodes = fill_nodes(state, planned, time, runners.spark, runners.staging)
     for node in nodes.values():
-        raise_any(node.errors.up_to(time), name, time, planned.below)
+        raise_any(node.errors.up_to(time), name, time, planned.below, node.dataflow.plan)
     flow = alone(flow_of(planned.output, state.functions, name))
     return runners.spark.query(flow, over, over.before_and_after({}), time, name)
 
@@ -137,7 +137,7 @@ def _at(moment: _Moment, planned: ViewPlan, flow: Flow) -> Updates:
     time = moment.time
     parts = list(flow.fill(moment, time + 1, moment.closed, gathered=True))
     output, errors = (concat([part.filter(part.time <= time) for part in side]) for side in zip(*parts, strict=True))
-    raise_any(errors, QUERY_NAME, time, planned.below)
+    raise_any(errors, QUERY_NAME, time, planned.below, flow.plan)
     return cancel(output, by_time=False)
 
 
@@ -149,7 +149,7 @@ def _run_loop(moment: _Moment, nodes: Sequence[Node]) -> None:
     """
     flows = {node.output: cast("Inner", flow_of(node, moment.state.functions, QUERY_NAME)) for node in nodes}
     for name, (output, errors) in loop_fill(flows, moment, moment.time + 1, last=True).items():
-        raise_any(errors, QUERY_NAME, moment.time, nodes)
+        raise_any(errors, QUERY_NAME, moment.time, nodes, flows[name].plan)
         moment.found[name] = (make_run(output, moment.state.upper),)
 
 

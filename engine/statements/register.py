@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.writer import Writer, writing
+from halfjoin.engine.intake.incarnation import Incarnation, code_of
 from halfjoin.engine.linear.tables import ReduceFunction, UserFunction
 from halfjoin.errors import Conflict, HalfjoinError
+from halfjoin.planner.calls import calls
 from halfjoin.sql.functions.aggregates import is_aggregate_name
 from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.functions.table_functions import returns_rows
@@ -22,35 +24,35 @@ from halfjoin.sql.user_aggregate import lift_of
 
 def register_table_function(
     state: State, writer: Writer | None, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch],
-    returns: Mapping[str, str],
+    returns: Mapping[str, str], version: str | None,
 ) -> None:  # fmt: skip
     """Make a function usable in FROM. A new function is defined; one that the warehouse knows must keep its columns.
 
     Raises:
         HalfjoinError: the function cannot be called, its name or its columns are not valid, or it is new and the engine
             only reads.
-        Conflict: another function has that name.
+        Conflict: another function has that name, or it has other code, and views keep what the old one has returned.
     """
-    types = _defined(state, writer, "table function", name, function, returns, state.catalog.functions)
+    types = _defined(state, writer, "table function", name, function, returns, version, state.catalog.functions)
     state.functions[name] = UserFunction(name, function, types)
 
 
 def register_reduce(
     state: State, writer: Writer | None, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch],
-    returns: Mapping[str, str], *, vectorised: bool,
+    returns: Mapping[str, str], version: str | None, *, vectorised: bool,
 ) -> None:  # fmt: skip
     """Make a function of groups usable in FROM. Its results are stored, so no column is an interval.
 
     Raises:
         HalfjoinError, Conflict: as `register_table_function`.
     """
-    types = _defined(state, writer, "reduce", name, function, returns, state.catalog.reductions)
+    types = _defined(state, writer, "reduce", name, function, returns, version, state.catalog.reductions)
     state.functions[name] = ReduceFunction(name, function, types, vectorised)
 
 
 def _defined(
     state: State, writer: Writer | None, what: str, name: str, function: object, returns: Mapping[str, str],
-    known: dict[str, tuple[tuple[str, SqlType], ...]],
+    version: str | None, known: dict[str, tuple[tuple[str, SqlType], ...]],
 ) -> dict[str, SqlType]:  # fmt: skip
     """Check a function that returns rows, and define it if the warehouse does not know it. Returns its columns."""
     _check(name, function, returns)
@@ -61,12 +63,40 @@ def _defined(
         types = {column: stored(kind) for column, kind in types.items()}
         if any(kind.kind is Kind.INTERVAL for kind in types.values()):
             raise HalfjoinError(f"{name}: a reduce does not return intervals", remedy="use a number of seconds")
-    if kept is None:
-        writing(writer).define(lambda: known.update({name: tuple(types.items())}))
-    elif kept != tuple(types.items()):
+    if kept is not None and kept != tuple(types.items()):
         columns = ", ".join(f"{column} {kind}" for column, kind in kept)
         raise Conflict(f"the warehouse knows the {what} {name} with the columns ({columns})", name=name)
+    settle(state, writer, name, (function,), version, lambda: known.update({name: tuple(types.items())}))
     return types
+
+
+def settle(
+    state: State, writer: Writer | None, name: str, code: Sequence[object], version: str | None,
+    define: Callable[[], None],
+) -> None:  # fmt: skip
+    """Define a function if it is new, and keep what tells its code apart.
+
+    Raises:
+        Conflict: the code is not that of the answers that views keep.
+    """
+    kept, catalog = state.catalog.incarnations.get(name), state.catalog
+    new = name not in (catalog.functions | catalog.aggregates | catalog.reductions)
+    made = Incarnation(version or "", code_of(*code))
+    if kept is not None and not Incarnation(*kept).same(made):
+        readers = [view for view, one in state.views.items() if one.plan is not None and calls(one.plan, name)]
+        if readers:
+            what = "version" if made.version and kept[0] else "code"
+            problem = f"{name} is not the function of which {', '.join(readers)} has answers: its {what} is another"
+            raise Conflict(problem, remedy="register what it was, or drop what reads it, or choose another name",
+                           name=name, holder=", ".join(readers))  # fmt: skip
+    elif kept is not None and not made.version:
+        made = made._replace(version=kept[0])
+    if new or (kept != made and writer is not None):
+        def change() -> None:
+            define()
+            state.catalog.incarnations[name] = made
+
+        writing(writer).define(change)
 
 
 def stored(type: SqlType) -> SqlType:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from halfjoin.engine.batch.state import State
-from halfjoin.engine.batch.writer import Writer, writing
+from halfjoin.engine.batch.writer import Writer
 from halfjoin.engine.linear.tables import GroupFunction, Registered
 from halfjoin.engine.linear.tables.lifts import lift_function, result_function, sums_of
-from halfjoin.engine.statements.register import check_free, check_name, stored
+from halfjoin.engine.statements.register import check_free, check_name, settle, stored
 from halfjoin.errors import Conflict, HalfjoinError
 from halfjoin.sql.parse.type_names import type_named
 from halfjoin.sql.types import Kind, SqlType
@@ -20,13 +20,15 @@ from halfjoin.sql.user_aggregate import UserAggregate
 def register_aggregate(
     state: State, writer: Writer | None, name: str, takes: Sequence[str], returns: str,
     function: Callable[..., Any] | None, lift: Callable[..., Any] | None, result: Callable[..., Any] | None,
+    version: str | None,
 ) -> None:  # fmt: skip
     """Make an aggregate usable in views. A new one is defined; one that the warehouse knows must be the same.
 
     Raises:
         HalfjoinError: the functions cannot be called, or the name or the types are not valid, or the aggregate is new
             and the engine only reads.
-        Conflict: another function has that name, or the warehouse knows the aggregate with other types.
+        Conflict: another function has that name, or the warehouse knows the aggregate with other types, or with other
+            code, and views keep what the old one has returned.
     """
     check_name(name)
     kept = state.catalog.aggregate(name)
@@ -45,10 +47,10 @@ def register_aggregate(
     else:
         raise HalfjoinError(f"{name}: an aggregate is a function, or a lift and a result",
                             remedy="give function=..., or lift=... and result=...")  # fmt: skip
-    if kept is None:
-        writing(writer).define(lambda: state.catalog.aggregates.update({name: defined}))
-    elif kept != defined:
+    if kept is not None and kept != defined:
         raise Conflict(f"the warehouse knows the aggregate {name} as {_shown(kept)}", name=name)
+    code = [one for one in (function, lift, result) if one is not None]
+    settle(state, writer, name, code, version, lambda: state.catalog.aggregates.update({name: defined}))
     state.functions.update(made)
 
 

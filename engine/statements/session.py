@@ -41,6 +41,7 @@ class Session:
     `writer` is None in an engine that only reads. `changed` is the engine's lock, with the condition that subscriptions
     wait for. `time`: the time of the changes of the next statements; None: the default of `Engine.apply`.
     `transaction`: the statements since BEGIN; None: no transaction is open. `prepared`: the statements of PREPARE.
+    `settings`: those of SET, other than `time`.
     """
 
     runners: Runners
@@ -51,6 +52,7 @@ class Session:
     time: int | None = None
     transaction: Transaction | None = None
     prepared: dict[str, Prepare] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
 
     @property
     def means(self) -> Means:

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.sinks.sinks import Sinks
+from halfjoin.engine.statements.creating import create_statement
 from halfjoin.errors import UnknownName
 
 
@@ -33,6 +34,9 @@ def show(state: State, sinks: Sinks | None, what: str, name: str | None) -> pa.T
                 "on": pa.array([index.collection for index in indexes], pa.string()),
                 "key": pa.array([", ".join(index.keys) for index in indexes], pa.string()),
             })
+        case "create":
+            text = create_statement(catalog, str(name))
+            return pa.table({"name": pa.array([name], pa.string()), "create_statement": pa.array([text], pa.string())})
         case "sinks":
             return _show_sinks(state, sinks)
         case _:

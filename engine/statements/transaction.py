@@ -35,6 +35,7 @@ from halfjoin.sql.statements import (
     Rollback,
     Savepoint,
     Select,
+    SetSetting,
     SetTime,
     Show,
     Statement,
@@ -63,7 +64,7 @@ def check(statements: Sequence[Statement], inside: bool) -> None:
                     raise UnsupportedSQL(f"{word} without BEGIN", remedy="write BEGIN; ...; COMMIT", code="25P01")
                 inside = isinstance(statement, Savepoint)
             case (Insert() | Update() | Delete() | Merge() | Truncate() | Select() | Explain() | Show() | SetTime()
-                  | Prepare() | Execute() | Deallocate()):  # fmt: skip
+                  | SetSetting() | Prepare() | Execute() | Deallocate()):  # fmt: skip
                 pass
             case _ if inside:
                 raise UnsupportedSQL("a transaction can contain INSERT, UPDATE, DELETE and SELECT, but no definitions",

@@ -52,6 +52,7 @@ class DeltaFolder:
 
     def __init__(self, place: Place, app: str) -> None:
         self.place, self._app = place, app
+        self._last: DeltaTable | None = None  # the table as it was opened or written last
 
     def recover(self, entry: int, version: int | None) -> tuple[int, int | None]:
         """Find the last entry that the table holds, and the table's version. The journal may not know of them yet.
@@ -62,6 +63,7 @@ class DeltaFolder:
         Raises:
             StorageError: the version that the journal knows is missing, or somebody else has changed the table.
         """
+        self._last = None  # commits may be removed, and their numbers come again
         later, torn = self._later(version)
         if version is None:
             self._check_ours(later, torn)
@@ -177,7 +179,7 @@ class DeltaFolder:
         """Rewrite the smaller runs of files of a version, or all its files, as one run. Returns the new version, None
         if there is nothing to merge. The memory that this takes does not grow with the files.
         """
-        table = DeltaTable(self.place.uri, version=version)
+        table = self._at(version)
         # If no integer column sorts the rows, a merge reads its files once for each part that fits into memory.
         ordered = bool(layout.sort) and is_exact([pa.nulls(0, layout.schema[layout.sort[0]])])
         old = _mergeable(self._parts(table), everything, None if ordered else _UNORDERED_BYTES)
@@ -209,7 +211,7 @@ class DeltaFolder:
         if version is None:
             return ()
         with naming(f"version {version} of the table {self.place}", DeltaError):
-            table = DeltaTable(self.place.uri, version=self._readable(version))
+            table = self._at(self._readable(version))
             if not self._app or table.transaction_version(self._app) is not None:
                 found = tuple(self._parts(table))
                 if rows is not None and _rows(found) != rows:  # for example, a commit file has become empty
@@ -231,14 +233,23 @@ class DeltaFolder:
 
     def held(self, version: int | None) -> tuple[int, int]:
         """A version's number of rows and their last time, without reading the rows."""
-        parts = [] if version is None else self._parts(DeltaTable(self.place.uri, version=version))
+        parts = [] if version is None else self._parts(self._at(version))
         return sum(part.rows for part in parts), max((part.latest for part in parts), default=MINIMUM)
 
     def _open(self) -> DeltaTable | None:
+        """The table at its newest version. None: there is none."""
         try:
-            return DeltaTable(self.place.uri)
+            self._last = DeltaTable(self.place.uri)
         except TableNotFoundError:
-            return None
+            self._last = None
+        return self._last
+
+    def _at(self, version: int) -> DeltaTable:
+        """The table at a version. A version never changes, so one that was opened or written before is not read again.
+        """
+        if self._last is None or self._last.version() != version:
+            self._last = DeltaTable(self.place.uri, version=version)
+        return self._last
 
     def _check_there(self, table: DeltaTable | None, version: int | None) -> None:
         if version is not None and (table is None or table.version() < version):
@@ -258,6 +269,7 @@ class DeltaFolder:
         table.create_write_transaction(actions, "append", file_schema(layout.schema), commit_properties=properties)
         self.place.make_durable()
         table.update_incremental()  # a commit does not refresh its handle
+        self._last = table
         return int(table.version())
 
     def _whole(self, table: DeltaTable) -> bool:

@@ -43,6 +43,7 @@ def restore(
     catalog.functions.update(document.functions)
     catalog.aggregates.update(document.aggregates)
     catalog.reductions.update(document.reductions)
+    catalog.incarnations.update(document.incarnations)
 
     def attach(kind: str, collection: Collection, name: str) -> None:
         found = kept.get((kind, name))

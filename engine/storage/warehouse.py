@@ -256,7 +256,9 @@ class Warehouse:
         dropped = [item for item in self._journal.collections() if item.id in gone] if gone else []
         left = [folder for item in dropped for folder in (folder_of(item), arrangements_folder(item))]
         claimed = {f"{kind}/{folder_name(name)}" for kind, name, _ in new}
-        forgotten = [prefix_of(item.name) for item in dropped if item.kind == "tables"]
+        altered = {table.name for table in Document.model_validate_json(self._catalog or "{}").tables
+                   if table.id and table.id == state.catalog.incarnation(table.name)} if gone else set()  # fmt: skip
+        forgotten = [prefix_of(item.name) for item in dropped if item.kind == "tables" and item.name not in altered]
 
         def commit() -> None:
             self._journal.define(catalog, state.upper, made, gone, forgotten, left, claimed)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from halfjoin.engine.updates.codes import codes, factorize, integers, is_integral, same_rows
+from halfjoin.engine.updates.codes import codes, factorize, integers, is_exact, is_integral, same_rows
 from halfjoin.engine.updates.updates import (
     MAXIMUM,
     MINIMUM,
@@ -170,10 +170,16 @@ def _too_many(updates: Updates, position: int) -> str:
     return f"{TOO_MANY}: {textwrap.shorten(str(row), 500)}"
 
 
+def distinct(columns: list[pa.Array], length: int) -> Ints:
+    """The position of one row of each that are equal in all the columns, in any order."""
+    found = _groups(_untimed(columns, length), False) if length > 1 else None
+    return np.arange(length) if found is None else found[0][found[1]]
+
+
 def groups(columns: list[pa.Array], length: int, time: Ints | None = None) -> Ints:
     """A number per row: equal exactly where all the columns (and the time) are equal."""
-    times = constant(0, length) if time is None else time
-    found = _groups(Updates({str(i): c for i, c in enumerate(columns)}, times, constant(1, length)), time is not None)
+    updates = _untimed(columns, length)
+    found = _groups(updates if time is None else Updates(updates.columns, time, updates.diff), time is not None)
     if found is None:
         return np.arange(length)
     order, first = found
@@ -182,11 +188,16 @@ def groups(columns: list[pa.Array], length: int, time: Ints | None = None) -> In
     return numbers
 
 
+def _untimed(columns: list[pa.Array], length: int) -> Updates:
+    """Rows without names or times."""
+    return Updates({str(i): column for i, column in enumerate(columns)}, constant(0, length), constant(1, length))
+
+
 def _groups(updates: Updates, by_time: bool) -> tuple[Ints, Mask] | None:
     """An order that puts equal updates together, and the mask of the first of each group. None: all are distinct."""
     columns = list(updates.columns.values())
     keys = codes(columns, len(updates))
-    timed = by_time and updates.time.strides != (0,)
+    timed = by_time and updates.time.strides != (0,) and bool((updates.time != updates.time[:1]).any())
     if timed:
         keys = codes([pa.array(keys), pa.array(updates.time)], len(updates))
     order = np.argsort(keys)
@@ -195,6 +206,10 @@ def _groups(updates: Updates, by_time: bool) -> tuple[Ints, Mask] | None:
     suspects = where_true(repeated)
     if len(suspects) == 0:
         return None
+    first = np.ones(len(order), np.bool_)
+    first[1:] = ~repeated
+    if is_exact(columns) and not timed:
+        return order, first
     left, right = indices_of(order[suspects]), indices_of(order[suspects + 1])
     equal = same_rows((gather(column, left) for column in columns), (gather(column, right) for column in columns),
                       len(suspects))  # fmt: skip
@@ -202,7 +217,7 @@ def _groups(updates: Updates, by_time: bool) -> tuple[Ints, Mask] | None:
         equal &= updates.time[order[suspects]] == updates.time[order[suspects + 1]]
     if not equal.all():  # two different rows share a code: sort by exact numbers
         return _exact_groups(columns, updates.time if timed else None, len(updates))
-    return order, np.concatenate([[True], ~repeated])
+    return order, first
 
 
 def _exact_groups(columns: list[pa.Array], time: Ints | None, length: int) -> tuple[Ints, Mask]:

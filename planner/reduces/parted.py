@@ -27,7 +27,7 @@ from halfjoin.planner.reduces.items import Items, Positions
 from halfjoin.sql.bind.context import Aliases
 from halfjoin.sql.expr import TRUE, Cast, Column, Expr, Literal, conjunction
 from halfjoin.sql.functions import resolve
-from halfjoin.sql.functions.aggregates import decompose, filtered
+from halfjoin.sql.functions.aggregates import adds_up, filtered
 from halfjoin.sql.relation import (
     Aggregate,
     AggregateCall,
@@ -62,14 +62,14 @@ class _Part:
 
 def parted(relation: Aggregate, aliases: Aliases) -> Parted | None:
     """The parts of an aggregate; None if it follows the change as it is, or sees whole groups anyway."""
-    distinct = any(call.distinct and _adds_up(call) for _, call in relation.calls)
+    distinct = any(call.distinct and adds_up(call) for _, call in relation.calls)
     modes = [(column, call) for column, call in relation.calls if call.function == "mode"]
     if not distinct and not modes:
         return None
     items = Items(relation.input)
     _, keys = items.keys([expr for _, expr in relation.keys])
     parts = _Parts(relation, aliases, keys)
-    sums = [(column, _Sum.of(call, items)) for column, call in relation.calls if distinct and _adds_up(call)]
+    sums = [(column, _Sum.of(call, items)) for column, call in relation.calls if distinct and adds_up(call)]
     named = {column.name for column, _ in (*sums, *modes)}
     rest = tuple(one for one in relation.calls if one[0].name not in named)
     values = [(column, call, items.add(_value(call).expr)) for column, call in modes]
@@ -81,11 +81,6 @@ def parted(relation: Aggregate, aliases: Aliases) -> Parted | None:
         return parts.together(made)
 
     return Parted(items.project(), over)
-
-
-def _adds_up(call: AggregateCall) -> bool:
-    """Whether a call, without its DISTINCT, sums what rows with arguments add."""
-    return bool(call.sums and call.args) or decompose(replace(call, distinct=False)) is not None
 
 
 def _value(call: AggregateCall) -> SortKey:

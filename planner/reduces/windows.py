@@ -87,8 +87,9 @@ def window(relation: Window) -> Lowered:
     count, _ = items.keys(relation.partition)
     passed = items.add_all(relation.input.columns)
     order = Order.of(relation.order, items)
-    asked = [replace(call, frame=plain(call.frame)) for _, call in relation.calls]
-    local, running = reach_of_all(asked, ordered=bool(relation.order)) is not None, _Running(items)
+    ordered, running = bool(relation.order), _Running(items)
+    asked = [replace(call, frame=plain(call.frame, ordered=ordered)) for _, call in relation.calls]
+    local = reach_of_all(asked, ordered=ordered) is not None
     for frame in map(numbered_over, asked if local else []):
         if frame is not None:
             running.number(frame)

@@ -21,8 +21,6 @@ from halfjoin.sql.types import (
     INTERVAL,
     STRINGS,
     TEXT,
-    TIMESTAMP,
-    TIMESTAMPTZ,
     UNKNOWN,
     WORKING_DIGITS,
     Kind,
@@ -173,13 +171,7 @@ def _trim(scalars: Scalars, node: exp.Trim) -> Expr:
 
 
 def _at_time_zone(scalars: Scalars, node: exp.AtTimeZone) -> Expr:
-    if node.args["zone"].name.lower() not in ("utc", "gmt", "z", "zulu", "etc/utc"):
-        raise scalars.context.refuse(node.args["zone"], "AT TIME ZONE is supported for 'UTC' only",
-                                     "add the offset: x + interval '2 hours'")
-    value = scalars.value(node.this)
-    if value.type.kind is Kind.TIMESTAMP:
-        return functions.cast(value, TIMESTAMPTZ, explicit=True)
-    return functions.cast(functions.cast(value, TIMESTAMPTZ), TIMESTAMP, explicit=True)
+    return functions.resolve("timezone", (scalars.value(node.args["zone"]), scalars.value(node.this)))
 
 
 def _collate(scalars: Scalars, node: exp.Collate) -> Expr:
@@ -190,9 +182,19 @@ def _collate(scalars: Scalars, node: exp.Collate) -> Expr:
 
 
 def _subscript(scalars: Scalars, node: exp.Bracket) -> Expr:
-    if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice):
-        raise scalars.context.refuse(node, "array slices are not supported", "write one subscript: a[1]")
+    if len(node.expressions) != 1:
+        raise scalars.context.refuse(node, "arrays have one dimension", "write one subscript: a[1]")
+    if isinstance(node.expressions[0], exp.Slice):
+        return _slice(scalars, scalars.value(node.this), node.expressions[0])
     return functions.resolve("[]", (scalars.value(node.this), scalars.value(node.expressions[0])))
+
+
+def _slice(scalars: Scalars, array: Expr, bounds: exp.Slice) -> Expr:
+    """`a[1:2]`; a bound that is left out is that of the array."""
+    first = scalars.value(bounds.this) if bounds.this is not None else Literal(1, INTEGER)
+    last = bounds.args.get("expression")
+    end = scalars.value(last) if last is not None else Literal(2**31 - 1, INTEGER)
+    return functions.resolve("slice", (array, first, end))
 
 
 def _array(scalars: Scalars, node: exp.Array) -> Expr:

@@ -27,7 +27,7 @@ from halfjoin.sql.bind.subqueries import bind_values, filtered
 from halfjoin.sql.bind.unmaintained import refuse_join, side_of
 from halfjoin.sql.bind.windows import windows_in
 from halfjoin.sql.expr import TRUE, Column, Expr, Literal, conjunction, conjuncts, substitute
-from halfjoin.sql.parse.locate import bare_values, name_of, only, written
+from halfjoin.sql.parse.locate import INFORMATION, bare_values, name_of, only, schema_of, written
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Values
 
@@ -308,13 +308,13 @@ class From:
     def table(self, node: exp.Table) -> tuple[Relation, FromItem]:
         """A table, a view or a query of WITH."""
         context, table, alias = self.context, name_of(node), node.args.get("alias")
-        if node.args.get("db"):
-            raise context.refuse(node, "schemas are not supported", f"write {table}")
+        if schema_of(node, context.sql) == INFORMATION:
+            return self.information(node, table)
         if node.args.get("sample"):
             raise context.refuse(node, "TABLESAMPLE is not supported: a view must not depend on chance",
                                  "write a condition that picks rows, such as id % 100 = 0")
-        only(node, context.sql, "FROM", ("this", "alias"))
-        if (common := context.common.get(table)) is not None:
+        only(node, context.sql, "FROM", ("this", "db", "alias"))
+        if node.args.get("db") is None and (common := context.common.get(table)) is not None:
             selected = self.common(common)
             names = renamed(selected.names, exp.TableAlias(columns=list(common.columns)), table, context)
             return self.derived(selected.renamed(names), alias, table)
@@ -328,6 +328,22 @@ class From:
         name, unique, names = self.named(alias, table, [column.name for column in columns])
         qualified = tuple(Column(f"{unique}.{column.name}", column.type, column.nullable) for column in columns)
         return Scan(table, unique, qualified), FromItem(name, tuple(zip(names, qualified, strict=True)))
+
+    def information(self, node: exp.Table, table: str) -> tuple[Relation, FromItem]:
+        """A view of information_schema, in a query: its rows as constants."""
+        context, found = self.context, self.context.schema.information(table)
+        if found is None:
+            with context.at(node):
+                raise UnknownName("view", f"{INFORMATION}.{table}", ())
+        if context.now is None:
+            raise context.refuse(node, f"a view cannot read {INFORMATION}, which changes with definitions",
+                                 "read it in a query")
+        only(node, context.sql, "FROM", ("this", "db", "alias"))
+        columns, rows = found
+        name, unique, names = self.named(node.args.get("alias"), table, [column.name for column in columns])
+        made = tuple(Column(f"{unique}.{column.name}", column.type) for column in columns)
+        values = tuple(tuple(Literal(value, c.type) for value, c in zip(row, columns, strict=True)) for row in rows)
+        return Values(unique, made, values), FromItem(name, tuple(zip(names, made, strict=True)))
 
     def common(self, table: CommonTable) -> bind_select.Selected:
         """The outputs of a query of WITH."""

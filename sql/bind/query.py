@@ -4,13 +4,12 @@ name, the clock, recursion."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.bind.context import Aliases, Context
+from halfjoin.sql.bind.context import Aliases, Context, moment
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.select import select
 from halfjoin.sql.bind.selected import Selected, column_for, known
@@ -39,7 +38,7 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
 
     UnsupportedSQL and UnknownName name the place in `sql`.
     """
-    context = Context(schema, sql, now=datetime.now(UTC).isoformat(" "))
+    context = Context(schema, sql, now=moment())
     selected = select(query, context)
     if not selected.items:
         raise UnsupportedSQL("a query needs at least one column")

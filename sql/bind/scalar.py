@@ -16,12 +16,13 @@ from halfjoin.sql.bind.forms import FORMS
 from halfjoin.sql.bind.operators import OPERATORS as NAMED_OPERATORS
 from halfjoin.sql.bind.scope import Scope, find
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
-from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.functions.moments import NAMED
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.syntax import OrderText
 from halfjoin.sql.parse.type_names import FUNCTIONS as TYPE_FUNCTIONS
-from halfjoin.sql.types import BOOLEAN, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN
+from halfjoin.sql.types import BOOLEAN, DATE, DOUBLE, INTEGER, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN, UUID
 
 
 @dataclass(frozen=True)
@@ -175,19 +176,42 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     if returns_rows(name, context.schema):
         raise context.refuse(node, f"{name} returns rows, which is not allowed here",
                              f"write it in FROM: FROM ..., {name}(...)")
+    if name in NAMED:
+        return functions.resolve(name, _named_arguments(scalars, node, NAMED[name]))
     if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order, exp.Kwarg)) for arg in node.expressions):
         raise context.refuse(node, f"{name} takes plain arguments only")
     args = scalars.values(node.expressions)
-    if not args and (moment := _moment(scalars, name)) is not None:
-        return moment
+    if not args and (value := _moment(scalars, name) or _chance(scalars, name)) is not None:
+        return value
+    if name == "age" and len(args) == 1 and (today := _moment(scalars, "current_date")) is not None:
+        return functions.resolve("age", (today, *args))
     if name in TYPE_FUNCTIONS and len(args) == 1:
         return functions.cast(args[0], TYPE_FUNCTIONS[name], explicit=True)
     return functions.resolve(name, args)
 
 
+def _named_arguments(scalars: Scalars, node: exp.Anonymous, names: Sequence[str]) -> list[Expr]:
+    """The arguments in their order, of which any may be named; those left out are 0."""
+    found: dict[str, Expr] = {}
+    for name, arg in zip(names, node.expressions, strict=False):
+        named = isinstance(arg, exp.Kwarg)
+        known = arg.this.name.lower() if named else name
+        if known not in names or known in found or len(node.expressions) > len(names):
+            raise scalars.context.refuse(node, f"{node.name} takes {', '.join(names)}")
+        found[known] = scalars.value(arg.expression if named else arg)
+    return [found.get(name, Literal(0, INTEGER)) for name in names]
+
+
 def _clock(scalars: Scalars, node: exp.Expr) -> Expr:
     name = node.key if node.key.startswith("local") else node.sql("postgres").lower()
     return _moment(scalars, name) or functions.resolve(name, ())
+
+
+def _chance(scalars: Scalars, name: str) -> Expr | None:
+    """The call of a function of chance, in a query. Each row gets a value of its own."""
+    if scalars.context.now is None or name not in CHANCE:
+        return None
+    return Call(name, (), CHANCE[name])
 
 
 def _moment(scalars: Scalars, name: str) -> Expr | None:
@@ -197,6 +221,7 @@ def _moment(scalars: Scalars, name: str) -> Expr | None:
     return functions.cast(Literal(scalars.context.now, UNKNOWN), CLOCKS[name], explicit=True)
 
 
+CHANCE = {"random": DOUBLE, "gen_random_uuid": UUID}
 CLOCKS = {
     **dict.fromkeys(("now", "current_timestamp", "clock_timestamp", "statement_timestamp", "transaction_timestamp"),
                     TIMESTAMPTZ),
@@ -205,8 +230,9 @@ CLOCKS = {
 
 
 # Entries of the function table for operators, forms and the binder, which SQL text cannot call by name.
-NOT_CALLED = frozenset(("and", "array", "case", "fit", "ilike", "in", "like", "neg", "not", "or", "order text",
-                        "single row"))
+NOT_CALLED = frozenset((
+    "and", "array", "case", "fit", "ilike", "in", "like", "neg", "not", "or", "order text", "single row", "slice",
+))  # fmt: skip
 OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^", exp.DPipe: "||",
     exp.RegexpLike: "~", exp.RegexpILike: "~*",

@@ -77,7 +77,7 @@ def rewritten(
             raise context.wrong(clauses[0], f"{name} has two columns {column}")
     begin = _arm(first, "first", names, (), [value for one in added for value in one.start("first")])
     carried = [column for one in added for column in one.carried]
-    inner = _leading(second, name, carried, added, clauses[0], context)
+    inner = _leading(second, name, names, carried, added, clauses[0], context)
     go_on = _arm(inner, "next", names, carried, [value for one in added for value in one.next("next")])
     whole = exp.Union(this=begin, expression=go_on, distinct=query.args.get("distinct"))
     return whole, tuple(exp.to_identifier(column, quoted=True) for column in every)
@@ -93,20 +93,26 @@ def _arm(query: exp.Expr, alias: str, names: Sequence[str], more: Iterable[str],
 
 
 def _leading(
-    second: exp.Expr, name: str, carried: Iterable[str], added: Iterable[Added], clause: exp.Expr, context: Context
-) -> exp.Expr:
+    second: exp.Expr, name: str, names: Sequence[str], carried: Iterable[str], added: Iterable[Added],
+    clause: exp.Expr, context: Context,
+) -> exp.Expr:  # fmt: skip
     """The second arm with the carried columns of the rows that it comes from, if these lead further."""
     tables = [second.args["from_"].this] if second.args.get("from_") else []
     tables += [join.this for join in second.args.get("joins") or ()]
     found = [table for table in tables if isinstance(table, exp.Table) and name_of(table) == name]
     if len(found) != 1:
         raise context.wrong(clause, f"SEARCH and CYCLE need {name} once in FROM of its second SELECT")
-    for output in second.expressions:
-        if output.is_star:
-            raise context.refuse(output, "* is not supported beside SEARCH and CYCLE", "name the columns")
     alias = name_of(found[0].args["alias"].this) if found[0].alias else name
+    own = [_value(_of(alias, column)) for column in names]
     query = second.copy()
-    query.set("expressions", [*query.expressions, *(_value(_of(alias, column)) for column in carried)])
+    outputs: list[exp.Expr] = []
+    for output in query.expressions:
+        if isinstance(output, exp.Star) and (len(tables) > 1 or output.args.get("except_")):
+            raise context.refuse(output, "* of several tables is not supported beside SEARCH and CYCLE",
+                                 "write t.* for each of them, or name the columns")
+        itself = isinstance(output, exp.Star) or (output.is_star and name_of(output.args["table"]) == alias)
+        outputs += own if itself else [output]  # its other columns are not the user's
+    query.set("expressions", [*outputs, *(_value(_of(alias, column)) for column in carried)])
     conditions = [_value(one.ends(alias)) for one in added if one.ends is not None]
     if query.args.get("where"):
         conditions.insert(0, exp.Paren(this=query.args["where"].this))

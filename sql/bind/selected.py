@@ -77,8 +77,7 @@ def known(value: Expr) -> Expr:
 
 def common(values: Sequence[Expr]) -> SqlType:
     """The common type of the values; text if all are untyped literals."""
-    types = [value.type for value in values if value.type != UNKNOWN]
-    return functions.common_type(types) if types else TEXT
+    return functions.unify(values)[0].type if any(value.type != UNKNOWN for value in values) else TEXT
 
 
 def one_row(context: Context) -> Values:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName
-from halfjoin.sql.parse.locate import name_of, place, refuse
+from halfjoin.sql.parse.locate import INFORMATION, name_of, place, schema_of
 from halfjoin.sql.parse.parse import parse_query
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ def names_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
     names: set[str] = set()
     for table in _references(query):
         name = name_of(table)
-        if table.args.get("db"):
-            raise refuse(table, sql, "schemas are not supported", f"write {name}")
+        if schema_of(table, sql) == INFORMATION:
+            continue
         if name not in schema.names():
             raise UnknownName("table or view", name, schema.names()).at(sql, *place(table, sql))
         if name not in names:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -12,7 +11,7 @@ from sqlglot import exp
 from halfjoin.errors import UnknownName
 from halfjoin.sql.bind import select as bind_select  # before from_clause: the two call each other
 from halfjoin.sql.bind.aggregates import aggregates_in
-from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.context import Context, moment
 from halfjoin.sql.bind.from_clause import From
 from halfjoin.sql.bind.outer_aggregates import outer_aggregates
 from halfjoin.sql.bind.scalar import Scalars
@@ -79,7 +78,7 @@ class BoundChange:
 
 def context_of(statement: Change, schema: Schema, sql: str) -> Context:
     """The context of a statement, with the queries of its WITH clause. now() is the moment of this call."""
-    context = Context(schema, sql, now=datetime.now(UTC).isoformat(" "))
+    context = Context(schema, sql, now=moment())
     if statement.common is None:
         return context
     return bind_select.with_queries(exp.Select(with_=statement.common), context, ())

@@ -11,7 +11,7 @@ Answers are PostgreSQL's, except where a column's single type matters: a numeric
 in every row (a quotient at least 16, and as many as an operand). A numeric has no NaN or infinity, a date no infinity.
 """
 
-from halfjoin.sql.functions.casting import cast
+from halfjoin.sql.functions.casting import cast, unify
 from halfjoin.sql.functions.coercion import common_type
 from halfjoin.sql.functions.docs import documentation
 from halfjoin.sql.functions.fallible import fallible
@@ -22,4 +22,5 @@ from halfjoin.sql.functions.table import TABLE
 
 __all__ = [
     "TABLE", "Example", "Function", "Overload", "cast", "common_type", "documentation", "fallible", "render", "resolve",
+    "unify",
 ]  # fmt: skip

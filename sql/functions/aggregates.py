@@ -14,7 +14,7 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal, columns_of
 from halfjoin.sql.functions.aggregate_table import AGGREGATE_TABLE, AGGREGATES, ENTRIES
 from halfjoin.sql.functions.casting import coerce
-from halfjoin.sql.functions.decompose import SUMS, Decomposed, Part, decompose, decompose_lifted, filtered
+from halfjoin.sql.functions.decompose import SUMS, Decomposed, Part, adds_up, decompose, decompose_lifted, filtered
 from halfjoin.sql.functions.resolve import call, cast_all, choose
 from halfjoin.sql.functions.signature import Function, Overload
 from halfjoin.sql.relation import AggregateCall, SortKey
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
 
 __all__ = [
-    "AGGREGATES", "AGGREGATE_TABLE", "ORDERED_SETS", "SUMS", "Decomposed", "Part", "decompose",
-    "decompose_lifted", "filtered", "is_aggregate_name", "resolve_aggregate",
+    "AGGREGATES", "AGGREGATE_TABLE", "ORDERED_SETS", "SUMS", "Decomposed", "Part", "adds_up",
+    "decompose", "decompose_lifted", "filtered", "is_aggregate_name", "resolve_aggregate",
 ]  # fmt: skip
 
 ORDERED_SETS = frozenset(("mode", "percentile_cont", "percentile_disc"))  # the argument is in WITHIN GROUP (ORDER BY x)

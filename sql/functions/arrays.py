@@ -41,13 +41,6 @@ def _compared(name: str) -> Special:
     return special
 
 
-def _first_dimension(args: Sequence[Expr]) -> None:
-    if not isinstance(args[1], Literal) or args[1].value not in (1, None):
-        raise UnsupportedSQL("array_length of a dimension other than 1", remedy="write array_length(a, 1)")
-
-
-
-
 _ANY: tuple[tuple[str, str, list[tuple[str, str | None]]], ...] = (
     ("=", "equals", [
         ("2 = ANY(ARRAY[1,2])", "true"), ("3 = ANY(ARRAY[1,NULL])", None), ("3 = ANY(ARRAY[1,2])", "false"),
@@ -76,19 +69,12 @@ ARRAYS = (
     function("[]", "arrays", "The element at an index; NULL outside", "any[], integer -> any", examples=[
         ("(ARRAY[10, 20])[2]", "20"), ("(ARRAY[10, 20])[3]", None), ("(ARRAY[10, 20])[0]", None),
         ("(ARRAY['x', NULL])[2]", None)]),
-    function("array_length", "arrays", "Number of elements; NULL for none", "any[], integer -> integer",
-        check=_first_dimension, examples=[("array_length(ARRAY[1,2,3], 1)", "3"),
-        ("array_length('{}'::int[], 1)", None)]),
     function("cardinality", "arrays", "Number of elements", "any[] -> integer", examples=[
         ("cardinality(ARRAY[1,2])", "2"), ("cardinality('{}'::int[])", "0")]),
     *(function(f"{name} any", "arrays", f"Whether it {says} an element", "any, any[] -> boolean",
                special=_compared(f"{name} any"), examples=examples) for name, says, examples in _ANY),
     *(function(f"{name} all", "arrays", f"Whether it {says} every element", "any, any[] -> boolean",
                special=_compared(f"{name} all"), examples=examples) for name, says, examples in _ALL),
-    function("array_position", "arrays", "Index of the first equal element, NULL if none; finds NULL as well",
-        "any[], any -> integer", examples=[
-        ("array_position(ARRAY['sun','mon'], 'mon')", "2"), ("array_position(ARRAY[1,2], 3)", None),
-        ("array_position(ARRAY[1,NULL], NULL)", "2")]),
     function("array_append", "arrays", "Appends an element", "any[], any -> any[]", examples=[
         ("array_append(ARRAY[1,2], 3)", "{1,2,3}"), ("array_append(ARRAY[1], NULL)", "{1,NULL}"),
         ("array_append(NULL, 1)", "{1}")]),

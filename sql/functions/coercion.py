@@ -62,7 +62,8 @@ def castable(source: SqlType, target: SqlType) -> bool:
     a, b = source.kind, target.kind
     if a is Kind.ARRAY and b is Kind.ARRAY and source.element and target.element:
         return castable(source.element, target.element)
-    return assignable(source, target) or (a, b) in _EXPLICIT or (a in STRINGS and b is not Kind.ARRAY)
+    return assignable(source, target) or (a, b) in _EXPLICIT or a in STRINGS or (
+        a is Kind.ARRAY and b in STRINGS)
 
 
 def same_values(source: SqlType, target: SqlType) -> bool:

@@ -7,9 +7,12 @@ from collections.abc import Callable, Sequence
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce
+from halfjoin.sql.functions.coercion import NUMBERS
 from halfjoin.sql.functions.date_format import tokens
+from halfjoin.sql.functions.date_input import check_input
+from halfjoin.sql.functions.number_format import number_format
 from halfjoin.sql.functions.signature import Resolve, function
-from halfjoin.sql.types import DATE, DOUBLE, TEXT, TIMESTAMP, Kind, SqlType
+from halfjoin.sql.types import DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, Kind, SqlType
 
 TRUNCATIONS = ("microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year",
                "decade", "century", "millennium")  # fmt: skip
@@ -19,7 +22,7 @@ _CLOCK = {"microseconds": 0, "milliseconds": 3, "second": 6, "minute": 0, "hour"
 _CALENDAR = {"day": 0, "month": 0, "quarter": 0, "year": 0, "decade": 0, "century": 0, "millennium": 0}
 _WEEKS = {"week": 0, "isoyear": 0, "dow": 0, "isodow": 0, "doy": 0}
 _FIELDS: dict[Kind, dict[str, int]] = {
-    Kind.DATE: {**_CALENDAR, **_WEEKS, "epoch": 0},
+    Kind.DATE: {**_CALENDAR, **_WEEKS, "epoch": 0, "julian": 0},
     Kind.TIME: {**_CLOCK, "epoch": 6},
     Kind.TIMESTAMP: {**_CLOCK, **_CALENDAR, **_WEEKS, "epoch": 6},
     Kind.TIMESTAMPTZ: {**_CLOCK, **_CALENDAR, **_WEEKS, "epoch": 6, "timezone": 0, "timezone_hour": 0,
@@ -88,8 +91,13 @@ def _to_char(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     value, pattern = args
     if value.type.kind is Kind.DATE:
         value = cast(value, TIMESTAMP)
+    if value.type.kind in NUMBERS:
+        if isinstance(pattern, Literal) and isinstance(pattern.value, str):
+            number_format(pattern.value)
+        number = cast(value, INTEGER) if value.type.kind is Kind.SMALLINT else value
+        return Call("to_char", (number, coerce(pattern, TEXT)), TEXT)
     if value.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
-        raise UnsupportedSQL(f"to_char of {value.type}", remedy="give a date or timestamp; cast numbers to text")
+        raise UnsupportedSQL(f"to_char of {value.type}", remedy="give a date, a timestamp or a number")
     if not isinstance(pattern, Literal):
         raise UnsupportedSQL("to_char with a pattern that is not constant", remedy="write it as a literal")
     if isinstance(pattern.value, str):
@@ -116,10 +124,13 @@ DATES = (
         ("extract(year FROM timestamp '2001-02-16 20:38:40')", "2001"), ("extract(doy FROM date '2001-02-16')", "47"),
         ("extract(second FROM timestamp '2001-02-16 20:38:40.12')", "40.120000"),
         ("extract(epoch FROM date '2024-01-01')", "1704067200"), ("extract(dow FROM date '2024-01-07')", "0"),
+        ("extract(julian FROM date '2020-01-01')", "2458850"),
+
         ("extract(isodow FROM date '2024-01-07')", "7"), ("extract(week FROM date '2021-01-03')", "53"),
         ("extract(isoyear FROM date '2021-01-03')", "2020"), ("extract(quarter FROM date '2024-06-30')", "2"),
         ("extract(century FROM date '2000-12-31')", "20"), ("extract(decade FROM date '1999-01-01')", "199"),
         ("extract(epoch FROM interval '1 month 2 days 03:00')", "2775600.000000"),
+        ("extract(epoch FROM interval '1000000000 days')", "86400000000000.000000"),
         ("extract(hour FROM time '10:20:30.5')", "10"), ("extract(milliseconds FROM time '10:20:30.5')", "30500.000"),
         ("extract(day FROM interval '40 days 12:00')", "40"), ("extract(month FROM interval '-13 months')", "-1")]),
     function("date_part", "dates", "As extract, in double precision", "text, timestamp -> double precision",
@@ -127,10 +138,13 @@ DATES = (
         "text, interval -> double precision", special=_field("date_part"), examples=[
         ("date_part('day', timestamp '2001-02-16 20:38:40')", "16"), ("date_part('month', date '2024-06-30')", "6"),
         ("date_part('epoch', timestamp '1970-01-01 00:00:01.5')", "1.5")]),
-    function("to_char", "dates", "Formats by a pattern of YYYY, MM, DD, HH24, MI, SS, MS, US, Mon, Day, IW, ...",
-        "timestamp, text -> text", "timestamptz, text -> text", special=_to_char, examples=[
+    function("to_char", "dates", "Formats by a pattern: numbers by 9, 0, D, G, ..., dates by YYYY, MM, ...",
+        "timestamp, text -> text", "timestamptz, text -> text", "numeric, text -> text or error",
+        "double precision, text -> text or error", special=_to_char, examples=[
         ("to_char(timestamp '2002-04-20 17:31:12.66', 'HH12:MI:SS')", "05:31:12"),
         ("to_char(date '2024-01-05', 'YYYY-MM-DD')", "2024-01-05"),
+        ("to_char(1485.5, '9G999D99')", " 1,485.50"), ("to_char(-0.1, 'FM990.0')", "-0.1"),
+        ("to_char(482, 'RN')", "       CDLXXXII"),
         ("to_char(timestamp '2024-01-05 00:07:09.012345', 'Dy, DD Mon YYYY HH24:MI:SS.US')",
          "Fri, 05 Jan 2024 00:07:09.012345"),
         ("to_char(timestamp '2024-09-05 12:00', 'FMDay, FMDD FMMonth, \"at\" HH12 AM')",
@@ -139,7 +153,13 @@ DATES = (
     function("make_date", "dates", "From year, month and day", "integer, integer, integer -> date or error", examples=[
         ("make_date(2013, 7, 15)", "2013-07-15"),
         ("make_date(2023, 2, 29)", "ERROR: date field value out of range: 2023-02-29")]),
-    function("to_timestamp", "dates", "From seconds since 1970", "double precision -> timestamptz or error", examples=[
+    function("to_date", "dates", "Reads a date by a pattern, as to_char writes it", "text, text -> date or error",
+        check=check_input, examples=[("to_date('05 Dec 2000', 'DD Mon YYYY')", "2000-12-05"),
+        ("to_date('20200115', 'YYYYMMDD')", "2020-01-15"), ("to_date('2020 100', 'YYYY DDD')", "2020-04-09"),
+        ("to_date('2020-02-30', 'YYYY-MM-DD')", 'ERROR: date/time field value out of range: "2020-02-30"')]),
+    function("to_timestamp", "dates", "From seconds since 1970, or by a pattern, as to_char writes it",
+        "double precision -> timestamptz or error", "text, text -> timestamptz or error", check=check_input, examples=[
+        ("to_timestamp('05 Dec 2000 10:20 pm', 'DD Mon YYYY HH12:MI am')", "2000-12-05 22:20:00+00"),
         ("to_timestamp(1284352323)", "2010-09-13 04:32:03+00"), ("to_timestamp(0.5)", "1970-01-01 00:00:00.5+00"),
         ("to_timestamp('NaN'::double precision)", "ERROR: timestamp cannot be NaN")]),
 )  # fmt: skip

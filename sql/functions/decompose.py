@@ -14,7 +14,7 @@ A count is a bigint. The others are exact and may be wide, so they are kept as b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from halfjoin.sql.expr import TRUE, Call, Column, Expr, Literal
 from halfjoin.sql.functions.coercion import digits
@@ -86,6 +86,11 @@ def decompose(call: AggregateCall) -> Decomposed | None:
         case _ if call.function in _PAIRS:
             return _pairs(name, _PAIRS[call.function], *args)
     return None
+
+
+def adds_up(call: AggregateCall) -> bool:
+    """Whether a call, without its DISTINCT, sums what each row with arguments adds."""
+    return bool(call.sums and call.args) or decompose(replace(call, distinct=False)) is not None
 
 
 def decompose_lifted(columns: Sequence[Column]) -> tuple[Decomposed, ...]:

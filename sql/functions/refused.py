@@ -12,6 +12,5 @@ REFUSED: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("random", "random_normal", "setseed", "gen_random_uuid", "uuid_generate_v4", "nextval", "currval"), _CHANCE),
     "trim_scale": ("a numeric column has one number of decimals", "write round(x, n)"),
-    "to_date": ("parsing by a pattern is not supported", "cast ISO text: x::date"),
     "to_number": ("parsing by a pattern is not supported", "cast the text: x::numeric(p, s)"),
 }  # fmt: skip

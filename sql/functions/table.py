@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from halfjoin.sql.functions.arithmetic import ARITHMETIC
+from halfjoin.sql.functions.array_parts import ARRAY_PARTS
 from halfjoin.sql.functions.arrays import ARRAYS
 from halfjoin.sql.functions.bits import BITS
 from halfjoin.sql.functions.casts import CASTS
@@ -13,6 +14,7 @@ from halfjoin.sql.functions.encodings import ENCODINGS
 from halfjoin.sql.functions.internal import SET_RETURNING
 from halfjoin.sql.functions.logic import LOGIC
 from halfjoin.sql.functions.mathematics import MATHEMATICS
+from halfjoin.sql.functions.moments import MOMENTS_TABLE
 from halfjoin.sql.functions.numerics import NUMERICS
 from halfjoin.sql.functions.patterns import PATTERNS
 from halfjoin.sql.functions.quoting import QUOTING
@@ -25,7 +27,7 @@ from halfjoin.sql.functions.trigonometry import TRIGONOMETRY
 
 TABLE: tuple[Function, ...] = (
     *COMPARISON, *LOGIC, *ARITHMETIC, *BITS, *MATHEMATICS, *NUMERICS, *TRIGONOMETRY, *STRINGS_TABLE, *CHARACTERS,
-    *ENCODINGS, *QUOTING, *PATTERNS, *REGEXPS, *DATES, *ARRAYS, *TEXT_ARRAYS, *CASTS,
+    *ENCODINGS, *QUOTING, *PATTERNS, *REGEXPS, *DATES, *MOMENTS_TABLE, *ARRAYS, *ARRAY_PARTS, *TEXT_ARRAYS, *CASTS,
 )  # fmt: skip
 
 # Also the internal functions, which only the engine calls.

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from halfjoin.sql.parse import dialect, syntax
-from halfjoin.sql.parse.locate import as_query, name_of, only, refuse, written
+from halfjoin.sql.parse.constraints import column, constraints
+from halfjoin.sql.parse.locate import PUBLIC, as_query, name_of, only, refuse, schema_of
 from halfjoin.sql.parse.times import constant_duration
-from halfjoin.sql.parse.type_names import stored_type
-from halfjoin.sql.statements import ColumnDef, CreateIndex, CreateSink, CreateTable, CreateView, Statement
+from halfjoin.sql.statements import (
+    ColumnDef,
+    Constraint,
+    CreateIndex,
+    CreateSink,
+    CreateTable,
+    CreateTableAs,
+    CreateView,
+    Like,
+    Statement,
+)
 
-CONSTRAINTS: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.UniqueColumnConstraint: ("UNIQUE", "only a PRIMARY KEY is checked"),
-    exp.UniqueKeyProperty: ("UNIQUE", "only a PRIMARY KEY is checked"),
-    exp.CheckColumnConstraint: ("CHECK", "filter the rows in a view"),
-    exp.Check: ("CHECK", "filter the rows in a view"),
-    exp.DefaultColumnConstraint: ("DEFAULT", "write the value in every row"),
-    exp.Reference: ("REFERENCES", "leave it out: a join with the other table ignores rows without a match"),
-    exp.ForeignKey: ("FOREIGN KEY", "leave it out: a join with the other table ignores rows without a match"),
-    exp.GeneratedAsIdentityColumnConstraint: ("GENERATED", "write the value in every row"),
-    exp.ComputedColumnConstraint: ("GENERATED", "compute the column in a view"),
-}
+INCLUDED = ("defaults", "constraints", "generated", "indexes")  # what LIKE can include
 CREATABLE = "create a TABLE, VIEW, MATERIALIZED VIEW, INDEX or SINK"
 
 
@@ -29,7 +31,7 @@ def create(node: exp.Create, text: str) -> Statement:
     only(node, text, "CREATE", ("this", "kind", "expression", "exists", "replace", "properties", "unique"))
     kind = node.args["kind"].upper()
     if node.args.get("unique"):
-        raise refuse(node, text, "CREATE UNIQUE INDEX is not supported", "declare a PRIMARY KEY in CREATE TABLE")
+        raise refuse(node, text, "CREATE UNIQUE INDEX is not supported", "write UNIQUE (k) in CREATE TABLE")
     if kind == "TABLE":
         return _table(node, text)
     if kind == "VIEW":
@@ -52,9 +54,9 @@ def table_name(node: exp.Expr, text: str, alias: bool = False) -> str:
     """The name of a table or view; UnsupportedSQL if a schema qualifies it."""
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         raise refuse(node, text, "expected the name of a table or view")
-    if node.args.get("db"):
-        raise refuse(node, text, "schemas are not supported", f"write {name_of(node)}")
-    only(node, text, "a name", ("this", "alias") if alias else ("this",))
+    if schema_of(node, text) != PUBLIC:
+        raise refuse(node, text, "information_schema cannot be changed")
+    only(node, text, "a name", ("this", "db", "alias") if alias else ("this", "db"))
     return name_of(node)
 
 
@@ -72,58 +74,62 @@ def _properties(node: exp.Create, text: str) -> tuple[bool, int | None]:
     return materialized, retain
 
 
-def _table(node: exp.Create, text: str) -> CreateTable:
-    if node.expression is not None:
-        raise refuse(node.expression, text, "CREATE TABLE AS is not supported",
-                     "create a materialized view, or create the table and INSERT INTO it SELECT ...")
+def _table(node: exp.Create, text: str) -> CreateTable | CreateTableAs:
     if node.args.get("replace"):
         raise refuse(node, text, "CREATE OR REPLACE TABLE is not supported", "DROP TABLE first")
+    if node.expression is not None:
+        return _table_as(node, text)
     if not isinstance(node.this, exp.Schema):
         raise refuse(node, text, "a table needs columns", "write CREATE TABLE t (a integer, ...)")
     _, retain = _properties(node, text)
     columns: list[ColumnDef] = []
-    keys: list[tuple[exp.Expr, tuple[str, ...]]] = []
+    found: list[Constraint] = []
+    likes: list[Like] = []
     for item in node.this.expressions:
-        if isinstance(item, exp.Constraint):
-            item = item.expressions[0]
         if isinstance(item, exp.ColumnDef):
-            column, is_key = _column(item, text)
-            columns.append(column)
-            if is_key:
-                keys.append((item, (column.name,)))
-        elif isinstance(item, exp.PrimaryKey):
-            keys.append((item, tuple(name_of(key) for key in item.expressions)))
+            made, beside = column(item, text)
+            columns.append(made)
+            found += beside
+        elif isinstance(item, exp.LikeProperty):
+            likes.append(_like(item, len(columns), text))
         else:
-            raise _constraint(item, text)
+            found += constraints(item, text)
+    keys = [one.columns for one in found if one.kind == "primary key"]
     if len(keys) > 1:
-        raise refuse(keys[1][0], text, "a table has one PRIMARY KEY", "write PRIMARY KEY (a, b) for one of two columns")
-    key = keys[0][1] if keys else ()
-    _check_names(node, [column.name for column in columns], key, text)
-    columns = [ColumnDef(column.name, column.type, column.not_null or column.name in key) for column in columns]
-    return CreateTable(table_name(node.this.this, text), tuple(columns), key, retain, bool(node.args.get("exists")))
+        raise refuse(node, text, "a table has one PRIMARY KEY", "write PRIMARY KEY (a, b) for one of two columns")
+    key = keys[0] if keys else ()
+    if not likes:
+        _check_names(node, [column.name for column in columns], key, text)
+    columns = [replace(column, not_null=column.not_null or column.name in key) for column in columns]
+    return CreateTable(table_name(node.this.this, text), tuple(columns), tuple(found), retain,
+                       bool(node.args.get("exists")), tuple(likes))
 
 
-def _column(node: exp.ColumnDef, text: str) -> tuple[ColumnDef, bool]:
-    if node.args.get("kind") is None:
-        raise refuse(node, text, f"column {name_of(node)} has no type")
-    type = stored_type(node.args["kind"], text)
-    not_null = is_key = False
-    for constraint in node.args.get("constraints") or ():
-        kind = constraint.kind
-        if isinstance(kind, exp.PrimaryKeyColumnConstraint):
-            is_key = True
-        elif isinstance(kind, exp.NotNullColumnConstraint):
-            not_null = not kind.args.get("allow_null")
-        else:
-            raise _constraint(kind, text)
-    return ColumnDef(name_of(node), type, not_null or is_key), is_key
+def _table_as(node: exp.Create, text: str) -> CreateTableAs:
+    query, data, names = as_query(node.expression), True, node.this
+    if not isinstance(query, exp.Query):
+        raise refuse(node, text, "CREATE TABLE AS needs a query", "write CREATE TABLE t AS SELECT ...")
+    if node.args.get("properties"):
+        kept = []
+        for item in node.args["properties"].expressions:
+            if isinstance(item, exp.WithDataProperty):
+                data = not item.args.get("no")
+            else:
+                kept.append(item)
+        node.args["properties"].set("expressions", kept)
+    _, retain = _properties(node, text)
+    columns = tuple(name_of(column) for column in names.expressions) if isinstance(names, exp.Schema) else ()
+    return CreateTableAs(table_name(names.this if isinstance(names, exp.Schema) else names, text), columns, query,
+                         retain, bool(node.args.get("exists")), data)
 
 
-def _constraint(node: exp.Expr, text: str) -> Exception:
-    if isinstance(node, exp.Identifier):
-        return refuse(node, text, f"column {name_of(node)} has no type")
-    word, instead = CONSTRAINTS.get(type(node), (written(node), "columns take NOT NULL and PRIMARY KEY"))
-    return refuse(node, text, f"{word} is not supported", instead)
+def _like(node: exp.LikeProperty, place: int, text: str) -> Like:
+    including: set[str] = set()
+    for option in node.expressions:
+        what = str(option.args["value"].name).lower()
+        named = set(INCLUDED) if what == "all" else {what}
+        including = including | named if str(option.this).upper() == "INCLUDING" else including - named
+    return Like(table_name(node.this, text), frozenset(including), place)
 
 
 def _check_names(node: exp.Expr, names: list[str], key: tuple[str, ...], text: str) -> None:

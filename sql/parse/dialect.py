@@ -67,13 +67,34 @@ class HalfjoinParser(OperatorParser, WithParser):
         "RETAIN": lambda self: self._parse_retain_history(),
     }
 
+    CONSTRAINT_PARSERS: ClassVar = {
+        **MaterializeParser.CONSTRAINT_PARSERS,
+        "CHECK": lambda self: self._parse_with_text("CHECK"),
+        "DEFAULT": lambda self: self._parse_with_text("DEFAULT"),
+        "GENERATED": lambda self: self._parse_with_text("GENERATED"),
+    }
+
+    def _parse_with_text(self, word: str) -> Any:
+        """A constraint that keeps its text after the first word."""
+        first, made = self._curr, MaterializeParser.CONSTRAINT_PARSERS[word](self)
+        if isinstance(made, exp.Expr) and first is not None and self._prev is not None:
+            made.meta["text"] = self._find_sql(first, self._prev)
+        return made
+
     def _parse_statement(self) -> exp.Expr | None:
         if self._match_text_seq("SUBSCRIBE"):
             return self._parse_subscribe()
         if self._match_text_seq("EXPLAIN"):
             return self._parse_explain()
+        if self._match_text_seq("ALTER", "MATERIALIZED", "VIEW"):
+            return self._parse_rename_view()
         if self._match_text_seq("REFRESH"):
             return self._parse_refresh_plan()
+        if self._match_texts(("DESCRIBE", "DESC")):
+            return self.expression(ShowObjects(this="columns", source=self._parse_table_parts()))
+        if self._match_text_seq("SET", "TIME", "ZONE"):
+            return self.expression(exp.Set(expressions=[exp.SetItem(this=exp.EQ(
+                this=exp.column("timezone"), expression=self._parse_disjunction()))]))
         if self._match_text_seq("SHOW"):
             return self._parse_show_objects()
         if self._match_text_seq("RESET"):
@@ -87,6 +108,24 @@ class HalfjoinParser(OperatorParser, WithParser):
             made = Iterate(this=as_query(statement), expression=as_query(super()._parse_statement()))  # type: ignore[arg-type]
             return self.expression(made)
         return statement
+
+    def _parse_rename_view(self) -> exp.Expr:
+        exists, name = self._parse_exists(), self._parse_table_parts()
+        if not self._match_text_seq("RENAME", "TO"):
+            raise self._refused("ALTER MATERIALIZED VIEW needs RENAME TO and a name")
+        action = exp.AlterRename(this=self._parse_table_parts())
+        made = exp.Alter(this=name, kind="MATERIALIZED VIEW", exists=exists, actions=[action])
+        return self.expression(made)
+
+    def _parse_alter_table_alter(self) -> exp.Expr | None:
+        """Parse ALTER COLUMN; a DEFAULT keeps its text."""
+        start = self._index
+        made = super()._parse_alter_table_alter()
+        if made is not None and made.args.get("default"):
+            words = [token.text.upper() for token in self._tokens[start : self._index]]
+            first = start + words.index("DEFAULT") + 1
+            made.meta["text"] = self._find_sql(self._tokens[first], self._prev)
+        return made
 
     def _parse_session(self) -> exp.Expr | None:
         """Parse PREPARE, EXECUTE, DEALLOCATE, and the statements of transactions that sqlglot does not know."""
@@ -173,10 +212,20 @@ class HalfjoinParser(OperatorParser, WithParser):
         return self.expression(RefreshPlan(this=self._parse_table_parts()))
 
     def _parse_show_objects(self) -> exp.Expr:
+        if self._match_text_seq("CREATE"):
+            self._match_text_seq("MATERIALIZED")
+            self._match_texts(("TABLE", "VIEW"))
+            return self.expression(ShowObjects(this="create", source=self._parse_table_parts()))
         for what in SHOWN:
             if self._match_text_seq(*what.upper().split()):
                 source = self._parse_table_parts() if self._match_texts(("FROM", "ON", "IN")) else None
                 return self.expression(ShowObjects(this=what, source=source))
+        if self._match_texts(("SETTINGS", "ALL")):
+            return self.expression(ShowObjects(this="settings"))
+        if self._match_text_seq("TIME", "ZONE"):
+            return self.expression(ShowObjects(this="setting", source=exp.to_table("timezone")))
+        if self._curr and self._curr.token_type in (TokenType.VAR, TokenType.TIME):
+            return self.expression(ShowObjects(this="setting", source=self._parse_table_parts()))
         raise self._refused("SHOW needs a kind of object", "write SHOW " + " | ".join(SHOWN).upper() + " FROM name")
 
     def _parse_retain_history(self) -> exp.Expr:

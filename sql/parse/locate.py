@@ -49,6 +49,18 @@ def name_of(node: exp.Expr | str) -> str:
     return name if node.args.get("quoted") else name.lower()
 
 
+PUBLIC, INFORMATION = "public", "information_schema"
+
+
+def schema_of(node: exp.Expr, sql: str) -> str:
+    """The schema of a table's name: PUBLIC if it names none. UnsupportedSQL for one that does not exist."""
+    given = node.args.get("db")
+    name = PUBLIC if given is None else name_of(given)
+    if name not in (PUBLIC, INFORMATION) or node.args.get("catalog"):
+        raise refuse(node, sql, "schemas are not supported", f"write {name_of(node)}")
+    return name
+
+
 def as_query(node: exp.Expr) -> Any:
     """Turn a bare VALUES into `SELECT * FROM (VALUES ...)`; other nodes stay."""
     if not isinstance(node, exp.Values):

@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.errors import UnsupportedSQL, bounded
 from halfjoin.sql.parse import change, syntax
+from halfjoin.sql.parse.alter import alter
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
@@ -29,6 +30,7 @@ from halfjoin.sql.statements import (
     Rollback,
     Savepoint,
     Select,
+    SetSetting,
     SetTime,
     Show,
     Statement,
@@ -168,27 +170,28 @@ def _refresh(node: syntax.RefreshPlan, text: str) -> Statement:
 
 def _show(node: syntax.ShowObjects, text: str) -> Statement:
     what, source = node.this, node.args.get("source")
-    if (what == "columns") != (source is not None) and what != "indexes":
+    if (what in ("columns", "create", "setting")) != (source is not None) and what != "indexes":
         wrong = "needs FROM and a name" if source is None else "takes no name"
         raise refuse(source, text, f"SHOW {what.upper()} {wrong}")
     return Show(what, source and table_name(source, text))
 
 
 def _set(node: exp.Set, text: str) -> Statement:
-    """SET TIME = time, or SET TIME TO DEFAULT."""
+    """SET TIME = time, SET TIME TO DEFAULT, or SET of another setting."""
     item = node.expressions[0] if len(node.expressions) == 1 else None
     given = item.this if isinstance(item, exp.SetItem) and not item.args.get("kind") else None
-    if not isinstance(given, exp.EQ) or given.this.sql().upper() != "TIME":
-        raise refuse(node, text, "SET of anything but TIME is not supported", SETTINGS)
-    if isinstance(given.expression, exp.Var) and given.expression.name.upper() == "DEFAULT":
-        return SetTime()
-    return SetTime(constant_time(given.expression, text))
+    if not isinstance(given, exp.EQ):
+        raise refuse(node, text, "this form of SET is not supported", "write SET name = value")
+    name, value = given.this.sql().lower().strip('"'), given.expression
+    default = isinstance(value, exp.Var) and value.name.upper() == "DEFAULT"
+    if name != "time":
+        return SetSetting(name, None if default else value.name)
+    return SetTime() if default else SetTime(constant_time(value, text))
 
 
 def _reset(node: syntax.Reset, text: str) -> Statement:
-    if node.this is None or node.this.sql().upper() != "TIME":
-        raise refuse(node, text, "RESET of anything but TIME is not supported", SETTINGS)
-    return SetTime()
+    name = "" if node.this is None else node.this.sql().lower()
+    return SetTime() if name == "time" else SetSetting(name)
 
 
 def _transaction(node: exp.Transaction | exp.Commit | exp.Rollback, text: str) -> Statement:
@@ -252,6 +255,7 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     exp.Delete: change.delete,
     exp.Update: change.update,
     exp.Merge: change.merge,
+    exp.Alter: alter,
     exp.TruncateTable: change.truncate,
     syntax.Prepare: _prepare,
     syntax.Execute: _execute,
@@ -259,18 +263,17 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     syntax.Savepoint: _savepoint,
     exp.Query: _select,
 }
-FIRST_WORDS = ("ABORT", "BEGIN", "COMMIT", "CREATE", "DEALLOCATE", "DELETE", "DROP", "END", "EXECUTE", "EXPLAIN",
-               "INSERT", "MERGE", "PREPARE", "REFRESH", "RELEASE", "RESET", "ROLLBACK", "SAVEPOINT", "SELECT", "SET",
-               "SHOW", "START", "SUBSCRIBE", "TABLE", "TRUNCATE", "UPDATE", "VALUES", "WITH")
+FIRST_WORDS = ("ABORT", "ALTER", "BEGIN", "COMMIT", "CREATE", "DEALLOCATE", "DELETE", "DESC", "DESCRIBE", "DROP", "END",
+               "EXECUTE", "EXPLAIN", "INSERT", "MERGE", "PREPARE", "REFRESH", "RELEASE", "RESET", "ROLLBACK",
+               "SAVEPOINT", "SELECT", "SET", "SHOW", "START", "SUBSCRIBE", "TABLE", "TRUNCATE", "UPDATE", "VALUES",
+               "WITH")
 PREPARABLE = (exp.Query, exp.Values, exp.Insert, exp.Update, exp.Delete, exp.Merge)
 CREATED = ("INDEX", "MATERIALIZED", "OR", "SINK", "TABLE", "TEMP", "TEMPORARY", "UNIQUE", "VIEW")
 REMEDIES: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.Alter: ("ALTER", "create a new table or view, and insert the old one's rows"),
     exp.Copy: ("COPY", "load a file with pyarrow or DuckDB and hand its rows to engine.apply"),
 }
-SETTINGS = "write SET TIME = 5 or RESET TIME; settings are arguments of halfjoin.Engine"
 EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
 MAX_DEPTH = 200
-KNOWN = ("CREATE TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, INSERT, DELETE, UPDATE, MERGE, "
-         "TRUNCATE, SELECT [AS OF], SUBSCRIBE, EXPLAIN, REFRESH PLAN, SHOW, SET TIME, RESET TIME, BEGIN, COMMIT, "
-         "ROLLBACK, SAVEPOINT, PREPARE, EXECUTE, DEALLOCATE, DROP")
+KNOWN = ("CREATE TABLE, ALTER TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, INSERT, DELETE, "
+         "UPDATE, MERGE, TRUNCATE, SELECT [AS OF], SUBSCRIBE, EXPLAIN, REFRESH PLAN, SHOW, SET TIME, RESET TIME, "
+         "BEGIN, COMMIT, ROLLBACK, SAVEPOINT, PREPARE, EXECUTE, DEALLOCATE, DROP")

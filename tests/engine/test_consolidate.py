@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from halfjoin.engine.updates import consolidate as module
 from halfjoin.engine.updates.codes import codes, factorize, is_exact, same
-from halfjoin.engine.updates.consolidate import cancel, consolidate, groups
+from halfjoin.engine.updates.consolidate import cancel, consolidate, distinct, groups
 from halfjoin.engine.updates.updates import Updates
 
 ROWS = st.lists(
@@ -100,3 +100,18 @@ def test_long_texts_are_hashed_in_parts(monkeypatch):
     whole = codes([texts, texts], len(texts))
     monkeypatch.setattr(hashing, "_CHUNK_BYTES", 64)
     assert (codes([texts, texts], len(texts)) == whole).all()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_groups_and_distinct_rows_are_pythons(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    length = int(random.integers(0, 40))
+    some = random.random(length) < 0.2 if seed % 2 else None
+    numbers = pa.array(random.integers(0, 4, length), mask=some)
+    texts = pa.array([str(value) for value in random.integers(0, 3, length)], pa.string())
+    columns, time = [[numbers], [numbers, texts], [texts]][seed % 3], random.integers(0, 1 + seed % 4, length)
+    rows = list(zip(*(column.to_pylist() for column in columns), strict=True))
+    timed = [(*row, at) for row, at in zip(rows, time.tolist(), strict=True)]
+    found = groups(columns, length, time).tolist()
+    assert len(set(zip(timed, found, strict=True))) == len(set(timed)) == len(set(found))
+    assert sorted(map(repr, (rows[at] for at in distinct(columns, length)))) == sorted(map(repr, set(rows)))

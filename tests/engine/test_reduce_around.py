@@ -29,7 +29,7 @@ VIEWS = {
     "all": f"SELECT {CALLS['halves']} AS b, max(x) AS c FROM t",
 }
 Row = tuple[Any, ...]
-DUCK = duckdb.connect()
+DUCK = duckdb.connect(config={"threads": 1})
 
 
 @pytest.fixture
@@ -149,10 +149,10 @@ def _reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(len(entries))
         return rows(self, names, entries)
 
-    def looked_up(self: Any, stream: Any, keys: Any, given: Any, closed: int) -> Any:
+    def looked_up(self: Any, stream: Any, keys: Any, given: Any, *rest: Any) -> Any:
         given = list(given)
         found.append(sum(len(one.rows) for one in given))
-        return pairs(self, stream, keys, given, closed)
+        return pairs(self, stream, keys, given, *rest)
 
     def searched(entries: Any, low: int, high: int, own: Any, asked: Any, *, after: bool) -> int:
         found.append((high - low).bit_length())

@@ -147,10 +147,10 @@ def _reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(len(entries))
         return rows(self, names, entries)
 
-    def looked_up(self: Any, stream: Any, keys: Any, given: Any, closed: int) -> Any:
+    def looked_up(self: Any, stream: Any, keys: Any, given: Any, *rest: Any) -> Any:
         given = list(given)
         found.append(sum(len(one.rows) for one in given))
-        return pairs(self, stream, keys, given, closed)
+        return pairs(self, stream, keys, given, *rest)
 
     monkeypatch.setattr(reading._Range, "rows", read)
     monkeypatch.setattr(HalfJoinOperator, "_gather", looked_up)

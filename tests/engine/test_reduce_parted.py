@@ -60,10 +60,10 @@ def test_a_change_of_a_large_group_reads_a_few_rows(monkeypatch: pytest.MonkeyPa
         read.append(len(entries))
         return rows(self, names, entries)
 
-    def looked_up(self: Any, stream: Any, keys: Any, given: Any, closed: int) -> Any:
+    def looked_up(self: Any, stream: Any, keys: Any, given: Any, *rest: Any) -> Any:
         given = list(given)
         read.append(sum(len(one.rows) for one in given))
-        return pairs(self, stream, keys, given, closed)
+        return pairs(self, stream, keys, given, *rest)
 
     monkeypatch.setattr(reading._Range, "rows", from_orders)
     monkeypatch.setattr(HalfJoinOperator, "_gather", looked_up)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import halfjoin as hj
@@ -22,6 +23,9 @@ BESIDE = {  # a change reaches rows beside it
     "range": "sum(v) OVER (w RANGE BETWEEN 10 PRECEDING AND CURRENT ROW)",
     "ranges": "min(v) OVER (w RANGE BETWEEN 9 PRECEDING AND 5 PRECEDING), count(*) OVER (w RANGE 3 PRECEDING)",
     "groups": "sum(v) OVER (w GROUPS BETWEEN 5 PRECEDING AND 2 FOLLOWING)",
+    "given": "lag(n, 2 IGNORE NULLS) OVER w, lead(n IGNORE NULLS) OVER w",
+    "collected": "string_agg(s, '-') OVER (w RANGE BETWEEN 4 PRECEDING AND CURRENT ROW)",
+    "own": "squares(v) OVER (w ROWS 4 PRECEDING), most(v) OVER (w GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING)",
 }
 FAR = ("sum(v) OVER (w ROWS BETWEEN 9223372036854775807 PRECEDING AND 1 FOLLOWING)", "lag(s, 2000000000) OVER w")
 BEHIND = {  # and all rows behind it, until it is as before
@@ -30,6 +34,23 @@ BEHIND = {  # and all rows behind it, until it is as before
     "sum": "sum(v) OVER w, avg(v) OVER w",
     "rows": "sum(v) OVER (w ROWS UNBOUNDED PRECEDING), lag(s) OVER w",
     "extremes": "min(v) OVER w, max(v) OVER w, first_value(v) OVER w",
+    "ahead": "sum(v) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 3 FOLLOWING)",
+    "late": "sum(v) OVER (w RANGE BETWEEN UNBOUNDED PRECEDING AND 4 PRECEDING)",
+    "peers": "last_value(v) OVER (w GROUPS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING)",
+}
+BEFORE = {  # and all rows before it, until it is as before
+    "rows": "sum(v) OVER (w ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
+    "range": "sum(v) OVER (w RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
+    "ahead": "sum(v) OVER (w ROWS BETWEEN 3 FOLLOWING AND UNBOUNDED FOLLOWING), lag(s) OVER w",
+    "late": "count(*) OVER (w RANGE BETWEEN 4 PRECEDING AND UNBOUNDED FOLLOWING)",
+}
+BOTH = {
+    "ends": "min(v) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING), "
+            "last_value(s) OVER (w RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+    "partition": "max(s) OVER (PARTITION BY g), min(v) OVER (PARTITION BY g)",
+    "directions": "max(v) OVER w, min(v) OVER (w ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
+    "offsets": "first_value(v) OVER (w GROUPS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING), "
+               "max(v) OVER (w RANGE BETWEEN UNBOUNDED PRECEDING AND 3 FOLLOWING)",
 }
 
 
@@ -43,10 +64,10 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         found.append(len(entries))
         return rows(self, names, entries)
 
-    def looked_up(self: Any, stream: Any, keys: Any, given: Any, closed: int) -> Any:
+    def looked_up(self: Any, stream: Any, keys: Any, given: Any, *rest: Any) -> Any:
         given = list(given)
         found.append(sum(len(one.rows) for one in given))
-        return pairs(self, stream, keys, given, closed)
+        return pairs(self, stream, keys, given, *rest)
 
     monkeypatch.setattr(reading._Range, "rows", read)
     monkeypatch.setattr(HalfJoinOperator, "_gather", looked_up)
@@ -59,12 +80,17 @@ def _rows(places: Any, *, v: int = 0, diff: int = 1) -> pa.Table:
     return pa.table({
         "id": places, "g": [0] * len(places), "x": [place // 2 for place in places], "v": [v + p % 7 for p in places],
         "s": [f"{place:06}" for place in places], "f": [place / 2 for place in places], "__diff": [diff] * len(places),
+        "n": pa.array([place if place % 5 == 0 else None for place in places], pa.int64()),
     })  # fmt: skip
 
 
 def _engine(calls: str) -> hj.Engine:
     engine = hj.Engine(clock="own")
-    engine.execute("CREATE TABLE t (id bigint, g bigint, x bigint, v bigint, s text, f double precision)")
+    engine.execute("CREATE TABLE t (id bigint, g bigint, x bigint, v bigint, s text, f double precision, n bigint)")
+    engine.register_aggregate("squares", takes=["bigint"], returns="numeric(38,0)",
+                              lift=lambda v: {"total": pc.multiply(v, v)}, result=lambda total: total)  # fmt: skip
+    engine.register_aggregate("most", takes=["bigint"], returns="bigint",
+                              function=lambda rows, counts: max(rows.column(0).to_pylist()))  # fmt: skip
     shown = ", ".join(f"{call} AS r{n}" for n, call in enumerate(_split(calls)))
     engine.execute(f"CREATE MATERIALIZED VIEW w AS SELECT *, {shown} FROM t WINDOW w AS (PARTITION BY g ORDER BY x)")
     return engine
@@ -131,13 +157,29 @@ def test_a_change_of_a_sum_reads_the_rows_behind_it(reads: list[int]) -> None:
     _whole(engine, BEHIND["sum"])
 
 
-@pytest.mark.parametrize("unit", ["ROWS", "RANGE"])
-def test_sums_to_the_last_row_read_the_rows_before(reads: list[int], unit: str) -> None:
-    calls = f"sum(v) OVER (w {unit} BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
-    engine = _engine(calls)
+@pytest.mark.parametrize("view", BEFORE)
+def test_sums_to_the_last_row_read_the_rows_before(reads: list[int], view: str) -> None:
+    engine = _engine(BEFORE[view])
     batches = [[_rows([place], v=1)] for place in (-1, 5, 40)] + [[_rows([place], diff=-1)] for place in (0, 31)]
     assert _changed(engine, reads, batches) < FEW
-    _whole(engine, calls)
+    _whole(engine, BEFORE[view])
+
+
+@pytest.mark.parametrize("view", BOTH)
+def test_a_change_between_reads_in_both_directions(reads: list[int], view: str) -> None:
+    engine = _engine(BOTH[view])
+    batches = [[_rows([place], v=v)] for place, v in ((5_000, 2), (9_000, -3))]
+    batches += [[_rows([place], diff=-1)] for place in (777, 10_000, 10_001)]
+    assert _changed(engine, reads, batches) < FEW
+    _whole(engine, BOTH[view])
+
+
+@pytest.mark.parametrize("view", ["lag", "peers", "ranges", "groups", "given"])
+def test_changes_far_apart_read_two_neighbourhoods(reads: list[int], view: str) -> None:
+    engine = _engine(BESIDE[view])
+    batches = [[_rows([1, LENGTH - 5], v=1)], [_rows([0, 10_000, LENGTH - 1], diff=-1)]]
+    assert _changed(engine, reads, batches) < FEW
+    _whole(engine, BESIDE[view])
 
 
 @pytest.mark.parametrize("calls", FAR)
@@ -150,7 +192,7 @@ def test_a_reach_may_be_longer_than_the_partition(reads: list[int], calls: str) 
 def test_a_failing_region_is_an_error_of_its_group(reads: list[int]) -> None:
     calls = "nth_value(s, (v - 3)::integer) OVER (w ROWS 2 PRECEDING)"
     engine = hj.Engine(clock="own")
-    engine.execute("CREATE TABLE t (id bigint, g bigint, x bigint, v bigint, s text, f double precision)")
+    engine.execute("CREATE TABLE t (id bigint, g bigint, x bigint, v bigint, s text, f double precision, n bigint)")
     window = "WINDOW w AS (PARTITION BY g ORDER BY x)"
     engine.execute(f"CREATE MATERIALIZED VIEW w AS SELECT *, {calls} AS r FROM t {window}")
     rows = _rows(range(LENGTH)).set_column(3, "v", pa.array([5] * LENGTH))

@@ -264,3 +264,33 @@ def test_loops_that_differ_in_names_are_one() -> None:
     assert nodes() > before
     engine.apply({"t": [{"k": 1, "n": 2}, {"k": 2, "n": 1}]}, time=1)
     assert _read(engine, "v") == Counter([(1,), (2,)]) and _read(engine, "w") == Counter([(2,), (3,)])
+
+
+SAID = [
+    ("WITH MUTUALLY RECURSIVE r (k bigint, x bigint) AS (SELECT k, n FROM t), "
+     "s (k bigint, m bigint) AS (SELECT r.k, {} FROM r GROUP BY r.k) SELECT k, m FROM s", call, words)
+    for call, words in [
+        ("max(r.x)", "with r.k = 1, r.x = 5"), ("max(r.x + 1)", "with r.k = 1, r.x + 1 = 6"),
+        ("count(DISTINCT r.x)", "with r.k = 1 (and 1 more)"), ("avg(r.x)::bigint", "with r.k = 1"),
+        ("sum(r.x * 2 ^ 62)::bigint", "bigint out of range in sum(r.x::double precision * 2.0 ^ 62.0)::bigint"),
+    ]
+] + [
+    ("WITH RECURSIVE r(k, x) AS (SELECT k, n FROM t UNION SELECT {} FROM r WHERE x > 3) SELECT k, x FROM r",
+     "k, x - 1", "with k = 1, x = 5"),
+    ("WITH MUTUALLY RECURSIVE r (k bigint, x bigint) AS (SELECT k, n FROM t), "
+     "s (k bigint) AS (SELECT {} FROM r ORDER BY r.x LIMIT 1) SELECT k FROM s", "r.k", "with r.k = 1, r.x = 5"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "call", "words"), SAID)
+def test_errors_in_loops_are_in_the_users_words(query: str, call: str, words: str) -> None:
+    sql = query.format(call)
+    engine = hj.Engine(clock="own")
+    engine.execute(TABLES)
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS {sql}")
+    sign = 1 if "range" in words else -1
+    engine.apply({"t": [{"k": 1, "n": 5, "__diff": sign}, {"k": 1, "n": 7}]}, time=1)
+    for read in (engine.read, engine.query):
+        with pytest.raises(hj.DataError) as caught:
+            read("v" if read == engine.read else sql)
+        assert words in str(caught.value).replace("for a row with", "with")

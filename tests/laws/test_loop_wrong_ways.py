@@ -15,7 +15,8 @@ import halfjoin as hj
 from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.loop import reduce, rounds
 from halfjoin.engine.loop.first import FirstRow
-from halfjoin.engine.updates.updates import constant
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.updates import concat, constant
 from halfjoin.planner.plan import ROUND
 from halfjoin.planner.rounds import Rounds
 from halfjoin.sql.bind import bind, loops
@@ -112,6 +113,8 @@ def caught(seed: int) -> bool:
     """Whether the wrong way is told from the right one: by an answer, or because the engine does not bear it."""
     try:
         return wrong(seed)
+    except TypeError:  # of the wrong way itself
+        raise
     except Exception:
         return True
 
@@ -172,13 +175,58 @@ def _fixpoint(original: Any) -> Any:
 
 def _of_the_last_answer(original: Any) -> Any:
     """Patch the last answer: what is there before a batch is there from round 0 on."""
-    def __init__(self: rounds.Pass, flows: Any, base: Any, entering: Any, closing: Any, **more: Any) -> None:
+    def __init__(
+        self: rounds.Pass, flows: Any, base: Any, entering: Any, closing: Any, *steps: Any, **more: Any
+    ) -> None:  # fmt: skip
         def patched(name: str) -> list[Any]:
             pieces = [piece for part in base(name) for piece in part.pieces()]
             if name in flows:
                 pieces = [piece.with_columns({ROUND: pa.array(constant(0, len(piece)))}) for piece in pieces]
             return [make_run(piece, closing.after) for piece in pieces]
-        original(self, flows, patched, entering, closing, **more)
+        original(self, flows, patched, entering, closing, *steps, **more)
+    return __init__
+
+
+def _before_all_has_entered(original: Any) -> Any:
+    """Rounds begin with the half of what enters the loop; the rest comes in round 1."""
+    def _next(self: rounds.Pass, scope: Any, around: Any, soonest: int) -> Any:
+        if not around and soonest == 0:
+            outer = [one for one, parts in self._parts.items() if one not in self.flows and parts]
+            every = {one: concat([piece for part in self._parts[one] for piece in part.pieces()]) for one in outer}
+            late[self] = {one: rows.slice((len(rows) + 1) // 2, len(rows)) for one, rows in every.items()}
+            for one, rows in every.items():
+                self._parts[one] = [make_run(rows.slice(0, (len(rows) + 1) // 2), self.closing.after)]
+        elif not around:
+            for one, rows in late.pop(self, {}).items():
+                self._parts[one] += [make_run(rows, self.closing.after)] if len(rows) else []
+        return original(self, scope, around, soonest)
+    late: dict[rounds.Pass, Any] = {}
+    return _next
+
+
+def _netted_too_soon(original: Any) -> Any:
+    """The times that a pass closes are added up in it, as those that were closed before."""
+    def __init__(
+        self: rounds.Pass, flows: Any, base: Any, entering: Any, closing: Any, *steps: Any, **more: Any
+    ) -> None:  # fmt: skip
+        sooner = closing._replace(netted=closing.after, before=closing.after)
+        original(self, flows, base, entering, sooner, *steps, **more)
+    return __init__
+
+
+def _netted_over_rounds(original: Any) -> Any:
+    """Closed updates of a binding are added up over their rounds, in the last of them."""
+    def __init__(
+        self: rounds.Pass, flows: Any, base: Any, entering: Any, closing: Any, *steps: Any, **more: Any
+    ) -> None:  # fmt: skip
+        def netted(name: str) -> list[Any]:
+            if name not in flows:
+                return list(base(name))
+            pieces = [piece for part in base(name) for piece in part.pieces() if len(piece)]
+            last = max((piece.columns[ROUND].to_numpy().max() for piece in pieces), default=0)
+            moved = [piece.with_columns({ROUND: pa.array(constant(last, len(piece)))}) for piece in pieces]
+            return [make_run(consolidate(concat(moved)), closing.after)] if moved else []
+        original(self, flows, netted, entering, closing, *steps, **more)
     return __init__
 
 
@@ -188,6 +236,9 @@ WAYS: Ways = {
     "all bindings at once": [(Rounds, "fed", _all_at_once)],
     "one round too many": [(Rounds, "fed", _one_round_more)],
     "a fixpoint, not the working table": [(loops, "is_linear", _fixpoint)],
+    "rounds begin before all has entered": [(rounds.Pass, "_next", _before_all_has_entered)],
+    "times are netted before they close": [(rounds.Pass, "__init__", _netted_too_soon)],
+    "rounds are netted": [(rounds.Pass, "__init__", _netted_over_rounds)],
     "the last answer is patched": [(rounds.Pass, "__init__", _of_the_last_answer)],
 }
 

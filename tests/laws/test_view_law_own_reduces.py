@@ -88,6 +88,25 @@ def of_all(t: Bag, u: Bag) -> Bag:
     return Counter({(shown(rows, "kxs"), size(rows)): 1 for rows in groups(t, lambda r: 0).values()})
 
 
+def by_halves(t: Bag, u: Bag) -> Bag:
+    found = groups(t, lambda r: (None if r[1] is None else r[1] // 2, r[2].upper()))
+    ordered = (sorted(rows, key=lambda one: down(one[0][1])) for rows in found.values())
+    return Counter((shown(rows, "kxs"), size(rows)) for rows in ordered)
+
+
+def by_subquery(t: Bag, u: Bag) -> Bag:
+    most = {k: max((y for (own, y), _ in u.items() if own == k and y is not None), default=None) for k in "ab"}
+    return Counter((shown(rows, "kxs"), size(rows)) for rows in groups(t, lambda r: most.get(r[0])).values())
+
+
+def around(t: Bag, u: Bag) -> Bag:
+    total: Bag = Counter()
+    for (k, y), count in u.items():
+        for rows in groups(t, lambda r: None if None in (r[1], y) else r[1] < y).values():  # noqa: B023
+            total[k, y, size(rows)] += count
+    return total
+
+
 def pieces(t: Bag, u: Bag) -> Bag:
     total: Bag = Counter()
     for (k, x, s), count in t.items():
@@ -173,6 +192,9 @@ VIEWS: list[tuple[str, Callable[[Bag, Bag], Bag]]] = [
         SELECT r.y, r.* FROM shows(TABLE j PARTITION BY y) AS r""", over_join),
     ("SELECT n FROM shows(TABLE (SELECT r.x FROM parts(TABLE t PARTITION BY k) AS r))", over_reduce),
     ("SELECT r.k, r.n FROM alarm(TABLE t PARTITION BY k) AS r", loud),
+    ("SELECT * FROM shows(TABLE t PARTITION BY x / 2, upper(s) ORDER BY -x NULLS FIRST)", by_halves),
+    ("SELECT * FROM shows(TABLE t PARTITION BY (SELECT max(u.y) FROM u WHERE u.k = t.k))", by_subquery),
+    ("SELECT u.k, u.y, r.n FROM u, shows(TABLE t PARTITION BY t.x < u.y) AS r", around),
 ]  # fmt: skip
 
 

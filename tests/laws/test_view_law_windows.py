@@ -1,4 +1,4 @@
-"""The view law for windows of which a change reaches a part: batches read regions, and DuckDB sees the whole.
+"""The view law for windows of which a change reaches a part: batches read regions; DuckDB and PostgreSQL see the whole.
 
 Streams of rows that come and go at several times, open ones too, with duplicates, ties and NULLs, and restarts.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -21,6 +23,8 @@ import halfjoin as hj
 from halfjoin.engine.reduce import reading, regions
 from halfjoin.planner.reach import Reach
 from tests.support.seeds import first_seed
+
+pytest_plugins = ("tests.support.postgres",)
 
 MORE = os.environ.get("HALFJOIN_FUZZ")
 FIRST = first_seed() if MORE else 0
@@ -124,7 +128,7 @@ def _one_end(rng: random.Random) -> tuple[str, str | None]:
 def _both_ends(rng: random.Random) -> tuple[str, str]:
     """A view over windows from the first row, and to the last row, of a partition."""
     by, keys, shown = rng.choice(["", "PARTITION BY g"]), rng.choice(KEYS), []
-    frames = ["ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"]
+    frames = [f"{rng.choice(('ROWS', 'RANGE'))} BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"]
     if rng.random() < 0.6:
         frames = [rng.choice(("ROWS UNBOUNDED PRECEDING", "ROWS BETWEEN UNBOUNDED PRECEDING AND 2 FOLLOWING")),
                   rng.choice(("ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
@@ -137,7 +141,17 @@ def _both_ends(rng: random.Random) -> tuple[str, str]:
         call = rng.choice(calls)
         shown.append([f"{call} OVER ({by} ORDER BY {order} {frame}) AS r{number}"
                       for order in (keys, f"{keys}, g, x, s, f")])  # fmt: skip
+    if len(frames) == 1 and rng.random() < 0.5:
+        shown = [[f"{rng.choice(('min(x)', 'max(s)', 'max(f) FILTER (WHERE x > 1)'))} OVER ({by}) AS r"] * 2]
     ours, theirs = (", ".join(texts) for texts in zip(*shown, strict=True))
+    return f"SELECT g, x, s, f, {ours} FROM t", f"SELECT g, x, s, f, {theirs} FROM t"
+
+
+def _local(rng: random.Random) -> tuple[str, str]:
+    """A view over windows in which a change reaches a few rows."""
+    by, keys = rng.choice(["", "PARTITION BY g"]), rng.choice(KEYS)
+    call = f"{rng.choice(SUMS)} OVER ({by} ORDER BY {{}} {rng.choice(ROWS[:4])}), lag(s) OVER ({by} ORDER BY {{}})"
+    ours, theirs = (call.replace("{}", order) for order in (keys, f"{keys}, g, x, s, f"))
     return f"SELECT g, x, s, f, {ours} FROM t", f"SELECT g, x, s, f, {theirs} FROM t"
 
 
@@ -154,6 +168,14 @@ def _given(rng: random.Random) -> tuple[str, str]:
         shown.append([f"{call} OVER ({by} ORDER BY {order} {frame}) AS r" for order in (keys, f"{keys}, g, x, s, f")])
     ours, theirs = (", ".join(texts) for texts in zip(*shown, strict=True))
     return f"SELECT g, x, s, f, {ours} FROM t", f"SELECT g, x, s, f, {theirs} FROM t"
+
+
+def _of_postgres(rng: random.Random) -> tuple[str, str]:
+    """A view with functions that PostgreSQL has, over windows of any kind."""
+    while True:
+        ours, theirs = rng.choice((_view, _near, _rest, _one_end, _both_ends))(rng)
+        if theirs is not None and not re.search("IGNORE NULLS|any_value", theirs):
+            return ours, theirs
 
 
 def _between(rng: random.Random, frame: str, offsets: Sequence[object]) -> str:
@@ -233,6 +255,29 @@ def test_values_that_ignore_nulls_agree_with_duckdb(
     assert any(reach.given for reach in _agree(random.Random(seed), _given, tmp_path, monkeypatch))
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_changes_far_apart_agree_with_duckdb(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    several, settled = list[int](), regions.Regions._settled
+
+    def counted(*args: Any) -> Any:
+        found = settled(*args)
+        several.append(int(np.bincount(args[1].group[found[0]], minlength=1).max()))
+        return found
+
+    monkeypatch.setattr(regions.Regions, "_settled", counted)
+    makers = iter((_local, _near, _given, _one_end))
+    _agree(random.Random(seed), lambda rng: next(makers)(rng), tmp_path, monkeypatch, rows=600)
+    assert max(several) > 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_windows_agree_with_postgres(
+    seed: int, tmp_path: Path, postgres: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    postgres.execute("CREATE TABLE IF NOT EXISTS window_rows (g bigint, x bigint, s text, f double precision)")
+    assert _agree(random.Random(seed), _of_postgres, tmp_path, monkeypatch, postgres)
+
+
 def _rows(table: pa.Table) -> Iterable[tuple[Any, ...]]:
     return zip(*(table[column].to_pylist() for column in table.column_names), strict=True)
 
@@ -248,10 +293,10 @@ def _anew(sql: str, t: pa.Table) -> Counter[tuple[Any, ...]]:
 
 def _agree(
     rng: random.Random, view: Callable[[random.Random], tuple[str, str | None]], folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, postgres: Any = None, rows: int = 60,
 ) -> list[Reach]:  # fmt: skip
-    """Four views agree with DuckDB's, or with new views, over a stream of changes. Returns the reaches of the regions
-    that were evaluated."""
+    """Four views agree with DuckDB's (PostgreSQL's if given), or with new views, over a stream of changes. Returns the
+    reaches of the regions that were evaluated."""
     for name, value in {"LARGE": rng.choice([1, 4]), "_SPARE": rng.choice([0, 3])}.items():
         monkeypatch.setattr(regions, name, value)
     monkeypatch.setattr(reading, "_SAMPLES", rng.choice([2, 16]))
@@ -265,20 +310,20 @@ def _agree(
     monkeypatch.setattr(regions.Regions, "_settled", counted)
     views = {f"v{number}": view(rng) for number in range(4)}
     place = folder / "w" if rng.random() < 0.3 else None
-    retain, wide = rng.choice([1, 4, 1000]), rng.choice([3, 8, 40])
+    retain, wide = rng.choice([1, 4, 1000]), rng.choice([3, 8, 40]) * (rows // 60) ** 2
     engine = hj.Engine(place, clock="own", retain=retain)
     engine.execute("CREATE TABLE t (g bigint, x bigint, s text, f double precision)")
     there: list[Row] = []
     history: list[Row] = []
-    duck, time = duckdb.connect(), 1
+    duck, time = duckdb.connect(config={"threads": 1}), 1
     first = rng.randrange(3)
     for number in range(9):
         if number == first:
             for name, (sql, _) in views.items():
                 engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {sql}")
-        rows = _batch(rng, there, time, wide, rng.choice([1, 2, 6]) if number else 60)
-        history += rows
-        upper = engine.apply({"t": _table(rows)}, close=rng.random() < 0.7).upper
+        batch = _batch(rng, there, time, wide, rng.choice([1, 2, 6]) if number else rows)
+        history += batch
+        upper = engine.apply({"t": _table(batch)}, close=rng.random() < 0.7).upper
         if rng.random() < 0.3:
             upper = engine.advance(to=max(upper, time + 1)).upper
         time = max(time + 1, upper) + rng.randrange(2)
@@ -294,8 +339,17 @@ def _agree(
         held = list(now.elements())
         t = pa.table({name: pa.array([row[i] for row in held], kind) for i, (name, kind) in enumerate(TYPES.items())})
         duck.register("t", t)
+        if postgres is not None:
+            postgres.execute("TRUNCATE window_rows")
+            values = ", ".join(f"%s::{kind}[]" for kind in ("bigint", "bigint", "text", "float8"))
+            postgres.execute(f"INSERT INTO window_rows SELECT * FROM unnest({values})", list(t.to_pydict().values()))
         for name, (_, sql) in views.items():
-            expected = _anew(views[name][0], t) if sql is None else _bag(duck.execute(sql).fetchall())
+            if sql is None:
+                expected = _anew(views[name][0], t)
+            elif postgres is None:
+                expected = _bag(duck.execute(sql).fetchall())
+            else:
+                expected = _bag(postgres.execute(sql.replace(" FROM t", " FROM window_rows AS t")).fetchall())
             assert _bag(_rows(engine.read(name, as_of=at))) == expected, (number, at, views[name])
     engine.close()
     return evaluated

@@ -10,7 +10,10 @@ import math
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import cache
+from itertools import count
 from typing import Any
+from weakref import finalize
 
 import duckdb
 import pyarrow as pa
@@ -24,6 +27,20 @@ MACROS = """
 """
 
 
+_NUMBERS = count()
+
+
+@cache
+def _process() -> duckdb.DuckDBPyConnection:
+    """The DuckDB of this process: to open one takes longer than most oracles live."""
+    return duckdb.connect(config={"threads": 1})
+
+
+def _forget(cursor: duckdb.DuckDBPyConnection, name: str) -> None:
+    cursor.close()
+    _process().execute(f"DETACH {name}")
+
+
 class Oracle:
     """The tables' histories, and answers computed from nothing else.
 
@@ -31,8 +48,10 @@ class Oracle:
     """
 
     def __init__(self) -> None:
-        self._duck = duckdb.connect(config={"threads": 1})
+        self._duck, name = _process().cursor(), f"oracle{next(_NUMBERS)}"
+        self._duck.execute(f"ATTACH ':memory:' AS {name}; USE {name}")
         self._duck.execute("CREATE SCHEMA history; CREATE SCHEMA weighted; CREATE SCHEMA plain;" + MACROS)
+        finalize(self, _forget, self._duck, name)
         self._known: dict[tuple[str, int], Bag] = {}  # by query and time
         self._times: list[int] = []  # at which a table changes
         self._clock = False  # whether a view's text reads the clock

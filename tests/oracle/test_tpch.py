@@ -20,6 +20,8 @@ from tests.oracle.rows import tuples
 from tests.oracle.tpch import FRACTION, Contents, arrow, difference, empty, refreshes, rows
 from tests.support.postgres import postgres  # noqa: F401
 
+pytestmark = pytest.mark.xdist_group("tpch")  # one process loads and refreshes the tables for all tests
+
 SEED = 1  # with which no query is without rows
 SCHEMA = (SQL / "schema.sql").read_text()
 
@@ -63,16 +65,26 @@ def run() -> Run:
     return run
 
 
-@pytest.mark.parametrize("view", QUERIES)
-def test_view_follows_duckdb_through_refreshes(view: str, run: Run) -> None:
-    assert view not in run.refused, run.refused[view]
-    duck = duckdb.connect()
+@pytest.fixture(scope="module")
+def in_duckdb(run: Run) -> list[dict[str, Rows]]:
+    """What DuckDB answers to each query after each batch."""
+    answers = []
+    duck = duckdb.connect(config={"threads": 1})
     duck.execute(SCHEMA)
-    for number, (batch, contents) in enumerate(run.batches):
+    for _, contents in run.batches:
         for table in COLUMNS:
             duck.register("rows", arrow(table, list(contents[table].values())))
             duck.execute(f"DELETE FROM {table}; INSERT INTO {table} SELECT * FROM rows")
-        expected = duck.execute(settled(query(view, FRACTION), run.columns[view])).fetchall()
+        answers.append({view: duck.execute(settled(query(view, FRACTION), columns)).fetchall()
+                        for view, columns in run.columns.items()})  # fmt: skip
+    return answers
+
+
+@pytest.mark.parametrize("view", QUERIES)
+def test_view_follows_duckdb_through_refreshes(view: str, run: Run, in_duckdb: list[dict[str, Rows]]) -> None:
+    assert view not in run.refused, run.refused[view]
+    for number, ((batch, _), answers) in enumerate(zip(run.batches, in_duckdb, strict=True)):
+        expected = answers[view]
         assert number or expected, "the first rows do not reach this query"
         ways = {"read": run.read, "sum of changes": run.summed, "read as of it, later": run.past}
         for way, found in ways.items():

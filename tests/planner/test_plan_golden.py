@@ -90,7 +90,7 @@ def _listed(rows: Bag) -> str:
 @cache
 def _batches() -> list[Mapping[str, pa.Table]]:
     """The rows in two batches, each with rows of every table, so that rows of a join arrive together and apart."""
-    duck = duckdb.connect()
+    duck = duckdb.connect(config={"threads": 1})
     duck.execute(TABLES)
     names = [name for (name,) in duck.sql("SHOW TABLES").fetchall()]
     return [{name: duck.sql(f"FROM {name} WHERE rowid % 2 = {part}").to_arrow_table() for name in names}
@@ -99,7 +99,7 @@ def _batches() -> list[Mapping[str, pa.Table]]:
 
 @cache
 def _oracle() -> Oracle:
-    oracle, duck = Oracle(), duckdb.connect()
+    oracle, duck = Oracle(), duckdb.connect(config={"threads": 1})
     duck.execute(DDL)
     for (name,) in duck.sql("SHOW TABLES").fetchall():
         columns = {column[0]: column[1] for column in duck.sql(f"DESCRIBE {name}").fetchall()}

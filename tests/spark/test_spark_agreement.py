@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from tests.oracle.choice import Seeded
 from tests.oracle.rows import Bag, bag, updates
 from tests.oracle.schema import BY_NAME, TABLES
 from tests.oracle.streams import Advance, Apply, Compact, Create, Drop, Program, Step, Tune, random_program
+from tests.support.small_jobs import INTERPRETED
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -77,14 +78,24 @@ def test_agrees_with_the_local_runner(spark: Any, seed: int, mixed: bool, monkey
         _same_contents(program, local, other)
 
 
+@pytest.fixture
+def compiling(spark: Any) -> Iterator[Any]:
+    """The session as users have it: Spark compiles expressions and stages."""
+    for name in INTERPRETED:
+        spark.conf.unset(name)
+    yield spark
+    for name, value in INTERPRETED.items():
+        spark.conf.set(name, value)
+
+
 @pytest.mark.parametrize("seed", range(PROGRAMS))
-def test_agrees_in_a_warehouse(spark: Any, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agrees_in_a_warehouse(compiling: Any, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step chooses a runner. Rows come as Arrow tables or DataFrames. Sometimes the engine is reopened."""
     monkeypatch.setattr(runner, "FEW", 0)
     program = random_program(Seeded(2000 + seed))
     chance = random.Random(seed)
     with hj.Engine(retain=program.retain) as local:
-        other = hj.Engine(tmp_path, retain=program.retain, spark=spark)
+        other = hj.Engine(tmp_path, retain=program.retain, spark=compiling)
         for engine in (local, other):
             for table in TABLES:
                 engine.execute(table.ddl)
@@ -94,10 +105,10 @@ def test_agrees_in_a_warehouse(spark: Any, tmp_path: Path, seed: int, monkeypatc
                 other.flush()
             elif event < 0.2:
                 other.close()
-                other = hj.Engine(tmp_path, retain=program.retain, spark=spark)
+                other = hj.Engine(tmp_path, retain=program.retain, spark=compiling)
             other._runners.setting = chance.choice(["local", "spark"])
             _limited(monkeypatch, chance)
-            given = spark.createDataFrame if chance.random() < 0.3 else None
+            given = compiling.createDataFrame if chance.random() < 0.3 else None
             assert _carry_out(other, step, given) == _carry_out(local, step), step
         _same_contents(program, local, other)
         other.close()

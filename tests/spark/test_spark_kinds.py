@@ -36,6 +36,8 @@ VIEWS = {
     "rollup": "SELECT k, g, sum(v) AS s FROM t GROUP BY ROLLUP (k, g)",
     "distinct_sum": "SELECT k, count(DISTINCT v) AS n, sum(DISTINCT w) AS s, sum(v) AS t FROM t GROUP BY k",
     "extremes": "SELECT g, min(v) AS a, max(x) AS b, sum(v) AS s FROM t GROUP BY g",
+    "modes": "SELECT g, avg(DISTINCT x) AS a, mode() WITHIN GROUP (ORDER BY v DESC) AS m, any_value(w ORDER BY v, x)"
+             " AS w FROM t GROUP BY g",
     "lists": "SELECT k, array_agg(v ORDER BY v) AS a, string_agg(g, ',' ORDER BY g) AS s, mode() WITHIN GROUP"
              " (ORDER BY w) AS m FROM t GROUP BY k",
     "one_list": "SELECT array_agg(v ORDER BY v, w) AS a, max(d) AS d FROM t WHERE g = 'a'",

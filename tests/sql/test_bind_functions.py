@@ -135,7 +135,7 @@ def test_refused(sql: str, reason: str, instead: str | None) -> None:
 def test_unknown_functions() -> None:
     with pytest.raises(UnknownName) as caught:
         bound("SELECT * FROM generate_serie(1, 2)")
-    assert str(caught.value).endswith("did you mean generate_series?")
+    assert str(caught.value).endswith("did you mean generate_series or generate_subscripts?")
     with pytest.raises(UnknownName, match="unknown table function 'lower'"):
         bound("SELECT * FROM lower('x')")
 

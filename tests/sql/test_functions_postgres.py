@@ -1,16 +1,34 @@
-"""Every example of the function table, asked of an installed PostgreSQL: the answer in the table is its answer."""
+"""The function table against an installed PostgreSQL: every example, and random calls of every function.
+
+`HALFJOIN_FUZZ_SQL=n` tries n new calls.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from halfjoin.sql.functions import TABLE
-from tests.support.scalar_sql import same
+from tests.oracle.choice import Seeded
+from tests.oracle.functions import call, callable_entries
+from tests.support.scalar_sql import same, wrong
+from tests.support.seeds import first_seed
 
 pytest_plugins = ("tests.support.postgres",)
+
+MORE = os.environ.get("HALFJOIN_FUZZ_SQL")
+FIRST = first_seed() if MORE else 1
+ENTRIES = callable_entries()
+EACH = 6  # calls of each function
+SEEDS = range(FIRST, FIRST + max(1, int(MORE or 0) // (EACH * len(ENTRIES))))
+# What our numerics cannot hold, and what is refused with a reason. Any other failure must be PostgreSQL's, too.
+LIMITS = ("numeric field overflow", "not supported", "invalid regular expression", "the result would be longer",
+          "write ", "cast ", "is not unique", "use ", "the escape", "numeric constant",
+          "a view cannot hold", "timestamp out of range", "rounding to", "cannot be used together")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +62,35 @@ def _asked(connection: Any, sql: str) -> str | None:
         return found
     except Error as error:
         return f"ERROR: {error.diag.message_primary}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_calls_are_postgresqls(seed: int, utf8: Any) -> None:
+    choices, tried, refused, bad = Seeded(seed), 0, 0, []
+    for entry in ENTRIES:
+        for _ in range(EACH):
+            sql = call(choices, entry)
+            answer = _asked(utf8, sql)
+            if answer is not None and answer.startswith("ERROR"):
+                answer = "ERROR"
+            tried += 1
+            found = [text for text in wrong(sql, answer) if not _agree(text, answer)]
+            refused += any(_limit(text) for text in found)
+            if not all(_limit(text) for text in found):
+                bad.append(f"{sql}: {sorted(set(map(str, found)))}, but PostgreSQL: {answer}")
+    assert not bad, f"seed {seed}:\n" + "\n".join(bad)
+    assert refused <= tried // 8, f"{refused} of {tried} calls were refused"
+
+
+def _limit(text: str | None) -> bool:
+    return text is not None and any(limit in text for limit in LIMITS)
+
+
+def _agree(found: str | None, answer: str | None) -> bool:
+    """Whether numerics are equal in the decimals that both have. (PostgreSQL's number of decimals varies.)"""
+    try:
+        one, two = Decimal(found or ""), Decimal(answer or "")
+        places = min(-int(one.as_tuple().exponent), -int(two.as_tuple().exponent))
+        return places > 0 and abs(one - two) <= Decimal(1).scaleb(-places)
+    except (ArithmeticError, TypeError):
+        return False

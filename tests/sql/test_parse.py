@@ -12,6 +12,7 @@ from halfjoin.sql.parse.dialect import Halfjoin
 from halfjoin.sql.parse.parse import parse, parse_query
 from halfjoin.sql.statements import (
     ColumnDef,
+    Constraint,
     CreateIndex,
     CreateSink,
     CreateTable,
@@ -55,7 +56,19 @@ def test_create_table() -> None:
     assert statement == CreateTable(
         "orders",
         (ColumnDef("o_orderkey", BIGINT, True), ColumnDef("Key", INTEGER, True), ColumnDef("d", DATE)),
-        ("o_orderkey",), retain=5000, if_not_exists=True)
+        (Constraint("primary key", None, ("o_orderkey",)),), retain=5000, if_not_exists=True)
+    assert statement.primary_key == ("o_orderkey",)
+
+
+def test_columns_and_constraints_keep_their_text() -> None:
+    (statement,) = parse("CREATE TABLE t (a int DEFAULT 1 + 1, b int GENERATED ALWAYS AS (a * 2) STORED, "
+                         "CONSTRAINT c CHECK (a > 0), UNIQUE (a, b), FOREIGN KEY (a) REFERENCES u (k))")  # fmt: skip
+    assert isinstance(statement, CreateTable)
+    assert [(one.default, one.generated) for one in statement.columns] == [("1 + 1", None), (None, "a * 2")]
+    assert statement.constraints == (
+        Constraint("check", "c", (), "a > 0"), Constraint("unique", None, ("a", "b")),
+        Constraint("foreign key", None, ("a",), "", "u", ("k",)),
+    )  # fmt: skip
 
 
 def test_a_key_of_two_columns_makes_them_not_null() -> None:

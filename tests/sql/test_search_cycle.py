@@ -164,7 +164,7 @@ WRONG = {
         "two columns c",
     "WITH RECURSIVE r(k) AS (SELECT a FROM g UNION SELECT k FROM r) CYCLE k, k SET c USING p SELECT k FROM r":
         "named twice",
-    "WITH RECURSIVE r(k) AS (SELECT a FROM g UNION SELECT * FROM r) CYCLE k SET c USING p SELECT k FROM r":
+    "WITH RECURSIVE r(k) AS (SELECT a FROM g UNION SELECT * FROM r, g) CYCLE k SET c USING p SELECT k FROM r":
         "name the columns",
     "WITH RECURSIVE r(k) AS (SELECT a FROM g UNION SELECT k FROM (SELECT k FROM r) x) CYCLE k SET c USING p SELECT 1":
         "once in FROM",

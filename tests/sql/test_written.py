@@ -1,5 +1,6 @@
 """Ways of writing queries that people use: their answers, as queries and as views, after each change."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ ROWS = {
     "t": [{"id": 1, "s": "apple"}, {"id": 2, "s": "bread"}, {"id": 3, "s": None}],
     "u": [{"k": 1, "y": 10}, {"k": 1, "y": 20}, {"k": 2, "y": None}],
 }
-QUERIES = {  # each with its answer over ROWS, by PostgreSQL
+QUERIES: dict[str, list[tuple[Any, ...]]] = {  # each with its answer over ROWS, by PostgreSQL
     "SELECT * FROM (t CROSS JOIN u) AS x (a, b, c, d) WHERE a = c": [
         (1, "apple", 1, 10), (1, "apple", 1, 20), (2, "bread", 2, None)],
     "SELECT x.s, x.y FROM (t LEFT JOIN u ON id = k AND y > 10) AS x": [("apple", 20), ("bread", None), (None, None)],
@@ -30,6 +31,10 @@ QUERIES = {  # each with its answer over ROWS, by PostgreSQL
         (1, 30, 1), (1, 0, 0), (2, None, 2), (2, 0, 0), (3, None, 3), (3, 0, 0)],
     "WITH c AS (SELECT max(id) AS x FROM t) VALUES ((SELECT x FROM c))": [(3,)],
     "WITH a AS (SELECT 1 AS x) (SELECT x FROM a)": [(1,)],
+    "SELECT v.x FROM (VALUES ('0'::numeric), ('-4.25')) AS v (x), t WHERE t.id = 1": [
+        (Decimal("0"),), (Decimal("-4.25"),)],
+    "SELECT id::numeric(5, 0) AS x FROM t UNION SELECT '2.5'": [
+        (Decimal("1"),), (Decimal("2"),), (Decimal("2.5"),), (Decimal("3"),)],
     "SELECT y FROM u WHERE y >= ANY (ARRAY[15, 40])": [(20,)],
     "SELECT id FROM t WHERE id > ALL (ARRAY(SELECT k FROM u))": [(3,)],
     "SELECT id, 2 <= ALL (ARRAY[id, NULL]) AS a, 2 < ANY (ARRAY[id, NULL]) AS b FROM t": [
@@ -47,8 +52,8 @@ QUERIES = {  # each with its answer over ROWS, by PostgreSQL
 }
 
 
-def _sorted(rows: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
-    return sorted(rows, key=repr)
+def _sorted(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return sorted(rows, key=lambda row: [(value is None, value if value is not None else 0) for value in row])
 
 
 @pytest.mark.parametrize("query", QUERIES)

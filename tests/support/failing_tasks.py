@@ -28,6 +28,7 @@ import pyspark
 import halfjoin as hj
 from halfjoin.engine.spark import batches, flow, primary_keys, probing, runner, runners, writing
 from tests.oracle.rows import bag, updates
+from tests.support.small_jobs import FORKED, INTERPRETED, JAVA
 
 How: TypeAlias = Literal["worker", "slow", "executor"]
 WAYS: tuple[How, ...] = ("worker", "slow", "executor")
@@ -146,7 +147,8 @@ def _session(folder: Path) -> Iterator[Any]:
     web = ("--webui-port", "0")
     parts = [("master.Master", "--port", str(port), "--host", "127.0.0.1", *web)]
     parts += [("worker.Worker", "--host", f"127.0.0.{number}", *web, *memory, master) for number in (2, 3)]
-    environment = {**os.environ, "SPARK_HOME": str(_SPARK), "PYSPARK_PYTHON": sys.executable}
+    environment = {**os.environ, "SPARK_HOME": str(_SPARK), "PYSPARK_PYTHON": sys.executable,
+                   "SPARK_DAEMON_JAVA_OPTS": JAVA}  # fmt: skip
     with (folder / "cluster.log").open("wb") as log:
         started = [
             subprocess.Popen([_SPARK / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", *rest],
@@ -156,10 +158,12 @@ def _session(folder: Path) -> Iterator[Any]:
     settings: dict[str, object] = {
         "spark.ui.enabled": False, "spark.ui.showConsoleProgress": False, "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1", "spark.executor.memory": "500m",
+        "spark.executor.extraJavaOptions": JAVA,
         "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         # Several tasks, however few the rows:
         "spark.sql.shuffle.partitions": 4, "spark.sql.adaptive.enabled": False,
         "spark.speculation": True, "spark.speculation.quantile": 0.5, "spark.speculation.interval": "50ms",
+        **INTERPRETED, **FORKED,
     }  # fmt: skip
     session = None
     try:

@@ -64,7 +64,8 @@ def functions_page() -> str:
     return f"""# Functions and operators
 
 `halfjoin functions` prints this table. *takes* lists the types of the arguments and, after the arrow, of the result;
-`...` means that the last argument may be repeated. *evaluator* says which library computes the function.
+`...` means that the last argument may be repeated. *evaluator* says which library computes the function; `arrow` is
+Arrow with numpy, or Python once for each distinct value.
 [sql.md](sql.md) describes the rest of the SQL.
 
 {documentation()}

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 import halfjoin as hj
+from tests.support.small_jobs import FORKED, INTERPRETED
 
 
 def main() -> None:
@@ -17,7 +18,10 @@ def main() -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
-    session = SparkSession.builder.remote("local[1]").config("spark.sql.shuffle.partitions", "1").getOrCreate()
+    builder = SparkSession.builder.remote("local[1]").config("spark.sql.shuffle.partitions", "1")
+    for name, value in {**INTERPRETED, **FORKED}.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
     assert type(session).__module__.startswith("pyspark.sql.connect.")
     engine = hj.Engine(spark=session, runner="spark")
     engine.execute("CREATE TABLE a (k bigint, x bigint); CREATE TABLE b (k bigint, y bigint)")

@@ -1,0 +1,136 @@
+"""Checks FOREIGN KEY: at every time from the batch on, a key that is in the table is in the table that it refers to.
+
+Only keys that the batch adds to the one table or removes from the other can break the rule. Both tables have an
+arrangement by the key, so a batch looks up these keys and scans nothing. Most keys have a row to refer to at all times,
+and need no look at the rows that refer to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfjoin.catalog.models import ForeignKey, Table
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.intake.primary_key import key_of, known
+from halfjoin.engine.updates.consolidate import groups
+from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, Updates, concat, constant
+from halfjoin.errors import InvalidRow, key_text
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables: their definitions, and their rows before the batch."""
+
+    defined: Mapping[str, Table]
+    rows: Mapping[str, Collection]
+
+
+def check(tables: Tables, changed: Mapping[str, Updates]) -> None:
+    """Check the foreign keys of the changed tables, and those that refer to them.
+
+    Raises:
+        InvalidRow: a row refers to a key that is not there, or the last row of a key goes that others refer to.
+    """
+    for table in tables.defined.values():
+        for key in table.foreign_keys:
+            if table.name in changed or key.table in changed:
+                _check(tables, table, key, changed)
+
+
+def _check(tables: Tables, table: Table, key: ForeignKey, changed: Mapping[str, Updates]) -> None:
+    empty = _keys(tables.rows[table.name].changes(0, 0), key.columns)
+    ours = _keys(changed[table.name], key.columns) if table.name in changed else empty
+    theirs = _keys(changed[key.table], key.references) if key.table in changed else empty
+    touched = concat([ours.filter(ours.diff > 0), theirs.filter(theirs.diff < 0)])
+    touched = touched.filter(known(touched, list(touched.columns)))
+    if not len(touched):
+        return
+    first = int(touched.time.min())
+    numbers = groups(list(touched.columns.values()), len(touched))
+    _, once = np.unique(numbers, return_index=True)
+    wanted = touched.take(once)
+    there = concat([_held(tables, tables.defined[key.table], key.references, wanted, first), theirs])
+    missing = wanted.filter(~_always(wanted, there, first))
+    if not len(missing):
+        return
+    here = concat([_held(tables, table, key.columns, missing, first), ours])
+    broken = _dangling(missing, here, there, first)
+    if broken is not None:
+        values = {name: column[broken].as_py() for name, column in zip(key.columns, missing.columns.values(),
+                                                                       strict=True)}  # fmt: skip
+        removed = table.name not in changed
+        text = f"violates foreign key constraint {key.name}: {key_text(values)} is "
+        text += f"still referenced from {table.name}" if removed else f"not in {key.table}"
+        raise InvalidRow(text, table=key.table if removed else table.name, code="23503")
+
+
+def _keys(rows: Updates, names: tuple[str, ...]) -> Updates:
+    """The key columns of rows, named by their positions."""
+    return rows.renamed([(name, str(place)) for place, name in enumerate(names)])
+
+
+def _held(tables: Tables, table: Table, names: tuple[str, ...], wanted: Updates, first: int) -> Updates:
+    """What a table holds of some keys, as of `first` and later."""
+    collection = tables.rows[table.name]
+    key = key_of(table, names, collection)
+    asked = wanted.renamed([(str(place), name) for place, name in enumerate(names)])
+    asked = Updates(asked.columns, constant(first, len(asked)), constant(1, len(asked)))
+    return _keys(key.rows(key.candidates(collection.runs, asked), asked), names).not_before(first - 1)
+
+
+def _always(wanted: Updates, there: Updates, first: int) -> Mask:
+    """The keys that are there at every time from `first` on."""
+    numbers = groups(list(concat([wanted, there]).columns.values()), len(wanted) + len(there))
+    mine, theirs = numbers[: len(wanted)], numbers[len(wanted) :]
+    order = np.lexsort((there.time, theirs))
+    number, time, running = theirs[order], there.time[order], _running(theirs[order], there.diff[order])
+    settled = _settled(number, time)
+    absent = np.unique(number[settled & (running <= 0) & (_until(number, time, settled) > first)])
+    begun = np.unique(number[settled & (time <= first)])
+    return np.isin(mine, begun) & ~np.isin(mine, absent)
+
+
+def _dangling(missing: Updates, here: Updates, there: Updates, first: int) -> int | None:
+    """The first key with rows here, and none there, at some time from `first` on."""
+    every = concat([missing, here, there])
+    numbers = groups(list(every.columns.values()), len(every))
+    mine = numbers[: len(missing)]
+    changes = numbers[len(missing) :]
+    time = every.time[len(missing) :]
+    ours = np.concatenate([here.diff, constant(0, len(there))])
+    theirs = np.concatenate([constant(0, len(here)), there.diff])
+    order = np.lexsort((time, changes))
+    number, at = changes[order], time[order]
+    settled = _settled(number, at)
+    bad = settled & (_running(number, ours[order]) > 0) & (_running(number, theirs[order]) <= 0)
+    broken = np.flatnonzero(np.isin(mine, np.unique(number[bad & (_until(number, at, settled) > first)])))
+    return int(broken[0]) if len(broken) else None
+
+
+def _settled(number: Ints, time: Ints) -> Mask:
+    """The last change of each key at each time."""
+    last = np.ones(len(number), np.bool_)
+    last[:-1] = (number[1:] != number[:-1]) | (time[1:] != time[:-1])
+    return last
+
+
+def _until(number: Ints, time: Ints, settled: Mask) -> Ints:
+    """For the last change of a key at a time, the time of the key's next change."""
+    until = np.full(len(number), MAXIMUM)
+    places = np.flatnonzero(settled)
+    follows = number[places[1:]] == number[places[:-1]]
+    until[places[:-1][follows]] = time[places[1:][follows]]
+    return until
+
+
+def _running(number: Ints, diff: Ints) -> Ints:
+    """Running sums within each key."""
+    total = np.cumsum(diff)
+    starts = np.ones(len(number), np.bool_)
+    starts[1:] = number[1:] != number[:-1]
+    first = np.flatnonzero(starts)
+    base = np.concatenate([[0], total[first[1:] - 1]]) if len(first) else np.zeros(0, np.int64)
+    return total - np.repeat(base, np.diff(np.append(first, len(number))))

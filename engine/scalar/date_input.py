@@ -1,0 +1,203 @@
+"""The kernels of to_date and to_timestamp: they read dates from text by a pattern, as leniently as PostgreSQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.each import Bad, each
+from halfjoin.engine.scalar.intervals import DAY
+from halfjoin.engine.scalar.moment_parts import civil, days_of, month_length
+from halfjoin.engine.scalar.values import Kernel
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.expr import Call
+from halfjoin.sql.functions.date_input import WIDTHS, Step, input_steps
+
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+           "december")  # fmt: skip
+_DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
+_ROMAN = ("xii", "xi", "x", "ix", "viii", "vii", "vi", "v", "iv", "iii", "ii", "i")
+_HALVES = {"AM": ("am", "pm"), "PM": ("am", "pm"), "A.M.": ("a.m.", "p.m."), "P.M.": ("a.m.", "p.m.")}
+_ERAS = {"BC": ("bc", "ad"), "AD": ("bc", "ad"), "B.C.": ("b.c.", "a.d."), "A.D.": ("b.c.", "a.d.")}
+_SPACES = " \t\n\r\v\f"
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_JULIAN_1970 = 2_440_588
+_FRACTIONS = {"MS": 3, "US": 6, **{f"FF{digits}": 6 for digits in range(1, 7)}}
+
+
+class _Reader:
+    """A text that is read from the left, and the fields that are found."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+        self.found: dict[str, int] = {}
+
+    def read(self, steps: tuple[Step, ...]) -> None:
+        """Read the fields. Blanks between fields do not count; a separator matches any separator, or nothing."""
+        extra = 0
+        for i, step in enumerate(steps):
+            if self.at >= len(self.text):
+                break
+            field = step.name not in ("-", "c")
+            if field or i == 0:
+                extra += self._skip()
+            if step.name == "-":
+                extra -= 1
+                if self._at_separator():
+                    self.at, extra = self.at + 1, extra + 1
+            elif step.name == "c":
+                if extra > 0:
+                    extra -= 1
+                else:
+                    self.at += 1
+            else:
+                self._field(step)
+                if step.ordinal and self.at < len(self.text):
+                    self.at += 2
+                extra = self._skip()
+
+    def _at_separator(self) -> bool:
+        char = self.text[self.at : self.at + 1]
+        return char in _SPACES or ("!" <= char <= "~" and not char.isalnum())
+
+    def _skip(self) -> int:
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] in _SPACES:
+            self.at += 1
+        return self.at - start
+
+    def _field(self, step: Step) -> None:
+        name = step.name
+        if name in WIDTHS:
+            self._number(step)
+        elif name in ("MONTH", "MON"):
+            self._set("month", self._word(_MONTHS, 3 if name == "MON" else None, name) + 1)
+        elif name in ("DAY", "DY"):
+            self._word(_DAYS, 3 if name == "DY" else None, name)
+        elif name in _HALVES:
+            self._set("half", self._word(_HALVES[name], None, name) + 1)
+        elif name in _ERAS:
+            self._set("era", self._word(_ERAS[name], None, name) + 1)
+        elif name == "RM":
+            self._set("month", 12 - self._word(_ROMAN, None, name))
+        else:
+            self._zone(name)
+
+    def _number(self, step: Step) -> None:
+        name, width, start = step.name, WIDTHS[step.name], self.at
+        given = self.text[start : start + width] if not step.greedy else self.text[start:]
+        if not step.greedy and len(given) < width:
+            raise Bad(f'source string too short for "{name}" formatting field')
+        digits = _INTEGER.match(given)
+        if digits is None or (not step.greedy and digits.end() < width):
+            raise Bad(f'invalid value "{given[:width]}" for "{name}"')
+        value, size = int(digits[0]), digits.end()
+        if abs(value) >= 1 << 31:
+            raise Bad(f'value for "{name}" in source string is out of range')
+        self.at += size
+        if name in _FRACTIONS:
+            value *= 10 ** max(_FRACTIONS[name] - size, 0) if name != "MS" or size < 3 else 1
+        elif name in ("YYY", "YY", "Y") and size < 4:
+            value += next((more for below, more in _NEAR_2020 if value < below), 0)
+        if name in ("HH", "HH12"):
+            self.found["twelve"] = 1
+        self._set(_MEANING.get(name, name), value)
+
+    def _word(self, words: tuple[str, ...], width: int | None, name: str) -> int:
+        rest = self.text[self.at : self.at + 10].lower()
+        for i, word in enumerate(words):
+            if rest.startswith(word[:width]):
+                self.at += len(word[:width])
+                return i
+        raise Bad(f'invalid value "{self.text[self.at : self.at + 10].split(" ")[0]}" for "{name}"')
+
+    def _zone(self, name: str) -> None:
+        char = self.text[self.at : self.at + 1]
+        if name == "TZH":
+            self.found["west"] = 1 if char == "-" else 0
+            self.at += char in ("+", "-", " ")
+        digits = re.match(r"[0-9]{1,2}", self.text[self.at :])
+        if digits is None:
+            raise Bad(f'invalid value "{self.text[self.at : self.at + 2]}" for "{name}"')
+        self.at += digits.end()
+        self._set(name, int(digits[0]))
+
+    def _set(self, name: str, value: int) -> None:
+        if self.found.get(name, 0) not in (0, value):
+            raise Bad(f'conflicting values for "{name}" field in formatting string')
+        self.found[name] = value
+
+    def micros(self) -> int:
+        """The time in microseconds since 1970, of the fields in UTC unless there is an offset."""
+        found = self.found
+        year = self._year()
+        month, day = found.get("month") or 1, found.get("DD") or 1
+        if found.get("J"):
+            year, month, day = civil(found["J"] - _JULIAN_1970)
+        if found.get("DDD") and (month <= 1 or day <= 1):
+            if "year" not in found and found.get("era") != 1:
+                raise Bad("cannot calculate day of year without year information")
+            count = sum(month_length(year, number) for number in range(1, 13))
+            if not 1 <= found["DDD"] <= count:
+                raise self._beyond()
+            year, month, day = civil(days_of(year, 1, 1) + found["DDD"] - 1)
+        if not 1 <= month <= 12 or not 1 <= day <= month_length(year, month) or not -4713 <= year <= 294_276:
+            raise self._beyond()
+        return days_of(year, month, day) * DAY + self._clock()
+
+    def _year(self) -> int:
+        year = self.found.get("year", 0)
+        if self.found.get("era") == 1:
+            year = -year
+        return year + 1 if year < 0 else year
+
+    def _clock(self) -> int:
+        found = self.found
+        hour, minute, second = found.get("hour", 0), found.get("MI", 0), found.get("SS", 0)
+        if found.get("seconds"):
+            hour, minute, second = found["seconds"] // 3600, found["seconds"] // 60 % 60, found["seconds"] % 60
+        if "twelve" in found or "half" in found:
+            if not 1 <= hour <= 12:
+                raise Bad(f'hour "{hour}" is invalid for the 12-hour clock')
+            hour = hour % 12 + (12 if found.get("half") == 2 else 0)
+        micros = found.get("MS", 0) * 1000 + found.get("US", 0)
+        if not 0 <= hour < 24 or not 0 <= minute < 60 or not 0 <= second < 60 or not 0 <= micros < 1_000_000:
+            raise self._beyond()
+        offset = (found.get("TZH", 0) * 60 + found.get("TZM", 0)) * (-1 if found.get("west") else 1)
+        return ((hour * 60 + minute - offset) * 60 + second) * 1_000_000 + micros
+
+    def _beyond(self) -> Bad:
+        return Bad(f'date/time field value out of range: "{self.text}"')
+
+
+_NEAR_2020 = ((70, 2000), (100, 1900), (520, 2000), (1000, 1000))  # what completes a year below a bound
+_MEANING = {
+    "HH": "hour", "HH12": "hour", "HH24": "hour", "MM": "month", "YYYY": "year", "YYY": "year", "YY": "year",
+    "Y": "year",
+    "SSSS": "seconds", "SSSSS": "seconds", **{f"FF{digits}": "US" for digits in range(1, 7)},
+}  # fmt: skip
+
+
+def _read(text: str, pattern: str) -> int:
+    try:
+        steps = input_steps(pattern)
+    except UnsupportedSQL as error:
+        raise Bad(error.reason) from None
+    reader = _Reader(text)
+    reader.read(steps)
+    return reader.micros()
+
+
+def _to_date(_: Call) -> Kernel:
+    return each(lambda text, pattern: _read(text, pattern) // DAY, pa.date32())
+
+
+def to_timestamp(expr: Call) -> Kernel:
+    """The kernel of to_timestamp(text, pattern)."""
+    return each(_read, arrow_type(expr.type))
+
+
+DATE_INPUT: dict[str, Callable[[Call], Kernel]] = {"to_date": _to_date}

@@ -1,0 +1,184 @@
+"""Kernels that make dates, times and intervals from their parts, and compare them by the calendar."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.each import Bad, each
+from halfjoin.engine.scalar.intervals import DAY
+from halfjoin.engine.scalar.time_zones import timezone, utc_of
+from halfjoin.engine.scalar.values import Kernel
+from halfjoin.sql.expr import Call
+
+Interval = tuple[int, int, int]  # months, days, microseconds
+_MICROS = pa.month_day_nano_interval()
+_HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000
+_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_LEAST, _MOST = -4713, 294_276  # years of timestamps
+
+
+def civil(days: int) -> tuple[int, int, int]:
+    """Year (0 is 1 BC), month and day of a number of days since 1970."""
+    cycles, day = divmod(days + 719_468, 146_097)  # cycles of 400 years from 1 March of year 0
+    year = (day - day // 1460 + day // 36_524 - day // 146_096) // 365
+    day -= 365 * year + year // 4 - year // 100
+    month = (5 * day + 2) // 153
+    day += 1 - (153 * month + 2) // 5
+    month += 3 if month < 10 else -9
+    return year + cycles * 400 + (month <= 2), month, day
+
+
+def days_of(year: int, month: int, day: int) -> int:
+    """The days since 1970 of a date. A day beyond the month's end runs into the next month."""
+    year -= month <= 2
+    cycles, year = divmod(year, 400)
+    day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    return cycles * 146_097 + year * 365 + year // 4 - year // 100 + day_of_year - 719_468
+
+
+def month_length(year: int, month: int) -> int:
+    """The number of days of a month."""
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 29 if month == 2 and leap else _MONTH_DAYS[month - 1]
+
+
+def _age(later: int, earlier: int) -> Interval:
+    """The difference of the fields: a negative field borrows from the next, days from the month of the earlier time."""
+    swapped = later < earlier
+    if swapped:
+        later, earlier = earlier, later
+    (days1, clock1), (days2, clock2) = divmod(later, DAY), divmod(earlier, DAY)
+    (year1, month1, day1), (year2, month2, day2) = civil(days1), civil(days2)
+    micros, days, months = clock1 - clock2, day1 - day2, (year1 - year2) * 12 + month1 - month2
+    if micros < 0:
+        micros, days = micros + DAY, days - 1
+    while days < 0:
+        days, months = days + month_length(year2, month2), months - 1
+    return (-months, -days, -micros) if swapped else (months, days, micros)
+
+
+def _whole(number: int, unit: int) -> tuple[int, int]:
+    """The whole units of a number, and the rest, both with its sign."""
+    units = abs(number) // unit * (1 if number >= 0 else -1)
+    return units, number - units * unit
+
+
+def _justify_hours(interval: Interval) -> Interval:
+    months, days, micros = interval
+    more, micros = _whole(micros, DAY)
+    return _fit(months, *_one_sign(days + more, micros, DAY))
+
+
+def _justify_days(interval: Interval) -> Interval:
+    months, days, micros = interval
+    more, days = _whole(days, 30)
+    return _fit(*_one_sign(months + more, days, 30), micros)
+
+
+def _justify_interval(interval: Interval) -> Interval:
+    months, days, micros = interval
+    more, micros = _whole(micros, DAY)
+    more_months, days = _whole(days + more, 30)
+    months += more_months
+    if months > 0 and (days < 0 or (days == 0 and micros < 0)):
+        months, days = months - 1, days + 30
+    elif months < 0 and (days > 0 or (days == 0 and micros > 0)):
+        months, days = months + 1, days - 30
+    return _fit(months, *_one_sign(days, micros, DAY))
+
+
+def _one_sign(large: int, small: int, unit: int) -> tuple[int, int]:
+    """A large and a small part, of which none is above zero if the other is below."""
+    if large > 0 > small:
+        return large - 1, small + unit
+    if large < 0 < small:
+        return large + 1, small - unit
+    return large, small
+
+
+def _fit(months: int, days: int, micros: int) -> Interval:
+    if not all(-(1 << 31) <= part < 1 << 31 for part in (months, days)) or abs(micros) > 9_223_372_036_854_775:
+        raise Bad("interval out of range")
+    return months, days, micros
+
+
+def _date_bin(stride: Interval, moment: int, origin: int) -> int:
+    months, days, micros = stride
+    if months:
+        raise Bad("timestamps cannot be binned into intervals containing months or years")
+    size = days * DAY + micros
+    if size <= 0:
+        raise Bad("stride must be greater than zero")
+    return moment - (moment - origin) % size
+
+
+def _clock(hour: int, minute: int, second: float) -> int:
+    """Microseconds since midnight."""
+    micros = 0 if math.isnan(second) else round(min(max(second, -1.0), 100.0) * _SECOND)
+    whole = hour == 24 and minute == 0 and micros == 0
+    if math.isnan(second) or not (0 <= hour < 24 or whole) or not 0 <= minute < 60 or not 0 <= micros <= 60 * _SECOND:
+        raise Bad(f"time field value out of range: {hour}:{minute:02}:{second:02g}")
+    return hour * _HOUR + minute * _MINUTE + micros
+
+
+def _make_time(hour: int, minute: int, second: float) -> int:
+    micros = _clock(hour, minute, second)
+    if micros >= DAY:
+        raise Bad("a time of 24:00:00 is not supported")
+    return micros
+
+
+def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, second: float) -> int:
+    number = year + (year < 0)  # there is no year 0
+    known = year != 0 and _LEAST <= number <= _MOST and 1 <= month <= 12
+    if not known or not 1 <= day <= month_length(number, month):
+        raise Bad(f"date field value out of range: {year}-{month:02}-{day:02}")
+    return days_of(number, month, day) * DAY + _clock(hour, minute, second)
+
+
+def _make_timestamptz(year: int, month: int, day: int, hour: int, minute: int, second: float, zone: str = "UTC") -> int:
+    return utc_of(zone, _make_timestamp(year, month, day, hour, minute, second))
+
+
+def _make_interval(
+    years: int, months: int, weeks: int, days: int, hours: int, minutes: int, seconds: float
+) -> Interval:
+    if not math.isfinite(seconds) or abs(seconds) > 1e13:
+        raise Bad("interval out of range")
+    micros = (hours * 3600 + minutes * 60) * _SECOND + round(seconds * _SECOND)
+    return _fit(years * 12 + months, weeks * 7 + days, micros)
+
+
+def _isfinite(_: Call) -> Kernel:
+    """True: no date or time is infinite."""
+    return lambda a: pc.if_else(pc.is_valid(a), True, pa.scalar(None, pa.bool_()))
+
+
+def _each(compute: Callable[..., Any], type: Any) -> Callable[[Call], Kernel]:
+    kernel = each(compute, type)
+    return lambda _: kernel
+
+
+def _typed(compute: Callable[..., Any]) -> Callable[[Call], Kernel]:
+    return lambda expr: each(compute, arrow_type(expr.type))
+
+
+MOMENT_PARTS: dict[str, Callable[[Call], Kernel]] = {
+    "age": _each(_age, _MICROS),
+    "justify_hours": _each(_justify_hours, _MICROS),
+    "justify_days": _each(_justify_days, _MICROS),
+    "justify_interval": _each(_justify_interval, _MICROS),
+    "date_bin": _typed(_date_bin),
+    "make_time": _typed(_make_time),
+    "make_timestamp": _typed(_make_timestamp),
+    "make_timestamptz": _typed(_make_timestamptz),
+    "make_interval": _each(_make_interval, _MICROS),
+    "isfinite": _isfinite,
+    "timezone": timezone,
+}

@@ -1,0 +1,61 @@
+"""SHOW CREATE: the statements that define a table or view, from the catalog."""
+
+from __future__ import annotations
+
+from halfjoin.catalog.catalog import Catalog
+from halfjoin.catalog.models import Table
+from halfjoin.engine.statements.reading import quoted
+from halfjoin.errors import UnknownName
+
+
+def create_statement(catalog: Catalog, name: str) -> str:
+    """The CREATE statement of a table or view.
+
+    Raises:
+        UnknownName: nothing has that name.
+    """
+    if name in catalog.tables:
+        return _table(catalog.tables[name])
+    if name not in catalog.views:
+        raise UnknownName("table or view", name, catalog.names())
+    view = catalog.views[name]
+    kind = "MATERIALIZED VIEW" if view.materialized else "VIEW"
+    retain = "" if view.retain is None else f" WITH (RETAIN HISTORY FOR {view.retain})"
+    return f"CREATE {kind} {identifier(name)}{retain} AS {view.text}"
+
+
+def identifier(name: str) -> str:
+    """A name as SQL text, in quotes if it needs them."""
+    plain = name.isascii() and name.replace("_", "a").isalnum() and name == name.lower() and not name[0].isdigit()
+    return name if plain and name not in _WORDS else quoted(name)
+
+
+def _table(table: Table) -> str:
+    items = []
+    for column in table.columns:
+        text = f"{identifier(column.name)} {column.type}"
+        text += f" GENERATED ALWAYS AS ({column.generated}) STORED" if column.generated else ""
+        text += f" DEFAULT {column.default}" if column.default else ""
+        items.append(text + (" NOT NULL" if column.not_null else ""))
+    if table.primary_key:
+        name = f"CONSTRAINT {identifier(table.key_name)} " if table.key_name else ""
+        items.append(f"{name}PRIMARY KEY {_list(table.primary_key)}")
+    items += [f"CONSTRAINT {identifier(one.name)} UNIQUE {_list(one.columns)}" for one in table.unique]
+    items += [f"CONSTRAINT {identifier(one.name)} CHECK ({one.text})" for one in table.checks]
+    items += [f"CONSTRAINT {identifier(one.name)} FOREIGN KEY {_list(one.columns)} REFERENCES "
+              f"{identifier(one.table)} {_list(one.references)}" for one in table.foreign_keys]  # fmt: skip
+    retain = "" if table.retain is None else f" WITH (RETAIN HISTORY FOR {table.retain})"
+    return f"CREATE TABLE {identifier(table.name)} ({', '.join(items)}){retain}"
+
+
+def _list(names: tuple[str, ...]) -> str:
+    return f"({', '.join(map(identifier, names))})"
+
+
+_WORDS = frozenset({
+    "all", "and", "any", "array", "as", "asc", "case", "cast", "check", "column", "constraint", "create", "default",
+    "desc", "distinct", "do", "else", "end", "except", "false", "for", "foreign", "from", "grant", "group", "having",
+    "in", "into", "is", "join", "key", "left", "like", "limit", "not", "null", "offset", "on", "or", "order", "primary",
+    "references", "right", "select", "set", "some", "table", "then", "to", "true", "union", "unique", "user", "using",
+    "values", "view", "when", "where", "with",
+})  # fmt: skip

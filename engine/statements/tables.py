@@ -1,0 +1,158 @@
+"""CREATE TABLE: the columns, constraints and defaults of a new table, checked, with the names of PostgreSQL."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import replace
+
+from halfjoin.catalog.catalog import Catalog
+from halfjoin.catalog.models import Check, ColumnModel, ForeignKey, Table, Unique
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.errors import UnknownName, UnsupportedSQL
+from halfjoin.sql.bind.bind import bind
+from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, names_read
+from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Like
+
+
+def table_of(statement: CreateTable, catalog: Catalog) -> Table:
+    """The table of CREATE TABLE.
+
+    Raises:
+        UnsupportedSQL, UnknownName: an expression or a constraint of it is not valid.
+    """
+    columns, constraints = list(statement.columns), list(statement.constraints)
+    for like in reversed(statement.likes):
+        there, found = _liked(catalog, like)
+        columns[like.place : like.place] = there
+        constraints += found
+    names = [column.name for column in columns]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UnsupportedSQL(f"column {twice[0]} is named twice", code="42701")
+    key = next((one for one in constraints if one.kind == "primary key"), None)
+    made = Table(
+        name=statement.name,
+        columns=tuple(_column(column, key is not None and column.name in key.columns) for column in columns),
+        primary_key=() if key is None else key.columns, key_name=(key and key.name) or "",
+        retain=statement.retain, id=uuid.uuid4().hex,
+    )  # fmt: skip
+    check_columns(made, catalog)
+    for one in constraints:
+        if one.kind != "primary key":
+            made = with_constraint(made, one, catalog)
+    return made
+
+
+def columns_of_query(statement: CreateTableAs, catalog: Catalog, text: str) -> CreateTable:
+    """CREATE TABLE with the columns of a query."""
+    columns = bind(statement.query, catalog, text).columns
+    if len(statement.names) > len(columns):
+        raise UnsupportedSQL(f"{len(statement.names)} names for {len(columns)} columns", code="42601")
+    names = [*statement.names, *(column.name for column in columns[len(statement.names):])]
+    made = tuple(ColumnDef(name, column.type) for name, column in zip(names, columns, strict=True))
+    return CreateTable(statement.name, made, (), statement.retain, statement.if_not_exists)
+
+
+def check_columns(table: Table, catalog: Catalog) -> None:
+    """Check the expressions of DEFAULT and GENERATED.
+
+    Raises:
+        UnsupportedSQL, UnknownName: one is not valid.
+    """
+    plain = [column.column for column in table.columns if column.generated is None]
+    for column in table.columns:
+        if column.default is not None:
+            bind_default(column.default, column.type, catalog)
+        if column.generated is not None:
+            if column.default is not None or column.name in table.primary_key:
+                raise UnsupportedSQL(f"the generated column {column.name} cannot have a DEFAULT or be a PRIMARY KEY")
+            bind_generated(column.generated, plain, column.type, catalog, table.name)
+
+
+def with_constraint(table: Table, wanted: Constraint, catalog: Catalog) -> Table:
+    """The table with one more UNIQUE, CHECK or FOREIGN KEY.
+
+    Raises:
+        UnsupportedSQL, UnknownName: it is not valid.
+    """
+    known = [column.name for column in table.columns]
+    for name in wanted.columns:
+        if name not in known:
+            raise UnknownName(f"column of {table.name}", name, known)
+    ending = {"unique": "key", "check": "check", "foreign key": "fkey"}[wanted.kind]
+    named = wanted.columns
+    if wanted.kind == "check" and not named:
+        named = tuple(found) if len(found := names_read(wanted.text)) == 1 else ()
+    name = wanted.name or _free([table.name, *named, ending], constraint_names(table))
+    if wanted.name in constraint_names(table):
+        raise UnsupportedSQL(f"constraint {name} for {table.name} already exists", code="42710")
+    match wanted.kind:
+        case "unique":
+            if wanted.columns in (table.primary_key, *(one.columns for one in table.unique)):
+                return table
+            return table.model_copy(update={"unique": (*table.unique, Unique(name=name, columns=wanted.columns))})
+        case "check":
+            bind_check(wanted.text, [column.column for column in table.columns], catalog, table.name)
+            return table.model_copy(update={"checks": (*table.checks, Check(name=name, text=wanted.text))})
+        case _:
+            parent = table if wanted.table == table.name else catalog.table(wanted.table)
+            made = _foreign_key(table, parent, wanted, name)
+            return table.model_copy(update={"foreign_keys": (*table.foreign_keys, made),
+                                            "referenced": table.referenced or parent is table})  # fmt: skip
+
+
+def constraint_names(table: Table) -> list[str]:
+    """The names of all constraints of a table."""
+    return [*table.keys, *(one.name for one in (*table.checks, *table.foreign_keys))]
+
+
+def refer(catalog: Catalog, table: Table) -> None:
+    """Mark the tables that foreign keys of a table refer to."""
+    for key in table.foreign_keys:
+        parent = catalog.tables[key.table]
+        if not parent.referenced:
+            catalog.tables[key.table] = parent.model_copy(update={"referenced": True})
+
+
+def _foreign_key(table: Table, parent: Table, wanted: Constraint, name: str) -> ForeignKey:
+    references = wanted.references or parent.primary_key
+    if references not in parent.keys.values():
+        raise UnsupportedSQL("there is no unique constraint matching given keys for referenced table "
+                             f"{parent.name}", code="42830", remedy="name the columns of its PRIMARY KEY or UNIQUE")
+    if len(references) != len(wanted.columns):
+        raise UnsupportedSQL("number of referencing and referenced columns for foreign key disagree", code="42830")
+    ours, theirs = ({column.name: column.type for column in one.columns} for one in (table, parent))
+    for mine, other in zip(wanted.columns, references, strict=True):
+        if arrow_type(ours[mine]) != arrow_type(theirs[other]):
+            raise UnsupportedSQL(f"{table.name}.{mine} is {ours[mine]}, and {parent.name}.{other} is {theirs[other]}",
+                                 remedy="give both columns one type", code="42804")  # fmt: skip
+    return ForeignKey(name=name, columns=wanted.columns, table=parent.name, references=references)
+
+
+def _column(column: ColumnDef, in_key: bool) -> ColumnModel:
+    return ColumnModel(name=column.name, type=column.type, not_null=column.not_null or in_key, default=column.default,
+                       generated=column.generated)  # fmt: skip
+
+
+def _liked(catalog: Catalog, like: Like) -> tuple[list[ColumnDef], list[Constraint]]:
+    """The columns of another table or view, and those of its constraints that are included."""
+    source = catalog.tables.get(like.table) or catalog.views.get(like.table)
+    if source is None:
+        raise UnknownName("table or view", like.table, catalog.names())
+    found = [ColumnDef(column.name, column.type, column.not_null,
+                       column.default if "defaults" in like.including else None,
+                       column.generated if "generated" in like.including else None) for column in source.columns]
+    constraints: list[Constraint] = []
+    if isinstance(source, Table) and "constraints" in like.including:
+        constraints += [Constraint("check", one.name, (), one.text) for one in source.checks]
+    if isinstance(source, Table) and "indexes" in like.including:
+        if source.primary_key:
+            constraints.append(Constraint("primary key", None, source.primary_key))
+        constraints += [Constraint("unique", None, one.columns) for one in source.unique]
+    return [replace(one) for one in found], constraints
+
+
+def _free(words: Iterable[str], taken: list[str]) -> str:
+    """A name of these words that is not taken, numbered as PostgreSQL numbers it."""
+    base = "_".join(words)
+    return next(name for name in (base, *(f"{base}{n}" for n in range(1, len(taken) + 2))) if name not in taken)

@@ -1,0 +1,56 @@
+"""Binds the expressions of a table's definition: CHECK, DEFAULT and GENERATED."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql import functions
+from halfjoin.sql.bind import select as bind_select  # before scalar: the modules call each other
+from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.scope import FromItem, Scope
+from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.parse.locate import name_of
+from halfjoin.sql.parse.parse import parse_query
+from halfjoin.sql.types import BOOLEAN, UNKNOWN, SqlType
+
+if TYPE_CHECKING:
+    from halfjoin.sql.schema import Schema
+
+__all__ = ["bind_check", "bind_default", "bind_generated", "bind_select"]
+
+
+def bind_check(text: str, columns: Sequence[Column], schema: Schema, table: str) -> Expr:
+    """The condition of a CHECK over the bare names of a table's columns."""
+    value = _value(text, columns, schema, table)
+    if value.type not in (BOOLEAN, UNKNOWN):
+        raise UnsupportedSQL(f"argument of CHECK must be type boolean, not type {value.type}", code="42804")
+    return functions.cast(value, BOOLEAN)
+
+
+def bind_generated(text: str, columns: Sequence[Column], type: SqlType, schema: Schema, table: str) -> Expr:
+    """The value of a generated column over the bare names of the columns that are not generated."""
+    return functions.cast(_value(text, columns, schema, table), type)
+
+
+def bind_default(text: str, type: SqlType, schema: Schema) -> Expr:
+    """The value of a DEFAULT, which reads no columns. now() is the moment of this call."""
+    context = Context(schema, text, now=datetime.now(UTC).isoformat(" "))
+    (node,) = parse_query(f"SELECT {text}").selects
+    return functions.cast(Scalars(context, (Scope(),)).value(node), type)
+
+
+def names_read(text: str) -> set[str]:
+    """The columns that an expression names."""
+    return {name_of(node) for node in parse_query(f"SELECT {text}").find_all(exp.Column)}
+
+
+def _value(text: str, columns: Sequence[Column], schema: Schema, table: str) -> Expr:
+    (node,) = parse_query(f"SELECT {text}").selects
+    scope = Scope.of(FromItem(table, tuple((column.name, column) for column in columns)))
+    return Scalars(Context(schema, text), (scope,)).value(node)

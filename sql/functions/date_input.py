@@ -1,0 +1,61 @@
+"""Parses the patterns of to_date and to_timestamp, which read dates from text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.functions.date_format import tokens
+
+# How many digits a number has.
+WIDTHS = {
+    "HH": 2, "HH12": 2, "HH24": 2, "MI": 2, "SS": 2, "MS": 3, "US": 6, "FF1": 1, "FF2": 2, "FF3": 3, "FF4": 4, "FF5": 5,
+    "FF6": 6, "SSSS": 4, "SSSSS": 5, "MM": 2, "DD": 2, "DDD": 3, "YYYY": 4, "YYY": 3, "YY": 2, "Y": 1, "J": 1, "Q": 1,
+}  # fmt: skip
+_WORDS = ("MONTH", "MON", "DAY", "DY", "AM", "PM", "A.M.", "P.M.", "BC", "AD", "B.C.", "A.D.", "RM", "TZH", "TZM")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A field of a pattern (in upper case), a separator (`-`), or another character (`c`).
+
+    `greedy`: the number takes all digits there are, since no digit can follow it.
+    """
+
+    name: str
+    greedy: bool = True
+    ordinal: bool = False
+
+
+@lru_cache(maxsize=1024)
+def input_steps(pattern: str) -> tuple[Step, ...]:
+    """The steps that read a text, or UnsupportedSQL."""
+    if "FX" in pattern.upper():
+        raise UnsupportedSQL(f"a pattern with FX: '{pattern}'", remedy="leave FX out")
+    parts: list[tuple[str, bool]] = []
+    for name, flag in tokens(pattern):
+        if name.startswith("'"):
+            parts += [("c" if flag or char.isalnum() or ord(char) > 126 else "-", False) for char in name[1:]]
+            parts[-1:] = [("7", False)] if name[-1].isdigit() else parts[-1:]
+            continue
+        field = name.partition("+")[0].upper()
+        if field not in WIDTHS and field not in _WORDS:
+            raise UnsupportedSQL(f"the pattern '{pattern}' has {field}, which reads no date",
+                                 remedy="use YYYY, MM, DD, HH24, ...")
+        parts.append((field + ("+" if "+" in name else ""), flag))
+    steps = []
+    for i, (name, fill) in enumerate(parts):
+        field = name.rstrip("+")
+        following = parts[i + 1][0].rstrip("+") if i + 1 < len(parts) else ""
+        greedy = fill or name.endswith("+") or not (following in WIDTHS or following == "7")
+        steps.append(Step("c" if field == "7" else field, greedy, name.endswith("+")))
+    return tuple(steps)
+
+
+def check_input(args: Sequence[Expr]) -> None:
+    """Refuse a constant pattern that cannot be read."""
+    if len(args) == 2 and isinstance(args[1], Literal) and isinstance(args[1].value, str):
+        input_steps(args[1].value)

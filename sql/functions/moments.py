@@ -1,0 +1,93 @@
+"""Functions that make dates, times and intervals from their parts, and take them apart; and time zones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.functions.casting import cast, coerce
+from halfjoin.sql.functions.signature import Function, Resolve, function
+from halfjoin.sql.types import STRINGS, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind
+
+_YEAR_TO_SECOND = "integer, integer, integer, integer, integer, double precision"
+
+
+def _timezone(resolve: Resolve, args: Sequence[Expr]) -> Expr:
+    """timezone(zone, x), which is also `x AT TIME ZONE zone`: from UTC to the zone's clock, or back."""
+    if len(args) != 2:
+        raise UnsupportedSQL("timezone takes a zone and a timestamp", wrong=True)
+    zone, value = args
+    if value.type.kind in (Kind.UNKNOWN, Kind.DATE):
+        value = cast(value, TIMESTAMPTZ)
+    if value.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+        raise UnsupportedSQL(f"AT TIME ZONE of {value.type}", remedy="cast it to timestamp or timestamptz")
+    if zone.type.kind is not Kind.INTERVAL:
+        if zone.type.kind not in (*STRINGS, Kind.UNKNOWN):
+            raise UnsupportedSQL(f"a time zone of type {zone.type}", remedy="write 'Europe/Berlin'", wrong=True)
+        zone = coerce(zone, TEXT)
+    to = TIMESTAMPTZ if value.type.kind is Kind.TIMESTAMP else TIMESTAMP
+    if isinstance(zone, Literal) and isinstance(zone.value, str) and zone.value.lower() in _UTC:
+        return cast(value, to, explicit=True)
+    return Call("timezone", (zone, value), to)
+
+
+_UTC = ("utc", "gmt", "z", "zulu", "etc/utc", "uct")
+
+
+def _make(name: str, doc: str, params: str, result: str, *examples: tuple[str, str]) -> Function:
+    return function(name, "dates", doc, f"{params} -> {result} or error", examples=examples)
+
+
+MOMENTS_TABLE = (
+    function("age", "dates", "The time between two, in years, months, days and hours",
+        "timestamp, timestamp -> interval", "timestamptz, timestamptz -> interval", examples=[
+        ("age(timestamp '2001-04-10', timestamp '1957-06-13')::text", "43 years 9 mons 27 days"),
+        ("age(date '2020-01-01', date '2019-03-31')::text", "9 mons 1 day"),
+        ("age(timestamp '2019-03-31', timestamp '2020-01-01 10:00')::text", "-9 mons -1 days -10:00:00")]),
+    function("justify_hours", "dates", "With 24 hours as a day", "interval -> interval or error", examples=[
+        ("justify_hours(interval '50 hours 10 minutes')::text", "2 days 02:10:00")]),
+    function("justify_days", "dates", "With 30 days as a month", "interval -> interval or error", examples=[
+        ("justify_days(interval '65 days')::text", "2 mons 5 days")]),
+    function("justify_interval", "dates", "With 24 hours as a day, and 30 days as a month, and one sign",
+        "interval -> interval or error", examples=[
+        ("justify_interval(interval '1 month -1 hour')::text", "29 days 23:00:00")]),
+    function("date_bin", "dates", "The start of the interval that it is in, counted from an origin",
+        "interval, timestamp, timestamp -> timestamp or error",
+        "interval, timestamptz, timestamptz -> timestamptz or error", examples=[
+        ("date_bin('15 minutes', timestamp '2020-02-11 15:44:17', timestamp '2001-01-01')", "2020-02-11 15:30:00"),
+        ("date_bin('15 minutes', timestamp '2000-12-31 23:50', timestamp '2001-01-01')", "2000-12-31 23:45:00"),
+        ("date_bin('1 month', timestamp '2020-02-11', timestamp '2001-01-01')",
+         "ERROR: timestamps cannot be binned into intervals containing months or years"),
+        ("date_bin('0 days', timestamp '2020-02-11', timestamp '2001-01-01')",
+         "ERROR: stride must be greater than zero")]),
+    _make("make_time", "From hour, minute and second", "integer, integer, double precision", "time",
+        ("make_time(8, 15, 23.5)", "08:15:23.5"),
+        ("make_time(25, 0, 0)", "ERROR: time field value out of range: 25:00:00")),
+    _make("make_timestamp", "From year, month, day, hour, minute and second", _YEAR_TO_SECOND, "timestamp",
+        ("make_timestamp(2013, 7, 15, 8, 15, 23.5)", "2013-07-15 08:15:23.5"),
+        ("make_timestamp(2013, 13, 15, 8, 15, 23.5)", "ERROR: date field value out of range: 2013-13-15")),
+    function("make_timestamptz", "dates", "From year, month, day, hour, minute and second, in UTC or a zone",
+        f"{_YEAR_TO_SECOND} -> timestamptz or error", f"{_YEAR_TO_SECOND}, text -> timestamptz or error", examples=[
+        ("make_timestamptz(2013, 7, 15, 8, 15, 23.5)", "2013-07-15 08:15:23.5+00"),
+        ("make_timestamptz(2013, 7, 15, 8, 15, 23.5, 'America/New_York')", "2013-07-15 12:15:23.5+00")]),
+    _make("make_interval", "From years, months, weeks, days, hours, mins, secs, which can be named",
+        "integer, integer, integer, integer, integer, integer, double precision", "interval",
+        ("make_interval(days => 10, secs => 1.5)::text", "10 days 00:00:01.5"),
+        ("make_interval(1, 2, 3, 4, 5, 6, 7)::text", "1 year 2 mons 25 days 05:06:07")),
+    function("isfinite", "dates", "Whether it is not infinite", *(f"{type} -> boolean" for type in
+        ("date", "timestamp", "timestamptz", "interval")), examples=[("isfinite(date '2001-02-16')", "true")]),
+    function("timezone", "dates", "AT TIME ZONE: from UTC to the clock of a zone, or back",
+        "text, timestamp -> timestamptz or error", "text, timestamptz -> timestamp or error",
+        "interval, timestamp -> timestamptz or error", "interval, timestamptz -> timestamp or error",
+        special=_timezone, examples=[
+        ("timestamp '2001-02-16 20:38:40' AT TIME ZONE 'America/Denver'", "2001-02-17 03:38:40+00"),
+        ("timestamptz '2001-02-16 20:38:40+00' AT TIME ZONE 'America/Denver'", "2001-02-16 13:38:40"),
+        ("timezone('Europe/Berlin', timestamp '2021-10-31 02:30')", "2021-10-31 01:30:00+00"),
+        ("timestamp '2021-03-28 02:30' AT TIME ZONE 'Europe/Berlin'", "2021-03-28 01:30:00+00"),
+        ("timestamp '2021-03-28 12:00' AT TIME ZONE interval '2 hours'", "2021-03-28 10:00:00+00"),
+        ("timestamp '2021-03-28' AT TIME ZONE 'nowhere'", 'ERROR: time zone "nowhere" not recognized')]),
+)  # fmt: skip
+
+# The names of parameters, for calls such as make_interval(days => 10); those left out are 0.
+NAMED = {"make_interval": ("years", "months", "weeks", "days", "hours", "mins", "secs")}

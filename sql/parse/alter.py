@@ -1,0 +1,68 @@
+"""ALTER TABLE and ALTER VIEW: from syntax trees to statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from halfjoin.sql.parse.constraints import column, constraints
+from halfjoin.sql.parse.create import table_name
+from halfjoin.sql.parse.locate import name_of, only, refuse, written
+from halfjoin.sql.parse.type_names import stored_type
+from halfjoin.sql.statements import AlterAction, AlterTable, Rename
+
+
+def alter(node: exp.Alter, text: str) -> AlterTable | Rename:
+    """An ALTER statement."""
+    only(node, text, "ALTER", ("this", "kind", "exists", "actions", "options"))
+    kind, name, exists = str(node.args["kind"]).lower(), table_name(node.this, text), bool(node.args.get("exists"))
+    actions = node.args["actions"]
+    if len(actions) == 1 and isinstance(actions[0], exp.AlterRename):
+        renamed = name_of(actions[0].this)
+        for option in node.args.get("options") or ():
+            if isinstance(option, exp.ToTableProperty) and kind == "table":  # RENAME a TO b
+                return AlterTable(name, (AlterAction("rename column", renamed, to=name_of(option.this)),), exists)
+        return Rename(kind, name, renamed, exists)
+    if kind != "table":
+        raise refuse(node, text, f"this ALTER {kind.upper()} is not supported", "write ALTER VIEW v RENAME TO w")
+    return AlterTable(name, tuple(made for action in actions for made in _actions(action, text)), exists)
+
+
+def _actions(node: exp.Expr, text: str) -> Iterator[AlterAction]:
+    match node:
+        case exp.ColumnDef():
+            made, beside = column(node, text)
+            yield AlterAction("add column", made.name, column=made, lenient=bool(node.args.get("exists")))
+            for one in beside:
+                yield AlterAction("add constraint", constraint=one)
+        case exp.AddConstraint():
+            for part in node.expressions:
+                for one in constraints(part, text):
+                    yield AlterAction("add constraint", constraint=one)
+        case exp.Drop() if str(node.args["kind"]).upper() in ("COLUMN", "CONSTRAINT"):
+            if node.args.get("cascade"):
+                raise refuse(node, text, "CASCADE is not supported in ALTER TABLE", "drop what reads it first")
+            for one in node.args["tables"]:
+                yield AlterAction(f"drop {str(node.args['kind']).lower()}", name_of(one),
+                                  lenient=bool(node.args.get("exists")))  # fmt: skip
+        case exp.RenameColumn():
+            yield AlterAction("rename column", name_of(node.this), to=name_of(node.args["to"]))
+        case exp.AlterColumn():
+            yield _altered(node, text)
+        case _:
+            raise refuse(node, text, f"ALTER TABLE ... {written(node)} is not supported",
+                         "ADD, DROP or RENAME a column or constraint, or ALTER a column")
+
+
+def _altered(node: exp.AlterColumn, text: str) -> AlterAction:
+    name = name_of(node.this)
+    if node.args.get("using"):
+        raise refuse(node, text, "USING is not supported in ALTER TABLE", "a type is changed where no value changes")
+    if node.args.get("dtype"):
+        return AlterAction("type", name, type=stored_type(node.args["dtype"], text))
+    if node.args.get("allow_null") is not None:
+        return AlterAction("drop not null" if node.args["allow_null"] else "set not null", name)
+    if node.args.get("drop"):
+        return AlterAction("default", name)
+    return AlterAction("default", name, to=node.meta["text"])

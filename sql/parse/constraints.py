@@ -1,0 +1,101 @@
+"""The columns and constraints of CREATE TABLE and ALTER TABLE: from syntax trees to data. Expressions stay text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from halfjoin.sql.parse.locate import name_of, refuse, written
+from halfjoin.sql.parse.type_names import stored_type
+from halfjoin.sql.statements import ColumnDef, Constraint
+
+_GENERATED = re.compile(r"\s*always\s+as\s*(.*?)(\s+stored)?\s*", re.IGNORECASE | re.DOTALL)
+KINDS = (exp.PrimaryKey, exp.PrimaryKeyColumnConstraint, exp.UniqueColumnConstraint, exp.CheckColumnConstraint,
+         exp.Reference, exp.ForeignKey)  # fmt: skip
+
+
+def column(node: exp.ColumnDef, text: str) -> tuple[ColumnDef, list[Constraint]]:
+    """A column with its DEFAULT and GENERATED, and the constraints that stand beside it."""
+    if node.args.get("kind") is None:
+        raise refuse(node, text, f"column {name_of(node)} has no type")
+    name, type = name_of(node), stored_type(node.args["kind"], text)
+    not_null, default, generated, constraints = False, None, None, list[Constraint]()
+    for item in node.args.get("constraints") or ():
+        kind = item.kind
+        if isinstance(kind, exp.NotNullColumnConstraint):
+            not_null = not kind.args.get("allow_null")
+        elif isinstance(kind, exp.DefaultColumnConstraint):
+            default = kind.meta["text"]
+        elif isinstance(kind, exp.ComputedColumnConstraint):
+            found = _GENERATED.fullmatch(kind.meta.get("text", ""))
+            if found is None:
+                raise refuse(kind, text, "a generated column is not written so", "GENERATED ALWAYS AS (...) STORED")
+            generated = _inside(found[1])
+        elif isinstance(kind, KINDS):
+            made = constraint(kind, item.this and name_of(item.this), text, (name,))
+            constraints.append(made)
+            not_null |= made.kind == "primary key"
+        else:
+            raise unknown(kind, text)
+    return ColumnDef(name, type, not_null, default, generated), constraints
+
+
+def constraints(node: exp.Expr, text: str) -> list[Constraint]:
+    """The constraint of a table, with its name if it has one."""
+    if isinstance(node, exp.Constraint):
+        return [constraint(part, name_of(node.this), text, ()) for part in node.expressions]
+    return [constraint(node, None, text, ())]
+
+
+def constraint(node: exp.Expr, name: str | None, text: str, columns: tuple[str, ...]) -> Constraint:
+    """A constraint. `columns`: the column that it stands beside."""
+    match node:
+        case exp.PrimaryKey():
+            return Constraint("primary key", name, _names(node.expressions))
+        case exp.PrimaryKeyColumnConstraint():
+            return Constraint("primary key", name, columns)
+        case exp.UniqueColumnConstraint():
+            if node.args.get("nulls"):
+                raise refuse(node, text, "UNIQUE NULLS NOT DISTINCT is not supported", "leave NULLS out")
+            inner = node.this
+            return Constraint("unique", name, _names(inner.expressions) if isinstance(inner, exp.Schema) else columns)
+        case exp.CheckColumnConstraint():
+            return Constraint("check", name, columns, _inside(node.meta["text"]))
+        case exp.ForeignKey():
+            return _references(node.args["reference"], name, text, _names(node.expressions))
+        case exp.Reference():
+            return _references(node, name, text, columns)
+    raise unknown(node, text)
+
+
+def unknown(node: exp.Expr, text: str) -> Exception:
+    """The error for a constraint that is not supported."""
+    if isinstance(node, exp.Identifier):
+        return refuse(node, text, f"column {name_of(node)} has no type")
+    if isinstance(node, exp.GeneratedAsIdentityColumnConstraint):
+        return refuse(node, text, "IDENTITY is not supported", "write the value in every row")
+    return refuse(node, text, f"{written(node)} is not supported",
+                  "constraints: NOT NULL, PRIMARY KEY, UNIQUE, CHECK, REFERENCES, DEFAULT, GENERATED")
+
+
+def _references(node: exp.Reference, name: str | None, text: str, columns: tuple[str, ...]) -> Constraint:
+    target = node.this
+    table = target.this if isinstance(target, exp.Schema) else target
+    for option in node.args.get("options") or ():
+        if str(option).upper() not in ("ON DELETE NO ACTION", "ON DELETE RESTRICT", "ON UPDATE NO ACTION",
+                                       "ON UPDATE RESTRICT", "MATCH SIMPLE", "NOT DEFERRABLE", "INITIALLY IMMEDIATE"):
+            raise refuse(node, text, f"{option} is not supported",
+                         "change the rows of both tables in one transaction")
+    references = _names(target.expressions) if isinstance(target, exp.Schema) else ()
+    return Constraint("foreign key", name, columns, "", name_of(table), references)
+
+
+def _inside(text: str) -> str:
+    """The text between the parentheses around an expression."""
+    return text.strip()[1:-1].strip()
+
+
+def _names(nodes: Iterable[exp.Expr]) -> tuple[str, ...]:
+    return tuple(name_of(node.this if isinstance(node, exp.Ordered) else node) for node in nodes)

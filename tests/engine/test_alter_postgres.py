@@ -1,0 +1,129 @@
+"""Random ALTER TABLE statements between changes of rows, against PostgreSQL, with views above and restarts between."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import halfjoin as hj
+from tests.engine.test_dml_postgres import _all, _here, _in_postgres, _rows
+from tests.support.seeds import first_seed
+
+pytest_plugins = ("tests.support.postgres",)
+
+STATEMENTS = 40
+MORE = os.environ.get("HALFJOIN_FUZZ_SQL")
+FIRST = first_seed() if MORE else 1
+SEEDS = range(FIRST, FIRST + max(3, int(MORE or 0) // STATEMENTS))
+DDL = ("CREATE TABLE t (k integer PRIMARY KEY, a integer, b varchar(5))",
+       "CREATE TABLE c (k integer REFERENCES t, n numeric(4,1))")  # fmt: skip
+VIEW = "SELECT t.k, t.b, count(c.k) AS n FROM t LEFT JOIN c ON c.k = t.k GROUP BY t.k, t.b"
+ALTERS = (
+    "ALTER TABLE t ADD COLUMN IF NOT EXISTS z integer", "ALTER TABLE t ADD z integer DEFAULT 5 + 1",
+    "ALTER TABLE t ADD COLUMN g integer GENERATED ALWAYS AS (k * 2) STORED", "ALTER TABLE t DROP COLUMN IF EXISTS z",
+    "ALTER TABLE t DROP COLUMN g", "ALTER TABLE c RENAME COLUMN n TO m", "ALTER TABLE c RENAME m TO n",
+    "ALTER TABLE t RENAME TO moved", "ALTER TABLE moved RENAME TO t", "ALTER TABLE t ALTER a SET NOT NULL",
+    "ALTER TABLE t ALTER COLUMN a DROP NOT NULL", "ALTER TABLE t ALTER a SET DEFAULT 4",
+    "ALTER TABLE t ALTER a DROP DEFAULT", "ALTER TABLE t ADD CONSTRAINT small CHECK (a < 6)",
+    "ALTER TABLE t DROP CONSTRAINT small", "ALTER TABLE t ADD UNIQUE (a), ALTER a SET DEFAULT 1",
+    "ALTER TABLE t DROP CONSTRAINT IF EXISTS t_a_key", "ALTER TABLE c ADD CONSTRAINT one UNIQUE (k)",
+    "ALTER TABLE c DROP CONSTRAINT one", "ALTER TABLE c DROP CONSTRAINT c_k_fkey", "ALTER TABLE t ADD k text",
+    "ALTER TABLE c ADD FOREIGN KEY (k) REFERENCES t", "ALTER TABLE c ALTER COLUMN n TYPE numeric(8,2)",
+    "ALTER TABLE nosuch ADD x integer", "ALTER TABLE IF EXISTS nosuch ADD x integer", "ALTER TABLE t DROP nosuch",
+    "ALTER TABLE t ADD n integer NOT NULL, ADD o integer", "ALTER TABLE t ALTER b TYPE varchar(9)",
+)
+
+
+@pytest.mark.parametrize("view", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_tables_change_as_in_postgresql(seed: int, view: bool, postgres: Any, tmp_path: Path) -> None:
+    random, engine = Random(seed), hj.Engine(tmp_path / "w", clock="own")
+    postgres.execute("DROP TABLE IF EXISTS t, c, moved CASCADE")
+    for ddl in DDL:
+        engine.execute(ddl)
+        postgres.execute(ddl)
+    if view:
+        engine.execute(f"CREATE MATERIALIZED VIEW v AS {VIEW}")
+    outcomes: Counter[str] = Counter()
+    for time in range(1, STATEMENTS + 1):
+        sql = random.choice(ALTERS) if random.random() < 0.5 else _change(random)
+        name = "moved" if "moved" in engine.execute("SHOW TABLES").column("name").to_pylist() else "t"
+        sql = sql if sql.startswith("ALTER") else sql.replace("{t}", name)
+        found = _done(engine, sql) if sql.startswith("ALTER") else _here(engine, f"SET TIME = {time}; {sql}")
+        if view and found == "2B":  # a view of PostgreSQL follows, or is not affected
+            continue
+        assert found == (_altered(postgres, sql) if sql.startswith("ALTER") else _in_postgres(postgres, sql)), (
+            f"seed {seed}: {sql}")
+        outcomes[f"{sql.split()[0]} {found if isinstance(found, str) else 'works'}"] += 1
+        if time % 10 == 0:
+            engine.close()
+            engine = hj.Engine(tmp_path / "w")
+        name = "moved" if "moved" in engine.execute("SHOW TABLES").column("name").to_pylist() else "t"
+        for one in (name, "c"):
+            assert _rows(engine.read(one)) == _all(postgres, f"TABLE {one}"), f"{one}, seed {seed}: {sql}"
+        if view:
+            assert _rows(engine.read("v")) == _all(postgres, VIEW), f"seed {seed}: {sql}"
+    engine.close()
+    assert outcomes["ALTER works"] > 2, outcomes
+
+
+def _change(random: Random) -> str:
+    k, a = random.randint(0, 7), random.choice([*"01234567", "NULL", "DEFAULT"])
+    return random.choice([
+        f"INSERT INTO {{t}} (k, a, b) VALUES ({k}, {a}, 'b{k}')", f"INSERT INTO {{t}} (k, b) VALUES ({k}, 'x')",
+        f"UPDATE {{t}} SET a = {a} WHERE k < {k} RETURNING *", f"DELETE FROM {{t}} WHERE k = {k}",
+        f"INSERT INTO c (k) VALUES ({k})", f"DELETE FROM c WHERE k = {k}",
+        f"INSERT INTO c SELECT k, a FROM {{t}} WHERE k = {k}",
+    ])  # fmt: skip
+
+
+def _done(engine: hj.Engine, sql: str) -> str:
+    try:
+        engine.execute(sql)
+    except hj.HalfjoinError as error:
+        return error.sqlstate[:2]
+    return "works"
+
+
+def _altered(postgres: Any, sql: str) -> str:
+    found = _in_postgres(postgres, sql)
+    return found if isinstance(found, str) else "works"
+
+
+def test_the_past_stays_and_a_feed_goes_on(tmp_path: Path) -> None:
+    with hj.Engine(tmp_path / "w", clock="own") as engine:
+        engine.execute("CREATE TABLE t (k integer, a integer)")
+        engine.apply({"t": [{"k": 1, "a": 1}]}, time=1)
+        engine.apply({"t": [{"k": 1, "a": 1, "__diff": -1}, {"k": 2, "a": 2}]}, time=2)
+        engine.apply({"t": [{"k": 9, "a": 9, "__time": 7}]}, close=False)
+        engine.execute("ALTER TABLE t ADD d integer DEFAULT 3, DROP a")
+        assert engine.read("t", as_of=1).to_pylist() == [{"k": 1, "d": 3}]
+    with hj.Engine(tmp_path / "w") as engine:
+        assert engine.read("t").to_pylist() == [{"k": 2, "d": 3}]
+        engine.advance(8)
+        assert engine.read("t").num_rows == 2
+
+
+def test_views_are_renamed() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (k integer); CREATE MATERIALIZED VIEW v AS SELECT k FROM t")
+    engine.execute("CREATE VIEW p AS SELECT k + 1 AS k FROM t; INSERT INTO t VALUES (1)")
+    engine.execute("ALTER MATERIALIZED VIEW v RENAME TO w; ALTER VIEW p RENAME TO q")
+    engine.execute("INSERT INTO t VALUES (2)")
+    assert sorted(engine.read("w").column("k").to_pylist()) == [1, 2] and engine.read("q").num_rows == 2
+    with pytest.raises(hj.UnknownName):
+        engine.read("v")
+    for sql in ("ALTER TABLE t RENAME TO u", "ALTER TABLE t RENAME k TO j", "ALTER TABLE t DROP k",
+                "ALTER TABLE t ALTER k TYPE bigint"):  # fmt: skip
+        with pytest.raises(hj.Conflict, match="is read by w, q") as caught:
+            engine.execute(sql)
+        assert caught.value.sqlstate == "2BP01"
+    engine.execute("CREATE MATERIALIZED VIEW every AS SELECT * FROM t")
+    with pytest.raises(hj.Conflict, match="every would change"):
+        engine.execute("ALTER TABLE t ADD z integer")
+    assert engine.read("t").column_names == ["k"]
