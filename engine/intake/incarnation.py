@@ -32,10 +32,18 @@ class Incarnation(NamedTuple):
     code: str
 
     def same(self, other: Incarnation) -> bool:
-        """Whether both are the same function: versions decide if both have one."""
+        """Whether `other`, which comes later, is the same function.
+
+        Versions decide if both have one. If different versions of Python have compiled them, their digests tell
+        nothing; then the user may give the later one a version, and so says that it is the same.
+        """
         if self.version and other.version:
             return self.version == other.version
-        return self.code == other.code
+        return self.code == other.code or (bool(other.version) and not self.comparable(other))
+
+    def comparable(self, other: Incarnation) -> bool:
+        """Whether the same version of Python has compiled both."""
+        return self.code.partition(" ")[0] == other.code.partition(" ")[0]
 
 
 def code_of(*functions: object) -> str:

@@ -82,15 +82,20 @@ def settle(
     kept, catalog = state.catalog.incarnations.get(name), state.catalog
     new = name not in (catalog.functions | catalog.aggregates | catalog.reductions)
     made = Incarnation(version or "", code_of(*code))
-    if kept is not None and not Incarnation(*kept).same(made):
+    before = None if kept is None else Incarnation(*kept)
+    if before is not None and not before.same(made):
         readers = [view for view, one in state.views.items() if one.plan is not None and calls(one.plan, name)]
         if readers:
-            what = "version" if made.version and kept[0] else "code"
+            what = "version" if made.version and before.version else "code"
             problem = f"{name} is not the function of which {', '.join(readers)} has answers: its {what} is another"
-            raise Conflict(problem, remedy="register what it was, or drop what reads it, or choose another name",
-                           name=name, holder=", ".join(readers))  # fmt: skip
-    elif kept is not None and not made.version:
-        made = made._replace(version=kept[0])
+            remedy = "register what it was, or drop what reads it, or choose another name"
+            if not before.comparable(made):
+                problem = (f"another version of Python compiled {name}, of which {', '.join(readers)} has answers, so "
+                           "their code cannot be compared")  # fmt: skip
+                remedy = "if it is the same function, say so: register it with version='1'"
+            raise Conflict(problem, remedy=remedy, name=name, holder=", ".join(readers))
+    elif before is not None and not made.version:
+        made = made._replace(version=before.version)
     if new or (kept != made and writer is not None):
         def change() -> None:
             define()

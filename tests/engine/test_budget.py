@@ -253,7 +253,7 @@ def test_keys_of_users_functions_stay_off_disk(tmp_path: Path) -> None:
         return hj.Engine(tmp_path / "w", memory=1)
 
     with opened() as engine:
-        engine.register_table_function("scaled", times(1), returns={"y": "bigint"})
+        engine.register_table_function("scaled", times(1), returns={"y": "bigint"}, version="1")
         engine.execute(
             "CREATE TABLE a (x bigint); CREATE TABLE b (y bigint); CREATE MATERIALIZED VIEW v AS "
             "SELECT a.x FROM a, scaled(a.x) AS s (y), b WHERE s.y = b.y"
@@ -261,7 +261,7 @@ def test_keys_of_users_functions_stay_off_disk(tmp_path: Path) -> None:
         engine.apply({"a": [{"x": n} for n in range(40)]}, time=1)
         engine.flush()
     with opened() as engine:  # what a copy in files would not know of
-        engine.register_table_function("scaled", times(2), returns={"y": "bigint"})
+        engine.register_table_function("scaled", times(2), returns={"y": "bigint"}, version="1")
         engine.apply({"b": [{"y": 6}]}, time=2)
         assert engine.read("v").to_pylist() == [{"x": 3}]
         assert _stored(engine) == set()

@@ -102,6 +102,21 @@ def test_a_version_says_what_is_the_same(kind: str, tmp_path: Path) -> None:
         register(engine, 4, "one")  # a version is kept
 
 
+def test_code_of_another_python_is_the_same_if_the_user_says_so(tmp_path: Path) -> None:
+    made(tmp_path, "reduce")
+    with hj.Engine(tmp_path) as engine:
+        kept = engine._state.catalog.incarnations
+        (name,) = kept
+        kept[name] = (kept[name][0], "cpython-30 " + kept[name][1].partition(" ")[2])
+        engine.execute("CREATE TABLE other (x bigint)")
+    with hj.Engine(tmp_path) as engine:
+        with pytest.raises(hj.Conflict, match="another version of Python compiled"):
+            KINDS["reduce"][1](engine, 2, None)
+        KINDS["reduce"][1](engine, 2, "1")
+    with hj.Engine(tmp_path) as engine:
+        KINDS["reduce"][1](engine, 2, None)
+
+
 def test_a_reader_does_not_mix_either(tmp_path: Path) -> None:
     made(tmp_path, "reduce")
     with hj.Engine(tmp_path, read_only=True) as engine:
