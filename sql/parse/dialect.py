@@ -70,6 +70,7 @@ class HalfjoinParser(OperatorParser, WithParser):
         "RETAIN": lambda self: self._parse_retain_history(),
     }
 
+    ADD_CONSTRAINT_KEYWORDS: ClassVar = {*MaterializeParser.ADD_CONSTRAINT_KEYWORDS, "CHECK"}
     CONSTRAINT_PARSERS: ClassVar = {
         **MaterializeParser.CONSTRAINT_PARSERS,
         "CHECK": lambda self: self._parse_with_text("CHECK"),

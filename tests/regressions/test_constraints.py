@@ -103,6 +103,16 @@ def test_no_value_of_a_generated_column_is_changed(engine: hj.Engine) -> None:
     assert _rows(engine, "SELECT * FROM t ORDER BY id") == [(1, 2.0, 4.0), (3, 1.0, 2.0)]
 
 
+def test_a_check_without_a_name_can_be_added(engine: hj.Engine) -> None:
+    engine.execute("CREATE TABLE t (a int, b int); ALTER TABLE t ADD CHECK (a > 0), ADD CHECK (a < b), ADD UNIQUE (a)")
+    engine.execute("INSERT INTO t VALUES (1, 2)")
+    for row, name in ((0, "t_a_check"), (3, "t_check")):
+        with pytest.raises(hj.InvalidRow, match=f"constraint {name}"):
+            engine.execute(f"INSERT INTO t VALUES ({row}, 2)")
+    engine.execute("ALTER TABLE t DROP CONSTRAINT t_check; INSERT INTO t VALUES (3, 2)")
+    assert _rows(engine, "SELECT * FROM t ORDER BY a") == [(1, 2), (3, 2)]
+
+
 def test_a_type_that_generated_columns_read_stays(engine: hj.Engine) -> None:
     engine.execute("CREATE TABLE t (a numeric(4, 1), b text GENERATED ALWAYS AS (a::text) STORED)")
     engine.execute("INSERT INTO t VALUES (1.5)")
