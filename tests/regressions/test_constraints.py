@@ -27,9 +27,7 @@ def _rows(engine: hj.Engine, sql: str, params: list[object] | None = None) -> li
     ("SELECT $1+$2 AS x", (3,)),
     ("SELECT '$1,$2' AS x, $$1$2$$, $a$ $1 $a$, $1+$2", ("$1,$2", "1$2", " $1 ", 3)),
 ])  # fmt: skip
-def test_parameters_may_follow_each_other_closely(
-    engine: hj.Engine, sql: str, expected: tuple[object, ...]
-) -> None:
+def test_parameters_may_follow_each_other_closely(engine: hj.Engine, sql: str, expected: tuple[object, ...]) -> None:
     assert _rows(engine, sql, [1, 2]) == [expected]
 
 
@@ -127,3 +125,9 @@ def test_a_table_without_rows_needs_no_time() -> None:
         engine.execute("CREATE TABLE t (a int); CREATE TABLE u (a int)")
         applied = engine.apply({"t": [{"a": 1, "__time": 7}], "u": []})
         assert (applied.time, applied.upper) == (7, 8)
+
+
+def test_reset_all_resets_every_setting(engine: hj.Engine) -> None:
+    engine.execute("SET application_name = 'a'; SET TIME = 5; RESET ALL")
+    assert _rows(engine, "SHOW application_name") == [("",)]
+    assert _rows(engine, "SHOW time") == [(None,)]
