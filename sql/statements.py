@@ -81,13 +81,14 @@ class CreateTableAs:
 class AlterAction:
     """One change of ALTER TABLE. `kind`: `add column`, `drop column`, `rename column`, `type`, `default`,
     `set not null`, `drop not null`, `add constraint` or `drop constraint`. `to`: a new name, or the text of a DEFAULT
-    (None: drop it). `lenient`: with IF [NOT] EXISTS.
+    (None: drop it). `beside`: the constraints of a new column. `lenient`: with IF [NOT] EXISTS.
     """
 
     kind: str
     name: str = ""
     to: str | None = None
     column: ColumnDef | None = None
+    beside: tuple[Constraint, ...] = ()
     type: SqlType | None = None
     constraint: Constraint | None = None
     lenient: bool = False

@@ -87,7 +87,7 @@ def batch_times(
     nothing = state.clock == "own" or (timed and state.clock is None)
     if given is None and nothing and not any(rows.length for rows in batch.values()):
         return Times(state.upper - 1, state.upper, state.clock)
-    timed = timed and bool(own)
+    timed = bool(own) and all(rows.timed or not rows.length for rows in batch.values())
     clock = settled(state.clock, given=given is not None or timed)
     at = max(own) if given is None and timed else present
     last = max([at, *own])
@@ -141,13 +141,15 @@ def runs_of(
             updates = _in_place_of(collection.as_of(time, distinct=True), updates, time, upsert=rows.upsert)
         indexes = {}
         if table.constrained and not rows.unnamed:
-            updates = with_generated(table, state.catalog, updates)
+            updates = with_generated(table, state.catalog, updates, given=True)
         if table.primary_key:
             key = key_of(table, table.primary_key, collection)
             candidates = key.candidates(collection.runs, updates)
             if rows.unnamed:
-                updates = filled(key, candidates, updates, rows.unnamed, upsert=rows.upsert)
-                updates = with_generated(table, state.catalog, updates)
+                unnamed = {one.name: rows.unnamed[one.name] for one in table.columns
+                           if one.name in rows.unnamed and one.generated is None}  # fmt: skip
+                updates = filled(key, candidates, updates, unnamed, upsert=rows.upsert)
+                updates = with_generated(table, state.catalog, updates, given=True)
             if rows.upsert:
                 updates = key.replaced(candidates, updates)
             try:

@@ -10,29 +10,46 @@ import pyarrow as pa
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import Table
 from halfjoin.engine.scalar import Scalar, compile
+from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Updates
-from halfjoin.errors import DataError, InvalidRow
+from halfjoin.errors import DataError, InvalidRow, shown
 from halfjoin.sql.bind.constraints import bind_check, bind_generated
-from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.expr import Column
 
 
-def with_generated(table: Table, catalog: Catalog, updates: Updates) -> Updates:
-    """The rows with the values of the generated columns.
+def with_generated(table: Table, catalog: Catalog, updates: Updates, *, given: bool = False) -> Updates:
+    """The rows with the values of the generated columns. `given`: the values that they have there are the user's, so
+    they must be these values or NULL.
 
     Raises:
         DataError: an expression fails for a row.
-        InvalidRow: a value is NULL, and the column is NOT NULL.
+        InvalidRow: a value is NULL, and the column is NOT NULL; or the user gave another value.
     """
     plain = [column.column for column in table.columns if column.generated is None]
     made = {}
     for column in table.columns:
         if column.generated is not None:
             value = bind_generated(column.generated, plain, column.type, catalog, table.name)
-            made[column.name] = _values(table, value, updates)
+            made[column.name] = values(table, compile(value), updates)
             if column.not_null and made[column.name].null_count:
                 raise InvalidRow("is NULL, and the column is NOT NULL", table=table.name, column=column.name,
                                  code="23502")  # fmt: skip
+            if given:
+                _check_given(table, column.name, updates.columns[column.name], made[column.name])
     return updates.with_columns(made) if made else updates
+
+
+def _check_given(table: Table, name: str, given: pa.Array, made: pa.Array) -> None:
+    """Check that no value given for a generated column is another one than the column's."""
+    if given.null_count == len(given):
+        return
+    numbers = groups([pa.concat_arrays([given, made])], 2 * len(given))
+    other = (numbers[: len(given)] != numbers[len(given) :]) & given.is_valid().to_numpy(zero_copy_only=False)
+    if other.any():
+        row = int(other.argmax())
+        raise InvalidRow(f"is not the value of the generated column, {shown(made[row].as_py())}",
+                         remedy="leave the column out", table=table.name, column=name, row=row,
+                         value=given[row].as_py(), code="428C9")  # fmt: skip
 
 
 def check(table: Table, catalog: Catalog, updates: Updates) -> None:
@@ -48,15 +65,19 @@ def check(table: Table, catalog: Catalog, updates: Updates) -> None:
     added = np.flatnonzero(updates.diff > 0)
     rows = updates.take(added)
     for one in table.checks:
-        values = _values(table, bind_check(one.text, columns, catalog, table.name), rows)
-        wrong = np.flatnonzero(values.fill_null(True).to_numpy(zero_copy_only=False) == 0)
+        held = values(table, compile(bind_check(one.text, columns, catalog, table.name)), rows)
+        wrong = np.flatnonzero(held.fill_null(True).to_numpy(zero_copy_only=False) == 0)
         if len(wrong):
             raise InvalidRow(f"violates check constraint {one.name}: {one.text}", table=table.name,
                              row=int(added[wrong[0]]), code="23514")  # fmt: skip
 
 
-def _values(table: Table, expr: Expr, updates: Updates) -> pa.Array:
-    scalar: Scalar = compile(expr)
+def values(table: Table, scalar: Scalar, updates: Updates) -> pa.Array:
+    """The values of an expression for rows.
+
+    Raises:
+        DataError: it fails for a row.
+    """
     result = scalar.evaluate(updates.columns, len(updates))
     if result.failures is not None and len(result.failures.rows):
         raise DataError(f"{table.name}: {next(iter(result.failures.messages))}")

@@ -17,7 +17,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.foreign_keys import Tables
 from halfjoin.engine.intake.foreign_keys import check as check_foreign_keys
 from halfjoin.engine.intake.generated import check as check_row_by_row
-from halfjoin.engine.intake.generated import with_generated
+from halfjoin.engine.intake.generated import values, with_generated
 from halfjoin.engine.intake.primary_key import key_of, known
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
@@ -37,7 +37,7 @@ from halfjoin.sql.bind.constraints import bind_default, names_read
 from halfjoin.sql.expr import Literal
 from halfjoin.sql.functions.fallible import cast_fallible
 from halfjoin.sql.parse.parse import parse_query
-from halfjoin.sql.statements import AlterAction, AlterTable, CreateView, Rename
+from halfjoin.sql.statements import AlterAction, AlterTable, Constraint, CreateView, Rename
 from halfjoin.sql.types import INTEGERS, STRINGS, Kind, SqlType
 
 Rows = Callable[[Updates], Updates]
@@ -97,9 +97,7 @@ def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Ro
     catalog, columns = state.catalog, {column.name: column for column in table.columns}
     if action.kind == "add constraint":
         assert action.constraint is not None
-        if action.constraint.kind == "primary key":
-            raise UnsupportedSQL("ADD PRIMARY KEY is not supported", remedy="add UNIQUE, and SET NOT NULL")
-        return with_constraint(table, action.constraint, catalog), None
+        return _constrained(catalog, table, action.constraint), None
     if action.kind == "drop constraint":
         return _without_constraint(catalog, table, action), None
     if action.kind == "add column":
@@ -132,6 +130,12 @@ def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Ro
             return _without(catalog, table, column)
 
 
+def _constrained(catalog: Catalog, table: Table, wanted: Constraint) -> Table:
+    if wanted.kind == "primary key":
+        raise UnsupportedSQL("ADD PRIMARY KEY is not supported", remedy="add UNIQUE, and SET NOT NULL")
+    return with_constraint(table, wanted, catalog)
+
+
 def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[Table, Rows]:
     given = action.column
     assert given is not None
@@ -149,10 +153,11 @@ def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[T
     scalar = compile(functions.cast(value, column.type))
 
     def rows(updates: Updates) -> Updates:
-        found = scalar.evaluate(updates.columns, len(updates)).values
-        updates = updates.with_columns({column.name: found.cast(arrow_type(column.type))})
+        updates = updates.with_columns({column.name: values(table, scalar, updates).cast(arrow_type(column.type))})
         return with_generated(made, catalog, updates)
 
+    for one in action.beside:
+        made = _constrained(catalog, made, one)
     return made, rows
 
 
@@ -200,19 +205,20 @@ def _with_type(catalog: Catalog, table: Table, column: ColumnModel, action: Alte
     assert action.type is not None
     if action.type == column.type:
         return table, None
-    _refuse_readers(catalog, table.name)
+    _refuse_readers(catalog, table.name, "change the type")
     if not _keeps(column.type, action.type):
         raise UnsupportedSQL(f"a column of type {column.type} cannot become {action.type}, since values may change",
                              remedy="add a column, and fill it with UPDATE")  # fmt: skip
     if any(column.name in one.columns for one in (*table.foreign_keys, *_referred(catalog, table))):
         raise UnsupportedSQL(f"a foreign key has the column {column.name}", remedy="DROP CONSTRAINT first")
+    if any(other.generated is not None and column.name in names_read(other.generated) for other in table.columns):
+        raise UnsupportedSQL(f"a generated column reads the column {column.name}", remedy="drop it first", code="0A000")
     made = _with(table, column.model_copy(update={"type": action.type}))
     check_columns(made, catalog)
     scalar, target = compile(functions.cast(column.column, action.type)), arrow_type(action.type)
 
     def rows(updates: Updates) -> Updates:
-        found = scalar.evaluate(updates.columns, len(updates)).values
-        return updates.with_columns({column.name: found.cast(target)})
+        return updates.with_columns({column.name: values(table, scalar, updates).cast(target)})
 
     return made, rows
 
@@ -234,9 +240,9 @@ def _without_constraint(catalog: Catalog, table: Table, action: AlterAction) -> 
         if action.lenient:
             return table
         raise UnknownName(f"constraint of {table.name}", name, constraint_names(table))
-    if table.keys.get(name) == table.primary_key and table.primary_key:
+    if name not in {one.name for one in (*table.unique, *table.checks, *table.foreign_keys)}:
         raise UnsupportedSQL("a PRIMARY KEY cannot be dropped", remedy="CREATE TABLE ... AS a new table")
-    if table.keys.get(name) in [one.references for one in _referring(catalog, table)]:
+    if sorted(table.keys.get(name, ())) in [sorted(one.references) for one in _referring(catalog, table)]:
         raise Conflict(f"a foreign key refers to {name}", remedy="drop that first", name=name, code="2BP01")
     return table.model_copy(update={
         kind: tuple(one for one in getattr(table, kind) if one.name != name)
@@ -303,7 +309,10 @@ def _check_rows(state: State, table: Table) -> None:
         if column.not_null and rows.filter(rows.diff > 0).columns[column.name].null_count:
             raise InvalidRow(f"column {column.name} of {table.name} contains NULLs", table=table.name,
                              column=column.name, code="23502")  # fmt: skip
-    check_row_by_row(table, state.catalog, rows)
+    try:
+        check_row_by_row(table, state.catalog, rows)
+    except InvalidRow as problem:
+        raise problem.with_(row=None) from None
     for one in table.unique:
         asked = rows.filter(known(rows, one.columns))
         try:

@@ -121,6 +121,9 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             session.deallocate(name)
         case SetTime(time):
             session.time = time_of(time)
+        case SetSetting("all", None):
+            session.settings.clear()
+            session.time = None
         case SetSetting(name, value):
             session.settings[name] = checked(name, value)
         case Select(query, as_of):

@@ -30,6 +30,8 @@ def table_of(statement: CreateTable, catalog: Catalog) -> Table:
     if twice := [name for name in names if names.count(name) > 1]:
         raise UnsupportedSQL(f"column {twice[0]} is named twice", code="42701")
     key = next((one for one in constraints if one.kind == "primary key"), None)
+    if key is not None:
+        _check_distinct(key)
     made = Table(
         name=statement.name,
         columns=tuple(_column(column, key is not None and column.name in key.columns) for column in columns),
@@ -88,7 +90,8 @@ def with_constraint(table: Table, wanted: Constraint, catalog: Catalog) -> Table
         raise UnsupportedSQL(f"constraint {name} for {table.name} already exists", code="42710")
     match wanted.kind:
         case "unique":
-            if wanted.columns in (table.primary_key, *(one.columns for one in table.unique)):
+            _check_distinct(wanted)
+            if wanted.name is None and wanted.columns in (table.primary_key, *(one.columns for one in table.unique)):
                 return table
             return table.model_copy(update={"unique": (*table.unique, Unique(name=name, columns=wanted.columns))})
         case "check":
@@ -99,6 +102,11 @@ def with_constraint(table: Table, wanted: Constraint, catalog: Catalog) -> Table
             made = _foreign_key(table, parent, wanted, name)
             return table.model_copy(update={"foreign_keys": (*table.foreign_keys, made),
                                             "referenced": table.referenced or parent is table})  # fmt: skip
+
+
+def _check_distinct(key: Constraint) -> None:
+    if len(set(key.columns)) < len(key.columns):
+        raise UnsupportedSQL(f"a column appears twice in {key.kind.upper()} ({', '.join(key.columns)})", code="42701")
 
 
 def constraint_names(table: Table) -> list[str]:
@@ -116,7 +124,7 @@ def refer(catalog: Catalog, table: Table) -> None:
 
 def _foreign_key(table: Table, parent: Table, wanted: Constraint, name: str) -> ForeignKey:
     references = wanted.references or parent.primary_key
-    if references not in parent.keys.values():
+    if sorted(references) not in map(sorted, parent.keys.values()):
         raise UnsupportedSQL("there is no unique constraint matching given keys for referenced table "
                              f"{parent.name}", code="42830", remedy="name the columns of its PRIMARY KEY or UNIQUE")
     if len(references) != len(wanted.columns):

@@ -33,9 +33,8 @@ def _actions(node: exp.Expr, text: str) -> Iterator[AlterAction]:
     match node:
         case exp.ColumnDef():
             made, beside = column(node, text)
-            yield AlterAction("add column", made.name, column=made, lenient=bool(node.args.get("exists")))
-            for one in beside:
-                yield AlterAction("add constraint", constraint=one)
+            yield AlterAction("add column", made.name, column=made, beside=tuple(beside),
+                              lenient=bool(node.args.get("exists")))  # fmt: skip
         case exp.AddConstraint():
             for part in node.expressions:
                 for one in constraints(part, text):

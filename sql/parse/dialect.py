@@ -6,6 +6,7 @@ another dialect. halfjoin needs what the text itself says, so a parsed call is a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any, ClassVar
 
@@ -43,6 +44,8 @@ TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a
 INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 TYPED = MaterializeParser.TYPE_TOKENS - {TokenType.INTERVAL}  # an interval's unit may follow its text
 STRING_TOKENS = (TokenType.STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING)
+NUMBERED = "\0"  # stands for the `$` of `$1`: no SQL text of PostgreSQL has it
+NUMBERED_DOLLAR = re.compile(r"(?<![\w$])\$(?=[0-9])")
 AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.VAR,
                TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
 
@@ -67,6 +70,7 @@ class HalfjoinParser(OperatorParser, WithParser):
         "RETAIN": lambda self: self._parse_retain_history(),
     }
 
+    ADD_CONSTRAINT_KEYWORDS: ClassVar = {*MaterializeParser.ADD_CONSTRAINT_KEYWORDS, "CHECK"}
     CONSTRAINT_PARSERS: ClassVar = {
         **MaterializeParser.CONSTRAINT_PARSERS,
         "CHECK": lambda self: self._parse_with_text("CHECK"),
@@ -368,6 +372,17 @@ class Halfjoin(Materialize):
         """The tokens of `materialize`, without the commands that sqlglot would keep as opaque text."""
 
         COMMANDS: ClassVar[set[TokenType]] = set()
+        SINGLE_TOKENS: ClassVar = {**Materialize.Tokenizer.SINGLE_TOKENS, NUMBERED: TokenType.PARAMETER}
+
+        def tokenize(self, sql: str) -> list[Token]:
+            """The tokens of a text. sqlglot reads `$1,$2` as text between the tags `$1,$`, so the `$` of a numbered
+            parameter is another character meanwhile."""
+            if "$" not in sql or NUMBERED in sql:
+                return super().tokenize(sql)
+            tokens = super().tokenize(NUMBERED_DOLLAR.sub(NUMBERED, sql))
+            for token in tokens:
+                token.text = token.text.replace(NUMBERED, "$")
+            return tokens
 
     Parser = HalfjoinParser
 

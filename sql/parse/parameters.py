@@ -90,6 +90,7 @@ def constant(value: object) -> exp.Expr:
             number = exp.Literal.number(abs(value))
             return exp.Paren(this=exp.Neg(this=number)) if value < 0 else number
         case str():
+            check_unicode(value, "a parameter")
             return exp.Literal.string(value)
         case float():
             return _cast(repr(value).replace("inf", "Infinity"), "DOUBLE")
@@ -114,6 +115,19 @@ def constant(value: object) -> exp.Expr:
             return exp.Array(expressions=[constant(one) for one in value]) if value else exp.Literal.string("{}")
     raise UnsupportedSQL(f"a parameter cannot be a {type(value).__name__}",
                          remedy="give a number, text, bytes, a date or time, a UUID, a list or None")
+
+
+def check_unicode(text: str, words: str) -> None:
+    """Check that a text has no half of a surrogate pair, which no database text can hold.
+
+    Raises:
+        UnsupportedSQL: it has one.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        raise UnsupportedSQL(f"{words} has half of a surrogate pair at character {problem.start + 1}",
+                             remedy="write whole Unicode characters", code="22021") from None  # fmt: skip
 
 
 def _cast(text: str, type: str) -> exp.Expr:

@@ -16,7 +16,7 @@ from halfjoin.sql.parse.alter import alter
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
-from halfjoin.sql.parse.parameters import Params, with_arguments, with_values
+from halfjoin.sql.parse.parameters import Params, check_unicode, with_arguments, with_values
 from halfjoin.sql.parse.times import constant_time
 from halfjoin.sql.statements import (
     Begin,
@@ -63,6 +63,7 @@ def parse_query(text: str) -> exp.Query:
 def _trees(text: str) -> list[exp.Expr]:
     if not isinstance(text, str):
         raise UnsupportedSQL(f"SQL is text, not {type(text).__name__}", remedy="write it as a str")
+    check_unicode(text, "the SQL text")
     try:
         with bounded():
             nodes = Halfjoin().parse(text)
