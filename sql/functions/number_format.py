@@ -10,7 +10,8 @@ from halfjoin.errors import UnsupportedSQL
 
 _WORDS = ("EEEE", "FM", "MI", "PL", "PR", "RN", "SG", "SP", "TH", ",", ".", "0", "9", "B", "C", "D", "G", "L", "S", "V")
 _TOKEN = re.compile(
-    "|".join(map(re.escape, _WORDS)) + r'|(?P<quoted>"(?:\\.|[^"\\])*"?)|(?P<char>(?s:.))', re.IGNORECASE | re.DOTALL)
+    "|".join(map(re.escape, _WORDS)) + r'|"(?P<quoted>(?:\\.|[^"])*)"?|\\(?P<quote>")|(?P<char>.)',
+    re.IGNORECASE | re.DOTALL)
 _TOGETHER = '"S" cannot be used together with "PL", "MI", "SG" or "PR"'
 
 
@@ -44,10 +45,10 @@ def number_format(pattern: str) -> NumberFormat:
     """The parsed pattern, or UnsupportedSQL."""
     found = NumberFormat()
     for token in _TOKEN.finditer(pattern):
-        if token["quoted"]:
-            found.fields.append("'" + re.sub(r"(?s)\\(.)", r"\1", token["quoted"].strip('"')))
-        elif token["char"]:
-            found.fields.append("'" + token["char"])
+        if token["quoted"] is not None:
+            found.fields.append("'" + re.sub(r"(?s)\\(.)", r"\1", token["quoted"]))
+        elif char := token["quote"] or token["char"]:  # outside quotes, a backslash is special only before a quote
+            found.fields.append("'" + char)
         else:
             word = token[0].upper()
             found.fields.append(token[0] if word == "TH" else word)
