@@ -86,10 +86,10 @@ class _Reader:
         elif name == "RM":
             self._set("month", 12 - self._word(_ROMAN, None, name))
         else:
-            self._zone(name, skipped)
+            self._zone(step, skipped)
 
     def _number(self, step: Step) -> None:
-        name, width, start = step.name, WIDTHS[step.name], self.at
+        name, width, start = step.name, WIDTHS.get(step.name, 2), self.at
         given = self.text[start : start + width] if not step.greedy else self.text[start:]
         if not step.greedy and len(given) < width:
             raise Bad(f'source string too short for "{name}" formatting field')
@@ -117,21 +117,17 @@ class _Reader:
                 return i
         raise Bad(f'invalid value "{self.text[self.at : self.at + 10].split(" ")[0]}" for "{name}"')
 
-    def _zone(self, name: str, skipped: bool) -> None:
+    def _zone(self, step: Step, skipped: bool) -> None:
         char = self.text[self.at : self.at + 1]
-        if name == "TZH":
+        if step.name == "TZH":
             signed = char != "" and char in "+- "
             if not signed and skipped:  # a minus may have been skipped as a separator
                 char = self.text[self.at - 1]
             self.found["west"] = 1 if char == "-" else 0
             self.at += signed
-        digits = re.match(r"[0-9]{1,2}", self.text[self.at :])
-        if digits is None:
-            raise Bad(f'invalid value "{self.text[self.at : self.at + 2]}" for "{name}"')
-        self.at += digits.end()
-        if int(digits[0]) >= (16 if name == "TZH" else 60):
+        self._number(step)
+        if not 0 <= self.found[step.name] < (16 if step.name == "TZH" else 60):
             raise self._beyond()
-        self._set(name, int(digits[0]))
 
     def _set(self, name: str, value: int) -> None:
         if self.found.get(name, 0) not in (0, value):
@@ -143,7 +139,7 @@ class _Reader:
         found = self.found
         offset = (found.get("TZH", 0) * 60 + found.get("TZM", 0)) * (-1 if found.get("west") else 1)
         moment = self.day() * DAY + self._clock() - offset * 60_000_000
-        unit = 10 ** (6 - (found.get("digits") or 6))
+        unit: int = 10 ** (6 - (found.get("digits") or 6))
         since = moment - _FROM_2000
         size = (abs(since) + unit // 2) // unit * unit  # a half rounds away from the year 2000
         return _FROM_2000 + (size if since >= 0 else -size)
@@ -165,7 +161,9 @@ class _Reader:
             year, month, day = civil(days_of(year, 1, 1) + found["DDD"] - 1)
         if not 1 <= month <= 12 or not 1 <= day <= month_length(year, month) or not -4713 <= year <= 294_276:
             raise self._beyond()
-        return days_of(year, month, day)
+        if (days := days_of(year, month, day)) < -_JULIAN_1970:
+            raise self._beyond()
+        return days
 
     def _year(self) -> int:
         year = self.found.get("year", 0)

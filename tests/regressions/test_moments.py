@@ -127,3 +127,19 @@ READ = [  # a minus may be taken for a separator; FF1 to FF6 round, a half away 
 @pytest.mark.parametrize(("sql", "answer"), READ)
 def test_texts_are_read_by_patterns_as_in_postgresql(sql: str, answer: str) -> None:
     assert wrong(sql, answer) == []
+
+
+FIELDS = [  # a field is all in upper case or all in lower case; a zone's numbers are as wide as the digits
+    ("to_char(timestamp '2024-01-05', 'Ddy tzMM FMOF')", "6fri 01 +0"),
+    ("to_char(date '2024-01-05', 'Dd Mi')", "66 M4"),
+    ("to_char(timestamp '2024-01-05', 'DDTh Fmdd')", "05Th Fm05"),
+    ("to_timestamp('2024 -0530', 'YYYY TZHTZM')", "2024-01-01 05:30:00+00"),
+    ("to_timestamp('20240105', 'TZM ')", "ERROR: out of range"), ("to_date('-5', 'J')", "ERROR: out of range"),
+    ("to_char(999, '9EEEE')", " 1e+03"), ("to_char(25, '9EEEE')", " 2e+01"), ("to_char(25::bigint, '9EEEE')", " 3e+01"),
+    ("to_char(1, 'Mi9')", "Mi 1"), ("to_char(1, 'mi9')", " 1"), ("to_char(1, '9BEEEE')", " 1e+00"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "answer"), FIELDS)
+def test_fields_of_patterns_are_those_of_postgresql(sql: str, answer: str) -> None:
+    assert wrong(sql, answer) == []
