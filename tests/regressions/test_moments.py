@@ -143,3 +143,16 @@ FIELDS = [  # a field is all in upper case or all in lower case; a zone's number
 @pytest.mark.parametrize(("sql", "answer"), FIELDS)
 def test_fields_of_patterns_are_those_of_postgresql(sql: str, answer: str) -> None:
     assert wrong(sql, answer) == []
+
+
+SHORT = [  # minutes and seconds may have one digit
+    ("'1:2:3.7'::text::time", "01:02:03.7"), ("'1:2 pm'::text::time", "13:02:00"),
+    ("'2020-1-2 3:4:5.6'::text::timestamp", "2020-01-02 03:04:05.6"),
+    ("'2020-1-2 3:4-5'::text::timestamptz", "2020-01-02 08:04:00+00"),
+    ("'1:60'::text::time", "ERROR: invalid input syntax"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "answer"), SHORT)
+def test_times_may_have_single_digits(sql: str, answer: str) -> None:
+    assert wrong(sql, answer) == []
