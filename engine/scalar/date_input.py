@@ -25,6 +25,7 @@ _ERAS = {"BC": ("bc", "ad"), "AD": ("bc", "ad"), "B.C.": ("b.c.", "a.d."), "A.D.
 _SPACES = " \t\n\r\v\f"
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _JULIAN_1970 = 2_440_588
+_FROM_2000 = 946_684_800_000_000
 _FRACTIONS = {"MS": 3, "US": 6, **{f"FF{digits}": 6 for digits in range(1, 7)}}
 
 
@@ -54,7 +55,7 @@ class _Reader:
                 else:
                     self.at += 1
             else:
-                self._field(step)
+                self._field(step, extra > 0)
                 if step.ordinal and self.at < len(self.text):
                     self.at += 2
                 extra = self._skip()
@@ -69,7 +70,8 @@ class _Reader:
             self.at += 1
         return self.at - start
 
-    def _field(self, step: Step) -> None:
+    def _field(self, step: Step, skipped: bool) -> None:
+        """Read a field; `skipped`: whether more was skipped before it than the pattern has."""
         name = step.name
         if name in WIDTHS:
             self._number(step)
@@ -84,10 +86,10 @@ class _Reader:
         elif name == "RM":
             self._set("month", 12 - self._word(_ROMAN, None, name))
         else:
-            self._zone(name)
+            self._zone(step, skipped)
 
     def _number(self, step: Step) -> None:
-        name, width, start = step.name, WIDTHS[step.name], self.at
+        name, width, start = step.name, WIDTHS.get(step.name, 2), self.at
         given = self.text[start : start + width] if not step.greedy else self.text[start:]
         if not step.greedy and len(given) < width:
             raise Bad(f'source string too short for "{name}" formatting field')
@@ -100,6 +102,7 @@ class _Reader:
         self.at += size
         if name in _FRACTIONS:
             value *= 10 ** max(_FRACTIONS[name] - size, 0) if name != "MS" or size < 3 else 1
+            self.found["digits"] = int(name[2]) if name[:2] == "FF" else 0
         elif name in ("YYY", "YY", "Y") and size < 4:
             value += next((more for below, more in _NEAR_2020 if value < below), 0)
         if name in ("HH", "HH12"):
@@ -114,16 +117,17 @@ class _Reader:
                 return i
         raise Bad(f'invalid value "{self.text[self.at : self.at + 10].split(" ")[0]}" for "{name}"')
 
-    def _zone(self, name: str) -> None:
+    def _zone(self, step: Step, skipped: bool) -> None:
         char = self.text[self.at : self.at + 1]
-        if name == "TZH":
+        if step.name == "TZH":
+            signed = char != "" and char in "+- "
+            if not signed and skipped:  # a minus may have been skipped as a separator
+                char = self.text[self.at - 1]
             self.found["west"] = 1 if char == "-" else 0
-            self.at += char in ("+", "-", " ")
-        digits = re.match(r"[0-9]{1,2}", self.text[self.at :])
-        if digits is None:
-            raise Bad(f'invalid value "{self.text[self.at : self.at + 2]}" for "{name}"')
-        self.at += digits.end()
-        self._set(name, int(digits[0]))
+            self.at += signed
+        self._number(step)
+        if not 0 <= self.found[step.name] < (16 if step.name == "TZH" else 60):
+            raise self._beyond()
 
     def _set(self, name: str, value: int) -> None:
         if self.found.get(name, 0) not in (0, value):
@@ -131,7 +135,18 @@ class _Reader:
         self.found[name] = value
 
     def micros(self) -> int:
-        """The time in microseconds since 1970, of the fields in UTC unless there is an offset."""
+        """The time in microseconds since 1970, of the fields in UTC unless there is an offset. FF1 to FF6 round it."""
+        found = self.found
+        offset = (found.get("TZH", 0) * 60 + found.get("TZM", 0)) * (-1 if found.get("west") else 1)
+        moment = self.day() * DAY + self._clock() - offset * 60_000_000
+        unit: int = 10 ** (6 - (found.get("digits") or 6))
+        since = moment - _FROM_2000
+        size = (abs(since) + unit // 2) // unit * unit  # a half rounds away from the year 2000
+        return _FROM_2000 + (size if since >= 0 else -size)
+
+    def day(self) -> int:
+        """The day of the fields in days since 1970, whatever the offset says."""
+        self._clock()
         found = self.found
         year = self._year()
         month, day = found.get("month") or 1, found.get("DD") or 1
@@ -146,7 +161,9 @@ class _Reader:
             year, month, day = civil(days_of(year, 1, 1) + found["DDD"] - 1)
         if not 1 <= month <= 12 or not 1 <= day <= month_length(year, month) or not -4713 <= year <= 294_276:
             raise self._beyond()
-        return days_of(year, month, day) * DAY + self._clock()
+        if (days := days_of(year, month, day)) < -_JULIAN_1970:
+            raise self._beyond()
+        return days
 
     def _year(self) -> int:
         year = self.found.get("year", 0)
@@ -166,8 +183,7 @@ class _Reader:
         micros = found.get("MS", 0) * 1000 + found.get("US", 0)
         if not 0 <= hour < 24 or not 0 <= minute < 60 or not 0 <= second < 60 or not 0 <= micros < 1_000_000:
             raise self._beyond()
-        offset = (found.get("TZH", 0) * 60 + found.get("TZM", 0)) * (-1 if found.get("west") else 1)
-        return ((hour * 60 + minute - offset) * 60 + second) * 1_000_000 + micros
+        return ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros
 
     def _beyond(self) -> Bad:
         return Bad(f'date/time field value out of range: "{self.text}"')
@@ -181,23 +197,23 @@ _MEANING = {
 }  # fmt: skip
 
 
-def _read(text: str, pattern: str) -> int:
+def _read(text: str, pattern: str) -> _Reader:
     try:
         steps = input_steps(pattern)
     except UnsupportedSQL as error:
         raise Bad(error.reason) from None
     reader = _Reader(text)
     reader.read(steps)
-    return reader.micros()
+    return reader
 
 
 def _to_date(_: Call) -> Kernel:
-    return each(lambda text, pattern: _read(text, pattern) // DAY, pa.date32())
+    return each(lambda text, pattern: _read(text, pattern).day(), pa.date32())
 
 
 def to_timestamp(expr: Call) -> Kernel:
     """The kernel of to_timestamp(text, pattern)."""
-    return each(_read, arrow_type(expr.type))
+    return each(lambda text, pattern: _read(text, pattern).micros(), arrow_type(expr.type))
 
 
 DATE_INPUT: dict[str, Callable[[Call], Kernel]] = {"to_date": _to_date}

@@ -134,6 +134,8 @@ def _field(name: str, fill: bool, zone: str) -> Any:
     if name.startswith("'"):
         return pa.scalar(name[1:])
     if name in _ZONES:
+        if name == "OF" and fill:
+            return pa.scalar("+0")
         return pa.scalar(zone.lower() if name == "tz" else zone if name == "TZ" else _ZONES[name])
     name, _, ending = name.partition("+")
     if ending:

@@ -113,8 +113,12 @@ def _date_bin(stride: Interval, moment: int, origin: int) -> int:
     if months:
         raise Bad("timestamps cannot be binned into intervals containing months or years")
     size = days * DAY + micros
+    if not -(1 << 63) <= size < 1 << 63:
+        raise Bad("interval out of range")
     if size <= 0:
         raise Bad("stride must be greater than zero")
+    if not -(1 << 63) <= moment - origin < 1 << 63:
+        raise Bad("interval out of range")
     return moment - (moment - origin) % size
 
 

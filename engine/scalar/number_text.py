@@ -30,6 +30,8 @@ def number_to_char(expr: Call) -> Kernel:
             found = number_format(pattern)
         except UnsupportedSQL as error:
             raise Bad(error.reason) from None
+        if kind in (Kind.SMALLINT, Kind.INTEGER) and "EEEE" in found.words:
+            return _formatted(float(value), found, 15)
         return _formatted(value, found, most)
 
     return each(run, pa.string())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -159,6 +159,16 @@ class Clauses:
         """The expressions that are not outputs."""
         keys = [(node.this, place) for node, place in self._keys]
         return [node for node, place in [*keys, *(self._on or ())] if place is None]
+
+    def check_calls(self, calls: Collection[int], outputs: Sequence[Output]) -> None:
+        """Refuse set-returning calls (the ids of their nodes) that run after DISTINCT ON, as no key has one."""
+        if not calls or self._on is None or not self._keys:
+            return
+        places = [place for _, place in [*self._keys, *self._on] if place is not None]
+        if not any(id(node) in calls for place in places for node in outputs[place].node.walk()):
+            raise self._context.refuse(self._query.args["distinct"],
+                                       "DISTINCT ON with ORDER BY before a call in the SELECT list that returns rows",
+                                       "call it around a subquery with DISTINCT ON")
 
     def apply(self, selected: Selected, scalars: Scalars) -> Selected:
         """The outputs with these clauses; `scalars` binds over what the outputs read."""

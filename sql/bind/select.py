@@ -146,6 +146,7 @@ def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Sco
     if qualify:
         relation = Filter(relation, alias_columns(qualify.this, outputs, scalars).condition(qualify.this))
     relation, calls = list_calls(query.expressions, relation, scalars)
+    last.check_calls(calls, outputs)
     scalars = scalars.binding(calls)
     selected = Selected(relation, tuple((output.name, scalars.value(output.node)) for output in outputs))
     if not last:

@@ -18,7 +18,7 @@ _QUOTED = re.compile(r'"((?:\\.|[^"])*)"?', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _FIELD = re.compile(
     "|".join(
-        re.escape(field) if field not in _ANY_CASE else f"(?i:{re.escape(field)})"
+        re.escape(field) if field not in _ANY_CASE else f"{re.escape(field)}|{re.escape(field.lower())}"
         for field in sorted(FIELDS, key=len, reverse=True)
     )
 )
@@ -40,17 +40,17 @@ def tokens(pattern: str) -> list[tuple[str, bool]]:
             out.append(("'\"", False))
             position, fill = position + 2, False
             continue
-        if rest[:2].upper() == "FM":
+        if rest[:2] in ("FM", "fm"):
             fill, position = True, position + 2
             continue
-        if rest[:2].upper() in ("FX", "TM"):  # TM would translate names
+        if rest[:2] in ("FX", "fx", "TM", "tm"):  # TM would translate names
             fill, position = fill or rest[:2].upper() == "TM", position + 2
             continue
         match = _FIELD.match(rest)
         if match:
             name = match[0] if match[0] in FIELDS else match[0].upper()
             position += len(match[0])
-            if pattern[position : position + 2].upper() == "TH":
+            if pattern[position : position + 2] in ("TH", "th"):
                 numbered = not any(name.upper() == word for word in (*_WORDS, "OF", "TZH", "TZM", "MONTH"))
                 name += "+" + pattern[position : position + 2] if numbered else ""
                 position += 2

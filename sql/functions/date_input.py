@@ -70,7 +70,7 @@ def input_steps(pattern: str) -> tuple[Step, ...]:
     for i, (name, fill) in enumerate(parts):
         field = name.rstrip("+")
         following = parts[i + 1][0].rstrip("+") if i + 1 < len(parts) else ""
-        greedy = fill or name.endswith("+") or not (following in WIDTHS or following == "7")
+        greedy = fill or name.endswith("+") or not (following in WIDTHS or following in ("7", "TZM"))
         steps.append(Step("c" if field == "7" else field, greedy, name.endswith("+")))
     return tuple(steps)
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 from halfjoin.errors import UnsupportedSQL
 
 _WORDS = ("EEEE", "FM", "MI", "PL", "PR", "RN", "SG", "SP", "TH", ",", ".", "0", "9", "B", "C", "D", "G", "L", "S", "V")
-_TOKEN = re.compile(
-    "|".join(map(re.escape, _WORDS)) + r'|(?P<quoted>"(?:\\.|[^"\\])*"?)|(?P<char>(?s:.))', re.IGNORECASE | re.DOTALL)
+_SPELLED = "|".join(re.escape(spelled) for word in _WORDS for spelled in (word, word.lower()))  # not in mixed case
+_TOKEN = re.compile(_SPELLED + r'|"(?P<quoted>(?:\\.|[^"])*)"?|\\(?P<quote>")|(?P<char>.)', re.DOTALL)
 _TOGETHER = '"S" cannot be used together with "PL", "MI", "SG" or "PR"'
 
 
@@ -44,16 +44,16 @@ def number_format(pattern: str) -> NumberFormat:
     """The parsed pattern, or UnsupportedSQL."""
     found = NumberFormat()
     for token in _TOKEN.finditer(pattern):
-        if token["quoted"]:
-            found.fields.append("'" + re.sub(r"(?s)\\(.)", r"\1", token["quoted"].strip('"')))
-        elif token["char"]:
-            found.fields.append("'" + token["char"])
+        if token["quoted"] is not None:
+            found.fields.append("'" + re.sub(r"(?s)\\(.)", r"\1", token["quoted"]))
+        elif char := token["quote"] or token["char"]:  # outside quotes, a backslash is special only before a quote
+            found.fields.append("'" + char)
         else:
             word = token[0].upper()
             found.fields.append(token[0] if word == "TH" else word)
             _note(found, word)
             found.words.add(word)
-    if found.words & {"EEEE"} and found.words & {"FM", "S", "PL", "MI", "SG", "PR", "RN", "V"}:
+    if found.words & {"EEEE"} and found.words & {"FM", "S", "PL", "MI", "SG", "PR", "RN", "V", "BLANK"}:
         raise UnsupportedSQL('"EEEE" is incompatible with other formats', wrong=True)
     if "PR" in found.words and found.words & {"S", "PL", "MI", "SG"}:
         raise UnsupportedSQL(_TOGETHER, wrong=True)
@@ -87,6 +87,8 @@ def _note(found: NumberFormat, word: str) -> None:
             raise UnsupportedSQL("multiple decimal points", wrong=True)
         if "V" in found.words:
             raise UnsupportedSQL('cannot use "V" and decimal point together', wrong=True)
+    elif word == "B" and not (found.before or found.after):
+        found.words.add("BLANK")
     elif word == "V" and found.decimal:
         raise UnsupportedSQL('cannot use "V" and decimal point together', wrong=True)
     elif word == "S":

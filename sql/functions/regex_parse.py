@@ -147,9 +147,13 @@ class _Parser:
         return found
 
     def _alternatives(self) -> Node:
-        branches = [self._sequence()]
+        before = set(self.closed)
+        branches, closed = [self._sequence()], set(self.closed)
         while self._accept("|"):
+            self.closed = set(before)  # of the branches, one alone matches
             branches.append(self._sequence())
+            closed |= self.closed
+        self.closed = closed
         return branches[0] if len(branches) == 1 else Alternatives(tuple(branches))
 
     def _sequence(self) -> Node:
@@ -257,6 +261,8 @@ class _Parser:
                 self.position += len(more) - 1
                 if int(more) not in self.closed:
                     raise self._refuse("a back reference to no group")
+                if self.looking:
+                    raise self._refuse("a back reference in a lookaround")
                 return Back(int(more), self.fold)
         return self._char(self._escaped(char))
 

@@ -19,7 +19,7 @@ _DATE = (
     re.compile(r"(?P<d>\d{1,2})(?P<s>[-\s])(?P<m>[a-z]{3,9})(?P=s)(?P<y>\d{4})", re.ASCII),
 )
 _BEFORE_T = re.compile(r"\d+([-/]?)\d+\1\d+", re.ASCII)
-_TIME = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(\.\d*)?)?\s*(am|pm)?", re.ASCII)
+_TIME = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(\.\d*)?)?\s*(am|pm)?", re.ASCII)
 _ZONE = re.compile(r"\s*(z|utc|gmt|(?P<sign>[+-])(?P<h>\d{1,2})(?::?(?P<m>\d{2}))?)$", re.ASCII)
 _WIDEST_ZONE = 15  # hours
 _WITH_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2} ", re.ASCII)

@@ -60,6 +60,8 @@ def unicode_text(body: str, escape: str = "\\") -> str:
     Raises:
         UnsupportedSQL: an escape is not a character, or the text contains character 0.
     """
+    if len(escape) != 1 or escape in "0123456789abcdefABCDEF+'\" \t\n\r\f\v":
+        raise _refused(f"invalid Unicode escape character: {escape!r}")
     mark = re.escape(escape)
     part = re.compile(rf"{mark}(?:([0-9A-Fa-f]{{4}})|\+([0-9A-Fa-f]{{6}})|({mark})|())")
     out = ""

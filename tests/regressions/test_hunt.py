@@ -219,3 +219,11 @@ def test_answers_do_not_hang_on_codes_being_different(monkeypatch: pytest.Monkey
     assert rows(engine.read("safe")) == [(0, Decimal(1)), (1, Decimal(1)), (2, Decimal(2)), (9, Decimal(2))]
     assert rows(engine.read("series")) == sorted(
         [(k, s) for k in (1, 2, 3, 9) for n, s in ((1, "y"), (2, None), (3, "w")) if n <= k], key=repr)
+
+
+def test_calls_after_distinct_on_are_refused() -> None:
+    rows_of_t = "generate_series(1, 2) AS g FROM (VALUES (3, 2), (3, 1), (1, 1)) AS t (a, b) ORDER BY a, b DESC"
+    with pytest.raises(hj.UnsupportedSQL, match="before a call in the SELECT list"):
+        hj.Engine().query(f"SELECT DISTINCT ON (a) a, b, {rows_of_t}")
+    found = hj.Engine().query(f"SELECT DISTINCT ON (a) a, b, {rows_of_t}, g DESC")
+    assert rows(found) == [(1, 1, 2), (3, 2, 2)]

@@ -104,3 +104,55 @@ PARTS = [  # a second and its fraction are added up as doubles
 @pytest.mark.parametrize(("sql", "answer"), PARTS)
 def test_date_part_is_the_double_of_postgresql(sql: str, answer: str | None) -> None:
     assert wrong(sql, answer) == []
+
+
+READ = [  # a minus may be taken for a separator; FF1 to FF6 round, a half away from 2000; a date has no offset
+    ("to_timestamp('2011-12-18 11:38 -05', 'YYYY-MM-DD HH12:MI TZH')", "2011-12-18 16:38:00+00"),
+    ("to_timestamp('2000   -10', 'YYYY TZH')", "2000-01-01 10:00:00+00"),
+    ("to_timestamp('2000 + -10', 'YYYY   TZH')", "2000-01-01 10:00:00+00"),
+    ("to_timestamp('2000 +10', 'YYYY TZH')", "1999-12-31 14:00:00+00"),
+    ("to_timestamp('2000 16', 'YYYY TZH')", "ERROR: out of range"),
+    ("to_timestamp('2000 10:60', 'YYYY TZH:TZM')", "ERROR: out of range"),
+    ("to_timestamp('2000-01-01 23:59:59.99', 'YYYY-MM-DD HH24:MI:SS.FF1')", "2000-01-02 00:00:00+00"),
+    ("to_timestamp('1969-01-01 23:59:59.123455', 'YYYY-MM-DD HH24:MI:SS.FF5')", "1969-01-01 23:59:59.12345+00"),
+    ("to_timestamp('20181102123456123456', 'YYYYMMDDHH24MISSFF3')", "2018-11-02 12:34:56.123+00"),
+    ("to_date('2000-01-01 23:59:59.99', 'YYYY-MM-DD HH24:MI:SS.FF1')", "2000-01-01"),
+    ("to_date('2000-01-01 +05', 'YYYY-MM-DD TZH')", "2000-01-01"),
+    ("to_date('2000-01-01 25', 'YYYY-MM-DD HH24')", "ERROR: out of range"),
+    ("date_bin('200000000 days', timestamp '2024-02-01', timestamp '2024-01-01')", "ERROR: interval out of range"),
+    ("date_bin('20000000 days', timestamp '2024-02-01', timestamp '2024-01-01')", "2024-01-01 00:00:00"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "answer"), READ)
+def test_texts_are_read_by_patterns_as_in_postgresql(sql: str, answer: str) -> None:
+    assert wrong(sql, answer) == []
+
+
+FIELDS = [  # a field is all in upper case or all in lower case; a zone's numbers are as wide as the digits
+    ("to_char(timestamp '2024-01-05', 'Ddy tzMM FMOF')", "6fri 01 +0"),
+    ("to_char(date '2024-01-05', 'Dd Mi')", "66 M4"),
+    ("to_char(timestamp '2024-01-05', 'DDTh Fmdd')", "05Th Fm05"),
+    ("to_timestamp('2024 -0530', 'YYYY TZHTZM')", "2024-01-01 05:30:00+00"),
+    ("to_timestamp('20240105', 'TZM ')", "ERROR: out of range"), ("to_date('-5', 'J')", "ERROR: out of range"),
+    ("to_char(999, '9EEEE')", " 1e+03"), ("to_char(25, '9EEEE')", " 2e+01"), ("to_char(25::bigint, '9EEEE')", " 3e+01"),
+    ("to_char(1, 'Mi9')", "Mi 1"), ("to_char(1, 'mi9')", " 1"), ("to_char(1, '9BEEEE')", " 1e+00"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "answer"), FIELDS)
+def test_fields_of_patterns_are_those_of_postgresql(sql: str, answer: str) -> None:
+    assert wrong(sql, answer) == []
+
+
+SHORT = [  # minutes and seconds may have one digit
+    ("'1:2:3.7'::text::time", "01:02:03.7"), ("'1:2 pm'::text::time", "13:02:00"),
+    ("'2020-1-2 3:4:5.6'::text::timestamp", "2020-01-02 03:04:05.6"),
+    ("'2020-1-2 3:4-5'::text::timestamptz", "2020-01-02 08:04:00+00"),
+    ("'1:60'::text::time", "ERROR: invalid input syntax"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "answer"), SHORT)
+def test_times_may_have_single_digits(sql: str, answer: str) -> None:
+    assert wrong(sql, answer) == []

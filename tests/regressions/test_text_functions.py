@@ -70,3 +70,29 @@ def test_an_element_of_no_array_needs_no_index() -> None:
     assert wrong("('{1,2}'::int[])[1 / 0]", "ERROR: division by zero") == []
     expr = compile(expression("(CASE WHEN 1 = 2 THEN ARRAY[1] END)[1 / 0]"))
     assert expr.evaluate({}, 2).values.to_pylist() == [None, None] and expr.evaluate({}, 2).failures is None
+
+
+QUOTED = [  # in a pattern of numbers, a backslash before a quote
+    (r"""to_char(100::numeric, 'f\"oo999')""", 'f"oo 100'), (r"""to_char(100::numeric, 'f\\"oo999')""", r'f\"oo 100'),
+    (r"""to_char(100::numeric, '"a\""999')""", 'a" 100'), (r"""to_char(100::numeric, '"a\\"999')""", r"a\ 100"),
+    (r"""to_char(100, '\M""999')""", r"\M 100"), (r"""to_char(100, '999"b\')""", " 100b\\"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "answer"), QUOTED)
+def test_patterns_of_numbers_quote_as_in_postgresql(sql: str, answer: str) -> None:
+    assert wrong(sql, answer) == []
+
+
+UNREADABLE = [r"'a' ~ '$()|^\1'", r"'xyz' ~ 'x(\w)(?=\1)'", "U&'+0061' UESCAPE '+'", "U&'da0061' UESCAPE 'a'"]
+
+
+@pytest.mark.parametrize("sql", UNREADABLE)
+def test_what_has_no_safe_meaning_is_refused(sql: str) -> None:
+    with pytest.raises(hj.UnsupportedSQL):
+        hj.Engine().query(f"SELECT {sql} AS x")
+
+
+def test_a_group_before_all_branches_can_be_referred_to() -> None:
+    assert hj.Engine().query(r"SELECT 'aca' ~ '^(a)(b|c\1)$' AS x, 'aab' ~ '^((a)|(b))\1b' AS y").to_pylist() == [
+        {"x": True, "y": True}]
