@@ -50,7 +50,8 @@ def fill_nodes(
         if not lasting and state.spill is not None and scratch is None:
             scratch = Scratch(staging)
         if node.loop:
-            nodes[name] = over.maintained[name] = made
+            over.maintained.pop(name, None)
+            nodes[name] = over.maintained[name] = made  # at its place: a loop runs its nodes in this order
             if node is [one for one in plan.below if one.loop == node.loop][-1]:
                 found = loop_fill(over.loop(node.loop), over.before_and_after({}), over.upper, runner.steps(over))
                 for one, (added, failed) in found.items():
