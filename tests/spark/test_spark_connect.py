@@ -15,8 +15,9 @@ pytestmark = pytest.mark.xdist_group("spark")
 def test_through_a_connect_server() -> None:
     for module in ("grpc", "grpc_status"):
         pytest.importorskip(module, reason="needs Spark Connect's client: pip install 'halfjoin[test-connect]'")
+    root = Path(__file__).parents[2]
     environment = {name: value for name, value in os.environ.items() if name != "SPARK_REMOTE"}
+    environment["PYTHONPATH"] = str(root)  # the server's workers import the tests' daemon
     command = [sys.executable, "-W", "ignore", "-m", "tests.support.spark_connect"]
-    done = subprocess.run(command, capture_output=True, text=True,
-                          cwd=Path(__file__).parents[2], env=environment)  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root, env=environment)
     assert done.returncode == 0, done.stderr[-4000:]
