@@ -348,7 +348,7 @@ class HalfjoinParser(OperatorParser, WithParser):
         return join
 
     def _parse_as_command(self, start: Token) -> exp.Command:
-        raise self._refused(f"syntax error at {(self._curr or self._prev).text!r}")
+        raise self._refused(f"syntax error at {(self._curr or self._prev).text!r}").with_(code="42601")
 
 
 def _columns(node: exp.Expr) -> list[exp.Expr]:

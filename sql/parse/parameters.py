@@ -42,7 +42,7 @@ def with_values(trees: Sequence[exp.Expr], params: Sequence[Any] | Mapping[str, 
         if name is None:
             return node
         if name not in values:
-            raise refuse(node, text, f"there is no parameter {':' if named else '$'}{name}")
+            raise refuse(node, text, f"there is no parameter {':' if named else '$'}{name}").with_(code="42P02")
         used.add(name)
         return _placed(constant(values[name]), node)
 

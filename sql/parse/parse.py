@@ -99,10 +99,10 @@ def _syntax_error(error: ParseError, text: str) -> UnsupportedSQL:
     first: dict[str, Any] = error.errors[0] if error.errors else {}
     written, line, end = str(first.get("highlight") or ""), first.get("line"), first.get("col")
     if not written or line is None or end is None:
-        return UnsupportedSQL("syntax error")
+        return UnsupportedSQL("syntax error", code="42601")
     last = not str(first.get("end_context") or "").strip(" ;\n\t")
     reason = f"syntax error at the end, after {written!r}" if last else f"syntax error at {written!r}"
-    return UnsupportedSQL(reason, sql=text, line=line, column=max(1, end - len(written) + 1))
+    return UnsupportedSQL(reason, sql=text, line=line, column=max(1, end - len(written) + 1), code="42601")
 
 
 def _unknown_statement(error: ParseError, text: str) -> UnsupportedSQL | None:

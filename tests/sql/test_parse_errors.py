@@ -101,3 +101,12 @@ def test_refused(sql: str, reason: str, instead: str | None) -> None:
 def test_a_later_statement_is_placed_in_the_whole_text() -> None:
     error = refusal("SELECT 1;\nSELECT 2;\n  DROP TABLE t CASCADE")
     assert error.line == 3
+
+
+@pytest.mark.parametrize(("sql", "code"), [
+    ("SELECT 1 FROM", "42601"), ("SELECT (1", "42601"), ("ALTER TABLE t ADD COLUM x int", "42601"), ("SELECT $2", "42P02"),
+])  # fmt: skip
+def test_codes_are_postgresqls(sql: str, code: str) -> None:
+    with pytest.raises(UnsupportedSQL) as caught:
+        parse(sql, [1])
+    assert caught.value.sqlstate == code
