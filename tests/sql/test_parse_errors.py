@@ -104,7 +104,8 @@ def test_a_later_statement_is_placed_in_the_whole_text() -> None:
 
 
 @pytest.mark.parametrize(("sql", "code"), [
-    ("SELECT 1 FROM", "42601"), ("SELECT (1", "42601"), ("ALTER TABLE t ADD COLUM x int", "42601"), ("SELECT $2", "42P02"),
+    ("SELECT 1 FROM", "42601"), ("SELECT (1", "42601"), ("ALTER TABLE t ADD COLUM x int", "42601"),
+    ("SELECT $2", "42P02"),
 ])  # fmt: skip
 def test_codes_are_postgresqls(sql: str, code: str) -> None:
     with pytest.raises(UnsupportedSQL) as caught:
