@@ -6,9 +6,6 @@ Python 3.11; later versions count fewer, since they run comprehensions in place.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -17,6 +14,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.join.presence import PresenceOperator
+from tests.support.counting import calls
 
 ROWS, BATCHES = 3_000, 24
 SCHEMA = """
@@ -35,22 +33,6 @@ LIMITS = {
     "inner join": ("SELECT id, name FROM numbers JOIN names ON names.p = numbers.p", 1_000),
     "left join": ("SELECT id, name FROM numbers LEFT JOIN names ON names.p = numbers.p", 1_240),
 }
-
-
-def calls(run: Callable[[], object]) -> int:
-    """Count the function calls, including those of functions written in C."""
-    count = 0
-
-    def counted(frame: FrameType, event: str, arg: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(counted)
-    try:
-        run()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def calls_of_batches(sql: str) -> int:

@@ -13,7 +13,7 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.loop import rounds
 from halfjoin.engine.updates import limits
-from tests.support.loop_streams import LAST, bag, contents, created, from_scratch, given, history, in_duckdb
+from tests.support.loop_streams import LAST, bag, contents, created, from_scratch, in_duckdb, streamed
 
 FUZZED = int(os.environ.get("HALFJOIN_FUZZ_SQL", "24"))
 FIRST = int(os.environ.get("HALFJOIN_SEED", "0")) % 1_000_000_000
@@ -113,20 +113,8 @@ def test_loops_with_clocks_are_as_evaluated_there(name: str, tmp_path: Path, mon
 
 def _check(name: str, random: Random, folder: Path | None) -> None:
     query, oracle = (MUTUAL[name], from_scratch) if name in MUTUAL else (QUERIES[name], in_duckdb)
-    engine = hj.Engine(folder, retain=LAST, clock="own")
-    created(engine)
-    batches, uppers = history(random, 7)
-    views = list[str]()
-    for step, (batch, upper) in enumerate(zip(batches, uppers, strict=True)):
-        if step in (0, 3):
-            views.append(f"v{step}")
-            engine.execute(f"CREATE MATERIALIZED VIEW v{step} AS {query}")
-        engine.apply(given(batch), time=LAST, close=False)
-        engine.advance(upper)
-        if folder is not None and random.random() < 0.5:
-            engine.close()
-            engine = hj.Engine(folder, memory=random.choice([None, 1]))
-    for later in range(uppers[-1] + 1, uppers[-1] + 30, random.choice([2, 5, 11])):
+    engine, views, batches, upper = streamed(query, random, folder, 7)
+    for later in range(upper + 1, upper + 30, random.choice([2, 5, 11])):
         engine.advance(later)  # nothing changes but the time
     since = {one.name: one.since for one in engine.stats().collections}
     for time in sorted({later - 1, *random.sample(range(later), 12)}):

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-import halfjoin as hj
 from halfjoin.sql.bind.domain import _Domain
 from halfjoin.sql.relation import Loop, Relation
-from tests.support.loop_streams import LAST, TABLES, bag, contents, created, from_scratch, given, history
+from tests.support.loop_streams import TABLES, bag, contents, from_scratch, streamed
 
 pytest_plugins = ("tests.support.postgres",)
 FUZZED = int(os.environ.get("HALFJOIN_FUZZ_SQL", "24"))
@@ -180,19 +179,7 @@ def in_postgres(postgres: Any, query: str, tables: dict[str, Counter[Any]], time
 
 
 def check(query: str, random: Random, folder: Path | None, oracle: Any, samples: int) -> None:
-    engine = hj.Engine(folder, retain=LAST, clock="own")
-    created(engine)
-    batches, uppers = history(random, 6)
-    views = list[str]()
-    for step, (batch, upper) in enumerate(zip(batches, uppers, strict=True)):
-        if step in (0, 3):
-            views.append(f"v{step}")
-            engine.execute(f"CREATE MATERIALIZED VIEW v{step} AS {query}")
-        engine.apply(given(batch), time=LAST, close=False)
-        engine.advance(upper)
-        if folder is not None and random.random() < 0.5:
-            engine.close()
-            engine = hj.Engine(folder, memory=random.choice([None, 1]))
+    engine, views, batches, upper = streamed(query, random, folder, 6)
     since = {one.name: one.since for one in engine.stats().collections}
     for time in sorted({upper - 1, *random.sample(range(upper), min(upper, samples))}):
         expected = oracle(contents(batches, time), time)

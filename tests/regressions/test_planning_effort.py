@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import FrameType
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-
-
-def _calls(run: Callable[[], object]) -> int:
-    """Count the function calls, including those of functions written in C."""
-    count = 0
-
-    def counted(frame: FrameType, event: str, arg: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(counted)
-    try:
-        run()
-    finally:
-        sys.setprofile(None)
-    return count
+from tests.support.counting import calls
 
 
 def _effort(shape: Callable[[int], str], terms: int) -> int:
     engine = hj.Engine()
     engine.execute("CREATE TABLE t (a bigint, b text)")
-    return _calls(lambda: engine.explain(shape(terms)))
+    return calls(lambda: engine.explain(shape(terms)))
 
 
 _LISTS = {
@@ -66,7 +48,7 @@ def test_planning_a_join_follows_its_paths(condition: Callable[[int], str]) -> N
         for number in range(inputs):
             engine.execute(f"CREATE TABLE t{number} (a bigint, b bigint)")
         joins = " ".join(f"JOIN t{i} ON {condition(i)}" for i in range(1, inputs))
-        return _calls(lambda: engine.execute(f"CREATE MATERIALIZED VIEW v AS SELECT t0.a FROM t0 {joins}"))
+        return calls(lambda: engine.execute(f"CREATE MATERIALIZED VIEW v AS SELECT t0.a FROM t0 {joins}"))
 
     effort(3)
     assert effort(32) < 6 * effort(16)  # there are four times as many stages

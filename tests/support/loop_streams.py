@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -71,6 +72,27 @@ def given(batch: list[Update]) -> dict[str, list[dict[str, int]]]:
         update = {**dict(zip(TABLES[table], row, strict=True)), "__time": time, "__diff": diff}
         rows.setdefault(table, []).append(update)
     return rows
+
+
+def streamed(
+    query: str, random: Random, folder: Path | None, steps: int
+) -> tuple[hj.Engine, list[str], list[list[Update]], int]:
+    """An engine after a stream, reopened at times if it has a folder; two views of the query, one made before all and
+    one in the midst; the batches; and the last time that they close."""
+    engine = hj.Engine(folder, retain=LAST, clock="own")
+    created(engine)
+    batches, uppers = history(random, steps)
+    views = list[str]()
+    for step, (batch, upper) in enumerate(zip(batches, uppers, strict=True)):
+        if step in (0, 3):
+            views.append(f"v{step}")
+            engine.execute(f"CREATE MATERIALIZED VIEW v{step} AS {query}")
+        engine.apply(given(batch), time=LAST, close=False)
+        engine.advance(upper)
+        if folder is not None and random.random() < 0.5:
+            engine.close()
+            engine = hj.Engine(folder, memory=random.choice([None, 1]))
+    return engine, views, batches, uppers[-1]
 
 
 def from_scratch(query: str, tables: dict[str, Counter[Any]], time: int) -> Counter[Any]:
