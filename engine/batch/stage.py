@@ -141,7 +141,7 @@ def runs_of(
             updates = _in_place_of(collection.as_of(time, distinct=True), updates, time, upsert=rows.upsert)
         indexes = {}
         if table.constrained and not rows.unnamed:
-            updates = with_generated(table, state.catalog, updates, given=True)
+            updates = with_generated(table, updates, given=True)
         if table.primary_key:
             key = key_of(table, table.primary_key, collection)
             candidates = key.candidates(collection.runs, updates)
@@ -149,7 +149,7 @@ def runs_of(
                 unnamed = {one.name: rows.unnamed[one.name] for one in table.columns
                            if one.name in rows.unnamed and one.generated is None}  # fmt: skip
                 updates = filled(key, candidates, updates, unnamed, upsert=rows.upsert)
-                updates = with_generated(table, state.catalog, updates, given=True)
+                updates = with_generated(table, updates, given=True)
             if rows.upsert:
                 updates = key.replaced(candidates, updates)
             try:
@@ -158,7 +158,7 @@ def runs_of(
                 raise problem if rows.numbered else unnumbered(problem, table, None) from None
         if table.constrained:
             try:
-                check_row_by_row(table, state.catalog, updates)
+                check_row_by_row(table, updates)
                 _check_unique(table, collection, updates)
             except InvalidRow as problem:
                 raise problem if rows.numbered else unnumbered(problem, table, None) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +15,10 @@ from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import DataError, InvalidRow, shown
 from halfjoin.sql.bind.constraints import bind_check, bind_generated
 from halfjoin.sql.expr import Column
+from halfjoin.sql.types import SqlType
 
 
-def with_generated(table: Table, catalog: Catalog, updates: Updates, *, given: bool = False) -> Updates:
+def with_generated(table: Table, updates: Updates, *, given: bool = False) -> Updates:
     """The rows with the values of the generated columns. `given`: the values that they have there are the user's, so
     they must be these values or NULL.
 
@@ -25,12 +26,11 @@ def with_generated(table: Table, catalog: Catalog, updates: Updates, *, given: b
         DataError: an expression fails for a row.
         InvalidRow: a value is NULL, and the column is NOT NULL; or the user gave another value.
     """
-    plain = [column.column for column in table.columns if column.generated is None]
+    plain = tuple(column.column for column in table.columns if column.generated is None)
     made = {}
     for column in table.columns:
         if column.generated is not None:
-            value = bind_generated(column.generated, plain, column.type, catalog, table.name)
-            made[column.name] = values(table, compile(value), updates)
+            made[column.name] = values(table, _value(column.generated, plain, column.type, table.name), updates)
             if column.not_null and made[column.name].null_count:
                 raise InvalidRow("is NULL, and the column is NOT NULL", table=table.name, column=column.name,
                                  code="23502")  # fmt: skip
@@ -52,7 +52,7 @@ def _check_given(table: Table, name: str, given: pa.Array, made: pa.Array) -> No
                          value=given[row].as_py(), code="428C9")  # fmt: skip
 
 
-def check(table: Table, catalog: Catalog, updates: Updates) -> None:
+def check(table: Table, updates: Updates) -> None:
     """Check the conditions of CHECK for the rows that are added.
 
     Raises:
@@ -61,15 +61,26 @@ def check(table: Table, catalog: Catalog, updates: Updates) -> None:
     """
     if not table.checks:
         return
-    columns: Sequence[Column] = [column.column for column in table.columns]
+    columns = tuple(column.column for column in table.columns)
     added = np.flatnonzero(updates.diff > 0)
     rows = updates.take(added)
     for one in table.checks:
-        held = values(table, compile(bind_check(one.text, columns, catalog, table.name)), rows)
+        held = values(table, _condition(one.text, columns, table.name), rows)
         wrong = np.flatnonzero(held.fill_null(True).to_numpy(zero_copy_only=False) == 0)
         if len(wrong):
             raise InvalidRow(f"violates check constraint {one.name}: {one.text}", table=table.name,
                              row=int(added[wrong[0]]), code="23514")  # fmt: skip
+
+
+# An expression is bound once, not for each batch. It calls built-in functions only, so no catalog is needed.
+@lru_cache(maxsize=256)
+def _value(text: str, columns: tuple[Column, ...], type: SqlType, table: str) -> Scalar:
+    return compile(bind_generated(text, columns, type, Catalog(), table))
+
+
+@lru_cache(maxsize=256)
+def _condition(text: str, columns: tuple[Column, ...], table: str) -> Scalar:
+    return compile(bind_check(text, columns, Catalog(), table))
 
 
 def values(table: Table, scalar: Scalar, updates: Updates) -> pa.Array:

@@ -4,8 +4,8 @@ State law. A node keeps what a function has returned. Rows that stay are not com
 code under an old name would leave answers of both. A warehouse keeps no code, but this digest of it.
 
 The digest covers the byte code, constants, defaults and what the code reads of the scopes around it: values, and
-functions and classes of the same package. It does not see the state of other objects, or files. Comments, names of
-variables' lines and places do not matter. Another version of Python compiles to another digest.
+functions and classes of the same package. It does not see the state of other objects, or files. Comments and line
+numbers do not matter. Another version of Python compiles to another digest.
 
 >>> by_two = code_of(lambda rows: len(rows) * 2)
 >>> by_two == code_of(lambda rows:  len(rows) * 2), by_two == code_of(lambda rows: len(rows) * 3)

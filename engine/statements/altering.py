@@ -154,7 +154,7 @@ def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[T
 
     def rows(updates: Updates) -> Updates:
         updates = updates.with_columns({column.name: values(table, scalar, updates).cast(arrow_type(column.type))})
-        return with_generated(made, catalog, updates)
+        return with_generated(made, updates)
 
     for one in action.beside:
         made = _constrained(catalog, made, one)
@@ -310,7 +310,7 @@ def _check_rows(state: State, table: Table) -> None:
             raise InvalidRow(f"column {column.name} of {table.name} contains NULLs", table=table.name,
                              column=column.name, code="23502")  # fmt: skip
     try:
-        check_row_by_row(table, state.catalog, rows)
+        check_row_by_row(table, rows)
     except InvalidRow as problem:
         raise problem.with_(row=None) from None
     for one in table.unique:

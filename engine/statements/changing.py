@@ -55,7 +55,7 @@ def carry_out(state: State, statement: Change, sql: str) -> Changed:
             if statement.conflict is not None:
                 rows = singly(_evaluated(state, bound), statement.table)
                 old, new = inserted(state, statement, _new(state, rows, bound), sql)
-                new = with_generated(state.catalog.table(statement.table), schema, new)
+                new = with_generated(state.catalog.table(statement.table), new)
                 return _changed(state, bound, old, new, new)
             new = _new(state, _evaluated(state, bound), bound)
             return _changed(state, bound, None, new, new)
@@ -150,7 +150,7 @@ def _part(rows: Updates, bound: BoundChange, columns: tuple[Column, ...]) -> Upd
 def _new(state: State, rows: Updates, bound: BoundChange) -> Updates:
     """The new rows, with their generated columns."""
     table = state.catalog.table(bound.target.table)
-    return with_generated(table, state.catalog, _part(rows, bound, bound.new))
+    return with_generated(table, _part(rows, bound, bound.new))
 
 
 def _with_others(part: Updates, rows: Updates, bound: BoundChange) -> Updates:

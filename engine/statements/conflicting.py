@@ -31,7 +31,7 @@ def inserted(state: State, statement: Insert, rows: Updates, sql: str) -> tuple[
     assert statement.conflict is not None
     table = state.catalog.table(statement.table)
     submitted(table, table_of(rows))  # each row is checked, whether it goes in or not
-    check(table, state.catalog, rows)
+    check(table, rows)
     keys = conflict_keys(statement, state.catalog, sql)
     numbers = [_numbers(rows, key) for key in keys]
     there = [_there(state, table, key, rows) for key in keys]

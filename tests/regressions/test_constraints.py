@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.intake import generated
 
 
 @pytest.fixture
@@ -131,3 +132,17 @@ def test_reset_all_resets_every_setting(engine: hj.Engine) -> None:
     engine.execute("SET application_name = 'a'; SET TIME = 5; RESET ALL")
     assert _rows(engine, "SHOW application_name") == [("",)]
     assert _rows(engine, "SHOW time") == [(None,)]
+
+
+def test_expressions_are_bound_once_not_for_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = hj.Engine(clock="own")
+    engine.execute("CREATE TABLE t (a int, b int GENERATED ALWAYS AS (a * 2) STORED, CHECK (a < b + 100))")
+    engine.apply({"t": [{"a": 1}]}, time=1)
+
+    def refused(*_: object) -> None:
+        raise AssertionError("an expression is bound again")
+
+    monkeypatch.setattr(generated, "bind_generated", refused)
+    monkeypatch.setattr(generated, "bind_check", refused)
+    engine.apply({"t": [{"a": 2}]}, time=2)
+    assert sorted(row["b"] for row in engine.read("t").to_pylist()) == [2, 4]
