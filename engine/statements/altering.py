@@ -1,46 +1,24 @@
-"""ALTER TABLE, and RENAME of tables and views.
-
-A change of a table's columns makes a new collection of the table's rows, with all their times, in the place of the old
-one: in the same entry of the journal as the definition. Views go on as they are; what would change one is refused.
-"""
+"""ALTER TABLE: the table after each action, and what happens to its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
 from halfjoin.catalog.catalog import Catalog
-from halfjoin.catalog.models import ColumnModel, ForeignKey, Table, View
-from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.batch.enter import enter_table
+from halfjoin.catalog.models import ColumnModel, ForeignKey, Table
 from halfjoin.engine.batch.state import State
-from halfjoin.engine.intake.foreign_keys import Tables
-from halfjoin.engine.intake.foreign_keys import check as check_foreign_keys
-from halfjoin.engine.intake.generated import check as check_row_by_row
 from halfjoin.engine.intake.generated import values, with_generated
-from halfjoin.engine.intake.primary_key import key_of, known
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.spark.runners import Runners
-from halfjoin.engine.statements.definitions import create_view, drop_view
-from halfjoin.engine.statements.tables import check_columns, constraint_names, refer, with_constraint
-from halfjoin.engine.storage.filling import take_in
-from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import Updates, concat, empty
-from halfjoin.errors import Conflict, InvalidRow, UnknownName, UnsupportedSQL
-from halfjoin.planner.drift import same_work
-from halfjoin.planner.figures import Replayed
-from halfjoin.planner.plan_view import plan
+from halfjoin.engine.statements.renaming import refuse_readers
+from halfjoin.engine.statements.reshaping import Rows, check_rows, put
+from halfjoin.engine.statements.tables import check_columns, constraint_names, with_constraint
+from halfjoin.engine.updates.updates import Updates
+from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
-from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.bind.constraints import bind_default, names_read
 from halfjoin.sql.expr import Literal
 from halfjoin.sql.functions.fallible import cast_fallible
-from halfjoin.sql.parse.parse import parse_query
-from halfjoin.sql.statements import AlterAction, AlterTable, Constraint, CreateView, Rename
+from halfjoin.sql.statements import AlterAction, AlterTable, Constraint
 from halfjoin.sql.types import INTEGERS, STRINGS, Kind, SqlType
-
-Rows = Callable[[Updates], Updates]
 
 
 def alter_table(state: State, statement: AlterTable) -> None:
@@ -56,40 +34,9 @@ def alter_table(state: State, statement: AlterTable) -> None:
         table = state.catalog.table(statement.name)
         made, rows = _changed(state, table, action)
         if made is not table:
-            _put(state, table, made, rows)
+            put(state, table, made, rows)
             if action.kind in ("add constraint", "set not null", "add column"):
-                _check_rows(state, made)
-
-
-def rename(state: State, runners: Runners, statement: Rename) -> None:
-    """Carry out RENAME TO of a table or view. Foreign keys follow.
-
-    Raises:
-        UnknownName: nothing has the name. Conflict: a view, an index or a sink reads it, or the new name is taken.
-    """
-    catalog = state.catalog
-    if statement.if_exists and statement.name not in catalog.names():
-        return
-    kind = statement.kind if statement.name not in catalog.views else _kind(catalog.views[statement.name])
-    found = catalog.find(kind if statement.kind != "materialized view" else statement.kind, statement.name)
-    _refuse_readers(catalog, statement.name)
-    if statement.to in catalog.names():
-        raise Conflict(f"{statement.to} exists already", remedy="choose another name", name=statement.to, code="42P07")
-    if isinstance(found, View):
-        view = CreateView(statement.to, parse_query(found.text), found.text, (), found.materialized, found.retain)
-        create_view(state, runners, view, found.text)
-        drop_view(state, found)
-        return
-    assert isinstance(found, Table)
-    keys = tuple(one.model_copy(update={"table": statement.to}) if one.table == found.name else one
-                 for one in found.foreign_keys)  # fmt: skip
-    named = found.key_name or (f"{found.name}_pkey" if found.primary_key else "")
-    _put(state, found, found.model_copy(update={"name": statement.to, "foreign_keys": keys, "key_name": named}),
-         lambda rows: rows)  # fmt: skip
-    for name, table in catalog.tables.items():
-        theirs = tuple(one.model_copy(update={"table": statement.to}) if one.table == found.name else one
-                       for one in table.foreign_keys)  # fmt: skip
-        catalog.tables[name] = table.model_copy(update={"foreign_keys": theirs})
+                check_rows(state, made)
 
 
 def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Rows | None]:
@@ -164,7 +111,7 @@ def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[T
 def _without(catalog: Catalog, table: Table, column: ColumnModel) -> tuple[Table, Rows]:
     """The table without a column, and the constraints on it."""
     name = column.name
-    _refuse_readers(catalog, table.name, "drop")
+    refuse_readers(catalog, table.name, "drop")
     if name in table.primary_key or any(name in one.columns for one in _referred(catalog, table)):
         raise UnsupportedSQL(f"column {name} is in the PRIMARY KEY, or a foreign key refers to it", code="2BP01")
     if any(other.generated is not None and other.name != name for other in table.columns) or table.checks:
@@ -180,7 +127,7 @@ def _without(catalog: Catalog, table: Table, column: ColumnModel) -> tuple[Table
 
 
 def _renamed(catalog: Catalog, table: Table, name: str, to: str) -> tuple[Table, Rows]:
-    _refuse_readers(catalog, table.name)
+    refuse_readers(catalog, table.name)
     if to in {column.name for column in table.columns}:
         raise Conflict(f"column {to} of {table.name} already exists", name=to, code="42701")
     if table.checks or any(column.generated is not None for column in table.columns):
@@ -205,7 +152,7 @@ def _with_type(catalog: Catalog, table: Table, column: ColumnModel, action: Alte
     assert action.type is not None
     if action.type == column.type:
         return table, None
-    _refuse_readers(catalog, table.name, "change the type")
+    refuse_readers(catalog, table.name, "change the type")
     if not _keeps(column.type, action.type):
         raise UnsupportedSQL(f"a column of type {column.type} cannot become {action.type}, since values may change",
                              remedy="add a column, and fill it with UPDATE")  # fmt: skip
@@ -250,95 +197,6 @@ def _without_constraint(catalog: Catalog, table: Table, action: AlterAction) -> 
     })  # fmt: skip
 
 
-def _put(state: State, old: Table, new: Table, rows: Rows | None) -> None:
-    """Put a table in the place of another, with its rows; the views over it stay."""
-    there, catalog = state.tables.pop(old.name), state.catalog
-    catalog.tables = {(new.name if name == old.name else name): (new if name == old.name else table)
-                      for name, table in catalog.tables.items()}  # fmt: skip
-    refer(catalog, new)
-    made = enter_table(state, catalog.tables[new.name])
-    made.since = there.since
-    for key, arrangement in there.shared().items():
-        kept = {user: None for user in arrangement.users if user.kind in ("view", "node", "index", "new view")}
-        if kept:
-            made.arrangements.setdefault(key, replace(arrangement, users={})).users.update(kept)
-    if rows is None and made.schema == there.schema:
-        _adopt(state, old.name, there, made)
-    else:
-        change = rows or (lambda updates: updates)
-        for part in there.runs:
-            for piece in part.pieces():
-                take_in(state, "tables", new.name, made, change(piece))
-    _check_views(state, new.name)
-
-
-def _adopt(state: State, name: str, there: Collection, made: Collection) -> None:
-    """Keep a collection whose rows stay as they are, with other arrangements."""
-    there.arrangements = {**made.arrangements}
-    state.tables[name] = there
-
-
-def _check_views(state: State, table: str) -> None:
-    """Check that the views over a changed table, and the work to maintain them, are what they were.
-
-    Raises:
-        Conflict: one is not.
-    """
-    for name in state.above([table]):
-        view, running = state.catalog.views.get(name), state.maintained[name]
-        if view is None or running.plan is None:
-            continue
-        planned = plan(bind(parse_query(view.text), state.catalog, view.text), Replayed(state, view.planned), name)
-        columns = [(column.name, column.type) for column in planned.columns]
-        if columns != [(column.name, column.type) for column in view.columns] or not same_work(planned, running.plan):
-            raise Conflict(f"the materialized view {name} would change", name=table, holder=name, code="2BP01",
-                           remedy="name the columns that it reads, or drop it first")  # fmt: skip
-
-
-def _check_rows(state: State, table: Table) -> None:
-    """Check the present and future rows of a table against its constraints.
-
-    Raises:
-        InvalidRow: one breaks them.
-    """
-    collection = state.tables[table.name]
-    pieces = [piece for part in collection.runs for piece in part.pieces()]
-    every = concat(pieces) if pieces else empty(collection.schema)
-    rows = consolidate(every.not_before(max(state.upper - 1, 0)))  # what was there before does not matter
-    for column in table.columns:
-        if column.not_null and rows.filter(rows.diff > 0).columns[column.name].null_count:
-            raise InvalidRow(f"column {column.name} of {table.name} contains NULLs", table=table.name,
-                             column=column.name, code="23502")  # fmt: skip
-    try:
-        check_row_by_row(table, rows)
-    except InvalidRow as problem:
-        raise problem.with_(row=None) from None
-    for one in table.unique:
-        asked = rows.filter(known(rows, one.columns))
-        try:
-            key_of(table, one.columns, collection).check([], asked)
-        except InvalidRow as problem:
-            raise problem.with_(row=None, reason=f"could not create unique constraint {one.name}") from None
-    if table.foreign_keys and len(rows):
-        before = dict(state.tables)
-        before[table.name] = replace(collection, held=(), stored=None, cold=None, arrangements=collection.shared())
-        check_foreign_keys(Tables(state.catalog.tables, before), {table.name: rows})
-
-
-def _refuse_readers(catalog: Catalog, name: str, word: str = "rename") -> None:
-    """Refuse to change what views, indexes or sinks name.
-
-    Raises:
-        Conflict: one does.
-    """
-    readers = [view.name for view in catalog.views.values() if name in view.reads]
-    readers += [f"sink {sink.name}" for sink in catalog.sinks.values() if sink.collection == name]
-    readers += [f"index {index.name}" for index in catalog.indexes.values() if index.collection == name]
-    if readers:
-        raise Conflict(f"{name} is read by {', '.join(readers)}", remedy=f"drop what reads it, {word}, create it again",
-                       name=name, holder=", ".join(readers), code="2BP01")  # fmt: skip
-
-
 def _refuse_reading(table: Table, column: str) -> None:
     """Refuse to change a column that a CHECK or a generated column names.
 
@@ -350,10 +208,6 @@ def _refuse_reading(table: Table, column: str) -> None:
     for name, text in texts:
         if column in names_read(text):
             raise UnsupportedSQL(f"{name} reads the column {column}", remedy="drop it first", code="2BP01")
-
-
-def _kind(view: View) -> str:
-    return "materialized view" if view.materialized else "view"
 
 
 def _with(table: Table, column: ColumnModel) -> Table:

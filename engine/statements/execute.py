@@ -9,10 +9,11 @@ import pyarrow as pa
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.statements import querying, reading
-from halfjoin.engine.statements.altering import alter_table, rename
+from halfjoin.engine.statements.altering import alter_table
 from halfjoin.engine.statements.changing import carry_out
 from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.explaining import explain_query, explain_view
+from halfjoin.engine.statements.renaming import rename
 from halfjoin.engine.statements.replan import refresh
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked, show_settings
