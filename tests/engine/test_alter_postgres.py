@@ -43,7 +43,6 @@ ALTERS = (
 @pytest.mark.parametrize("seed", SEEDS)
 def test_tables_change_as_in_postgresql(seed: int, view: bool, postgres: Any, tmp_path: Path) -> None:
     random, engine = Random(seed), hj.Engine(tmp_path / "w", clock="own")
-    postgres.execute("DROP TABLE IF EXISTS t, c, moved CASCADE")
     for ddl in DDL:
         engine.execute(ddl)
         postgres.execute(ddl)

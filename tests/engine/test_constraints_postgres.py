@@ -38,8 +38,6 @@ VIEW = "SELECT p.g, c.id, c.b FROM p LEFT JOIN c ON c.k = p.k"
 @pytest.mark.parametrize("seed", SEEDS)
 def test_constraints_are_postgresqls(seed: int, postgres: Any, tmp_path: Path) -> None:
     random, engine = Random(seed), hj.Engine(tmp_path / "w", clock="own")
-    for name in TABLES:
-        postgres.execute(f"DROP TABLE IF EXISTS {name} CASCADE")
     for ddl in DDL:
         engine.execute(ddl)
         postgres.execute(ddl)

@@ -38,8 +38,6 @@ VIEWS = {
 @pytest.mark.parametrize("seed", SEEDS)
 def test_scripts_do_what_postgresql_does(seed: int, postgres: Any, tmp_path: Path) -> None:
     script, engine = Script(Random(seed)), hj.Engine(tmp_path / "w", clock="own")
-    for name in TABLES:
-        postgres.execute(f"DROP TABLE IF EXISTS {name} CASCADE")
     for ddl in DDL:
         engine.execute(ddl)
         postgres.execute(ddl)

@@ -38,7 +38,6 @@ def engine() -> hj.Engine:
     "SELECT table_name FROM information_schema.views WHERE table_schema = 'public'",
 ])  # fmt: skip
 def test_it_is_what_postgresql_says(engine: hj.Engine, query: str, postgres: Any) -> None:
-    postgres.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
     for ddl in DDL:
         postgres.execute(ddl)
     found = engine.query(query).to_pylist()

@@ -53,11 +53,11 @@ def table(*rows: Any) -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def filled(postgres: Any) -> Any:
-    postgres.execute(f"DROP TABLE IF EXISTS t; {TABLE}")
+def filled(postgres_of_module: Any) -> Any:
+    postgres_of_module.execute(TABLE)
     for row in ROWS:
-        postgres.execute("INSERT INTO t VALUES (%s, %s, %s)", row)
-    return postgres
+        postgres_of_module.execute("INSERT INTO t VALUES (%s, %s, %s)", row)
+    return postgres_of_module
 
 
 @pytest.mark.parametrize("query", [" ".join(query.split()) for query in QUERIES.split(";")])

@@ -109,7 +109,6 @@ class PostgresAnswers(Answers):
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
-        self._run(f"DROP TABLE IF EXISTS {', '.join(TABLES)}")
         self._run("CREATE OR REPLACE FUNCTION mz_now() RETURNS bigint STABLE LANGUAGE sql "
                   "AS $$ SELECT current_setting('halfjoin.now')::bigint $$")  # fmt: skip
         for ddl in DDL:

@@ -118,11 +118,11 @@ def test_views_continue_after_restarts(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def in_postgres(run: Run, postgres: Any) -> Iterator[list[dict[str, Rows]]]:  # noqa: F811
+def in_postgres(run: Run, postgres_of_module: Any) -> Iterator[list[dict[str, Rows]]]:
     """What PostgreSQL answers to each query after each batch."""
     answers = []
-    with postgres.cursor() as cursor:
-        cursor.execute(f"CREATE SCHEMA tpch; SET search_path = tpch; {SCHEMA}")
+    with postgres_of_module.cursor() as cursor:
+        cursor.execute(SCHEMA)
         for _, contents in run.batches:
             for table, columns in COLUMNS.items():
                 cursor.execute(f"TRUNCATE {table}")
@@ -135,7 +135,6 @@ def in_postgres(run: Run, postgres: Any) -> Iterator[list[dict[str, Rows]]]:  # 
                 for view, columns in run.columns.items()
             })  # fmt: skip
         yield answers
-        cursor.execute("DROP SCHEMA tpch CASCADE; RESET search_path")
 
 
 def _load(contents: Contents, _: Random) -> None:

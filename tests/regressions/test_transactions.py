@@ -43,13 +43,12 @@ def test_statements_read_what_those_before_them_did(engine):
 
 
 def test_it_is_what_postgresql_makes_of_it(engine, postgres):
-    postgres.execute(TABLES.replace("CREATE TABLE", "CREATE TEMPORARY TABLE"))
+    postgres.execute(TABLES)
     postgres.execute("INSERT INTO t VALUES (1, 10), (2, 20)")
     postgres.execute(f"BEGIN; {STATEMENTS}; COMMIT")
     engine.execute(f"BEGIN; {STATEMENTS}; COMMIT")
     for name in ("t", "u"):
         assert contents(engine, name) == sorted(postgres.execute(f"SELECT * FROM {name}").fetchall())
-    postgres.execute("DROP TABLE t, u")
 
 
 @pytest.mark.parametrize("last", [

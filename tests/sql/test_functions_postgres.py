@@ -32,13 +32,9 @@ LIMITS = ("numeric field overflow", "not supported", "invalid regular expression
 
 
 @pytest.fixture(scope="module")
-def utf8(postgres: Any) -> Iterator[Any]:
+def utf8(postgres_server: Any) -> Iterator[Any]:
     """A connection to a database that knows the letters of Unicode."""
-    import psycopg
-
-    postgres.execute("CREATE DATABASE letters LC_COLLATE 'C' LC_CTYPE 'C.UTF-8' TEMPLATE template0")
-    with psycopg.connect(host="127.0.0.1", port=postgres.info.port, user="postgres", dbname="letters",
-                         autocommit=True) as connection:
+    with postgres_server("LC_COLLATE 'C' LC_CTYPE 'C.UTF-8' TEMPLATE template0") as connection:
         yield connection
 
 

@@ -33,7 +33,7 @@ def test_answers_are_postgresqls(seed: int, postgres: Any) -> None:
     engine, contents, views = hj.Engine(), {table.name: Counter[Row]() for table in TABLES}, dict[str, str]()
     for table in TABLES:
         engine.execute(table.ddl)
-        postgres.execute(f"DROP TABLE IF EXISTS {table.name}; {table.ddl}")
+        postgres.execute(table.ddl)
     tried = refused = 0
     for time in range(1, ROUNDS + 1):
         batch = {}

@@ -1,4 +1,8 @@
-"""A PostgreSQL server for tests of SQL's meaning, on a free port of loopback. Tests skip if there is none."""
+"""A PostgreSQL server for tests of SQL's meaning, on a free port of loopback. Tests skip if there is none.
+
+No test sees what another left: `postgres` is emptied before each, and a module that fills tables once for all its tests
+takes a database of its own.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,11 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -20,9 +26,34 @@ _SETTINGS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "tim
              "listen_addresses=127.0.0.1", "statement_timeout=20000")
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Any]:
+Database: TypeAlias = Callable[..., AbstractContextManager[Any]]
+
+
+@pytest.fixture
+def postgres(_everyday: Any) -> Any:
     """A connection to an empty database (C collation, UTC), in autocommit."""
+    _everyday.rollback()
+    _everyday.execute("DISCARD ALL")  # settings, temporary tables
+    _everyday.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    return _everyday
+
+
+@pytest.fixture(scope="module")
+def postgres_of_module(postgres_server: Database) -> Iterator[Any]:
+    """As `postgres`, kept for all tests of a module."""
+    with postgres_server() as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def _everyday(postgres_server: Database) -> Iterator[Any]:
+    with postgres_server() as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Database]:
+    """What makes a new database, with the options of CREATE DATABASE, and a connection to it."""
     psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install '.[test-postgres]'")
     binaries = _binaries()
     if binaries is None:
@@ -47,9 +78,20 @@ def postgres() -> Iterator[Any]:
         options = " ".join(f"-c {setting}" for setting in settings)
         run(str(binaries / "pg_ctl"), "-D", str(data), "-l", str(folder / "log"), "-w", "-o", options, "start")
         try:
-            with psycopg.connect(host="127.0.0.1", port=port, user="postgres", dbname="postgres",
-                                 autocommit=True) as connection:
-                yield connection
+            names = (f"test{number}" for number in count())
+
+            def connected(database: str) -> Any:
+                return psycopg.connect(host="127.0.0.1", port=port, user="postgres", dbname=database, autocommit=True)
+
+            @contextmanager
+            def database(options: str = "") -> Iterator[Any]:
+                name = next(names)
+                with connected("postgres") as server:
+                    server.execute(f"CREATE DATABASE {name} {options}")
+                with connected(name) as connection:
+                    yield connection
+
+            yield database
         finally:
             run(str(binaries / "pg_ctl"), "-D", str(data), "-m", "immediate", "stop")
     finally:

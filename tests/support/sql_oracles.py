@@ -36,7 +36,7 @@ class Postgres(Oracle):
     def __init__(self, connection: Any) -> None:
         self._connection = connection
         listed = ", ".join(f"{name} {type}" for name, type in TYPES.items())
-        connection.execute(f"DROP TABLE IF EXISTS t; CREATE TABLE t ({listed})")
+        connection.execute(f"CREATE TABLE t ({listed})")
 
     def put(self, rows: Sequence[Row]) -> None:
         self._connection.execute("TRUNCATE t")
@@ -52,4 +52,4 @@ class Postgres(Oracle):
 @pytest.fixture(scope="module", params=["duckdb", "postgres"])
 def oracle(request: pytest.FixtureRequest) -> Iterator[Oracle]:
     """An oracle; PostgreSQL where it is installed."""
-    yield Oracle() if request.param == "duckdb" else Postgres(request.getfixturevalue("postgres"))
+    yield Oracle() if request.param == "duckdb" else Postgres(request.getfixturevalue("postgres_of_module"))
