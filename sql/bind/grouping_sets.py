@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.direct import unmarked
 from halfjoin.sql.bind.outputs import Output, named, position
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import known, qualified
@@ -148,7 +149,8 @@ def aggregate(rows: Relation, one: Set, columns: Mapping[Expr, Column],
     """The groups of one set of keys. `columns`: the column of each key, in the keys' order."""
     values = list(columns)
     keyed = tuple((columns[values[place]], known(values[place])) for place in one)
-    return Aggregate(rows, keyed, tuple((column, call) for call, column in calls.items()))
+    made = Aggregate(rows, keyed, tuple((column, call) for call, column in calls.items()))
+    return unmarked(made, [value for place, value in enumerate(values) if place not in one])
 
 
 def of_sets(rows: Relation, keys: Keys, columns: Mapping[Expr, Column], calls: Mapping[AggregateCall, Column],

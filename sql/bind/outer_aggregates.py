@@ -133,7 +133,8 @@ def _type_of(call: exp.Expr, level: int, scalars: Scalars) -> SqlType:
     columns = {column.name: column for column in _all(scopes[0])}
     rows = Rows([Values(context.aliases.fresh("rows"), tuple(columns.values()), ())], replace(scalars, scopes=scopes))
     bind_values(rows, [call])
-    return aggregate_call(call, rows.scalars).type
+    made = aggregate_call(call, rows.scalars)
+    return made.value([Column("", one.type) for one in made.calls]).type
 
 
 def _all(scope: Scope) -> Iterator[Column]:
