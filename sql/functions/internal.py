@@ -10,5 +10,7 @@ SET_RETURNING = (
              "text, text, text -> text[][] or error"),
     function("random", INTERNAL, "A random number from 0 up to 1", "-> double precision"),
     function("gen_random_uuid", INTERNAL, "A random UUID", "-> uuid"),
+    function("limit rows", INTERNAL, "The number of LIMIT, which is not negative", "bigint -> bigint or error"),
+    function("offset rows", INTERNAL, "The number of OFFSET, which is not negative", "bigint -> bigint or error"),
     function("not negative", INTERNAL, "The number, which is not negative", "bigint -> bigint or error"),
 )  # fmt: skip
