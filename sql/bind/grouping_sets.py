@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
+from typing import TypeGuard
 
 from sqlglot import exp
 
@@ -126,8 +127,13 @@ def _key(node: exp.Expr, outputs: Sequence[Output], rows: Scalars) -> tuple[Expr
 def groupings_in(node: exp.Expr) -> Iterator[exp.Anonymous]:
     """The calls of grouping() outside subqueries."""
     for part in node.walk(prune=lambda part: isinstance(part, exp.Query)):
-        if isinstance(part, exp.Anonymous) and part.name.lower() == "grouping":
+        if is_grouping(part):
             yield part
+
+
+def is_grouping(node: exp.Expr) -> TypeGuard[exp.Anonymous]:
+    """Whether a node is a call of grouping()."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() == "grouping"
 
 
 def grouping(node: exp.Anonymous, keys: Keys, rows: Scalars) -> list[int]:

@@ -6,6 +6,7 @@ an aggregate is already a column of the groups. What is left may not read the ro
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from sqlglot import exp
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.aggregates import aggregate_call, aggregates_in
 from halfjoin.sql.bind.context import Context
-from halfjoin.sql.bind.grouping_sets import Keys, aggregate, grouping, groupings_in, keys_of, of_sets
+from halfjoin.sql.bind.grouping_sets import Keys, aggregate, grouping, groupings_in, is_grouping, keys_of, of_sets
 from halfjoin.sql.bind.outputs import Output
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import Namer, column_for, known, qualified
@@ -93,7 +94,7 @@ def group(query: exp.Select, outputs: Sequence[Output], nodes: Sequence[exp.Expr
     calls: dict[AggregateCall, Column] = {}
     bound: dict[int, Expr] = {}
     direct: list[exp.Expr] = []
-    for node in (*aggregates_in(nodes, scalars), *lifted):
+    for node in (*aggregates_in(nodes, scalars), *itertools.filterfalse(is_grouping, lifted)):
         made = aggregate_call(node, scalars)
         for call in made.calls:
             _check_own(node, call, relation, context)
@@ -101,9 +102,12 @@ def group(query: exp.Select, outputs: Sequence[Output], nodes: Sequence[exp.Expr
                 calls[call] = Column(namer(call.function), call.type, call.function not in ("count", "regr_count"))
         bound[id(node)] = made.value([calls[call] for call in made.calls])
         direct += made.direct
-    groupings = {id(node): grouping(node, keys, scalars) for item in nodes for node in groupings_in(item)}
+    asked = [*(node for item in nodes for node in groupings_in(item) if id(node) not in scalars.bound),
+             *filter(is_grouping, lifted)]
+    groupings = {id(node): grouping(node, keys, scalars) for node in asked}
     bits = {number: Column(namer("grouping"), INTEGER, nullable=False) for number in groupings}
-    rows = scalars.binding({**bound, **bits})
+    bound |= bits
+    rows = scalars.binding(bound)
     _add_dependent(keys, [*nodes, *direct], relation, rows)
     several = len(keys.sets) > 1
     columns = {value: _key_column(value, namer, several) for value in keys.values}
