@@ -107,12 +107,14 @@ def _distinct(part: Ordered, groups: Groups) -> tuple[Groups, Any]:
     state = Sorted(np.arange(len(first)), first)
     for arg in args:
         state = refine(state, ordered_words(arg))
+    looks = refine(state, (word for arg in args for word in look(arg)))  # the least look stands for equal arguments
+    found = looks.positions[state.new]
     kept = np.zeros(len(first), np.bool_)
-    kept[state.positions[state.new]] = True
+    kept[found] = True
     numbers = np.cumsum(kept) - 1
     once = groups.where(kept)
     once = Groups(once.columns, np.ones(len(once.count), np.int64), once.starts)
-    return once, numbers[state.positions[state.new]]
+    return once, numbers[found]
 
 
 def _rows(groups: Groups, *args: Expr) -> Arguments:
