@@ -56,7 +56,7 @@ def evaluate(part: Ordered, groups: Groups, registry: Registry = NO_FUNCTIONS) -
         return _COLLECT[part.function](_rows(groups.take(positions), *part.args), kind)
     if part.function in ORDERED_SETS:
         assert subject is not None
-        rows = _rows(groups.take(sort(groups, part.order).positions), subject)
+        rows = _rows(groups if groups.ordered else groups.take(sort(groups, part.order).positions), subject)
         return _of_sorted(part, rows, fractions).cast(kind)
     sums = decompose(AggregateCall(part.function, part.args, part.column.type))
     assert sums is not None, f"no such aggregate: {part.function}"
