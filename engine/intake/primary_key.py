@@ -37,10 +37,12 @@ class PrimaryKey:
     columns: KeyColumns
     names: tuple[str, ...]
 
-    def candidates(self, there: Iterable[Part], updates: Updates) -> list[Run]:
-        """The table's rows that share a key with the updates, and maybe others, as runs in memory."""
+    def candidates(self, there: Iterable[Part], updates: Updates, names: Iterable[str] | None = None) -> list[Run]:
+        """The table's rows that share a key with the updates, and maybe others, as runs in memory. `names`: the columns
+        that they must have; None: those of the updates."""
         arrays, _ = self.columns(updates)
-        return [run for part in there for run in part.narrowed(self.arrangement, self.columns, arrays, updates.columns)]
+        names = list(updates.columns if names is None else names)
+        return [run for part in there for run in part.narrowed(self.arrangement, self.columns, arrays, names)]
 
     def check(self, candidates: Sequence[Run], updates: Updates) -> Index:
         """Refuse updates that give a key two rows at some time, or a row a negative count.

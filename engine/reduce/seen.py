@@ -39,7 +39,7 @@ from halfjoin.engine.updates.updates import (
 )
 from halfjoin.planner.group_functions import Aggregates, Ordered, Top
 from halfjoin.planner.plan import Reduce
-from halfjoin.sql.expr import Column
+from halfjoin.sql.expr import Column, columns_of
 from halfjoin.sql.relation import SortKey
 
 MOST_FIRST = 1 << 16  # first rows; of more, all rows are looked up
@@ -161,6 +161,8 @@ def _wanted(part: Ordered) -> Wanted | Place | None:
         case Ordered(function="any_value", args=(Column(name) as column,), condition=None):
             return Wanted((*part.order, SortKey(column)), 1, subject=name)
         case Ordered(function="percentile_cont" | "percentile_disc", order=(SortKey(Column(name) as column, down),)):
+            if columns_of(part.args[0]):  # each group has a fraction of its own
+                return None
             fraction = compile(part.args[0]).evaluate({}, 1).values[0].as_py()
             if part.condition is None and isinstance(fraction, float) and 0 <= fraction <= 1:
                 return Place((SortKey(column, down),), name, part.function, fraction)

@@ -135,6 +135,8 @@ def _few_sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints] | None:
             rows.append([None if value is None else "NaN" if value != value else value for value in column.to_pylist()])
         elif pt.is_string(column.type) or pt.is_binary(column.type) or pt.is_decimal(column.type):
             rows.append(column.to_pylist())
+        elif pt.is_interval(column.type):
+            rows.append(column.view(pa.binary(16)).to_pylist())
         else:
             return None
     rows.append(updates.time.tolist() if by_time else [0] * len(updates))
