@@ -48,8 +48,7 @@ def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
         case "unnest":
             return _unnest(args)
     if name in BY_NAME:
-        runs, made, type = BY_NAME[name](args)
-        return runs, made, ((None, type),) if type is not None else ()
+        return BY_NAME[name](args)
     if schema.reduce(name) is not None:
         raise UnsupportedSQL(f"{name} is a reduce, which takes a table", remedy=f"write {name}(TABLE t PARTITION BY k)")
     columns = schema.table_function(name)
