@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions.aggregates import ORDERED_SETS, is_aggregate_name, resolve_aggregate
+from halfjoin.sql.functions.jsonb import ordered, unordered
+from halfjoin.sql.functions.jsonb_aggregates import finished
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import AggregateCall, SortKey
 from halfjoin.sql.schema import Schema
@@ -86,6 +89,8 @@ def aggregate_call(node: exp.Expr, scalars: Scalars) -> AggregateCall:
     args = () if is_star(name, nodes, distinct, node, scalars) else scalars.values(nodes)
     keys = sort_keys(order, scalars)
     with context.at(node):
+        if within is not None and any(key.expr != unordered(key.expr) for key in keys):
+            raise UnsupportedSQL(f"{name} of jsonb is not supported", remedy="order by a number or a text in it")
         return resolve_aggregate(name, args, distinct=distinct, condition=condition, order=keys,
                                  defined=context.schema.aggregate(name))
 
@@ -115,7 +120,14 @@ def is_star(name: str, nodes: Sequence[exp.Expr], distinct: bool, call: exp.Expr
 
 def sort_keys(order: Sequence[exp.Ordered], scalars: Scalars) -> tuple[SortKey, ...]:
     """The keys of an ORDER BY, as expressions; a number is a constant here, not the position of an output."""
-    return tuple(sort_key(node, scalars.value(node.this), scalars) for node in order)
+    return tuple(sort_key(node, ordered(scalars.value(node.this)), scalars) for node in order)
+
+
+def aggregate_value(node: exp.Expr, column: Expr) -> Expr:
+    """The value of a call, from the column of what `aggregate_call` computes."""
+    call = called(node)
+    assert isinstance(call, exp.Anonymous)
+    return finished(call.name.lower(), column)
 
 
 def sort_key(node: exp.Ordered, value: Expr, scalars: Scalars) -> SortKey:

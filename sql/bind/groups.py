@@ -14,7 +14,7 @@ from typing import Self
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.bind.aggregates import aggregate_call, aggregates_in
+from halfjoin.sql.bind.aggregates import aggregate_call, aggregate_value, aggregates_in
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.grouping_sets import Keys, aggregate, grouping, groupings_in, keys_of, of_sets
 from halfjoin.sql.bind.outputs import Output
@@ -108,7 +108,7 @@ def group(query: exp.Select, outputs: Sequence[Output], nodes: Sequence[exp.Expr
         _check_own(node, call, relation, context)
         if call not in calls:
             calls[call] = Column(namer(call.function), call.type, call.function not in ("count", "regr_count"))
-        bound[id(node)] = calls[call]
+        bound[id(node)] = aggregate_value(node, calls[call])
     groupings = {id(node): grouping(node, keys, scalars) for item in nodes for node in groupings_in(item)}
     bits = {number: Column(namer("grouping"), INTEGER, nullable=False) for number in groupings}
     rows = scalars.binding({**bound, **bits})

@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind import select as bind_select  # the two modules call each other
-from halfjoin.sql.bind.aggregates import aggregate_call, is_aggregate, parts_of_window
+from halfjoin.sql.bind.aggregates import aggregate_call, aggregate_value, is_aggregate, parts_of_window
 from halfjoin.sql.bind.context import Aliases, CommonTable
 from halfjoin.sql.bind.quantified import QUERIES
 from halfjoin.sql.bind.reading import outer_columns
@@ -133,7 +133,8 @@ def _type_of(call: exp.Expr, level: int, scalars: Scalars) -> SqlType:
     columns = {column.name: column for column in _all(scopes[0])}
     rows = Rows([Values(context.aliases.fresh("rows"), tuple(columns.values()), ())], replace(scalars, scopes=scopes))
     bind_values(rows, [call])
-    return aggregate_call(call, rows.scalars).type
+    made = aggregate_call(call, rows.scalars)
+    return aggregate_value(call, Column("made", made.type)).type
 
 
 def _all(scope: Scope) -> Iterator[Column]:

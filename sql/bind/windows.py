@@ -13,7 +13,7 @@ from typing import Literal
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.bind.aggregates import arguments, is_star, sort_keys
+from halfjoin.sql.bind.aggregates import aggregate_value, arguments, is_star, sort_keys
 from halfjoin.sql.bind.constant import constant
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.outputs import Output, named
@@ -62,7 +62,7 @@ def with_windows(query: exp.Select, nodes: Sequence[exp.Expr], relation: Relatio
         columns = spread.setdefault(over, {})
         if call not in columns:
             columns[call] = Column(namer(call.function), call.type, call.function not in _NEVER_NULL)
-        bound[id(node)] = columns[call]
+        bound[id(node)] = aggregate_value(node.this, columns[call])
     after = scalars.binding(bound)
     if not any(node.find(exp.Query) for node in nodes):
         read = frozenset().union(*(_read(node, after) for node in nodes), *map(_read_by, spread, spread.values()))

@@ -47,8 +47,8 @@ def canonical(text: str) -> str:
     try:
         value = _DECODER.decode(text)
     except JSONDecodeError as error:
-        raise JsonError(f"invalid input syntax for type json: {_lower(error.msg).removesuffix(' at')} at character {error.pos + 1}"
-                        ) from None  # fmt: skip
+        why = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
+        raise JsonError(f"invalid input syntax for type json: {why} at character {error.pos + 1}") from None
     except RecursionError:
         raise _too_deep() from None
     made = written(value)
@@ -156,10 +156,6 @@ def _too_long() -> JsonError:
 
 def _too_deep() -> JsonError:
     return JsonError(f"a jsonb value has at most {DEPTH} levels", "54001")
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 _DECODER = JSONDecoder(parse_float=_number, parse_int=_number, parse_constant=_no_constant)

@@ -21,6 +21,8 @@ _ORDERED = ("<", "<=", ">", ">=")
 def of_jsonb(name: str, args: Sequence[Expr]) -> tuple[str, Sequence[Expr]]:
     """The function that an operator means, and its arguments, which it may change, if one of them is a jsonb."""
     kinds = {arg.type.kind for arg in args}
+    if name in _ORDERED or name in ("greatest", "least"):
+        args = [ordered(arg) if arg.type.kind is Kind.ARRAY else arg for arg in args]
     if Kind.JSONB not in kinds:
         return name, args
     if name in _SHARED and (name != "||" or kinds <= {Kind.JSONB, Kind.UNKNOWN}):
@@ -33,7 +35,13 @@ def of_jsonb(name: str, args: Sequence[Expr]) -> tuple[str, Sequence[Expr]]:
 
 
 def ordered(expr: Expr) -> Expr:
-    """What an expression is ordered by: its value, or of a jsonb, bytes that order as PostgreSQL orders the values."""
+    """What an expression is ordered by: its value, or of a jsonb, bytes that order as PostgreSQL orders the values.
+
+    Raises:
+        UnsupportedSQL: it is an array of jsonb.
+    """
+    if expr.type.element is not None and expr.type.element.kind is Kind.JSONB:
+        raise UnsupportedSQL("an order of jsonb[] is not supported", remedy="write to_jsonb(...) of the array")
     return Call("jsonb order", (expr,), BYTEA) if expr.type.kind is Kind.JSONB else expr
 
 
