@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
-from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions.aggregates import ORDERED_SETS, is_aggregate_name, resolve_aggregate
-from halfjoin.sql.functions.jsonb import ordered, unordered
+from halfjoin.sql.functions.jsonb import ordered
 from halfjoin.sql.functions.jsonb_aggregates import finished
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import AggregateCall, SortKey
@@ -89,8 +88,6 @@ def aggregate_call(node: exp.Expr, scalars: Scalars) -> AggregateCall:
     args = () if is_star(name, nodes, distinct, node, scalars) else scalars.values(nodes)
     keys = sort_keys(order, scalars)
     with context.at(node):
-        if within is not None and any(key.expr != unordered(key.expr) for key in keys):
-            raise UnsupportedSQL(f"{name} of jsonb is not supported", remedy="order by a number or a text in it")
         return resolve_aggregate(name, args, distinct=distinct, condition=condition, order=keys,
                                  defined=context.schema.aggregate(name))
 

@@ -154,7 +154,7 @@ AGGREGATE_TABLE: tuple[Function, ...] = (
         (_rows("jsonb_agg(x ORDER BY x)", "2", "1", "NULL"), "[1, 2, null]")]),
     function("jsonb_object_agg", "aggregates", "An object of keys and values; of equal keys the last counts",
         "any, any -> jsonb or error", examples=[
-        (_rows("jsonb_object_agg(x, y ORDER BY y)", "'b', 1", "'a', 2", "'b', 3", columns="x, y"),
+        (_rows("jsonb_object_agg(x, y ORDER BY x, y)", "'b', 3", "'a', 2", "'b', 1", columns="x, y"),
          '{"a": 2, "b": 3}')]),
     function("mode", "aggregates", "The most frequent value; of several the first in the order", "any -> any",
         examples=[(_rows("mode() WITHIN GROUP (ORDER BY x)", "1", "2", "2", "1", "3"), "1")]),

@@ -68,6 +68,8 @@ def resolve_aggregate(
         raise UnknownName("aggregate", name, sorted(AGGREGATES))
     if name in ORDERED_SETS:
         _check_ordered_set(name, args, distinct, order)
+        if unordered(order[0].expr).type.kind is Kind.JSONB:
+            raise UnsupportedSQL(f"{name} of jsonb is not supported", remedy="order by a number or a text in it")
         args = (*args, order[0].expr)
     elif distinct:
         _check_distinct(args, order)

@@ -91,7 +91,7 @@ def _set_lax(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     treat = coerce(treatment, TEXT)
     words = ("raise_exception", "use_json_null", "delete_key", "return_target")
     if not isinstance(treat, Literal) or treat.value not in words:
-        raise UnsupportedSQL(f"the treatment of NULL must be one of {', '.join(words)}", code="22023")
+        raise UnsupportedSQL("that is not a treatment of NULL", remedy=f"write {', '.join(words)}", code="22023")
     if treat.value == "raise_exception":
         raise UnsupportedSQL("jsonb_set_lax with raise_exception is not supported", remedy="write a CHECK instead")
     given = coerce(value, JSONB)

@@ -55,7 +55,7 @@ def key_text(resolve: Resolve, expr: Expr) -> Expr:
 
 JSONB_MADE = (
     function("to_jsonb", "jsonb", "The value as jsonb: an array, a number, a boolean, or else a string",
-        "any -> jsonb or error", special=_to_jsonb, examples=[
+        "any -> jsonb or error", special=_to_jsonb, evaluator="arrow, duckdb", examples=[
         ("to_jsonb(ARRAY['a', NULL])", '["a", null]'), ("to_jsonb('a\"b'::text)", '"a\\"b"'),
         ("to_jsonb(1e20::double precision)", "100000000000000000000"), ("to_jsonb('NaN'::real)", '"NaN"'),
         ("to_jsonb('2024-01-01 10:00:00.5'::timestamp)", '"2024-01-01T10:00:00.5"'),

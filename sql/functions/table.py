@@ -40,4 +40,6 @@ ENTRIES: dict[str, Function] = {entry.name: entry for entry in (*TABLE, *SUM_RES
 ALIASES = {
     "!=": "<>", "mod": "%", "pow": "power", "ceiling": "ceil", "char_length": "length", "character_length": "length",
     "substr": "substring", "trim": "btrim", "log10": "log", "^@": "starts_with",
+    "jsonb_concat": "jsonb ||", "jsonb_contains": "jsonb @>", "jsonb_contained": "jsonb <@", "jsonb_delete": "jsonb -",
+    "jsonb_delete_path": "#-", "jsonb_exists": "?", "jsonb_exists_all": "?&", "jsonb_exists_any": "?|",
 }  # fmt: skip
