@@ -25,6 +25,7 @@ class Kind(StrEnum):
     TIMESTAMP = "timestamp"
     TIMESTAMPTZ = "timestamptz"
     UUID = "uuid"
+    JSONB = "jsonb"
     INTERVAL = "interval"
     ARRAY = "array"
     MZ_TIMESTAMP = "mz_timestamp"  # the type of mz_now() only: int64; milliseconds since 1970 when compared with dates
@@ -63,6 +64,7 @@ TIME = SqlType(Kind.TIME)
 TIMESTAMP = SqlType(Kind.TIMESTAMP)
 TIMESTAMPTZ = SqlType(Kind.TIMESTAMPTZ)
 UUID = SqlType(Kind.UUID)
+JSONB = SqlType(Kind.JSONB)
 INTERVAL = SqlType(Kind.INTERVAL)
 MZ_TIMESTAMP = SqlType(Kind.MZ_TIMESTAMP)
 UNKNOWN = SqlType(Kind.UNKNOWN)

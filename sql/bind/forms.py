@@ -18,6 +18,7 @@ from halfjoin.sql.types import (
     BOOLEAN,
     FLOATS,
     INTEGER,
+    INTEGERS,
     INTERVAL,
     STRINGS,
     TEXT,
@@ -182,11 +183,25 @@ def _collate(scalars: Scalars, node: exp.Collate) -> Expr:
 
 
 def _subscript(scalars: Scalars, node: exp.Bracket) -> Expr:
+    value = scalars.value(node.this)
+    if value.type.kind is Kind.JSONB:
+        return _json_subscript(scalars, value, node)
     if len(node.expressions) != 1:
         raise scalars.context.refuse(node, "arrays have one dimension", "write one subscript: a[1]")
     if isinstance(node.expressions[0], exp.Slice):
-        return _slice(scalars, scalars.value(node.this), node.expressions[0])
-    return functions.resolve("[]", (scalars.value(node.this), scalars.value(node.expressions[0])))
+        return _slice(scalars, value, node.expressions[0])
+    return functions.resolve("[]", (value, scalars.value(node.expressions[0])))
+
+
+def _json_subscript(scalars: Scalars, value: Expr, node: exp.Bracket) -> Expr:
+    """`j['a'][0]`: each subscript is a path of one step."""
+    if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice):
+        raise scalars.context.wrong(node, "jsonb subscript does not support slices", "write one subscript: j['a']")
+    step = scalars.value(node.expressions[0])
+    if step.type.kind not in (*STRINGS, Kind.UNKNOWN, *INTEGERS):
+        raise scalars.context.wrong(node, f"subscript type {step.type} is not supported",
+                                    "jsonb subscript must be coercible to either integer or text")  # fmt: skip
+    return functions.resolve("#>", (value, functions.resolve("array", (functions.cast(step, TEXT),))))
 
 
 def _slice(scalars: Scalars, array: Expr, bounds: exp.Slice) -> Expr:
