@@ -37,7 +37,7 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
         InvalidRow: names the table, the column, the row number and the value.
     """
     wanted = arrow_type(kind)
-    checked = (*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.ARRAY)  # types whose values need checks
+    checked = (*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.ENUM, Kind.ARRAY)  # types whose values need checks
     if isinstance(given, pa.Array) and given.type == wanted and kind.kind not in checked:
         return given
     try:
@@ -142,6 +142,10 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             return _text(array if source == wanted else array.cast(wanted), kind)
         case Kind.UUID:
             return _uuid(array, text)
+        case Kind.ENUM:
+            texts = _only(array, text).cast(wanted)
+            _refuse(pc.and_(texts.is_valid(), pc.invert(pc.is_in(texts, pa.array(kind.labels, wanted)))))
+            return texts
         case Kind.BYTEA:
             binary = (
                 pt.is_binary(source)

@@ -13,6 +13,7 @@ from halfjoin.engine.scalar.characters import CHARACTERS
 from halfjoin.engine.scalar.comparison import COMPARISON
 from halfjoin.engine.scalar.dates import DATES
 from halfjoin.engine.scalar.encodings import ENCODINGS
+from halfjoin.engine.scalar.enums import ENUMS
 from halfjoin.engine.scalar.logic import LOGIC
 from halfjoin.engine.scalar.mathematics import MATHEMATICS
 from halfjoin.engine.scalar.moment_parts import MOMENT_PARTS
@@ -30,7 +31,7 @@ from halfjoin.sql.expr import Call
 KERNELS: dict[str, Callable[[Call], Kernel]] = {
     **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **REGEXPS,
     **DATES, **MOMENT_PARTS, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY, **CHARACTERS,
-    **ENCODINGS, **QUOTING, **TEXT_ARRAYS,
+    **ENCODINGS, **QUOTING, **TEXT_ARRAYS, **ENUMS,
 }  # fmt: skip
 
 

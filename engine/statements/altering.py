@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import ColumnModel, ForeignKey, Table
 from halfjoin.engine.batch.state import State
@@ -10,11 +12,12 @@ from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.statements.renaming import refuse_readers
 from halfjoin.engine.statements.reshaping import Rows, check_rows, put
-from halfjoin.engine.statements.tables import check_columns, constraint_names, with_constraint
+from halfjoin.engine.statements.tables import check_columns, column_of, constraint_names, with_constraint
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.constraints import bind_default, names_read
+from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.expr import Literal
 from halfjoin.sql.functions.fallible import cast_fallible
 from halfjoin.sql.statements import AlterAction, AlterTable, Constraint
@@ -92,11 +95,11 @@ def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[T
         raise UnsupportedSQL(f"{given.name} is the name of an update's own column", remedy="choose another name")
     if sinks := [sink.name for sink in catalog.sinks.values() if sink.collection == table.name]:
         raise Conflict(f"{table.name} is read by sink {sinks[0]}", remedy="drop it first", name=table.name)
-    column = ColumnModel(name=given.name, type=given.type, not_null=given.not_null, default=given.default,
-                         generated=given.generated)  # fmt: skip
+    column = column_of(table.name, given, catalog)
     made = table.model_copy(update={"columns": (*table.columns, column)})
     check_columns(made, catalog)
-    value = Literal(None, column.type) if column.default is None else bind_default(column.default, column.type, catalog)
+    default = column.default or (column.domain and column.domain.default)
+    value = bind_default(default, column.type, catalog) if default else Literal(None, column.type)
     scalar = compile(functions.cast(value, column.type))
 
     def rows(updates: Updates) -> Updates:
@@ -149,6 +152,8 @@ def _renamed(catalog: Catalog, table: Table, name: str, to: str) -> tuple[Table,
 
 
 def _with_type(catalog: Catalog, table: Table, column: ColumnModel, action: AlterAction) -> tuple[Table, Rows | None]:
+    assert action.type is not None
+    action = replace(action, type=resolved(action.type, catalog))
     assert action.type is not None
     if action.type == column.type:
         return table, None

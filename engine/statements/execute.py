@@ -12,7 +12,10 @@ from halfjoin.engine.statements import querying, reading
 from halfjoin.engine.statements.altering import alter_table
 from halfjoin.engine.statements.changing import carry_out
 from halfjoin.engine.statements.definitions import define
+from halfjoin.engine.statements.dropping import drop
+from halfjoin.engine.statements.enums import alter_enum
 from halfjoin.engine.statements.explaining import explain_query, explain_view
+from halfjoin.engine.statements.naming import name_things
 from halfjoin.engine.statements.renaming import rename
 from halfjoin.engine.statements.replan import refresh
 from halfjoin.engine.statements.session import Session
@@ -23,6 +26,7 @@ from halfjoin.engine.statements.tables import columns_of_query
 from halfjoin.engine.statements.transaction import Transaction, check
 from halfjoin.engine.updates.updates import Updates, empty
 from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
+from halfjoin.sql.named import AlterEnum, Comment, CreateDomain, CreateEnum, CreateSchema, CreateSequence
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.parse import executed, parse
 from halfjoin.sql.statements import (
@@ -103,7 +107,13 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             session.define(lambda: rename(state, session.means.runners, statement))
         case CreateTableAs():
             return _create_table_as(session, state, statement, sql)
-        case CreateTable() | CreateView() | CreateIndex() | Drop():
+        case Drop():
+            session.define(lambda: drop(state, statement))
+        case CreateEnum() | CreateDomain() | CreateSchema() | CreateSequence() | Comment():
+            session.define(lambda: name_things(state, statement))
+        case AlterEnum():
+            session.define(lambda: alter_enum(state, session.runners, statement))
+        case CreateTable() | CreateView() | CreateIndex():
             session.define(lambda: define(state, session.means, statement, sql))
             if isinstance(statement, CreateView) and statement.or_replace:
                 session.sinks.begin(state)
@@ -191,7 +201,7 @@ def _create_table_as(session: Session, state: State, statement: CreateTableAs, s
         found = carry_out(state, rows, sql)
         session.change(state, statement.name, found.updates)
     except BaseException:
-        session.define(lambda: define(state, session.means, Drop("table", (statement.name,)), sql))
+        session.define(lambda: drop(state, Drop("table", (statement.name,))))
         raise
     return _tagged(session, pa.table({"count": pa.array([found.count], pa.int64())}), f"SELECT {found.count}")
 
@@ -207,7 +217,7 @@ def _create_sink(session: Session, state: State, statement: CreateSink, sql: str
     session.define(lambda: define(state, means, statement, sql))
 
     def undo() -> None:
-        define(state, means, Drop("sink", (statement.name,)), sql)
+        drop(state, Drop("sink", (statement.name,)))
         if before is not None:
             state.catalog.add(before)
 

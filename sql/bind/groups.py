@@ -21,6 +21,7 @@ from halfjoin.sql.bind.outputs import Output
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import Namer, column_for, known, qualified
 from halfjoin.sql.expr import TRUE, Call, Cast, Column, Expr, Literal, columns_of, walk
+from halfjoin.sql.functions.enums import result_of
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.relation import AggregateCall, Filter, Join, Outer, Relation, Scan, Semi, TableFunction
 from halfjoin.sql.types import INTEGER
@@ -108,7 +109,7 @@ def group(query: exp.Select, outputs: Sequence[Output], nodes: Sequence[exp.Expr
         _check_own(node, call, relation, context)
         if call not in calls:
             calls[call] = Column(namer(call.function), call.type, call.function not in ("count", "regr_count"))
-        bound[id(node)] = calls[call]
+        bound[id(node)] = result_of(call, calls[call])
     groupings = {id(node): grouping(node, keys, scalars) for item in nodes for node in groupings_in(item)}
     bits = {number: Column(namer("grouping"), INTEGER, nullable=False) for number in groupings}
     rows = scalars.binding({**bound, **bits})

@@ -16,6 +16,7 @@ from halfjoin.sql.bind.outputs import Output, named, position
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import Selected, column_for, known, qualified
 from halfjoin.sql.expr import FALSE, Column, Expr, Literal
+from halfjoin.sql.functions.enums import key_in_order
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import Aggregate, Filter, Project, SortKey, TopK
 from halfjoin.sql.types import BIGINT
@@ -54,7 +55,7 @@ class Last:
             selected, keys = self._first_of_each(selected, context)
         else:
             keys = self.keys
-        made = selected.input
+        made, keys = selected.input, tuple(map(key_in_order, keys))
         if self.limit.count == 0:
             made = Filter(made, FALSE)
         elif self.limit:
@@ -69,7 +70,7 @@ class Last:
         if self.on is None:
             return selected, keys
         partition = tuple(dict.fromkeys(columns[value] for value in on))
-        rest = tuple(key for key in keys if key.expr not in partition)
+        rest = tuple(key_in_order(key) for key in keys if key.expr not in partition)
         return replace(selected, input=TopK(selected.input, partition, rest, 1)), keys
 
 

@@ -29,6 +29,7 @@ from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope, find
 from halfjoin.sql.bind.subqueries import bind_values
 from halfjoin.sql.expr import Column, Expr, columns_of
+from halfjoin.sql.functions.enums import result_of
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.relation import Values
 from halfjoin.sql.schema import Schema
@@ -133,7 +134,8 @@ def _type_of(call: exp.Expr, level: int, scalars: Scalars) -> SqlType:
     columns = {column.name: column for column in _all(scopes[0])}
     rows = Rows([Values(context.aliases.fresh("rows"), tuple(columns.values()), ())], replace(scalars, scopes=scopes))
     bind_values(rows, [call])
-    return aggregate_call(call, rows.scalars).type
+    made = aggregate_call(call, rows.scalars)
+    return result_of(made, Column("", made.type)).type
 
 
 def _all(scope: Scope) -> Iterator[Column]:

@@ -158,8 +158,8 @@ def _is(scalars: Scalars, node: exp.Is, word: str = "is") -> Expr:
 def _column(scalars: Scalars, node: exp.Column) -> Expr:
     if isinstance(node.this, exp.Star):
         raise scalars.context.refuse(node, f"{node.table}.* is not a value", "name the column")
-    if node.args.get("db"):
-        raise scalars.context.refuse(node, "schemas are not supported", f"write {node.table}.{node.name}")
+    if node.args.get("catalog"):
+        raise scalars.context.refuse(node, "a name with a database is not supported", f"write {node.table}.{node.name}")
     table = node.args.get("table")
     return find(scalars.scopes, name_of(node), table and name_of(table))
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName
-from halfjoin.sql.parse.locate import INFORMATION, name_of, place, schema_of
+from halfjoin.sql.parse.locate import INFORMATION, catalog_name, name_of, place, schema_of
 from halfjoin.sql.parse.parse import parse_query
+from halfjoin.sql.parse.type_names import sql_type
 
 if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
@@ -24,9 +25,9 @@ def names_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
     """
     names: set[str] = set()
     for table in _references(query):
-        name = name_of(table)
         if schema_of(table, sql) == INFORMATION:
             continue
+        name = catalog_name(table, sql)
         if name not in schema.names():
             raise UnknownName("table or view", name, schema.names()).at(sql, *place(table, sql))
         if name not in names:
@@ -40,6 +41,12 @@ def names_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
 def tables_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
     """The tables and materialized views whose contents a query needs; raises the errors of `names_of`."""
     return {name for name in names_of(query, schema, sql) if schema.plain_view(name) is None}
+
+
+def types_of(query: exp.Query) -> set[str]:
+    """The types of the user's that a query names."""
+    named = (sql_type(node) for node in query.find_all(exp.DataType) if node.this is exp.DType.USERDEFINED)
+    return {type.name for type in named}
 
 
 def _references(query: exp.Expr) -> Iterator[exp.Table]:

@@ -10,5 +10,9 @@ SET_RETURNING = (
              "text, text, text -> text[][] or error"),
     function("random", INTERNAL, "A random number from 0 up to 1", "-> double precision"),
     function("gen_random_uuid", INTERNAL, "A random UUID", "-> uuid"),
+    function("enum position", INTERNAL, "The number of a label among all", "enum, text[] -> integer"),
+    function("enum label", INTERNAL, "The label of a number", "integer, text[] -> enum"),
+    function("checked", INTERNAL, "The value, if a condition is not false; else a message",
+             "any, boolean, text -> any or error"),
     function("not negative", INTERNAL, "The number, which is not negative", "bigint -> bigint or error"),
 )  # fmt: skip

@@ -221,4 +221,4 @@ def _target(node: exp.Expr, text: str) -> tuple[str, str]:
     if isinstance(node, exp.Table):
         node.args.pop("only", None)  # tables have no children here
     table = table_name(node, text, alias=True)
-    return table, name_of(node.args["alias"].this) if node.args.get("alias") else table
+    return table, name_of(node.args["alias"].this) if node.args.get("alias") else name_of(node)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from sqlglot import exp
 
-from halfjoin.sql.parse import dialect, syntax
+from halfjoin.sql.parse import dialect, naming, syntax
 from halfjoin.sql.parse.constraints import column, constraints
-from halfjoin.sql.parse.locate import PUBLIC, as_query, name_of, only, refuse, schema_of
+from halfjoin.sql.parse.locate import as_query, catalog_name, name_of, only, refuse
 from halfjoin.sql.parse.times import constant_duration
 from halfjoin.sql.statements import (
     ColumnDef,
@@ -23,7 +24,11 @@ from halfjoin.sql.statements import (
 )
 
 INCLUDED = ("defaults", "constraints", "generated", "indexes")  # what LIKE can include
-CREATABLE = "create a TABLE, VIEW, MATERIALIZED VIEW, INDEX or SINK"
+NAMED: dict[str, Callable[[exp.Create, str], Statement]] = {
+    "TYPE": naming.create_type, "DOMAIN": naming.create_domain, "SCHEMA": naming.create_schema,
+    "SEQUENCE": naming.create_sequence,
+}  # fmt: skip
+CREATABLE = "create a TABLE, VIEW, MATERIALIZED VIEW, INDEX, SINK, TYPE, DOMAIN, SCHEMA or SEQUENCE"
 
 
 def create(node: exp.Create, text: str) -> Statement:
@@ -38,6 +43,8 @@ def create(node: exp.Create, text: str) -> Statement:
         return _view(node, text)
     if kind == "INDEX":
         return _index(node, text)
+    if kind in NAMED:
+        return NAMED[kind](node, text)
     raise refuse(node, text, f"CREATE {kind} is not supported", CREATABLE)
 
 
@@ -51,13 +58,10 @@ def create_sink(node: syntax.CreateSink, text: str) -> CreateSink:
 
 
 def table_name(node: exp.Expr, text: str, alias: bool = False) -> str:
-    """The name of a table or view; UnsupportedSQL if a schema qualifies it."""
-    if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-        raise refuse(node, text, "expected the name of a table or view")
-    if schema_of(node, text) != PUBLIC:
-        raise refuse(node, text, "information_schema cannot be changed")
+    """The name of a table or view in the catalog."""
+    name = catalog_name(node, text)
     only(node, text, "a name", ("this", "db", "alias") if alias else ("this", "db"))
-    return name_of(node)
+    return name
 
 
 def _properties(node: exp.Create, text: str) -> tuple[bool, int | None]:

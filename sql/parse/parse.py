@@ -16,6 +16,7 @@ from halfjoin.sql.parse.alter import alter
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
+from halfjoin.sql.parse.naming import alter_enum, comment, schema_named
 from halfjoin.sql.parse.parameters import Params, check_unicode, with_arguments, with_values
 from halfjoin.sql.parse.times import constant_time
 from halfjoin.sql.statements import (
@@ -208,16 +209,16 @@ def _transaction(node: exp.Transaction | exp.Commit | exp.Rollback, text: str) -
 
 
 def _drop(node: exp.Drop, text: str) -> Statement:
-    if node.args.get("cascade"):
-        raise refuse(node, text, "CASCADE is not supported in DROP", "drop what reads it first")
-    only(node, text, "DROP", ("exists", "tables", "kind", "materialized", "restrict"))
+    only(node, text, "DROP", ("exists", "tables", "kind", "materialized", "restrict", "cascade"))
     kind = node.args["kind"].lower()
-    if kind not in ("table", "view", "index", "sink"):
+    if kind not in DROPPED:
         raise refuse(node, text, f"DROP {kind.upper()} is not supported",
-                     "drop a TABLE, VIEW, MATERIALIZED VIEW, INDEX or SINK")
+                     "drop a TABLE, VIEW, MATERIALIZED VIEW, INDEX, SINK, TYPE, DOMAIN, SCHEMA or SEQUENCE")
     if node.args.get("materialized"):
         kind = f"materialized {kind}"
-    return Drop(kind, tuple(table_name(table, text) for table in node.args["tables"]), bool(node.args.get("exists")))
+    named = schema_named if kind == "schema" else table_name
+    return Drop(kind, tuple(named(table, text) for table in node.args["tables"]), bool(node.args.get("exists")),
+                bool(node.args.get("cascade")))
 
 
 def _prepare(node: syntax.Prepare, text: str) -> Statement:
@@ -257,6 +258,8 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     exp.Update: change.update,
     exp.Merge: change.merge,
     exp.Alter: alter,
+    syntax.AlterEnum: alter_enum,
+    syntax.Comment: comment,
     exp.TruncateTable: change.truncate,
     syntax.Prepare: _prepare,
     syntax.Execute: _execute,
@@ -264,12 +267,15 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     syntax.Savepoint: _savepoint,
     exp.Query: _select,
 }
-FIRST_WORDS = ("ABORT", "ALTER", "BEGIN", "COMMIT", "CREATE", "DEALLOCATE", "DELETE", "DESC", "DESCRIBE", "DROP", "END",
-               "EXECUTE", "EXPLAIN", "INSERT", "MERGE", "PREPARE", "REFRESH", "RELEASE", "RESET", "ROLLBACK",
+FIRST_WORDS = ("ABORT", "ALTER", "BEGIN", "COMMENT", "COMMIT", "CREATE", "DEALLOCATE", "DELETE", "DESC", "DESCRIBE",
+               "DROP", "END", "EXECUTE", "EXPLAIN", "INSERT", "MERGE", "PREPARE", "REFRESH", "RELEASE", "RESET",
+               "ROLLBACK",
                "SAVEPOINT", "SELECT", "SET", "SHOW", "START", "SUBSCRIBE", "TABLE", "TRUNCATE", "UPDATE", "VALUES",
                "WITH")
 PREPARABLE = (exp.Query, exp.Values, exp.Insert, exp.Update, exp.Delete, exp.Merge)
-CREATED = ("INDEX", "MATERIALIZED", "OR", "SINK", "TABLE", "TEMP", "TEMPORARY", "UNIQUE", "VIEW")
+CREATED = ("DOMAIN", "INDEX", "MATERIALIZED", "OR", "SCHEMA", "SEQUENCE", "SINK", "TABLE", "TEMP", "TEMPORARY", "TYPE",
+           "UNIQUE", "VIEW")
+DROPPED = ("table", "view", "index", "sink", "type", "domain", "schema", "sequence")
 REMEDIES: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Copy: ("COPY", "load a file with pyarrow or DuckDB and hand its rows to engine.apply"),
 }
