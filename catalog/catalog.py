@@ -78,10 +78,16 @@ class Catalog:
         for column in table.columns:
             type = column.type.element or column.type
             if type.kind is Kind.ENUM:
-                made.enums[type.name] = type
+                made.enums[type.named] = type
             if column.domain is not None:
                 made.domains[column.domain.name] = column.domain
         return made
+
+    @property
+    def others(self) -> dict[str, Collection[str]]:
+        """The names of what is neither a table nor a view, by kind."""
+        return {"TYPE": (*self.enums, *self.domains), "DOMAIN": self.domains, "SEQUENCE": self.sequences,
+                "INDEX": self.indexes, "SINK": self.sinks}  # fmt: skip
 
     def named_type(self, name: str) -> SqlType | None:
         """The enum of that name, or the type of the domain; None if there is neither."""

@@ -101,6 +101,7 @@ class Sequence(Definition):
     table whose column it numbers, with which it goes."""
 
     next: int
+    start: int = 1
     step: int = 1
     owner: str = ""
     id: str = ""

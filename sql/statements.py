@@ -187,6 +187,7 @@ class Insert:
     columns: tuple[str, ...]
     query: exp.Query | None
     alias: str = ""
+    overriding: str = ""  # `system` or `user`: what OVERRIDING says
     conflict: OnConflict | None = None
     returning: tuple[exp.Expr, ...] = ()
     common: exp.With | None = None
@@ -252,6 +253,7 @@ class Truncate:
     """TRUNCATE [TABLE] table, ...: remove all rows."""
 
     tables: tuple[str, ...]
+    restart: bool = False  # RESTART IDENTITY
 
 
 @dataclass(frozen=True)

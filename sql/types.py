@@ -37,19 +37,19 @@ class Kind(StrEnum):
 class SqlType:
     """A type. `precision`: digits of a numeric or length of a text; `scale`: of a numeric; `element`: of an array.
 
-    `name`: of a type of the user's. `labels`: the values of an enum, in their order.
+    `named`: the name of a type of the user's. `labels`: the values of an enum, in their order.
     """
 
     kind: Kind
     precision: int | None = None
     scale: int | None = None
     element: SqlType | None = None
-    name: str = ""
+    named: str = ""
     labels: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        if self.name:
-            return self.name
+        if self.named:
+            return self.named
         if self.kind is Kind.ARRAY:
             return f"{self.element}[]"
         if self.kind is Kind.NUMERIC and self.precision is not None:

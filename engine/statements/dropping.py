@@ -79,7 +79,7 @@ def _reads(view: View, going: set[str]) -> bool:
 def users_of_type(catalog: Catalog, name: str) -> tuple[list[tuple[Table, str]], list[View], list[str]]:
     """What has a type: columns of tables, views that name it, and domains over it."""
     def has(type: SqlType) -> bool:
-        return name in (type.name, type.element.name if type.element else "")
+        return name in (type.named, type.element.named if type.element else "")
 
     columns = [(table, column.name) for table in catalog.tables.values() for column in table.columns
                if has(column.type) or (column.domain is not None and column.domain.name == name)]  # fmt: skip

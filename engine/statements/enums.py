@@ -41,7 +41,7 @@ def alter_enum(state: State, runners: Runners, statement: AlterEnum) -> None:
     if labels == old.labels:
         return
     new = replace(old, labels=labels)
-    columns, named, domains = users_of_type(catalog, old.name)
+    columns, named, domains = users_of_type(catalog, old.named)
     tables = {table.name for table, _ in columns}
     for domain in domains:
         tables |= {table.name for table, _ in users_of_type(catalog, domain)[0]}
@@ -49,12 +49,12 @@ def alter_enum(state: State, runners: Runners, statement: AlterEnum) -> None:
     views = _above(state, tables, {view.name for view in named})
     touched = {*tables, *(view.name for view in views)}
     if sinks := [sink.name for sink in catalog.sinks.values() if sink.collection in touched]:
-        raise Conflict(f"the sink {sinks[0]} reads rows of {old.name}", remedy="drop it first", name=old.name,
+        raise Conflict(f"the sink {sinks[0]} reads rows of {old.named}", remedy="drop it first", name=old.named,
                        holder=sinks[0], code="2BP01")  # fmt: skip
     indexes = [index for index in catalog.indexes.values() if index.collection in {view.name for view in views}]
     for view in reversed(views):
         drop_view(state, view)
-    catalog.enums[old.name] = new
+    catalog.enums[old.named] = new
     for domain in domains:
         catalog.domains[domain] = replace(catalog.domains[domain], type=_with(catalog.domains[domain].type, old, new))
     for name in tables:
@@ -104,7 +104,7 @@ def _above(state: State, tables: set[str], named: set[str]) -> list[View]:
 def _with(type: SqlType, old: SqlType, new: SqlType) -> SqlType:
     if type.element is not None:
         return replace(type, element=_with(type.element, old, new))
-    return new if (type.kind, type.name) == (Kind.ENUM, old.name) else type
+    return new if (type.kind, type.named) == (Kind.ENUM, old.named) else type
 
 
 def _retype(state: State, table: Table, old: SqlType, new: SqlType, statement: AlterEnum) -> None:

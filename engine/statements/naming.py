@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 from dataclasses import replace
 
 from halfjoin.catalog.catalog import Catalog
@@ -30,7 +31,7 @@ def name_things(state: State, statement: Named) -> None:
     match statement:
         case CreateEnum(name, labels):
             _check_free(state.catalog, name)
-            state.catalog.enums[name] = SqlType(Kind.ENUM, name=name, labels=labels)
+            state.catalog.enums[name] = SqlType(Kind.ENUM, named=name, labels=labels)
         case CreateDomain():
             _create_domain(state.catalog, statement)
         case CreateSchema():
@@ -51,7 +52,7 @@ def _check_free(catalog: Catalog, name: str) -> None:
 def _create_domain(catalog: Catalog, statement: CreateDomain) -> None:
     given = statement.domain
     _check_free(catalog, given.name)
-    below = catalog.domain(given.type.name) if given.type.kind is Kind.NAMED else None
+    below = catalog.domain(given.type.named) if given.type.kind is Kind.NAMED else None
     domain = replace(given, type=resolved(given.type, catalog))
     if below is not None:
         domain = replace(domain, not_null=domain.not_null or below.not_null, default=domain.default or below.default)
@@ -90,7 +91,15 @@ def _create_sequence(catalog: Catalog, statement: CreateSequence) -> None:
             return
         raise Conflict(f"{name} already exists", remedy="drop it first, or write IF NOT EXISTS", name=name,
                        code="42P07")  # fmt: skip
-    catalog.sequences[name] = Sequence(name=name, next=statement.start, step=statement.step, id=uuid.uuid4().hex)
+    catalog.sequences[name] = Sequence(name=name, next=statement.start, start=statement.start, step=statement.step,
+                                       id=uuid.uuid4().hex)  # fmt: skip
+
+
+def restart(state: State, tables: Collection[str]) -> None:
+    """Let the sequences that number columns of these tables begin anew."""
+    for name, one in state.catalog.sequences.items():
+        if one.owner in tables:
+            state.catalog.sequences[name] = one.model_copy(update={"next": one.start, "id": uuid.uuid4().hex})
 
 
 def _comment(catalog: Catalog, statement: Comment) -> None:

@@ -66,7 +66,8 @@ def check_columns(table: Table, catalog: Catalog) -> None:
         UnsupportedSQL, UnknownName: one is not valid.
     """
     plain = [column.column for column in table.columns if column.generated is None]
-    known = Catalog.knowing(table)
+    known, catalog = Catalog.knowing(table), catalog.copy()
+    catalog.numbers = dict(catalog.numbers)  # a check gives out no numbers
     for column in table.columns:
         if column.default is not None:
             bind_default(column.default, column.type, catalog)
@@ -148,7 +149,7 @@ def column_of(table: str, column: ColumnDef, catalog: Catalog, in_key: bool = Fa
     Raises:
         UnknownName: there is no type of that name.
     """
-    domain = catalog.domain(column.type.name) if column.type.kind is Kind.NAMED else None
+    domain = catalog.domain(column.type.named) if column.type.kind is Kind.NAMED else None
     not_null = column.not_null or in_key or (domain is not None and domain.not_null)
     sequence = "" if column.identity is None else free_sequence(catalog, table, column.name)
     return ColumnModel(name=column.name, type=resolved(column.type, catalog), not_null=not_null, domain=domain,
@@ -167,8 +168,9 @@ def add_sequences(catalog: Catalog, table: Table, columns: Iterable[ColumnDef]) 
     for column in columns:
         if column.identity is not None:
             name = names[column.name]
-            catalog.sequences[name] = Sequence(name=name, next=column.identity.start, step=column.identity.step,
-                                               owner=table.name, id=uuid.uuid4().hex)  # fmt: skip
+            start, step = column.identity.start, column.identity.step
+            catalog.sequences[name] = Sequence(name=name, next=start, start=start, step=step, owner=table.name,
+                                               id=uuid.uuid4().hex)  # fmt: skip
 
 
 def check_schema(name: str, catalog: Catalog) -> None:

@@ -45,7 +45,7 @@ def restore(
     catalog.reductions.update(document.reductions)
     catalog.incarnations.update(document.incarnations)
     catalog.schemas, catalog.comments = document.schemas, dict(document.comments)
-    catalog.enums.update({one.name: one for one in document.enums})
+    catalog.enums.update({one.named: one for one in document.enums})
     catalog.domains.update({one.name: one for one in document.domains})
     catalog.sequences.update({one.name: one for one in document.sequences})
 

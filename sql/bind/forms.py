@@ -129,7 +129,7 @@ def _case(scalars: Scalars, node: exp.Case) -> Expr:
 def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     only(node, scalars.context.sql, "a cast", ("this", "to"))
     type, schema = sql_type(node.to, scalars.context.sql), scalars.context.schema
-    domain = schema.domain(type.name) if type.kind is Kind.NAMED else None
+    domain = schema.domain(type.named) if type.kind is Kind.NAMED else None
     if domain is not None:
         return cast_to_domain(scalars.value(node.this), domain, schema)
     type = resolved(type, schema)

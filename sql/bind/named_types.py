@@ -24,14 +24,14 @@ def resolved(type: SqlType, schema: Schema) -> SqlType:
         UnknownName: there is no type of that name.
     """
     if type.element is not None:
-        if type.element.kind is Kind.NAMED and schema.domain(type.element.name) is not None:
+        if type.element.kind is Kind.NAMED and schema.domain(type.element.named) is not None:
             raise UnsupportedSQL(f"arrays of the domain {type.element} are not supported", remedy="name its base type")
         return replace(type, element=resolved(type.element, schema))
     if type.kind is not Kind.NAMED:
         return type
-    found = schema.named_type(type.name)
+    found = schema.named_type(type.named)
     if found is None:
-        raise UnknownName("type", type.name, ())
+        raise UnknownName("type", type.named, ())
     return found
 
 

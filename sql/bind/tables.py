@@ -24,7 +24,7 @@ def names_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
         UnsupportedSQL: a name has a schema.
     """
     names: set[str] = set()
-    for table in _references(query):
+    for table in references(query):
         if schema_of(table, sql) == INFORMATION:
             continue
         name = catalog_name(table, sql)
@@ -46,10 +46,10 @@ def tables_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
 def types_of(query: exp.Query) -> set[str]:
     """The types of the user's that a query names."""
     named = (sql_type(node) for node in query.find_all(exp.DataType) if node.this is exp.DType.USERDEFINED)
-    return {type.name for type in named}
+    return {type.named for type in named}
 
 
-def _references(query: exp.Expr) -> Iterator[exp.Table]:
+def references(query: exp.Expr) -> Iterator[exp.Table]:
     """The tables that a query names, except those that its WITH clauses define."""
     for table in query.find_all(exp.Table):
         if isinstance(table.this, exp.Identifier) and (table.args.get("db") or name_of(table) not in _common(table)):

@@ -31,7 +31,7 @@ def category(type: SqlType) -> str:
         return "string"
     if type.kind in MOMENTS:
         return "moment"
-    return str(type) if type.kind is Kind.ARRAY else f"{type.kind.value} {type.name}".strip()
+    return str(type) if type.kind is Kind.ARRAY else f"{type.kind.value} {type.named}".strip()
 
 
 def implicit(source: SqlType, target: SqlType) -> bool:

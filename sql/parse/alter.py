@@ -20,10 +20,11 @@ def alter(node: exp.Alter, text: str) -> AlterTable | Rename:
     actions = node.args["actions"]
     if len(actions) == 1 and isinstance(actions[0], exp.AlterRename):
         renamed = name_of(actions[0].this)
+        schema = name.rpartition(".")[0] if node.this.args.get("db") is not None else ""
         for option in node.args.get("options") or ():
             if isinstance(option, exp.ToTableProperty) and kind == "table":  # RENAME a TO b
                 return AlterTable(name, (AlterAction("rename column", renamed, to=name_of(option.this)),), exists)
-        return Rename(kind, name, renamed, exists)
+        return Rename(kind, name, f"{schema}.{renamed}" if schema else renamed, exists)
     if kind != "table":
         raise refuse(node, text, f"this ALTER {kind.upper()} is not supported", "write ALTER VIEW v RENAME TO w")
     return AlterTable(name, tuple(made for action in actions for made in _actions(action, text)), exists)

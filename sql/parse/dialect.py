@@ -335,7 +335,7 @@ class HalfjoinParser(OperatorParser, NamedParser):
         first = self._curr
         query = super()._parse_ddl_select()
         if query is not None and first is not None and self._prev is not None:
-            query.meta["text"] = self._find_sql(first, self._prev)
+            query.meta["text"], query.meta["from"] = self._find_sql(first, self._prev), first.start
         if self._at_as_of():
             raise self._refused("a view has no AS OF", "write AS OF in the query that reads it")
         return query

@@ -44,13 +44,18 @@ def parse(text: str, params: Params = None) -> list[Statement]:
 
     `params`: the values of `$1`, `$2`, ... or of `:name` in queries and changes; see `parameters`.
     """
+    return [statement_of(node, text) for node in trees_of(text, params)]
+
+
+def trees_of(text: str, params: Params = None) -> list[exp.Expr]:
+    """The statements of a text as syntax trees, with the values of parameters."""
     trees = _trees(text)
-    return [_statement(node, text) for node in (trees if params is None else with_values(trees, params, text))]
+    return list(trees if params is None else with_values(trees, params, text))
 
 
 def executed(statement: Prepare, values: tuple[exp.Expr, ...]) -> Statement:
     """A prepared statement with these values for its parameters."""
-    return _statement(with_arguments(statement, values), statement.text)
+    return statement_of(with_arguments(statement, values), statement.text)
 
 
 def parse_query(text: str) -> exp.Query:
@@ -131,7 +136,8 @@ def _unknown_statement(error: ParseError, text: str) -> UnsupportedSQL | None:
     return None
 
 
-def _statement(node: exp.Expr, text: str) -> Statement:
+def statement_of(node: exp.Expr, text: str) -> Statement:
+    """The statement of a syntax tree."""
     for kind, make in STATEMENTS.items():
         if isinstance(node, kind):
             return make(node, text)
@@ -160,7 +166,7 @@ def _explain(node: syntax.Explain, text: str) -> Statement:
         return Explain(view=table_name(node.this, text))
     if not isinstance(node.this, (exp.Query, syntax.AsOf)):
         raise refuse(node, text, "EXPLAIN takes a query or a view", EXPLAINED)
-    inner = _statement(node.this, text)
+    inner = statement_of(node.this, text)
     if not isinstance(inner, Select) or inner.as_of is not None:
         raise refuse(node, text, "EXPLAIN takes a view, or a query without AS OF", EXPLAINED)
     return Explain(query=inner.query)

@@ -47,7 +47,7 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
             return element  # PostgreSQL's array types do not fix the number of dimensions
         return t.array(element)
     if kind is exp.DType.USERDEFINED and isinstance(node.args.get("kind"), exp.Expr) and not sizes:
-        return SqlType(t.Kind.NAMED, name=_named(node.args["kind"]))
+        return SqlType(t.Kind.NAMED, named=_named(node.args["kind"]))
     if kind is exp.DType.DECIMAL:
         return _numeric(node, sizes, sql)
     if kind in STRINGS:
