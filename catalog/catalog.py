@@ -192,7 +192,7 @@ class Catalog:
         found = self.tables.get(name)
         if found is None:
             view = self.views.get(name)
-            instead = None if view is None else f"it is a {_kind(view)}, which follows its tables; change those"
+            instead = None if view is None else f"it is a {kind_of(view)}, which follows its tables; change those"
             raise UnknownName("table", name, self.tables, remedy=instead)
         return found
 
@@ -214,7 +214,7 @@ class Catalog:
         if isinstance(item, Index | Sink):
             taken = {**(self.indexes if isinstance(item, Index) else self.sinks)}
         if item.name in taken:
-            kind = _kind(taken[item.name])
+            kind = kind_of(taken[item.name])
             raise Conflict(f"{item.name} is already a {kind}", remedy="drop it first, or write IF NOT EXISTS",
                            name=item.name, code="42P07")  # fmt: skip
         match item:
@@ -234,12 +234,12 @@ class Catalog:
             UnknownName: nothing has that name.
             Conflict: a definition of another kind has that name.
         """
-        known = {item.name: item for item in self._all() if _kind(item) == kind}
+        known = {item.name: item for item in self._all() if kind_of(item) == kind}
         if name not in known:
             for other in self._all():
                 if other.name == name:
-                    raise Conflict(f"{name} is a {_kind(other)}", remedy=f"write DROP {_kind(other).upper()} {name}",
-                                   name=name)  # fmt: skip
+                    there = kind_of(other)
+                    raise Conflict(f"{name} is a {there}", remedy=f"write DROP {there.upper()} {name}", name=name)
             raise UnknownName(kind, name, known)
         return known[name]
 
@@ -286,7 +286,8 @@ class Catalog:
         yield from self.sinks.values()
 
 
-def _kind(item: Item) -> str:
+def kind_of(item: Item) -> str:
+    """The kind of a definition, in words."""
     match item:
         case Table():
             return "table"

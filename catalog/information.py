@@ -93,7 +93,8 @@ def _column(number: int, column: ColumnModel, *, free: bool) -> Row:
 
 def _constraints(catalog: Known) -> Iterator[Row]:
     for table in catalog.tables.values():
-        kinds = dict.fromkeys(table.keys, "UNIQUE")
+        indexes = {one.name for one in table.unique if one.index}
+        kinds = {name: "UNIQUE" for name in table.keys if name not in indexes}
         if table.primary_key:
             kinds[next(iter(table.keys))] = "PRIMARY KEY"
         kinds |= {one.name: "CHECK" for one in table.checks} | {one.name: "FOREIGN KEY" for one in table.foreign_keys}

@@ -49,9 +49,11 @@ class ColumnModel(BaseModel):
 
 
 class Unique(Definition):
-    """A UNIQUE constraint: no two rows have equal values in the columns; a NULL equals nothing."""
+    """A UNIQUE constraint: no two rows have equal values in the columns; a NULL equals nothing. `index`: it is one of
+    CREATE UNIQUE INDEX."""
 
     columns: tuple[str, ...]
+    index: bool = False
 
 
 class Check(Definition):

@@ -48,6 +48,7 @@ class Constraint:
     text: str = ""
     table: str = ""
     references: tuple[str, ...] = ()
+    index: bool = False  # of CREATE UNIQUE INDEX
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,19 @@ def drop(state: State, statement: Drop) -> None:
             _OTHERS[kind](state, name, statement)
         return
     catalog = state.catalog
+    if kind == "index":
+        names = tuple(name for name in names if not _drop_unique(state, name))
     found = [catalog.find(kind, name) for name in names if not statement.if_exists or catalog.has(kind, name)]
     _drop_items(state, found, cascade=statement.cascade)
+
+
+def _drop_unique(state: State, name: str) -> bool:
+    """Drop the index of CREATE UNIQUE INDEX of that name. Returns whether there is one."""
+    for table in list(state.catalog.tables.values()):
+        if any(one.index and one.name == name for one in table.unique):
+            alter_table(state, AlterTable(table.name, (AlterAction("drop constraint", name),)))
+            return True
+    return False
 
 
 def _drop_items(state: State, found: Collection[Item], *, cascade: bool) -> None:

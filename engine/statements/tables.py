@@ -99,7 +99,8 @@ def with_constraint(table: Table, wanted: Constraint, catalog: Catalog) -> Table
             _check_distinct(wanted)
             if wanted.name is None and wanted.columns in (table.primary_key, *(one.columns for one in table.unique)):
                 return table
-            return table.model_copy(update={"unique": (*table.unique, Unique(name=name, columns=wanted.columns))})
+            one = Unique(name=name, columns=wanted.columns, index=wanted.index)
+            return table.model_copy(update={"unique": (*table.unique, one)})
         case "check":
             bind_check(wanted.text, [column.column for column in table.columns], Catalog.knowing(table), table.name)
             return table.model_copy(update={"checks": (*table.checks, Check(name=name, text=wanted.text))})

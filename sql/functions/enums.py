@@ -95,10 +95,10 @@ def _enum(name: str, args: Sequence[Expr]) -> SqlType:
 
 
 ENUMS = (
-    function("enum_first", "enums", "The first value of the argument's enum", "any -> any",
+    function("enum_first", "casts", "The first value of the argument's enum", "any -> any",
              special=_end("enum_first", 0)),
-    function("enum_last", "enums", "The last value of the argument's enum", "any -> any",
+    function("enum_last", "casts", "The last value of the argument's enum", "any -> any",
              special=_end("enum_last", -1)),
-    function("enum_range", "enums", "The values of the argument's enum; or those between two constants, where NULL is "
+    function("enum_range", "casts", "The values of the argument's enum; or those between two constants, where NULL is "
              "no bound", "any -> any[]", "any, any -> any[]", special=_range),
 )  # fmt: skip

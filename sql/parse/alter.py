@@ -41,11 +41,9 @@ def _actions(node: exp.Expr, text: str) -> Iterator[AlterAction]:
                 for one in constraints(part, text):
                     yield AlterAction("add constraint", constraint=one)
         case exp.Drop() if str(node.args["kind"]).upper() in ("COLUMN", "CONSTRAINT"):
-            if node.args.get("cascade"):
-                raise refuse(node, text, "CASCADE is not supported in ALTER TABLE", "drop what reads it first")
             for one in node.args["tables"]:
                 yield AlterAction(f"drop {str(node.args['kind']).lower()}", name_of(one),
-                                  lenient=bool(node.args.get("exists")))  # fmt: skip
+                                  lenient=bool(node.args.get("exists")), cascade=bool(node.args.get("cascade")))
         case exp.RenameColumn():
             yield AlterAction("rename column", name_of(node.this), to=name_of(node.args["to"]))
         case exp.AlterColumn():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -12,6 +12,8 @@ from halfjoin.sql.parse.constraints import column, constraints
 from halfjoin.sql.parse.locate import as_query, catalog_name, name_of, only, refuse
 from halfjoin.sql.parse.times import constant_duration
 from halfjoin.sql.statements import (
+    AlterAction,
+    AlterTable,
     ColumnDef,
     Constraint,
     CreateIndex,
@@ -35,8 +37,6 @@ def create(node: exp.Create, text: str) -> Statement:
     """A CREATE statement; UnsupportedSQL for an unsupported kind or clause."""
     only(node, text, "CREATE", ("this", "kind", "expression", "exists", "replace", "properties", "unique"))
     kind = node.args["kind"].upper()
-    if node.args.get("unique"):
-        raise refuse(node, text, "CREATE UNIQUE INDEX is not supported", "write UNIQUE (k) in CREATE TABLE")
     if kind == "TABLE":
         return _table(node, text)
     if kind == "VIEW":
@@ -176,7 +176,7 @@ def _renamed(query: exp.Query, text: str, schema: exp.Schema) -> tuple[exp.Query
     return outer, f"SELECT * FROM ({text}) AS {alias.sql('materialize')}"
 
 
-def _index(node: exp.Create, text: str) -> CreateIndex:
+def _index(node: exp.Create, text: str) -> CreateIndex | AlterTable:
     index = node.this
     params = index.args.get("params") or exp.IndexParameters()
     only(index, text, "CREATE INDEX", ("this", "table", "params"))
@@ -190,5 +190,18 @@ def _index(node: exp.Create, text: str) -> CreateIndex:
     if not keys:
         raise refuse(index, text, "an index needs keys", "write CREATE INDEX ON t (a)")
     name = index.args.get("this")
+    if node.args.get("unique"):
+        return _unique_index(node, keys, text)
     return CreateIndex(name and name_of(name), table_name(index.args["table"], text), tuple(keys),
                        node.meta["text"], bool(node.args.get("exists")))
+
+
+def _unique_index(node: exp.Create, keys: Sequence[exp.Expr], text: str) -> AlterTable:
+    """CREATE UNIQUE INDEX: a UNIQUE constraint with the index's name."""
+    if not all(isinstance(key, exp.Column) and not key.table for key in keys):
+        raise refuse(node, text, "a unique index over an expression is not supported", "name columns")
+    table, columns = table_name(node.this.args["table"], text), tuple(name_of(key) for key in keys)
+    name = node.this.args.get("this")
+    named = name_of(name) if name else "_".join((table.rpartition(".")[2], *columns, "idx"))
+    made = Constraint("unique", named, columns, index=True)
+    return AlterTable(table, (AlterAction("add constraint", constraint=made, lenient=bool(node.args.get("exists"))),))

@@ -38,7 +38,7 @@ from halfjoin.sql.parse.syntax import (
     TableArgument,
 )
 
-SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "columns")
+SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "comments", "columns")
 SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder'"
 TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a query
 INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
