@@ -12,6 +12,7 @@ from halfjoin.sql.bind.hypothetical import HYPOTHETICAL, hypothetical
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.aggregates import ORDERED_SETS, is_aggregate_name, resolve_aggregate
+from halfjoin.sql.functions.enums import result_of
 from halfjoin.sql.functions.jsonb import ordered
 from halfjoin.sql.functions.jsonb_aggregates import finished
 from halfjoin.sql.parse.locate import only
@@ -121,7 +122,7 @@ def aggregate_call(node: exp.Expr, scalars: Scalars) -> Aggregated:
             return Aggregated(calls, value, direct)
         call = resolve_aggregate(name, args, distinct=distinct, condition=condition, order=keys,
                                  defined=context.schema.aggregate(name))
-        return Aggregated((call,), lambda columns: finished(name, columns[0]), direct)
+        return Aggregated((call,), lambda columns: finished(name, result_of(call, columns[0])), direct)
 
 
 def arguments(call: exp.Expr) -> tuple[list[exp.Expr], list[exp.Ordered], bool]:

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
+from halfjoin.sql.bind.named_types import cast_to_domain, resolved
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.parse.type_names import sql_type
@@ -128,7 +129,11 @@ def _case(scalars: Scalars, node: exp.Case) -> Expr:
 
 def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     only(node, scalars.context.sql, "a cast", ("this", "to"))
-    type = sql_type(node.to, scalars.context.sql)
+    type, schema = sql_type(node.to, scalars.context.sql), scalars.context.schema
+    domain = schema.domain(type.named) if type.kind is Kind.NAMED else None
+    if domain is not None:
+        return cast_to_domain(scalars.value(node.this), domain, schema)
+    type = resolved(type, schema)
     if isinstance(node.this, exp.Array) and not node.this.expressions and type.kind is Kind.ARRAY:
         return Literal([], type)
     if type.kind in FLOATS and isinstance(node.this, exp.Literal):  # `1e300::float8` does not go through numeric

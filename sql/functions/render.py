@@ -147,8 +147,11 @@ _FORMS: dict[str, Callable[[tuple[Expr, ...]], str]] = {
     if isinstance(args[0], Literal) else f"extract({', '.join(map(render, args))})",
     "array": lambda args: f"ARRAY[{', '.join(render(arg) for arg in args)}]",
     "[]": lambda args: f"{_at_least(args[0], _ATOM)}[{render(args[1])}]",
+    "checked": lambda args: f"checked({render(args[0])})",
     "fit": lambda args: render(args[0]),
     "jsonb order": lambda args: render(args[0]),
+    "enum position": lambda args: f"enum_position({render(args[0])})",
+    "enum label": lambda args: f"enum_label({render(args[0])})",
     "single row": lambda args: render(args[0]),
 }
 

@@ -6,7 +6,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from halfjoin.sql import types as t
-from halfjoin.sql.parse.locate import refuse, written
+from halfjoin.sql.parse.locate import PUBLIC, name_of, refuse, written
 from halfjoin.sql.types import SqlType
 
 NAMED: dict[exp.DType, SqlType] = {
@@ -47,6 +47,8 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
         if element.kind is t.Kind.ARRAY:
             return element  # PostgreSQL's array types do not fix the number of dimensions
         return t.array(element)
+    if kind is exp.DType.USERDEFINED and isinstance(node.args.get("kind"), exp.Expr) and not sizes:
+        return SqlType(t.Kind.NAMED, named=_named(node.args["kind"]))
     if kind is exp.DType.DECIMAL:
         return _numeric(node, sizes, sql)
     if kind in STRINGS:
@@ -71,6 +73,12 @@ def stored_type(node: exp.DataType, sql: str) -> SqlType:
     if type == SqlType(t.Kind.NUMERIC):
         return t.numeric()
     return t.array(t.numeric()) if type.element == SqlType(t.Kind.NUMERIC) else type
+
+
+def _named(node: exp.Expr) -> str:
+    """The name of a type of the user's in the catalog; see `locate.catalog_name`."""
+    *schema, name = [name_of(part) for part in node.find_all(exp.Identifier, bfs=False)]
+    return ".".join([*(part for part in schema if part != PUBLIC), name])
 
 
 def _numeric(node: exp.DataType, sizes: list[int], sql: str) -> SqlType:
