@@ -56,7 +56,7 @@ def evaluate(part: Ordered, groups: Groups, registry: Registry = NO_FUNCTIONS) -
         return _COLLECT[part.function](_rows(groups.take(positions), *part.args), kind)
     if part.function in ORDERED_SETS:
         assert subject is not None
-        rows = _rows(groups.take(sort(groups, part.order).positions), subject)
+        rows = _rows(groups if groups.ordered else groups.take(sort(groups, part.order).positions), subject)
         return _of_sorted(part, rows, fractions).cast(kind)
     sums = decompose(AggregateCall(part.function, part.args, part.column.type))
     assert sums is not None, f"no such aggregate: {part.function}"
@@ -107,12 +107,14 @@ def _distinct(part: Ordered, groups: Groups) -> tuple[Groups, Any]:
     state = Sorted(np.arange(len(first)), first)
     for arg in args:
         state = refine(state, ordered_words(arg))
+    looks = refine(state, (word for arg in args for word in look(arg)))  # the least look stands for equal arguments
+    found = looks.positions[state.new]
     kept = np.zeros(len(first), np.bool_)
-    kept[state.positions[state.new]] = True
+    kept[found] = True
     numbers = np.cumsum(kept) - 1
     once = groups.where(kept)
     once = Groups(once.columns, np.ones(len(once.count), np.int64), once.starts)
-    return once, numbers[state.positions[state.new]]
+    return once, numbers[found]
 
 
 def _rows(groups: Groups, *args: Expr) -> Arguments:
