@@ -11,6 +11,7 @@ from sqlglot import exp
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.named_types import cast_to_domain, resolved
+from halfjoin.sql.bind.row_values import compared_rows, row_of
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.parse.type_names import sql_type
@@ -76,22 +77,29 @@ def _negative(scalars: Scalars, node: exp.Neg) -> Expr:
 
 
 def _between(scalars: Scalars, node: exp.Between) -> Expr:
-    value, low, high = scalars.value(node.this), scalars.value(node.args["low"]), scalars.value(node.args["high"])
-    within = _within(value, low, high)
-    return functions.resolve("or", (within, _within(value, high, low))) if node.args.get("symmetric") else within
+    low, high = node.args["low"], node.args["high"]
+    within = _within(node.this, low, high, scalars)
+    return functions.resolve("or", (within, _within(node.this, high, low, scalars))) if node.args.get(
+        "symmetric") else within
 
 
-def _within(value: Expr, low: Expr, high: Expr) -> Expr:
-    return functions.resolve("and", (functions.resolve(">=", (value, low)), functions.resolve("<=", (value, high))))
+def _within(value: exp.Expr, low: exp.Expr, high: exp.Expr, scalars: Scalars) -> Expr:
+    return functions.resolve("and", (_compared(">=", value, low, scalars), _compared("<=", value, high, scalars)))
+
+
+def _compared(name: str, left: exp.Expr, right: exp.Expr, scalars: Scalars) -> Expr:
+    """A comparison of two values, or of two rows."""
+    rows = compared_rows(name, left, right, scalars)
+    return functions.resolve(name, (scalars.value(left), scalars.value(right))) if rows is None else rows
 
 
 def _in(scalars: Scalars, node: exp.In) -> Expr:
     if not node.expressions:
         raise scalars.context.unmaintained(node.args.get("query") or node, "IN (subquery) is",
                                            "join with the subquery in FROM, if it has no duplicates")
-    if isinstance(node.this, exp.Tuple):
-        equal = (exp.EQ(this=node.this.copy(), expression=item.copy()) for item in node.expressions)
-        return functions.resolve("or", tuple(scalars.value(item) for item in equal))
+    rows = [compared_rows("=", node.this, item, scalars) for item in node.expressions]
+    if None not in rows:
+        return functions.resolve("or", tuple(row for row in rows if row is not None))
     return functions.resolve("in", (scalars.value(node.this), *scalars.values(node.expressions)))
 
 
@@ -117,11 +125,14 @@ def _escape(scalars: Scalars, node: exp.Escape) -> Expr:
 
 
 def _case(scalars: Scalars, node: exp.Case) -> Expr:
-    subject = node.this and scalars.value(node.this)
+    subject = scalars.value(node.this) if node.this and row_of(node.this, scalars) is None else None
     args: list[Expr] = []
     for branch in node.args["ifs"]:
-        when = scalars.value(branch.this)
-        args += [functions.resolve("=", (subject, when)) if subject else when, scalars.value(branch.args["true"])]
+        when = compared_rows("=", node.this, branch.this, scalars, records=True) if node.this else None
+        if when is None:
+            when = scalars.value(branch.this)
+            when = functions.resolve("=", (subject, when)) if subject else when
+        args += [when, scalars.value(branch.args["true"])]
     default = node.args.get("default")
     args.append(scalars.value(default) if default else Literal(None, UNKNOWN))
     return functions.resolve("case", args)

@@ -249,6 +249,14 @@ class HalfjoinParser(OperatorParser, NamedParser):
         named_of = self._next.token_type is TokenType.VAR and self._next.text.upper() == "OF"
         return named_of and after is not None and after.token_type in AFTER_AS_OF
 
+    def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
+        """Parse what follows IS. Of a row, IS NOT NULL is not the same as NOT (... IS NULL)."""
+        negated = bool(self._curr) and self._curr.token_type is TokenType.NOT
+        made = super()._parse_is(this)
+        if negated and isinstance(made, exp.Not):
+            made.meta["is_not"] = True
+        return made
+
     def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
         return this if self._at_as_of() or self._at_iterate() else super()._parse_alias(this, explicit)
 
