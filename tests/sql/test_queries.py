@@ -51,7 +51,8 @@ def rows(table: pa.Table) -> list[tuple[object, ...]]:
 # Each answer is what PostgreSQL 15 gives.
 SPLIT = {
     "SELECT round(f), upper(s), n / 3 FROM t ORDER BY b, i": [
-        (2.0, "ß", D("0.33666666666666666667")), (4.0, "A", D("-1.3333333333333333")), (0.0, "B", D("2.4166666666666667")),
+        (2.0, "ß", D("0.33666666666666666667")), (4.0, "A", D("-1.3333333333333333")),
+        (0.0, "B", D("2.4166666666666667")),
         (None, None, None)],
     "SELECT 1/3::numeric, 2": [(D("0.33333333333333333333"), 2)],
     "SELECT k, k FROM t WHERE b < 30 ORDER BY 1 DESC": [(2, 2), (1, 1)],
