@@ -15,5 +15,9 @@ SET_RETURNING = (
     function("gen_random_uuid", INTERNAL, "A random UUID", "-> uuid"),
     function("length of interval", INTERNAL, "The microseconds of an interval, with 30 days in a month",
              "interval -> numeric", numeric=lambda _: LENGTH),
+    function("round second", INTERNAL, "With so many digits of the second", "interval, integer -> interval",
+             "timestamp, integer -> timestamp", "timestamptz, integer -> timestamptz",
+             "time, integer -> time or error"),
+    function("cut interval", INTERNAL, "Without what is smaller than a field", "interval, text -> interval"),
     function("not negative", INTERNAL, "The number, which is not negative", "bigint -> bigint or error"),
 )  # fmt: skip
