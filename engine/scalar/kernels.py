@@ -23,6 +23,7 @@ from halfjoin.engine.scalar.mathematics import MATHEMATICS
 from halfjoin.engine.scalar.moment_parts import MOMENT_PARTS
 from halfjoin.engine.scalar.numerics import NUMERICS
 from halfjoin.engine.scalar.patterns import PATTERNS
+from halfjoin.engine.scalar.precision import PRECISION
 from halfjoin.engine.scalar.quoting import QUOTING
 from halfjoin.engine.scalar.regexps import REGEXPS
 from halfjoin.engine.scalar.strings import STRINGS
@@ -36,6 +37,7 @@ KERNELS: dict[str, Callable[[Call], Kernel]] = {
     **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **REGEXPS,
     **DATES, **MOMENT_PARTS, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY, **CHARACTERS,
     **ENCODINGS, **QUOTING, **TEXT_ARRAYS, **JSON_PARTS, **JSON_CHANGES, **JSON_MADE, **JSON_ORDER, **ENUMS,
+    **PRECISION,
 }  # fmt: skip
 
 

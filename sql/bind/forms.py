@@ -11,6 +11,7 @@ from sqlglot import exp
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.named_types import cast_to_domain, resolved
+from halfjoin.sql.bind.precision import interval, modified, precision_of
 from halfjoin.sql.bind.row_values import compared_rows, row_of
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.parse.locate import only
@@ -21,7 +22,6 @@ from halfjoin.sql.types import (
     FLOATS,
     INTEGER,
     INTEGERS,
-    INTERVAL,
     STRINGS,
     TEXT,
     UNKNOWN,
@@ -140,6 +140,8 @@ def _case(scalars: Scalars, node: exp.Case) -> Expr:
 
 def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     only(node, scalars.context.sql, "a cast", ("this", "to"))
+    if (found := precision_of(node.to)) is not None:
+        return modified(scalars.value(node.this), *found)
     type, schema = sql_type(node.to, scalars.context.sql), scalars.context.schema
     domain = schema.domain(type.named) if type.kind is Kind.NAMED else None
     if domain is not None:
@@ -150,16 +152,6 @@ def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     if type.kind in FLOATS and isinstance(node.this, exp.Literal):  # `1e300::float8` does not go through numeric
         return functions.cast(Literal(node.this.name, UNKNOWN), type, explicit=True)
     return functions.cast(scalars.value(node.this), type, explicit=True)
-
-
-def _interval(scalars: Scalars, node: exp.Interval) -> Expr:
-    text, unit = node.this.name, node.args.get("unit")
-    if unit is not None:
-        if not text.strip().lstrip("+-").replace(".", "", 1).isdigit():
-            raise scalars.context.refuse(node, f"{unit.name} after an interval with units of its own",
-                                         "write the units inside the text only")
-        text = f"{text} {unit.name.lower()}"
-    return functions.cast(Literal(text, UNKNOWN), INTERVAL, explicit=True)
 
 
 def _extract(scalars: Scalars, node: exp.Extract) -> Expr:
@@ -254,7 +246,7 @@ FORMS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.Escape: _escape,
     exp.Case: _case,
     exp.Cast: _cast,
-    exp.Interval: _interval,
+    exp.Interval: lambda scalars, node: interval(scalars.context, node),
     exp.Extract: _extract,
     exp.StrPosition: _position,
     exp.Substring: _substring,
