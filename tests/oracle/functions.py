@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from halfjoin.sql.functions import TABLE, Function, Overload
 from tests.oracle.choice import Choices
 
@@ -49,9 +51,14 @@ def call(choices: Choices, entry: Function) -> str:
     """A random call of a function; now and then an argument is NULL, or a call itself."""
     overload = choices.one_of(entry.overloads)
     args = [_argument(choices, overload, i) for i in range(_count(choices, overload))]
-    if entry.name in INFIX and len(args) == 2:
-        return f"({args[0]} {entry.name} {args[1]})"
-    return f"({_PREFIX[entry.name]}{args[0]})" if entry.name in _PREFIX else f"{entry.name}({', '.join(args)})"
+    return written(entry.name, args)
+
+
+def written(name: str, args: Sequence[str]) -> str:
+    """The call as SQL: an operator between its arguments or before one, or a name with parentheses."""
+    if name in INFIX and len(args) == 2:
+        return f"({args[0]} {name} {args[1]})"
+    return f"({_PREFIX[name]}{args[0]})" if name in _PREFIX else f"{name}({', '.join(args)})"
 
 
 def _count(choices: Choices, overload: Overload) -> int:
