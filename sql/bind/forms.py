@@ -71,9 +71,22 @@ def _joined_strings(scalars: Scalars, node: exp.Concat) -> Expr:
 
 
 def _negative(scalars: Scalars, node: exp.Neg) -> Expr:
-    if isinstance(node.this, exp.Literal) and not node.this.is_string:
-        return number(f"-{node.this.name}")
+    written = _signed(node)
+    if written is not None:
+        return number(written)
     return functions.resolve("neg", (scalars.value(node.this),))
+
+
+def _signed(node: exp.Expr) -> str | None:
+    """The text of a number with any minus signs before it; PostgreSQL folds them before it gives the number a type."""
+    match node.unnest():
+        case exp.Neg(this=inner):
+            written = _signed(inner)
+            return None if written is None else written[1:] if written.startswith("-") else f"-{written}"
+        case exp.Literal() as literal if not literal.is_string:
+            return str(literal.name)
+        case _:
+            return None
 
 
 def _between(scalars: Scalars, node: exp.Between) -> Expr:
