@@ -14,7 +14,7 @@ from halfjoin.engine.statements.definitions import drop_view
 from halfjoin.engine.statements.dependents import readers_of_column
 from halfjoin.engine.statements.renaming import refuse_readers
 from halfjoin.engine.statements.reshaping import Rows, check_rows, put
-from halfjoin.engine.statements.tables import check_columns, column_of, constraint_names, with_constraint
+from halfjoin.engine.statements.tables import check_columns, check_key, column_of, constraint_names, with_constraint
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
@@ -108,8 +108,7 @@ def _keyed(table: Table, wanted: Constraint) -> Table:
             raise UnknownName(f"column of {table.name}", name, known)
         if next(column for column in table.columns if column.name == name).generated is not None:
             raise UnsupportedSQL(f"the generated column {name} cannot be a PRIMARY KEY")
-    if len(set(wanted.columns)) < len(wanted.columns):
-        raise UnsupportedSQL("a column appears twice in PRIMARY KEY", code="42701")
+    check_key(wanted, table.columns)
     if wanted.name in constraint_names(table):
         raise UnsupportedSQL(f"constraint {wanted.name} for {table.name} already exists", code="42710")
     return table.model_copy(update={

@@ -11,6 +11,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.statements.altering import alter_table
 from halfjoin.engine.statements.definitions import drop_view
 from halfjoin.engine.statements.reshaping import put
+from halfjoin.engine.statements.tables import check_schema
 from halfjoin.errors import Conflict, UnknownName
 from halfjoin.sql.bind.tables import types_of
 from halfjoin.sql.parse.parse import parse_query
@@ -33,6 +34,9 @@ def drop(state: State, statement: Drop) -> None:
     catalog = state.catalog
     if kind == "index":
         names = tuple(name for name in names if not _drop_unique(state, name))
+    for name in names:
+        if not statement.if_exists and not catalog.has(kind, name):
+            check_schema(name, catalog)
     found = [catalog.find(kind, name) for name in names if not statement.if_exists or catalog.has(kind, name)]
     _drop_items(state, found, cascade=statement.cascade)
 

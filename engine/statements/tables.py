@@ -33,8 +33,6 @@ def table_of(statement: CreateTable, catalog: Catalog) -> Table:
     if twice := [name for name in names if names.count(name) > 1]:
         raise UnsupportedSQL(f"column {twice[0]} is named twice", code="42701")
     key = next((one for one in constraints if one.kind == "primary key"), None)
-    if key is not None:
-        _check_key(key, columns)
     made = Table(
         name=statement.name,
         columns=tuple(column_of(statement.name, column, catalog, key is not None and column.name in key.columns)
@@ -42,6 +40,8 @@ def table_of(statement: CreateTable, catalog: Catalog) -> Table:
         primary_key=() if key is None else key.columns, key_name=(key and key.name) or "",
         retain=statement.retain, id=uuid.uuid4().hex,
     )  # fmt: skip
+    if key is not None:
+        check_key(key, made.columns)
     check_columns(made, catalog)
     for one in constraints:
         if one.kind != "primary key":
@@ -96,7 +96,7 @@ def with_constraint(table: Table, wanted: Constraint, catalog: Catalog) -> Table
         raise UnsupportedSQL(f"constraint {name} for {table.name} already exists", code="42710")
     match wanted.kind:
         case "unique":
-            _check_key(wanted, table.columns)
+            check_key(wanted, table.columns)
             if wanted.name is None and wanted.columns in (table.primary_key, *(one.columns for one in table.unique)):
                 return table
             one = Unique(name=name, columns=wanted.columns, index=wanted.index)
@@ -111,7 +111,8 @@ def with_constraint(table: Table, wanted: Constraint, catalog: Catalog) -> Table
                                             "referenced": table.referenced or parent is table})  # fmt: skip
 
 
-def _check_key(key: Constraint, columns: Iterable[ColumnDef | ColumnModel]) -> None:
+def check_key(key: Constraint, columns: Iterable[ColumnModel]) -> None:
+    """Refuse a column that appears twice in a key, and a type of which equal values look different."""
     if len(set(key.columns)) < len(key.columns):
         raise UnsupportedSQL(f"a column appears twice in {key.kind.upper()} ({', '.join(key.columns)})", code="42701")
     for column in columns:
