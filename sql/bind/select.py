@@ -10,7 +10,7 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.from_clause import bind_from
-from halfjoin.sql.bind.function import list_calls, numbered
+from halfjoin.sql.bind.function import key_calls, list_calls, numbered
 from halfjoin.sql.bind.groups import group, grouped_nodes, is_grouped
 from halfjoin.sql.bind.iteration import iterative
 from halfjoin.sql.bind.loops import looped, mutual
@@ -134,6 +134,8 @@ def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Sco
         keys = grouped_nodes(query.args.get("group"), outputs)
         inside = [*aggregates_in([*nodes, *conditions], scalars), *lifted, *keys]
         relation, scalars = with_values(relation, scalars, inside)
+        relation, calls = key_calls(keys, nodes, relation, scalars)
+        scalars = scalars.binding(calls)
         relation, scalars = group(query, outputs, [*nodes, *conditions], lifted, relation, scalars)
     if query.args.get("having"):
         relation = filtered(relation, scalars, query.args["having"].this)
@@ -145,7 +147,7 @@ def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Sco
         relation, scalars = with_windows(query, windowed, relation, scalars)
     if qualify:
         relation = Filter(relation, alias_columns(qualify.this, outputs, scalars).condition(qualify.this))
-    relation, calls = list_calls(query.expressions, relation, scalars)
+    relation, calls = list_calls([*query.expressions, *last.nodes], relation, scalars)
     last.check_calls(calls, outputs)
     scalars = scalars.binding(calls)
     selected = Selected(relation, tuple((output.name, scalars.value(output.node)) for output in outputs))

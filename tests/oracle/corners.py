@@ -116,6 +116,22 @@ class Corners(Calls):
             f"(SELECT 1 FROM b AS z WHERE z IS NOT DISTINCT FROM u)",
         ))  # fmt: skip
 
+    def series(self) -> str:
+        """Calls that return rows, as keys of groups and of orders; VALUES in set operations."""
+        stop = self.rng.choice(("least(a.v, 3)", "2", "a.k"))
+        call = f"generate_series(1, {stop})"
+        values = self.rng.choice(("VALUES (0, 1), (1, 2) UNION ALL SELECT b.k, b.x FROM b",
+                                  "VALUES (0, 1), (1, 2) EXCEPT SELECT b.k, b.x FROM b",
+                                  "VALUES (1, 2), (0, NULL) ORDER BY 1 LIMIT 1"))  # fmt: skip
+        return self.rng.choice((
+            f"SELECT {call} AS c0, a.s, count(*) AS n FROM a GROUP BY {call}, a.s",
+            f"SELECT {call} AS c0, a.s, count(*) AS n, sum(a.k) OVER () AS m FROM a GROUP BY c0, a.s, a.k",
+            f"SELECT {call} AS c0, a.s, count(*) AS n, grouping(a.s) AS g FROM a GROUP BY ROLLUP (c0, a.s)",
+            f"SELECT a.k AS c0, a.s, {call} AS g FROM a ORDER BY {call} DESC, a.k, a.s, a.v LIMIT 4",
+            f"SELECT a.k AS c0, a.s FROM a ORDER BY {call} USING >, a.k USING <, a.s, a.v LIMIT 4",
+            f"SELECT x.p AS c0, x.q, a.s FROM ({values}) AS x (p, q) LEFT JOIN a ON a.k = x.p",
+        ))  # fmt: skip
+
     def filtered(self, column: str = "a.v") -> str:
         return f" FILTER (WHERE {column} {self.rng.choice(('> 0', '<> 1', 'IS NOT NULL'))})" if self.chance(30) else ""
 
@@ -126,5 +142,6 @@ FORMS: dict[str, Callable[[Corners], str]] = {
     "limits": Corners.limits,
     "groupings": Corners.groupings,
     "rows": Corners.rows,
+    "series": Corners.series,
 }
 IN_DUCKDB: tuple[str, ...] = ()  # the forms that DuckDB reads alike
