@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from halfjoin.sql import functions
 from halfjoin.sql.bind.quantified import OPPOSITE, Quantified, exists, has_subquery, outermost, quantified
+from halfjoin.sql.bind.records import of_records
 from halfjoin.sql.bind.row_order import compared
 from halfjoin.sql.bind.rows import Found, Rows
 from halfjoin.sql.bind.scalar import Scalars
@@ -61,6 +62,7 @@ def _keep(rows: Rows, part: exp.Expr) -> None:
         if not found.inner.single:
             return _semi_join(rows, found, [], negated)
     elif asked is not None and not any(map(has_subquery, asked.members)):
+        asked = of_records(asked, rows.scalars)
         found = rows.found(asked.query, distinct=True, joined=True)
         if not found.inner.single:
             return _semi_join(rows, found, *_compared(asked, rows.members(asked, found), found, negated))
@@ -81,6 +83,9 @@ def _compared(asked: Quantified, left: Sequence[Expr], found: Found, negated: bo
 
     NOT (x = ANY ...) is true if for no row x = y is true or NULL; x < ALL ... if for no row x >= y is true or NULL.
     """
+    if asked.records:
+        same = [functions.resolve("is not distinct from", pair) for pair in zip(left, found.values, strict=True)]
+        return same, asked.every != negated
     operator = OPPOSITE[asked.operator] if asked.every else asked.operator
     if asked.every == negated:
         return [compared(operator, left, found.values)], False
