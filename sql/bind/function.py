@@ -79,7 +79,7 @@ def rows_from(node: exp.Table | exp.Lateral, context: Context) -> list[exp.Anony
             only(item, context.sql, "ROWS FROM", ("this",))
         call = item.this
         if not isinstance(call, exp.Anonymous):
-            raise context.refuse(item, f"ROWS FROM takes calls of functions, not {written(item)}")
+            raise context.wrong(item, f"ROWS FROM takes calls of functions, not {written(item)}")
         calls.append(call)
     if len(calls) == 1 and calls[0].name.lower() == "unnest":
         return [_one_array(calls[0], array) for array in calls[0].expressions] or calls
@@ -100,7 +100,7 @@ def renamed(names: Sequence[str], alias: exp.TableAlias | None, what: str, conte
         if not isinstance(column, exp.Identifier):
             raise context.refuse(column, "a list of column types is not supported here", "name the columns only")
     if len(given) > len(names):
-        raise context.refuse(given[len(names)], f"{what} has {len(names)} columns, but {len(given)} names are given")
+        raise context.wrong(given[len(names)], f"{what} has {len(names)} columns, but {len(given)} names are given")
     return [name_of(column) for column in given] + list(names[len(given):])
 
 

@@ -41,6 +41,15 @@ def with_values(relation: Relation, scalars: Scalars, nodes: Iterable[exp.Expr])
     return rows.relations[0], rows.scalars
 
 
+def equal_to_keys(keys: Iterable[exp.Expr], nodes: Iterable[exp.Expr], scalars: Scalars) -> Scalars:
+    """The binder that knows the subqueries in the nodes that are written as those in keys of GROUP BY, which are bound.
+    """
+    known = {found: scalars.bound[id(found)] for key in keys if has_subquery(key) for found in outermost(key, {})
+             if id(found) in scalars.bound}  # fmt: skip
+    same = ((found, known.get(found)) for node in nodes for found in outermost(node, scalars.bound)) if known else ()
+    return scalars.binding({id(found): value for found, value in same if value is not None})
+
+
 def bind_values(rows: Rows, nodes: Iterable[exp.Expr]) -> None:
     """Bind the subqueries in the nodes as values."""
     for node in nodes:

@@ -148,6 +148,9 @@ class Corners(Calls):
                                   "VALUES (0, 1), (1, 2) EXCEPT SELECT b.k, b.x FROM b",
                                   "VALUES (1, 2), (0, NULL) ORDER BY 1 LIMIT 1"))  # fmt: skip
         return self.rng.choice((
+            "SELECT a.k AS c0, g.g FROM a, generate_series(1, (SELECT count(*) FROM b WHERE b.k = a.k)) AS g (g)",
+            "SELECT (SELECT max(b.x) FROM b WHERE b.k = a.k) AS c0, count(*) AS n FROM a "
+            "GROUP BY (SELECT max(b.x) FROM b WHERE b.k = a.k)",
             f"SELECT {call} AS c0, a.s, count(*) AS n FROM a GROUP BY {call}, a.s",
             f"SELECT {call} AS c0, a.s, count(*) AS n, sum(a.k) OVER () AS m FROM a GROUP BY c0, a.s, a.k",
             f"SELECT {call} AS c0, a.s, count(*) AS n, grouping(a.s) AS g FROM a GROUP BY ROLLUP (c0, a.s)",
