@@ -16,6 +16,9 @@ from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import resolve
 from halfjoin.sql.functions.aggregates import ORDERED_SETS, is_aggregate_name, resolve_aggregate
+from halfjoin.sql.functions.enums import result_of
+from halfjoin.sql.functions.jsonb import ordered
+from halfjoin.sql.functions.jsonb_aggregates import finished
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import AggregateCall, SortKey
 from halfjoin.sql.schema import Schema
@@ -125,7 +128,7 @@ def aggregate_call(node: exp.Expr, scalars: Scalars) -> Aggregated:
             return Aggregated(calls, value, direct)
         call = resolve_aggregate(name, args, distinct=distinct, condition=condition, order=keys,
                                  defined=context.schema.aggregate(name))
-        return Aggregated((call,), lambda columns: columns[0], direct)
+        return Aggregated((call,), lambda columns: finished(name, result_of(call, columns[0])), direct)
 
 
 def _count_of(row: Row, distinct: bool, condition: Expr | None, scalars: Scalars) -> AggregateCall:
@@ -165,7 +168,7 @@ def is_star(name: str, nodes: Sequence[exp.Expr], distinct: bool, call: exp.Expr
 
 def sort_keys(order: Sequence[exp.Ordered], scalars: Scalars) -> tuple[SortKey, ...]:
     """The keys of an ORDER BY, as expressions; a number is a constant here, not the position of an output."""
-    return tuple(sort_key(node, scalars.value(node.this), scalars) for node in expanded_order(order, scalars))
+    return tuple(sort_key(node, ordered(scalars.value(node.this)), scalars) for node in expanded_order(order, scalars))
 
 
 def sort_key(node: exp.Ordered, value: Expr, scalars: Scalars) -> SortKey:

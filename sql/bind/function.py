@@ -121,6 +121,9 @@ def list_calls(items: Sequence[exp.Expr], relation: Relation,
             _check_value(call, scalars)
         once = {_meaning(call): call for call in calls}
         made, source = bind_calls(list(once.values()), None, False, relation, scalars.binding(bound))
+        if len(source.columns) != len(once):
+            raise scalars.context.refuse(calls[0], "a function with several columns in the SELECT list",
+                                         "write it in FROM: FROM ..., f(...) AS x, and select x.*")
         relation = made
         columns = dict(zip(once, (column for _, column in source.columns), strict=True))
         bound.update((id(call), columns[_meaning(call)]) for call in calls)

@@ -16,6 +16,7 @@ from halfjoin.sql.bind.forms import FORMS
 from halfjoin.sql.bind.operators import OPERATORS as NAMED_OPERATORS
 from halfjoin.sql.bind.row_values import compared_rows, row_of, tested
 from halfjoin.sql.bind.scope import Scope, find
+from halfjoin.sql.bind.sequences import NEXT, next_value
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.moments import NAMED
@@ -138,8 +139,8 @@ def _is(scalars: Scalars, node: exp.Is, word: str = "is") -> Expr:
 def _column(scalars: Scalars, node: exp.Column) -> Expr:
     if isinstance(node.this, exp.Star):
         raise scalars.context.refuse(node, f"{node.table}.* is not a value", "name the column")
-    if node.args.get("db"):
-        raise scalars.context.refuse(node, "schemas are not supported", f"write {node.table}.{node.name}")
+    if node.args.get("catalog"):
+        raise scalars.context.refuse(node, "a name with a database is not supported", f"write {node.table}.{node.name}")
     table = node.args.get("table")
     return find(scalars.scopes, name_of(node), table and name_of(table))
 
@@ -174,6 +175,8 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     args = scalars.values(node.expressions)
     if not args and (value := _moment(scalars, name) or _chance(scalars, name)) is not None:
         return value
+    if name == NEXT and context.now is not None:
+        return next_value(args, node, not any(scope.sources for scope in scalars.scopes), context)
     if name == "age" and len(args) == 1 and (today := _moment(scalars, "current_date")) is not None:
         return functions.resolve("age", (today, *args))
     if name in TYPE_FUNCTIONS and len(args) == 1:
