@@ -33,7 +33,8 @@ WITH_PRECISION = (exp.DType.TIME, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
 STRINGS = {exp.DType.VARCHAR: t.Kind.VARCHAR, exp.DType.CHAR: t.Kind.CHAR, exp.DType.NCHAR: t.Kind.CHAR,
            exp.DType.BPCHAR: t.Kind.CHAR}
 NEAREST = {exp.DType.DATETIME: "timestamp", exp.DType.NVARCHAR: "varchar(n)", exp.DType.TINYINT: "smallint",
-           exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends on the date", exp.DType.JSON: "text", exp.DType.JSONB: "text"}
+           exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends on the date",
+           exp.DType.JSON: "text", exp.DType.JSONB: "text"}
 KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,s), text, varchar(n), char(n), bytea, "
          "date, time, timestamp, timestamptz, uuid, interval, and arrays of these")
 

@@ -51,6 +51,8 @@ def call(choices: Choices, entry: Function) -> str:
     args = [_argument(choices, overload, i) for i in range(_count(choices, overload))]
     if entry.name in INFIX and len(args) == 2:
         return f"({args[0]} {entry.name} {args[1]})"
+    if entry.name == "overlaps":
+        return f"(({args[0]}, {args[1]}) OVERLAPS ({args[2]}, {args[3]}))"
     return f"({_PREFIX[entry.name]}{args[0]})" if entry.name in _PREFIX else f"{entry.name}({', '.join(args)})"
 
 
