@@ -125,7 +125,9 @@ def _few_sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints] | None:
     """As `_sums`, one by one; None if some value or sum is not a simple one."""
     rows = list[list[Any]]()
     for column in updates.columns.values():
-        if is_integral(column.type):
+        if pt.is_integer(column.type):
+            rows.append(column.to_pylist())
+        elif is_integral(column.type):
             rows.append(integers(column).tolist())
             if column.null_count:
                 rows.append(column.is_null().to_pylist())
@@ -140,10 +142,12 @@ def _few_sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints] | None:
     rows.append(updates.time.tolist() if by_time else [0] * len(updates))
     sums, first = dict[Any, int](), dict[Any, int]()
     for position, (row, diff) in enumerate(zip(zip(*rows, strict=True), updates.diff.tolist(), strict=True)):
-        sums[row] = sums.get(row, 0) + diff
-        first.setdefault(row, position)
+        if row in sums:
+            sums[row] += diff
+        else:
+            sums[row], first[row] = diff, position
     kept = {first[row]: diff for row, diff in sums.items() if diff}
-    if any(abs(diff) > MAXIMUM for diff in kept.values()):
+    if kept and (max(kept.values()) > MAXIMUM or min(kept.values()) < -MAXIMUM):
         return None
     return np.array(list(kept), np.int64), np.array(list(kept.values()), np.int64)
 

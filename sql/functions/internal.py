@@ -13,6 +13,8 @@ SET_RETURNING = (
              "text, text, text -> text[][] or error"),
     function("random", INTERNAL, "A random number from 0 up to 1", "-> double precision"),
     function("gen_random_uuid", INTERNAL, "A random UUID", "-> uuid"),
+    function("limit rows", INTERNAL, "The number of LIMIT, which is not negative", "bigint -> bigint or error"),
+    function("offset rows", INTERNAL, "The number of OFFSET, which is not negative", "bigint -> bigint or error"),
     function("length of interval", INTERNAL, "The microseconds of an interval, with 30 days in a month",
              "interval -> numeric", numeric=lambda _: LENGTH),
     function("round second", INTERNAL, "With so many digits of the second", "interval, integer -> interval",
