@@ -13,7 +13,7 @@ from typing import Literal
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.bind.aggregates import aggregate_value, arguments, is_star, sort_keys
+from halfjoin.sql.bind.aggregates import arguments, called, is_star, sort_keys
 from halfjoin.sql.bind.constant import constant
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.outputs import Output, named
@@ -21,6 +21,7 @@ from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import known, qualified
 from halfjoin.sql.expr import Column, Expr, columns_of
 from halfjoin.sql.functions.frames import resolve_frame
+from halfjoin.sql.functions.jsonb_aggregates import finished
 from halfjoin.sql.functions.window_functions import resolve_window
 from halfjoin.sql.parse.locate import name_of, only, written
 from halfjoin.sql.relation import Bound, Frame, Project, Relation, SortKey, Window, WindowCall
@@ -62,7 +63,7 @@ def with_windows(query: exp.Select, nodes: Sequence[exp.Expr], relation: Relatio
         columns = spread.setdefault(over, {})
         if call not in columns:
             columns[call] = Column(namer(call.function), call.type, call.function not in _NEVER_NULL)
-        bound[id(node)] = aggregate_value(node.this, columns[call])
+        bound[id(node)] = finished(called(node.this).name.lower(), columns[call])
     after = scalars.binding(bound)
     if not any(node.find(exp.Query) for node in nodes):
         read = frozenset().union(*(_read(node, after) for node in nodes), *map(_read_by, spread, spread.values()))
