@@ -65,7 +65,7 @@ def test_an_expression_has_postgresqls_value(seed: int, postgres: Any) -> None:
         assert found == expected, f"seed {seed}: {expression}"
         failed += sum(value == FAILED for value in found)
         values += sum(value is not None and value != FAILED for value in found)
-    assert failed and values > EACH * ROWS // 4
+    assert failed and values > EACH
 
 
 @pytest.mark.parametrize("seed", range(3))
