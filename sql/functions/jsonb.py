@@ -191,5 +191,9 @@ JSONB_INTERNAL = (
     function("jsonb each keys", INTERNAL, "The keys of an object, for jsonb_each", "jsonb -> text[] or error"),
     function("jsonb values", INTERNAL, "The values of an object", "jsonb -> jsonb[] or error"),
     function("jsonb value texts", INTERNAL, "The values of an object as texts", "jsonb -> text[] or error"),
+    function("jsonb only object", INTERNAL, "An array of an object, or of an empty one for NULL",
+             "jsonb -> jsonb or error"),
+    function("jsonb field texts", INTERNAL, "A key's values in objects, as texts", "jsonb, text -> text[] or error"),
+    function("jsonb field values", INTERNAL, "A key's values in objects", "jsonb, text -> jsonb[] or error"),
     function("jsonb of pairs", INTERNAL, "The object of arrays of a key and a value", "jsonb[] -> jsonb or error"),
 )  # fmt: skip

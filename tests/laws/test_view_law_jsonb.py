@@ -57,6 +57,10 @@ VIEWS = {
                      "END) WITH ORDINALITY AS e (v, i)",
     "each": "SELECT e.key, e.value, count(*) AS c FROM t, jsonb_each(CASE jsonb_typeof(j) WHEN 'object' THEN j END) "
             "AS e GROUP BY e.key, e.value",
+    "records": "SELECT x.b, count(x.c) AS c FROM t, jsonb_to_recordset(jsonb_build_array(CASE jsonb_typeof(t.j) WHEN "
+               "'object' THEN t.j ELSE '{}' END, jsonb_build_object('c', t.n))) AS x (b jsonb, c integer) GROUP BY x.b",
+    "record": "SELECT t.n, x.a, x.b FROM t LEFT JOIN LATERAL jsonb_to_record(CASE jsonb_typeof(t.k) WHEN 'object' "
+              "THEN t.k END) AS x (a text, b jsonb) ON t.n > 0",
     "keys": "SELECT n, jsonb_object_keys(CASE jsonb_typeof(j) WHEN 'object' THEN j END) AS key FROM t",
     "made": "SELECT jsonb_build_object('n', n, 'j', j) AS o, to_jsonb(n) || k AS p, j #>> '{a,b}' AS q FROM t",
     "filter": "SELECT n FROM t WHERE j ? 'b' OR j <@ '[1, 2, null]' OR (j ->> 'a')::text = '1'",
