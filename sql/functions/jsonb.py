@@ -55,8 +55,8 @@ def _get(name: str, type: SqlType) -> Special:
 
     def special(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         if len(args) != 2 or args[0].type.kind is not Kind.JSONB or not _is_step(args[1].type):
-            types = " and ".join("unknown literal" if a.type.kind is Kind.UNKNOWN else str(a.type) for a in args)
-            raise UnsupportedSQL(f"no operator {name} of {types}",
+            types = ["unknown literal" if arg.type.kind is Kind.UNKNOWN else str(arg.type) for arg in args]
+            raise UnsupportedSQL(f"no operator {f' {name} '.join(types)}",
                                  remedy="the left side is a jsonb, the right side a text or an integer", wrong=True)
         value, step = args
         typed = coerce(step, INTEGER if step.type.kind in (Kind.SMALLINT, Kind.INTEGER) else TEXT)
