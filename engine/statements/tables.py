@@ -143,7 +143,8 @@ def _foreign_key(table: Table, parent: Table, wanted: Constraint, name: str) -> 
         raise UnsupportedSQL("number of referencing and referenced columns for foreign key disagree", code="42830")
     ours, theirs = ({column.name: column.type for column in one.columns} for one in (table, parent))
     for mine, other in zip(wanted.columns, references, strict=True):
-        if arrow_type(ours[mine]) != arrow_type(theirs[other]):
+        named = ours[mine].named != theirs[other].named
+        if named or arrow_type(ours[mine]) != arrow_type(theirs[other]):
             raise UnsupportedSQL(f"{table.name}.{mine} is {ours[mine]}, and {parent.name}.{other} is {theirs[other]}",
                                  remedy="give both columns one type", code="42804")  # fmt: skip
     return ForeignKey(name=name, columns=wanted.columns, table=parent.name, references=references)
