@@ -101,6 +101,16 @@ def test_names_and_comments_are_kept(tmp_path: Path) -> None:
         assert engine.execute("SHOW COMMENTS").num_rows == 0 and engine.execute("SHOW TABLES").num_rows == 0
 
 
+def test_a_sequence_goes_with_its_table() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE DOMAIN d AS integer CHECK (VALUE > 0); CREATE TABLE t (id serial, d d)")
+    engine.execute("ALTER TABLE t RENAME TO u; INSERT INTO u (d) VALUES (1); CREATE TABLE w (LIKE u)")
+    with pytest.raises(hj.InvalidRow, match="value for domain d"):
+        engine.execute("INSERT INTO w VALUES (1, -1)")
+    engine.execute("DROP TABLE u; CREATE TABLE t (id serial, d d); INSERT INTO t (d) VALUES (5)")
+    assert engine.read("t").to_pylist() == [{"id": 1, "d": 5}]
+
+
 CASCADES = (
     "CREATE TYPE e AS ENUM ('b', 'a'); CREATE DOMAIN d AS integer CHECK (VALUE > 0)",
     "CREATE TABLE t (k integer, e e, d d, x integer); INSERT INTO t VALUES (1, 'a', 1, 1), (2, 'b', 2, 2)",
