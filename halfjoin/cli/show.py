@@ -12,6 +12,8 @@ from rich.table import Table
 from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.statements.execute import RETURNED, TAG
 from halfjoin.errors import HalfjoinError
+from halfjoin.sql.functions.render import plain
+from halfjoin.sql.types import INTERVAL
 
 MOST_SHOWN = 40
 
@@ -56,8 +58,15 @@ def _print(rows: pa.Table, most: int, title: str | None) -> None:
         number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
         shown.add_column(escape(name), justify="right" if number else "left")
     for row in zip(*(column.slice(0, most).to_pylist() for column in rows.columns), strict=True):
-        shown.add_row(*("" if value is None else escape(str(value)) for value in row))
+        shown.add_row(*("" if value is None else escape(_text(value)) for value in row))
     console = Console()
     console.print(shown)
     if rows.num_rows > most:
         console.print(f"{rows.num_rows - most:,} more rows")
+
+
+def _text(value: Any) -> str:
+    """A value for people; an interval as PostgreSQL prints it."""
+    if isinstance(value, pa.MonthDayNano):
+        return str(plain((value.months, value.days, value.nanoseconds // 1000), INTERVAL))
+    return str(value)

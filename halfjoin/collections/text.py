@@ -121,6 +121,8 @@ def lit(value: Any) -> str:
             return f"TIME '{value.isoformat()}'"
         case datetime.timedelta():
             return f"INTERVAL '{value.days} days {value.seconds}.{value.microseconds:06d} seconds'"
+        case (int(months), int(days), int(nanos)) if hasattr(value, "nanoseconds") and nanos % 1000 == 0:
+            return f"INTERVAL '{months} months {days} days {nanos // 1000} microseconds'"  # as Arrow has it
         case list() | tuple() if value:
             return f"ARRAY[{', '.join(map(lit, value))}]"
     raise HalfjoinError(f"SQL has no literal for {shown(value)}", remedy="write it as SQL text")

@@ -103,8 +103,10 @@ def constant(value: object) -> exp.Expr:
         case time():
             return _cast(value.isoformat(), "TIME")
         case timedelta():
-            whole = value.days * 86_400_000_000 + value.seconds * 1_000_000 + value.microseconds
-            return _cast(f"{whole} microseconds", "INTERVAL")
+            micros = value.seconds * 1_000_000 + value.microseconds
+            return _cast(f"{value.days} days {micros} microseconds", "INTERVAL")
+        case (int(months), int(days), int(nanos)) if hasattr(value, "nanoseconds") and nanos % 1000 == 0:
+            return _cast(f"{months} months {days} days {nanos // 1000} microseconds", "INTERVAL")  # as Arrow has it
         case bytes():
             return _cast("\\x" + value.hex(), "VARBINARY")
         case UUID():

@@ -123,3 +123,26 @@ def test_an_index_of_intervals_is_used_for_all_looks() -> None:
     assert "by_i" in str(engine.execute("EXPLAIN SELECT a.id FROM t AS a JOIN t AS b ON a.i = b.i").to_pylist())
     engine.execute("UPDATE t SET i = '24:00' WHERE id = 1")
     assert sorted(tuples(engine.read("v"))) == [(0, 0), (1, 1), (1, 2), (2, 1), (2, 2)]
+
+
+def test_what_a_read_gives_can_be_given_back() -> None:
+    engine = engine_of("-3 mons 4 days -5 us", "1 day")
+    assert tuples(engine.query("SELECT id FROM t WHERE i = :i", {"i": SPAN})) == [(0,)]
+    assert tuples(engine.query("SELECT :i::text", {"i": dt.timedelta(days=1, seconds=3)})) == [("1 day 00:00:03",)]
+    assert tuples(engine.query(f"SELECT ({hj.lit(SPAN)})::text")) == [("-3 mons +4 days -00:00:00.000005",)]
+
+
+def test_a_recursive_query_tells_intervals_by_their_lengths() -> None:
+    engine = engine_of("24:00", "1 day", "3 days 01:00")
+    engine.execute("CREATE MATERIALIZED VIEW v AS WITH RECURSIVE r (i) AS (SELECT i FROM t UNION SELECT i + interval "
+                   "'1 day' FROM r WHERE i < '5 days') SELECT i::text AS i FROM r")  # fmt: skip
+    longer = ["1 day 24:00:00", "2 days 24:00:00", "24:00:00", "3 days 24:00:00", "4 days 24:00:00"]
+    assert sorted(tuples(engine.read("v"))) == sorted((i,) for i in (
+        *longer, "3 days 01:00:00", "4 days 01:00:00", "5 days 01:00:00"))  # fmt: skip
+    engine.execute("DELETE FROM t WHERE i = '73:00'")
+    assert sorted(tuples(engine.read("v"))) == [(i,) for i in longer]
+
+
+def test_show_prints_an_interval_as_postgresql_does(capsys: pytest.CaptureFixture[str]) -> None:
+    hj.show(engine_of(SPAN).read("t"))
+    assert "-3 mons +4 days -00:00:00.000005" in capsys.readouterr().out

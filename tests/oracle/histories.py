@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 from tests.oracle.nested import TABLES
 
@@ -24,8 +25,10 @@ VALUES: dict[str, tuple[Any, ...]] = {"int": (None, 0, 1, 2, 1), "text": ("p", "
 
 
 def random_row(rng: random.Random, table: str) -> Row:
-    """A row of few values, so that rows are equal and groups meet."""
-    return tuple(rng.choice(VALUES[kind]) for _, kind in TABLES[table])
+    """A row of few values, so that rows are equal and groups meet. Its other values decide its intervals."""
+    row = [None if kind == "span" else rng.choice(VALUES[kind]) for _, kind in TABLES[table]]
+    span = VALUES["span"][crc32(repr(row).encode()) % len(VALUES["span"])]
+    return tuple(span if kind == "span" else value for (_, kind), value in zip(TABLES[table], row, strict=True))
 
 
 def random_history(rng: random.Random, length: int, end: int) -> list[Update]:
