@@ -20,7 +20,7 @@ from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.moments import NAMED
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
-from halfjoin.sql.parse.syntax import OrderText
+from halfjoin.sql.parse.syntax import OrderText, Variadic
 from halfjoin.sql.parse.type_names import FUNCTIONS as TYPE_FUNCTIONS
 from halfjoin.sql.types import BOOLEAN, DATE, DOUBLE, INTEGER, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN, UUID
 
@@ -180,6 +180,8 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
         return functions.resolve(name, _named_arguments(scalars, node, NAMED[name]))
     if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order, exp.Kwarg)) for arg in node.expressions):
         raise context.refuse(node, f"{name} takes plain arguments only")
+    if node.expressions and isinstance(node.expressions[-1], Variadic):
+        return functions.spread(name, scalars.values([*node.expressions[:-1], node.expressions[-1].this]))
     args = scalars.values(node.expressions)
     if not args and (value := _moment(scalars, name) or _chance(scalars, name)) is not None:
         return value
