@@ -3,11 +3,14 @@
 Only keys that the batch adds to the one table or removes from the other can break the rule. Both tables have an
 arrangement by the key, so a batch looks up these keys and scans nothing. Most keys have a row to refer to at all times,
 and need no look at the rows that refer to them.
+
+A key is in a table if a row with it has a positive count. In a table without a PRIMARY KEY it is wrong to add up the
+counts of a key: a row with the count -1 would hide another row that refers to nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +19,7 @@ from halfjoin.catalog.models import ForeignKey, Table
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.intake.primary_key import key_of, known
 from halfjoin.engine.updates.consolidate import groups
-from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, Updates, concat, constant
+from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, Updates, concat, constant, empty
 from halfjoin.errors import InvalidRow, key_text
 
 
@@ -56,7 +59,7 @@ def _check(tables: Tables, table: Table, key: ForeignKey, changed: Mapping[str, 
     missing = wanted.filter(~_always(wanted, there, first))
     if not len(missing):
         return
-    here = concat([_held(tables, table, key.columns, missing, first), ours])
+    here = _referring(tables, table, key, missing, changed, first)
     broken = _dangling(missing, here, there, first)
     if broken is not None:
         values = {name: column[broken].as_py() for name, column in zip(key.columns, missing.columns.values(),
@@ -74,11 +77,42 @@ def _keys(rows: Updates, names: tuple[str, ...]) -> Updates:
 
 def _held(tables: Tables, table: Table, names: tuple[str, ...], wanted: Updates, first: int) -> Updates:
     """What a table holds of some keys, as of `first` and later."""
+    return _keys(_rows(tables, table, names, wanted, first, names), names)
+
+
+def _rows(tables: Tables, table: Table, names: tuple[str, ...], wanted: Updates, first: int,
+          shown: Sequence[str]) -> Updates:
+    """The columns `shown` of a table's rows with some keys, as of `first` and later."""
     collection = tables.rows[table.name]
     key = key_of(table, names, collection)
     asked = wanted.renamed([(str(place), name) for place, name in enumerate(names)])
     asked = Updates(asked.columns, constant(first, len(asked)), constant(1, len(asked)))
-    return _keys(key.rows(key.candidates(collection.runs, asked), asked), names).not_before(first - 1)
+    candidates = key.candidates(collection.runs, asked, shown)
+    found = key.rows(candidates, asked) if candidates else empty(collection.schema)
+    return found.select(shown).not_before(first - 1)
+
+
+def _referring(tables: Tables, table: Table, key: ForeignKey, missing: Updates, changed: Mapping[str, Updates],
+               first: int) -> Updates:
+    """When rows with the keys `missing`, and with a positive count, come and go. Only they refer to a key."""
+    shown = key.columns if table.primary_key else [column.name for column in table.columns]
+    there = _rows(tables, table, key.columns, missing, first, shown)
+    rows = concat([there, changed[table.name].select(shown)]) if table.name in changed else there
+    if table.primary_key:  # no row has a negative count
+        return _keys(rows, key.columns)
+    keys = _keys(rows, key.columns)
+    numbers = groups(list(concat([missing, keys]).columns.values()), len(missing) + len(rows))
+    rows = rows.filter(np.isin(numbers[len(missing):], numbers[: len(missing)]))
+    number = groups(list(rows.columns.values()), len(rows))
+    order = np.lexsort((rows.time, number))
+    number, time = number[order], rows.time[order]
+    positive = np.maximum(_running(number, rows.diff[order]), 0)
+    settled = _settled(number, time)
+    order, number, positive = order[settled], number[settled], positive[settled]
+    before = np.roll(positive, 1)
+    before[np.diff(number, prepend=-1) != 0] = 0
+    found = _keys(rows.take(order), key.columns)
+    return Updates(found.columns, found.time, positive - before)
 
 
 def _always(wanted: Updates, there: Updates, first: int) -> Mask:

@@ -13,7 +13,11 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.errors import InvalidRow
+from halfjoin.engine.scalar.json_input import canonical_texts, holds_json, json_text
+from halfjoin.engine.scalar.values import raw, valid
+from halfjoin.engine.updates.intervals import DAY, IN_FILES, intervals, of_struct, parts
+from halfjoin.errors import InvalidRow, UnsupportedSQL
+from halfjoin.sql.functions.text_input_intervals import Interval, interval_of
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
 _ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # after a time, as the end of a date looks like a zone
@@ -29,7 +33,8 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
     """Convert `given` (an Arrow array or a list of Python values) to one array of the type `kind` of the column `name`.
 
     Values are widened and rescaled if that loses nothing. Texts are parsed as dates, times, numerics and UUIDs. There
-    is no other conversion: a text does not become an integer, and a number is not rounded. A float stands for the
+    is no other conversion: a text does not become an integer, and a number is not rounded. Of a jsonb a text is JSON,
+    and Python's other values stand for themselves. A float stands for the
     shortest decimal that reads back as the float: 0.1 fits a numeric(8,2), 0.125 does not. NaN is a number in columns
     of floats. In all other columns it means NULL, as in pandas.
 
@@ -37,7 +42,8 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
         InvalidRow: names the table, the column, the row number and the value.
     """
     wanted = arrow_type(kind)
-    checked = (*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.ARRAY)  # types whose values need checks
+    # Types whose values need checks.
+    checked = (*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSONB, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL)
     if isinstance(given, pa.Array) and given.type == wanted and kind.kind not in checked:
         return given
     try:
@@ -80,7 +86,7 @@ def _first_bad(given: Any, kind: SqlType) -> int:
     """The first row whose value has another type than the first value; or else, by bisection, a row that fails."""
     values = [] if isinstance(given, pa.Array) else [None if _missing(value) else value for value in given]
     kinds = [type(value) for value in values if value is not None]
-    if len(set(kinds)) > 1:  # each value may be valid by itself
+    if len(set(kinds)) > 1 and not holds_json(kind):  # each value may be valid by itself
         return next(i for i, value in enumerate(values) if value is not None and type(value) is not kinds[0])
     low, high = 0, len(given)  # some row in [low, high) is bad
     while high - low > 1:
@@ -99,6 +105,8 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
     if isinstance(given, pa.ChunkedArray):
         given = given.combine_chunks()
     numbers = kind.kind in FLOATS or (kind.element is not None and kind.element.kind in FLOATS)
+    if holds_json(kind) and not isinstance(given, pa.Array):
+        given = pa.array([json_text(value, kind) for value in given], arrow_type(kind))
     array = given if isinstance(given, pa.Array) else pa.array(list(map(_plain, given)), from_pandas=not numbers)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
@@ -142,6 +150,12 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             return _text(array if source == wanted else array.cast(wanted), kind)
         case Kind.UUID:
             return _uuid(array, text)
+        case Kind.JSONB:
+            return canonical_texts(_only(array, text).cast(pa.string()))
+        case Kind.ENUM:
+            texts = _only(array, text).cast(wanted)
+            _refuse(pc.and_(texts.is_valid(), pc.invert(pc.is_in(texts, pa.array(kind.labels, wanted)))))
+            return texts
         case Kind.BYTEA:
             binary = (
                 pt.is_binary(source)
@@ -167,6 +181,8 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             return times
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             return _timestamp(_only(array, text or pt.is_date(source) or pt.is_timestamp(source)), wanted, text)
+        case Kind.INTERVAL:
+            return _intervals(array, source)
         case Kind.ARRAY if kind.element is not None:
             return _list(array, kind.element)
         case _:
@@ -251,6 +267,34 @@ def _timestamp(array: pa.Array, wanted: pa.DataType, text: bool) -> pa.Array:
         return array.cast(pa.timestamp("us", "UTC")).cast(wanted) if array.type.tz else array.cast(wanted)
     return array.cast(pa.timestamp("us")).cast(wanted)
 
+
+
+def _intervals(array: pa.Array, source: pa.DataType) -> pa.Array:
+    """Convert texts, durations (Python's timedelta: days and microseconds), and structs as files have them."""
+    if pt.is_struct(source) and source == IN_FILES:
+        array = of_struct(array)
+    elif pt.is_duration(source):
+        micros = array.cast(pa.duration("us")).view(pa.int64())
+        whole = raw(micros)
+        return intervals(0, whole // DAY, whole % DAY, ~valid(micros))
+    elif pt.is_string(source) or pt.is_large_string(source) or pt.is_string_view(source):
+        found = [None if text is None else _interval_of(text) for text in array.to_pylist()]
+        months, days, micros = (np.array([one[i] if one else 0 for one in found], np.int64) for i in range(3))
+        return intervals(months, days, micros, np.array([one is None for one in found]))
+    nanos = parts(_only(array, pt.is_interval(array.type)))[2]
+    if (np.where(valid(array), nanos, 0) % 1000).any():
+        raise ValueError("nanoseconds")
+    return array
+
+
+def _interval_of(text: str) -> Interval:
+    try:
+        found = interval_of(text)
+    except UnsupportedSQL:
+        found = None
+    if found is None:
+        raise ValueError(text)
+    return found
 
 
 def _list(array: pa.Array, element: SqlType) -> pa.Array:

@@ -14,6 +14,7 @@ from halfjoin.engine.scalar import kept, quotients
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.division import OVERFLOW, division, quotient_units
 from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.intervals import length
 from halfjoin.engine.scalar.lifting import FIELD_WORDS
 from halfjoin.engine.scalar.moments import checked, scaled
 from halfjoin.engine.scalar.spread import SPREAD
@@ -169,6 +170,7 @@ def _next(expr: Call) -> Kernel:
 
 SUMS: dict[str, Callable[[Call], Kernel]] = {
     "next round": _next,
+    "length of interval": lambda _: length,
     "sum of integers": _sum_of_integers,
     "avg of integers": _average_of_integers,
     "sum of floats": _of_floats(divide=False),

@@ -19,6 +19,7 @@ from halfjoin.errors import InvalidRow
 from halfjoin.sql.bind.conflicts import bind_do_update, conflict_keys
 from halfjoin.sql.statements import Insert
 
+ROUNDS = 32  # in which DO NOTHING decides rows together; more would cost more than to decide the rest one by one
 NONE = -1  # the number of a key that has a NULL, or is not in the table
 
 
@@ -75,23 +76,42 @@ def _there(state: State, table: Table, key: tuple[str, ...], rows: Updates) -> t
 
 
 def _first(numbers: list[Ints], there: Mask) -> Mask:
-    """The rows that DO NOTHING inserts: those without a key that the table has, or a row before them inserts."""
-    kept = ~there
-    if len(numbers) == 1:
-        candidates = np.flatnonzero(kept & (numbers[0] != NONE))
-        _, first = np.unique(numbers[0][candidates], return_index=True)
-        kept &= numbers[0] == NONE
-        kept[candidates[first]] = True
-        return kept
-    taken: list[set[int]] = [set() for _ in numbers]
-    for row in np.flatnonzero(kept) if numbers else ():  # a row that is left out does not keep others out
+    """The rows that DO NOTHING inserts: those without a key that the table has, or a row inserted before them.
+
+    A row is in if it is the first of those still open that has its keys, whichever the key. Then the open rows that
+    share a key with it are out, and others come to be first. Rows that keep each other open in a long chain are decided
+    one by one.
+    """
+    kept, open_rows = np.zeros(len(there), np.bool_), np.flatnonzero(~there)
+    for _ in range(ROUNDS):
+        if not len(open_rows):
+            return kept
+        mine = [one[open_rows] for one in numbers]
+        first = np.ones(len(open_rows), np.bool_)
+        for one in mine:
+            first &= (one == NONE) | _leads(one)
+        kept[open_rows[first]] = True
+        out = first.copy()
+        for one in mine:
+            out |= (one != NONE) & np.isin(one, one[first])
+        open_rows = open_rows[~out]
+    taken = [set(one[kept].tolist()) for one in numbers]
+    for row in open_rows.tolist():
         keys = [int(one[row]) for one in numbers]
-        if any(key in seen for key, seen in zip(keys, taken, strict=True)):
-            kept[row] = False
+        if any(key != NONE and key in seen for key, seen in zip(keys, taken, strict=True)):
             continue
+        kept[row] = True
         for key, seen in zip(keys, taken, strict=True):
-            seen.update([key] if key != NONE else [])
+            seen.add(key)
     return kept
+
+
+def _leads(numbers: Ints) -> Mask:
+    """Whether a row is the first with its number."""
+    _, first = np.unique(numbers, return_index=True)
+    leads = np.zeros(len(numbers), np.bool_)
+    leads[first] = True
+    return leads
 
 
 def _check_once(table: Table, numbers: Ints, changed: Ints) -> None:

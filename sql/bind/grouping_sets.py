@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
+from typing import TypeGuard
 
 from sqlglot import exp
 
 from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.direct import unmarked
 from halfjoin.sql.bind.outputs import Output, named, position
+from halfjoin.sql.bind.row_values import row_of
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import known, qualified
 from halfjoin.sql.expr import Column, Expr, Literal
@@ -70,7 +73,11 @@ def keys_of(group: exp.Group | None, outputs: Sequence[Output], rows: Scalars) -
 
     def simple(node: exp.Expr) -> Set:
         node = node.unnest()
-        return sum(map(simple, node.expressions), ()) if isinstance(node, exp.Tuple) else (key(node),)
+        if isinstance(node, exp.Tuple):
+            return sum(map(simple, node.expressions), ())
+        names_output = not node.args.get("table") and named(node, outputs, "GROUP BY", rows) is not None
+        row = None if names_output else row_of(node, rows)
+        return (key(node),) if row is None else tuple(map(key, row.keys))
 
     def sets(node: exp.Expr) -> Iterator[Set]:
         match node:
@@ -105,8 +112,6 @@ def _key(node: exp.Expr, outputs: Sequence[Output], rows: Scalars) -> tuple[Expr
     """A key over the rows: an output by its position, a column, an output by its name, or any other expression; and
     that output."""
     context = rows.context
-    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-        raise context.refuse(node, "GROUP BY of a whole row is not supported", "name its columns")
     written, node = node, node.unnest()
     place = position(node, len(outputs), "GROUP BY", context)
     if isinstance(node, exp.Column) and not node.args.get("table"):
@@ -125,8 +130,13 @@ def _key(node: exp.Expr, outputs: Sequence[Output], rows: Scalars) -> tuple[Expr
 def groupings_in(node: exp.Expr) -> Iterator[exp.Anonymous]:
     """The calls of grouping() outside subqueries."""
     for part in node.walk(prune=lambda part: isinstance(part, exp.Query)):
-        if isinstance(part, exp.Anonymous) and part.name.lower() == "grouping":
+        if is_grouping(part):
             yield part
+
+
+def is_grouping(node: exp.Expr) -> TypeGuard[exp.Anonymous]:
+    """Whether a node is a call of grouping()."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() == "grouping"
 
 
 def grouping(node: exp.Anonymous, keys: Keys, rows: Scalars) -> list[int]:
@@ -148,7 +158,8 @@ def aggregate(rows: Relation, one: Set, columns: Mapping[Expr, Column],
     """The groups of one set of keys. `columns`: the column of each key, in the keys' order."""
     values = list(columns)
     keyed = tuple((columns[values[place]], known(values[place])) for place in one)
-    return Aggregate(rows, keyed, tuple((column, call) for call, column in calls.items()))
+    made = Aggregate(rows, keyed, tuple((column, call) for call, column in calls.items()))
+    return unmarked(made, [value for place, value in enumerate(values) if place not in one])
 
 
 def of_sets(rows: Relation, keys: Keys, columns: Mapping[Expr, Column], calls: Mapping[AggregateCall, Column],

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from halfjoin.sql.functions.signature import function
 from halfjoin.sql.functions.sum_results import INTERNAL
+from halfjoin.sql.types import numeric
+
+LENGTH = numeric(22, 0)  # of an interval's length in microseconds
 
 SET_RETURNING = (
     function("matches", INTERNAL, "The groups of each match", "text, text -> text[][] or error",
@@ -11,5 +14,17 @@ SET_RETURNING = (
     function("format elements", INTERNAL, "format with VARIADIC", "text, text[] -> text or error"),
     function("random", INTERNAL, "A random number from 0 up to 1", "-> double precision"),
     function("gen_random_uuid", INTERNAL, "A random UUID", "-> uuid"),
+    function("limit rows", INTERNAL, "The number of LIMIT, which is not negative", "bigint -> bigint or error"),
+    function("offset rows", INTERNAL, "The number of OFFSET, which is not negative", "bigint -> bigint or error"),
+    function("length of interval", INTERNAL, "The microseconds of an interval, with 30 days in a month",
+             "interval -> numeric", numeric=lambda _: LENGTH),
+    function("enum position", INTERNAL, "The number of a label among all", "enum, text[] -> integer"),
+    function("enum label", INTERNAL, "The label of a number", "integer, text[] -> enum"),
+    function("checked", INTERNAL, "The value, if a condition is not false; else a message",
+             "any, boolean, text -> any or error"),
+    function("round second", INTERNAL, "With so many digits of the second", "interval, integer -> interval",
+             "timestamp, integer -> timestamp", "timestamptz, integer -> timestamptz",
+             "time, integer -> time or error"),
+    function("cut interval", INTERNAL, "Without what is smaller than a field", "interval, text -> interval"),
     function("not negative", INTERNAL, "The number, which is not negative", "bigint -> bigint or error"),
 )  # fmt: skip

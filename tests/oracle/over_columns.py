@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from halfjoin.sql.functions import Function, Overload
 from tests.oracle.choice import Choices, chance
-from tests.oracle.functions import POOLS, callable_entries, written
+from tests.oracle.functions import POOLS, callable_entries, operator_of, written
 
 COLUMNS = {
     "boolean": "c_boolean", "smallint": "c_smallint", "integer": "c_integer", "bigint": "c_bigint",
     "numeric": "c_numeric", "real": "c_real", "double precision": "c_double", "text": "c_text", "bytea": "c_bytea",
     "date": "c_date", "time": "c_time", "timestamp": "c_timestamp", "timestamptz": "c_timestamptz",
+    "interval": "c_interval",
     "any[]": "c_integers", "text[]": "c_texts",
 }  # fmt: skip
 _TYPES = {"numeric": "numeric(12,3)", "any[]": "integer[]"}
@@ -54,7 +55,7 @@ def _call(choices: Choices, entry: Function, overload: Overload, depth: int) -> 
     if entry.name in _SENSITIVE and overload.result == "numeric":
         depth = 0
     args = [_of_type(choices, overload.param(i), depth) for i in range(len(overload.params) + more)]
-    return written(entry.name, args)
+    return written(operator_of(entry), args)
 
 
 def _of_type(choices: Choices, type: str, depth: int) -> str:

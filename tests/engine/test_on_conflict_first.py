@@ -1,0 +1,39 @@
+"""ON CONFLICT DO NOTHING over several keys inserts the rows that one insertion after the other would."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from halfjoin.engine.statements.conflicting import NONE, ROUNDS, _first
+
+
+def _one_by_one(numbers: list[list[int]], there: list[bool]) -> list[bool]:
+    taken: list[set[int]] = [set() for _ in numbers]
+    kept = []
+    for row, gone in enumerate(there):
+        keys = [one[row] for one in numbers]
+        kept.append(not gone and not any(key in seen for key, seen in zip(keys, taken, strict=True)))
+        for key, seen in zip(keys, taken, strict=True):
+            if kept[-1] and key != NONE:
+                seen.add(key)
+    return kept
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_rows_go_in_as_one_after_the_other(seed: int) -> None:
+    random = Random(seed)
+    rows, keys = random.randint(0, 60), random.randint(0, 3)
+    numbers = [[random.randint(-1, random.choice([3, 20, 60])) for _ in range(rows)] for _ in range(keys)]
+    there = [random.random() < 0.2 for _ in range(rows)]
+    found = _first([np.array(one, np.int64) for one in numbers], np.array(there, np.bool_))
+    assert found.tolist() == _one_by_one(numbers, there)
+
+
+def test_a_long_chain_is_decided() -> None:
+    count = 10 * ROUNDS
+    numbers = [[row // 2 for row in range(count)], [(row + 1) // 2 for row in range(count)]]
+    found = _first([np.array(one, np.int64) for one in numbers], np.zeros(count, np.bool_))
+    assert found.tolist() == _one_by_one(numbers, [False] * count)
