@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.arrays import elements
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.bounds import check, sizes
 from halfjoin.engine.scalar.comparison import kernel_for
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Kernel, call, from_numpy, mask_of, on_arrays, raw, valid
@@ -80,6 +81,34 @@ def _slice(expr: Call) -> Kernel:
     return run
 
 
+def _array_fill(expr: Call) -> Kernel:
+    """So many copies of each value. The count is an array, which has one element, or none for an empty result."""
+    type = arrow_type(expr.type)
+
+    @on_arrays
+    def run(value: Any, dimensions: Any) -> Any:
+        n, given = len(dimensions), lengths_of(dimensions)
+        rows, counts = elements(dimensions)
+        missing, negative = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+        missing[rows[~valid(counts)]] = True
+        copies = np.zeros(n, np.int64)
+        copies[rows] = np.where(valid(counts), raw(counts), 0)
+        negative[rows] = copies[rows] < 0
+        for bad, reason in (
+            (~valid(dimensions), "dimension array or low bound array cannot be null"),
+            (missing, "dimension values cannot be null"),
+            (given > 1, "an array of more than one dimension is not supported"),
+            (negative, "array size exceeds the maximum allowed"),
+        ):  # fmt: skip
+            if bad.any():
+                raise Failed(reason, bad, strict=False)
+        check(copies * np.maximum(sizes(value), 1), n, strict=False)
+        filled = np.repeat(np.arange(n), copies)
+        return _lists(filled, value.take(pa.array(filled)), n, np.zeros(n, np.bool_), type)
+
+    return run
+
+
 def _trim_array(expr: Call) -> Kernel:
     type = arrow_type(expr.type)
 
@@ -127,8 +156,10 @@ def _array_position(expr: Call) -> Kernel:
         rows, values, at = _positions(array)
         hits = _same(equal, values, value.take(pa.array(rows)))
         if start is not None:
-            full = np.bincount(rows, minlength=len(array)) > 0  # the start of an empty array does not matter
-            if (bad := ~valid(start) & valid(array) & full).any():
+            some = np.bincount(rows, minlength=len(array)) > 0
+            nulls = np.bincount(rows[~valid(values)], minlength=len(array)) > 0
+            asked = some & (valid(value) | nulls)  # else there is nothing to find, from wherever
+            if (bad := ~valid(start) & valid(array) & asked).any():
                 raise Failed("initial position must not be null", bad, strict=False)
             hits &= at >= np.where(valid(start), raw(start), 0)[rows]
         hit = np.flatnonzero(hits)
@@ -182,6 +213,7 @@ ARRAY_PARTS: dict[str, Callable[[Call], Kernel]] = {
     "array_ndims": _array_ndims,
     "array_dims": _array_dims,
     "slice": _slice,
+    "array_fill": _array_fill,
     "trim_array": _trim_array,
     "array_positions": lambda expr: _found(expr, True),
     "array_position": _array_position,

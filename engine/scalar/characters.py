@@ -113,6 +113,24 @@ def _get_byte(data: bytes, at: int) -> int:
     return data[_inside(data, at)]
 
 
+def _get_bit(data: bytes, at: int) -> int:
+    """The nth bit, from 0; the first is the lowest of the first byte."""
+    return data[_bit_inside(data, at)] >> at % 8 & 1
+
+
+def _set_bit(data: bytes, at: int, value: int) -> bytes:
+    byte = _bit_inside(data, at)
+    if value not in (0, 1):
+        raise Bad("new bit must be 0 or 1")
+    return data[:byte] + bytes([data[byte] & ~(1 << at % 8) | value << at % 8]) + data[byte + 1 :]
+
+
+def _bit_inside(data: bytes, at: int) -> int:
+    if not 0 <= at < 8 * len(data):
+        raise Bad(f"index {at} out of valid range, 0..{8 * len(data) - 1}")
+    return at // 8
+
+
 def _set_byte(data: bytes, at: int, value: int) -> bytes:
     at = _inside(data, at)
     return data[:at] + bytes([value & 255]) + data[at + 1 :]
@@ -139,6 +157,8 @@ CHARACTERS: dict[str, Callable[[Call], Kernel]] = {
     "to_hex": _to_hex,
     "bit_length": _bit_length,
     "unistr": _each(_unistr, _TEXT),
+    "get_bit": _each(_get_bit, _INT),
+    "set_bit": _each(_set_bit, _BYTES),
     "get_byte": _each(_get_byte, _INT),
     "set_byte": _each(_set_byte, _BYTES),
 }

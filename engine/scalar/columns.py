@@ -36,7 +36,7 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
     is no other conversion: a text does not become an integer, and a number is not rounded. Of a jsonb a text is JSON,
     and Python's other values stand for themselves. A float stands for the
     shortest decimal that reads back as the float: 0.1 fits a numeric(8,2), 0.125 does not. NaN is a number in columns
-    of floats. In all other columns it means NULL, as in pandas.
+    of floats. In all other columns it means NULL, as in pandas; but a Decimal's NaN is not a valid numeric.
 
     Raises:
         InvalidRow: names the table, the column, the row number and the value.
@@ -72,7 +72,7 @@ def _remedy(value: Any, kind: SqlType) -> str | None:
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         return None
     if not (value.is_finite() if isinstance(value, Decimal) else value - value == 0):
-        return None
+        return "declare the column double precision" if kind.kind is Kind.NUMERIC else None
     if kind.kind is Kind.NUMERIC and abs(Decimal(str(value))) < 10 ** ((kind.precision or 0) - (kind.scale or 0)):
         return f"round it to {kind.scale} digits after the point, or give the column more of them"
     if kind.kind is Kind.REAL and isinstance(value, float) and abs(value) < _MOST_REAL:
@@ -121,6 +121,8 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
 
 def _plain(value: Any) -> Any:
     if getattr(value, "nanosecond", 0) > 0:  # pandas' Timestamp; Arrow would drop the nanoseconds
+        raise ValueError(value)
+    if isinstance(value, Decimal) and value.is_nan():  # a value of numeric, unlike a float's NaN, which pandas writes
         raise ValueError(value)
     return str(value) if isinstance(value, UUID) else None if type(value).__name__ in _MISSING else value
 

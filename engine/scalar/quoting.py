@@ -79,6 +79,10 @@ def format_text(pattern: str | None, *values: str | None) -> str | None:
     return "".join([*out, pattern[position:]])
 
 
+def _format_elements(pattern: str | None, values: list[str | None] | None) -> str | None:
+    return format_text(pattern, *(values or ()))
+
+
 def _width(text: str | None) -> int:
     try:
         return int(text or "0")
@@ -103,4 +107,5 @@ QUOTING: dict[str, Callable[[Call], Kernel]] = {
     "quote_nullable": lambda _: each(lambda text: "NULL" if text is None else quote_literal(text), _TEXT, nulls=True),
     "quote_ident": lambda _: each(quote_ident, _TEXT),
     "format": lambda _: each(format_text, _TEXT, nulls=True),
+    "format elements": lambda _: each(_format_elements, _TEXT, nulls=True),
 }

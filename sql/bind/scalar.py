@@ -22,7 +22,7 @@ from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.moments import NAMED
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
-from halfjoin.sql.parse.syntax import OrderText
+from halfjoin.sql.parse.syntax import OrderText, Variadic
 from halfjoin.sql.parse.type_names import FUNCTIONS as TYPE_FUNCTIONS
 from halfjoin.sql.types import BOOLEAN, DATE, DOUBLE, INTEGER, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN, UUID
 
@@ -174,6 +174,8 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
         raise context.wrong(node, f"{name} takes plain arguments only")
     if name == NEXT and context.now is not None:
         return next_value(node, not any(scope.sources for scope in scalars.scopes), context)
+    if node.expressions and isinstance(node.expressions[-1], Variadic):
+        return functions.spread(name, scalars.values([*node.expressions[:-1], node.expressions[-1].this]))
     args = scalars.values(node.expressions)
     if not args and (value := _moment(scalars, name) or _chance(scalars, name)) is not None:
         return value

@@ -8,7 +8,7 @@ The binder calls `resolve(name, args)` with these names. Operators: `= <> < <= >
 `strpos` (also POSITION), `substring`. Every other function has its lower-case PostgreSQL name.
 
 Answers are PostgreSQL's, except where a column's single type matters: a numeric result has the same number of decimals
-in every row (a quotient at least 16, and as many as an operand). A numeric has no NaN or infinity, a date no infinity.
+in every row (see `arithmetic.division_scale`). A numeric has no NaN or infinity, a date no infinity.
 """
 
 from halfjoin.sql.functions.casting import cast, unify
@@ -18,9 +18,10 @@ from halfjoin.sql.functions.fallible import fallible
 from halfjoin.sql.functions.render import render
 from halfjoin.sql.functions.resolve import length_of, resolve
 from halfjoin.sql.functions.signature import Example, Function, Overload
+from halfjoin.sql.functions.spreading import spread
 from halfjoin.sql.functions.table import TABLE
 
 __all__ = [
     "TABLE", "Example", "Function", "Overload", "cast", "common_type", "documentation", "fallible", "length_of",
-    "render", "resolve", "unify",
+    "render", "resolve", "spread", "unify",
 ]  # fmt: skip

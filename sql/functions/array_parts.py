@@ -27,6 +27,11 @@ ARRAY_PARTS = (
     function("slice", "arrays", "The elements from an index to another: `a[1:2]`", "any[], integer, integer -> any[]",
         examples=[("(ARRAY[1,2,3])[2:3]", "{2,3}"), ("(ARRAY[1,2,3])[:2]", "{1,2}"), ("(ARRAY[1,2,3])[2:]", "{2,3}"),
         ("(ARRAY[1,2,3])[0:1]", "{1}"), ("(ARRAY[1,2,3])[3:2]", "{}"), ("(ARRAY[1,2,3])[1:NULL]", None)]),
+    function("array_fill", "arrays", "An array of so many copies of a value", "any, integer[] -> any[] or error",
+        examples=[
+        ("array_fill(7, ARRAY[3])", "{7,7,7}"), ("array_fill(NULL::text, ARRAY[2])", "{NULL,NULL}"),
+        ("array_fill(1, ARRAY[0])", "{}"), ("array_fill('a'::text, '{}')", "{}"),
+        ("array_fill(1, NULL)", "ERROR: dimension array or low bound array cannot be null")]),
     function("trim_array", "arrays", "Without the last n elements", "any[], integer -> any[] or error", examples=[
         ("trim_array(ARRAY[1,2,3], 2)", "{1}"),
         ("trim_array(ARRAY[1], 2)", "ERROR: number of elements to trim must be between 0 and 1")]),

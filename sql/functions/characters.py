@@ -37,6 +37,13 @@ CHARACTERS = (
     function("unistr", "strings", "Replaces escapes `\\XXXX`, `\\+XXXXXX`, `\\uXXXX` and `\\UXXXXXXXX` by characters",
         "text -> text or error", examples=[("unistr('d\\0061t\\+000061')", "data"), ("unistr('\\u00e9\\\\')", "é\\"),
         ("unistr('\\00')", "ERROR: invalid Unicode escape")]),
+    function("get_bit", "strings", "The nth bit, from 0; the lowest of a byte is the first",
+        "bytea, bigint -> integer or error", examples=[("get_bit('\\x1234'::bytea, 1)", "1"),
+        ("get_bit('\\x1234'::bytea, 10)", "1"),
+        ("get_bit('\\x12'::bytea, 8)", "ERROR: index 8 out of valid range, 0..7")]),
+    function("set_bit", "strings", "With the nth bit, from 0, replaced", "bytea, bigint, integer -> bytea or error",
+        examples=[("set_bit('\\x1234'::bytea, 0, 1)", "\\x1334"), ("set_bit('\\x12'::bytea, 1, 0)", "\\x10"),
+        ("set_bit('\\x12'::bytea, 1, 2)", "ERROR: new bit must be 0 or 1")]),
     function("get_byte", "strings", "The nth byte, from 0", "bytea, integer -> integer or error", examples=[
         ("get_byte('\\x1234'::bytea, 1)", "52"),
         ("get_byte('\\x1234'::bytea, 5)", "ERROR: index 5 out of valid range, 0..1")]),

@@ -1,4 +1,4 @@
-"""Internal functions: what `set_returning` calls, and the functions of chance, which only queries may call."""
+"""Internal functions: what other functions are made of, and those of chance, which only queries may call."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ LENGTH = numeric(22, 0)  # of an interval's length in microseconds
 SET_RETURNING = (
     function("matches", INTERNAL, "The groups of each match", "text, text -> text[][] or error",
              "text, text, text -> text[][] or error"),
+    function("format elements", INTERNAL, "format with VARIADIC", "text, text[] -> text or error"),
     function("random", INTERNAL, "A random number from 0 up to 1", "-> double precision"),
     function("gen_random_uuid", INTERNAL, "A random UUID", "-> uuid"),
     function("limit rows", INTERNAL, "The number of LIMIT, which is not negative", "bigint -> bigint or error"),

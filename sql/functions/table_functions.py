@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Signature = tuple[str, tuple[Expr, ...], tuple[tuple[str | None, SqlType], ...]]
 BUILT_IN = ("generate_series", "repeat_row", "unnest", *RECORDS, *BY_NAME)
 WEIGHTS = ("repeat_row", "repeat_row_non_negative")  # they have no columns
+_SERIES_DIGITS = 18
 MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
@@ -79,6 +80,8 @@ def _generate_series(args: Sequence[Expr]) -> Signature:
     if kinds and kinds <= set(INTEGERS):
         type = BIGINT if Kind.BIGINT in kinds else INTEGER
         return "generate_series", tuple(functions.cast(arg, type) for arg in args), ((None, type),)
+    if kinds and kinds <= {*INTEGERS, Kind.NUMERIC}:
+        return _series_of_numerics(args)
     ends = {arg.type.kind for arg in args[:2]} - {Kind.UNKNOWN}
     if ends and ends <= set(MOMENTS):
         if len(args) == 2 or args[2].type.kind not in (Kind.INTERVAL, Kind.UNKNOWN):
@@ -88,6 +91,16 @@ def _generate_series(args: Sequence[Expr]) -> Signature:
         first, last = (functions.cast(arg, type) for arg in args[:2])
         return "generate_series", (first, last, functions.cast(args[2], INTERVAL)), ((None, type),)
     raise _wrong("generate_series", args)
+
+
+def _series_of_numerics(args: Sequence[Expr]) -> Signature:
+    """The values have the decimals of the argument that has most of them, and 18 digits, which fit into 64 bits."""
+    exact = functions.unify([functions.cast(arg, SqlType(Kind.NUMERIC)) for arg in args])
+    scale = exact[0].type.scale or 0
+    if scale > _SERIES_DIGITS:
+        raise UnsupportedSQL(f"generate_series with {scale} decimals", remedy="round the arguments")
+    type = SqlType(Kind.NUMERIC, _SERIES_DIGITS, scale)
+    return "generate_series", tuple(functions.cast(arg, type, explicit=True) for arg in exact), ((None, type),)
 
 
 def _repeat_row(args: Sequence[Expr]) -> Signature:
@@ -107,7 +120,7 @@ def _known(arg: Expr) -> Expr:
 
 
 TAKES = {
-    "generate_series": "(first, last[, step]) of integers or bigints; (first, last, interval) of dates or timestamps",
+    "generate_series": "(first, last[, step]) of exact numbers; (first, last, interval) of dates or timestamps",
     "repeat_row": "one integer, the weight",
     "unnest": "one array",
 }

@@ -36,6 +36,7 @@ from halfjoin.sql.parse.syntax import (
     ShowObjects,
     Subscribe,
     TableArgument,
+    Variadic,
 )
 
 SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "comments", "columns")
@@ -171,7 +172,14 @@ class HalfjoinParser(OperatorParser, NamedParser):
 
     def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
         """Parse an argument of a call."""
+        if self._curr and self._curr.text.upper() == "VARIADIC" and not self._next_ends_argument():
+            self._advance()
+            return self.expression(Variadic(this=self._parse_assignment()))
         return self._parse_table_argument() or super()._parse_lambda(alias)
+
+    def _next_ends_argument(self) -> bool:
+        """Whether the word here is the whole argument: a column."""
+        return self._next is None or self._next.token_type in (TokenType.COMMA, TokenType.R_PAREN)
 
     def _parse_table_argument(self) -> exp.Expr | None:
         called = self._tokens[self._index - 2].text.upper() if self._index > 1 else ""
@@ -460,4 +468,5 @@ class Halfjoin(Materialize):
         TRANSFORMS: ClassVar = {
             **MaterializeGenerator.TRANSFORMS,
             TableArgument: lambda self, node: _written(self, node),
+            Variadic: lambda self, node: f"VARIADIC {self.sql(node, 'this')}",
         }

@@ -121,6 +121,10 @@ class TableArgument(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition_by": False, "order": False}
 
 
+class Variadic(exp.Expression):
+    """VARIADIC array, the last argument of a call."""
+
+
 class IterativeWith(exp.With):
     """WITH ITERATIVE: queries that are computed again from their own rows. `limit`: of rounds; `error`: more are an
     error; `rounds`: the name of a column with the round of each row's change."""

@@ -103,6 +103,8 @@ def test_values_are_widened_and_parsed(engine, column, given, kept):
         ("b", 1, "t.b: row 1: 1 is not a valid boolean"),
         ("n", Decimal("1.005"), "t.n: row 1: Decimal('1.005') is not a valid numeric(8,2); round it to 2 digits after "
                                 "the point, or give the column more of them"),
+        ("n", Decimal("NaN"), "t.n: row 1: Decimal('NaN') is not a valid numeric(8,2); declare the column double "
+         "precision"),
         ("n", Decimal("1234567.00"), "t.n: row 1: Decimal('1234567.00') is not a valid numeric(8,2)"),
         ("v", "abcd", "t.v: row 1: 'abcd' is not a valid varchar(3)"),
         ("x", 5, "t.x: row 1: 5 is not a valid text"),

@@ -62,7 +62,7 @@ def test_columns(sql: str, columns: list[str]) -> None:
 
 @pytest.mark.parametrize(("args", "type"), [
     ("1, 2", "integer"), ("1::smallint, 2", "integer"), ("1, b", "bigint"), ("a, 9, b", "bigint"),
-    ("1, '3'", "integer"),
+    ("1, '3'", "integer"), ("1, 2.5", "numeric(18,1)"), ("a, n, 0.125", "numeric(18,3)"),
     ("ts, ts, '1 day'", "timestamp"), ("d, ts, interval '1 day'", "timestamp"),
     ("d, d, interval '1 month'", "timestamptz"),
     ("d, '2020-02-01', interval '1 day'", "timestamptz"), ("ts::timestamptz, ts, '1 day'", "timestamptz"),
@@ -110,7 +110,8 @@ v.k = CASE WHEN number.number = 1 THEN 'a' ELSE 'c' END, v.l = CASE WHEN number.
 
 @pytest.mark.parametrize(("sql", "reason", "instead"), [
     ("SELECT g FROM generate_series(1) g", "no table function generate_series(integer)", "generate_series takes"),
-    ("SELECT g FROM generate_series(1, 2.5) g", "no table function generate_series(integer, numeric(2,1))", "takes"),
+    ("SELECT g FROM generate_series(1, true) g", "no table function generate_series(integer, boolean)", "takes"),
+    ("SELECT g FROM generate_series(1, 1e-19) g", "generate_series with 19 decimals", "round the arguments"),
     ("SELECT g FROM t, generate_series(d, d) g", "generate_series over dates or timestamps needs an interval",
      "interval '1 day'"),
     ("SELECT a FROM t, repeat_row(n)", "no table function repeat_row(numeric(10,2))", "the weight"),

@@ -49,7 +49,8 @@ def test_expressions_over_columns_are_postgresqls(seed: int, utf8: Any) -> None:
         try:
             found = _of_engine(engine, _query(sql, wanted))
         except hj.HalfjoinError as error:
-            if wanted and not any(limit in str(error) for limit in LIMITS):
+            # (PostgreSQL gives a call with a constant NULL no other argument's error.)
+            if any(text is not None for text in wanted.values()) and not any(limit in str(error) for limit in LIMITS):
                 bad.append(f"{sql}: {error}, but PostgreSQL: {wanted}")
             continue
         tried += len(wanted)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,8 +24,11 @@ _TOO_MANY = f"generate_series makes {{:,}} rows of one, the most are {RESULT_ROW
 
 
 def generate_series(arguments: list[pa.Array], length: int) -> Exploded:
-    """Arguments: start and stop of one integer or timestamp type; step of that type or an interval (default 1)."""
+    """Arguments: start and stop of one integer, timestamp or numeric type of up to 18 digits; step of that type or an
+    interval (default 1)."""
     start, stop = arguments[0], arguments[1]
+    if pt.is_decimal(start.type):
+        return _of_numerics(arguments, start.type)
     step = arguments[2] if len(arguments) > 2 else pa.array(np.ones(length, np.int64))
     known: Mask = pc.and_(pc.and_(start.is_valid(), stop.is_valid()), step.is_valid()).to_numpy(zero_copy_only=False)
     if pt.is_interval(step.type):
@@ -32,6 +37,22 @@ def generate_series(arguments: list[pa.Array], length: int) -> Exploded:
             return _numbers(start, stop, days * _US_PER_DAY + micros, known)
         return _calendar(start, stop, step, months * _US_PER_MONTH + days * _US_PER_DAY + micros, known)
     return _numbers(start, stop, step.cast(pa.int64()).fill_null(0).to_numpy(), known)
+
+
+def _of_numerics(arguments: list[pa.Array], type: pa.DataType) -> Exploded:
+    """A series of numerics, counted in units of their last decimal."""
+    units = [_moved(argument, pa.decimal128(type.precision, 0)).cast(pa.int64()) for argument in arguments]
+    step = units[2] if len(units) > 2 else pa.array(np.full(len(units[0]), 10**type.scale))
+    known: Mask = pc.and_(pc.and_(units[0].is_valid(), units[1].is_valid()), step.is_valid()).to_numpy(
+        zero_copy_only=False)
+    found = _numbers(units[0], units[1], step.fill_null(0).to_numpy(), known)
+    values = found.columns[0].cast(pa.decimal128(19, 0)).cast(pa.decimal128(type.precision, 0))
+    return replace(found, columns=(_moved(values, type),))
+
+
+def _moved(array: pa.Array, type: pa.DataType) -> pa.Array:
+    """Decimals with their point elsewhere: the same digits."""
+    return pa.Array.from_buffers(type, len(array), array.buffers(), offset=array.offset)
 
 
 def _numbers(start: pa.Array, stop: pa.Array, step: Ints, known: Mask) -> Exploded:

@@ -1,0 +1,58 @@
+"""Calls with VARIADIC: the elements of an array are the last arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.functions.casting import cast, coerce
+from halfjoin.sql.functions.resolve import resolve
+from halfjoin.sql.types import BOOLEAN, TEXT, Kind, array
+
+
+def spread(name: str, args: Sequence[Expr]) -> Expr:
+    """The call `name(..., VARIADIC args[-1])`.
+
+    Raises:
+        UnsupportedSQL: the last argument is no array, or the function does not take any number of arguments.
+    """
+    if name not in _TAKE_ANY:
+        raise UnsupportedSQL(f"{name} with VARIADIC is not supported", remedy="write the elements as arguments",
+                             code="0A000")
+    least, build = _TAKE_ANY[name]
+    last = args[-1]
+    if last.type.kind is not Kind.ARRAY:
+        raise UnsupportedSQL("VARIADIC argument must be an array", remedy="write ARRAY[...]", code="42804", wrong=True)
+    if len(args) != least:
+        raise UnsupportedSQL(f"{name} takes {least - 1} arguments before VARIADIC", wrong=True)
+    return build(args)
+
+
+def _count(name: str) -> Callable[[Sequence[Expr]], Expr]:
+    """The elements without NULLs, or the NULLs among them."""
+
+    def build(args: Sequence[Expr]) -> Expr:
+        item = args[0].type.element
+        assert item is not None
+        there = resolve("cardinality", (resolve("array_remove", (args[0], Literal(None, item))),))
+        return there if name == "num_nonnulls" else resolve("-", (resolve("cardinality", args), there))
+
+    return build
+
+
+def _format(args: Sequence[Expr]) -> Expr:
+    if args[1].type.element == BOOLEAN:  # printed as one letter
+        mark = Literal("null", TEXT), Literal(",", TEXT)
+        joined = resolve("array_to_string", (args[1], mark[1], mark[0]))
+        args = (args[0], resolve("string_to_array", (joined, mark[1], mark[0])))
+    return Call("format elements", (coerce(args[0], TEXT), cast(args[1], array(TEXT), explicit=True)), TEXT)
+
+
+_TAKE_ANY: dict[str, tuple[int, Callable[[Sequence[Expr]], Expr]]] = {
+    "concat": (1, lambda args: resolve("array_to_string", (args[0], Literal("", TEXT)))),
+    "concat_ws": (2, lambda args: resolve("array_to_string", (args[1], args[0]))),
+    "format": (2, _format),
+    "num_nulls": (1, _count("num_nulls")),
+    "num_nonnulls": (1, _count("num_nonnulls")),
+}
