@@ -42,7 +42,8 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
         InvalidRow: names the table, the column, the row number and the value.
     """
     wanted = arrow_type(kind)
-    checked = (*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSONB, Kind.ARRAY, Kind.INTERVAL)
+    # Types whose values need checks.
+    checked = (*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSONB, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL)
     if isinstance(given, pa.Array) and given.type == wanted and kind.kind not in checked:
         return given
     try:
@@ -151,6 +152,10 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             return _uuid(array, text)
         case Kind.JSONB:
             return canonical_texts(_only(array, text).cast(pa.string()))
+        case Kind.ENUM:
+            texts = _only(array, text).cast(wanted)
+            _refuse(pc.and_(texts.is_valid(), pc.invert(pc.is_in(texts, pa.array(kind.labels, wanted)))))
+            return texts
         case Kind.BYTEA:
             binary = (
                 pt.is_binary(source)

@@ -8,6 +8,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce, unify
 from halfjoin.sql.functions.coercion import common_type, comparison_type
+from halfjoin.sql.functions.enums import ORDERING, in_order
 from halfjoin.sql.functions.signature import Resolve, Special, function
 from halfjoin.sql.types import BOOLEAN, Kind, array
 
@@ -38,6 +39,8 @@ def _compared(name: str) -> Special:
             raise UnsupportedSQL(f"{name.upper()} of jsonb is not supported", remedy="compare with unnest(array)")
         if type.kind is Kind.NUMERIC:
             type = common_type([value.type, items.type.element])
+        if name.split()[0] in ORDERING:
+            in_order(coerce(items, array(type)))
         return Call(name, (coerce(value, type), coerce(items, array(type))), BOOLEAN)
 
     return special

@@ -34,7 +34,7 @@ def category(type: SqlType) -> str:
         return "string"
     if type.kind in MOMENTS:
         return "moment"
-    return str(type) if type.kind is Kind.ARRAY else type.kind.value
+    return str(type) if type.kind is Kind.ARRAY else f"{type.kind.value} {type.named}".strip()
 
 
 def implicit(source: SqlType, target: SqlType) -> bool:
@@ -50,6 +50,8 @@ def implicit(source: SqlType, target: SqlType) -> bool:
             return b in order and order.index(a) <= order.index(b)
     if a in STRINGS:
         return b in STRINGS
+    if a is Kind.ENUM:
+        return source == target
     return a is b or (a, b) == (Kind.TIME, Kind.INTERVAL)
 
 

@@ -54,6 +54,10 @@ def _text(expr: Expr) -> tuple[str, int]:
             return f"{_at_least(arg, _CAST)}::{type}", _CAST
         case Call(function="length of interval", args=(arg,)):
             return _text(arg)
+        case Call(function="round second", args=(arg, Literal(value=digits)), type=type):
+            return f"{_at_least(arg, _CAST)}::{type}({digits})", _CAST
+        case Call(function="cut interval", args=(arg, Literal(value=last))):
+            return f"{_at_least(arg, _CAST)}::interval {last}", _CAST
         case Call(function=name, args=args):
             write = _FORMS.get(name)
             if write is not None:
@@ -147,8 +151,11 @@ _FORMS: dict[str, Callable[[tuple[Expr, ...]], str]] = {
     if isinstance(args[0], Literal) else f"extract({', '.join(map(render, args))})",
     "array": lambda args: f"ARRAY[{', '.join(render(arg) for arg in args)}]",
     "[]": lambda args: f"{_at_least(args[0], _ATOM)}[{render(args[1])}]",
+    "checked": lambda args: f"checked({render(args[0])})",
     "fit": lambda args: render(args[0]),
     "jsonb order": lambda args: render(args[0]),
+    "enum position": lambda args: f"enum_position({render(args[0])})",
+    "enum label": lambda args: f"enum_label({render(args[0])})",
     "single row": lambda args: render(args[0]),
 }
 

@@ -8,6 +8,7 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import coerce, padded
 from halfjoin.sql.functions.coercion import PREFERRED, category, common_type, comparison_type, implicit
+from halfjoin.sql.functions.enums import ORDERING, in_order
 from halfjoin.sql.functions.internal import LENGTH
 from halfjoin.sql.functions.jsonb import of_jsonb
 from halfjoin.sql.functions.refused import REFUSED
@@ -47,6 +48,8 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
 def call(function: Function, overload: Overload, args: Sequence[Expr]) -> Call:
     """The call of one overload, with its arguments cast."""
     typed = cast_all(function, overload, args)
+    if function.name in ORDERING:
+        typed = tuple(map(in_order, typed))
     if function.category == "comparison":
         typed = tuple(length_of(arg) if arg.type.kind is Kind.INTERVAL else arg for arg in typed)
     type = _wanted(overload.result, _element(function, overload, args))

@@ -11,6 +11,7 @@ from halfjoin.sql.functions.characters import CHARACTERS
 from halfjoin.sql.functions.comparison import COMPARISON
 from halfjoin.sql.functions.dates import DATES
 from halfjoin.sql.functions.encodings import ENCODINGS
+from halfjoin.sql.functions.enums import ENUMS
 from halfjoin.sql.functions.internal import SET_RETURNING
 from halfjoin.sql.functions.jsonb import JSONB_INTERNAL, JSONB_TABLE
 from halfjoin.sql.functions.jsonb_made import JSONB_MADE
@@ -30,7 +31,7 @@ from halfjoin.sql.functions.trigonometry import TRIGONOMETRY
 TABLE: tuple[Function, ...] = (
     *COMPARISON, *LOGIC, *ARITHMETIC, *BITS, *MATHEMATICS, *NUMERICS, *TRIGONOMETRY, *STRINGS_TABLE, *CHARACTERS,
     *ENCODINGS, *QUOTING, *PATTERNS, *REGEXPS, *DATES, *MOMENTS_TABLE, *ARRAYS, *ARRAY_PARTS, *TEXT_ARRAYS,
-    *JSONB_TABLE, *JSONB_MADE, *CASTS,
+    *JSONB_TABLE, *JSONB_MADE, *CASTS, *ENUMS,
 )  # fmt: skip
 
 # Also the internal functions, which only the engine calls.

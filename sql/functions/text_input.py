@@ -92,6 +92,12 @@ def _uuid(text: str, _: SqlType) -> str | None:
     return str(uuid.UUID(body.replace("-", "")))
 
 
+def _label(text: str, type: SqlType) -> str:
+    if text not in type.labels:
+        raise UnsupportedSQL(f'invalid input value for enum {type}: "{text}"', code="22P02")
+    return text
+
+
 def _array(text: str, type: SqlType) -> list[object]:
     """Parse an array of one dimension, such as `{a, "b c", NULL}`."""
     assert type.element is not None
@@ -132,6 +138,7 @@ _PARSERS: dict[Kind, Callable[[str, SqlType], object]] = {
     Kind.BYTEA: _bytea,
     Kind.UUID: _uuid,
     Kind.JSONB: lambda text, _: parse_jsonb(text),
+    Kind.ENUM: _label,
     Kind.DATE: lambda text, _: date_of(text),
     Kind.TIME: lambda text, _: time_of(text),
     Kind.TIMESTAMP: lambda text, _: timestamp_of(text),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from halfjoin.sql.functions import TABLE, Function, Overload
 from tests.oracle.choice import Choices
 
@@ -45,11 +47,11 @@ _LEFT_OUT = frozenset({"cbrt", "date_trunc", "extract", "date_part", "scale"})
 def callable_entries() -> list[Function]:
     """The functions that can be called by name or as an operator."""
     return [entry for entry in TABLE if entry.overloads and entry.category != "casts" and entry.name not in _LEFT_OUT
-            and (_operator(entry) in INFIX or entry.name in _PREFIX or entry.name.replace("_", "").isalnum())
+            and (operator_of(entry) in INFIX or entry.name in _PREFIX or entry.name.replace("_", "").isalnum())
             and entry.name not in ("and", "or", "not", "in", "like", "ilike", "case", "array", "slice")]  # fmt: skip
 
 
-def _operator(entry: Function) -> str:
+def operator_of(entry: Function) -> str:
     """The operator of an entry; of those that other types have as well, without the word jsonb."""
     return entry.name.removeprefix("jsonb ")
 
@@ -58,9 +60,14 @@ def call(choices: Choices, entry: Function) -> str:
     """A random call of a function; now and then an argument is NULL, or a call itself."""
     overload = choices.one_of(entry.overloads)
     args = [_argument(choices, overload, i) for i in range(_count(choices, overload))]
-    if _operator(entry) in INFIX and len(args) == 2:
-        return f"({args[0]} {_operator(entry)} {args[1]})"
-    return f"({_PREFIX[entry.name]}{args[0]})" if entry.name in _PREFIX else f"{entry.name}({', '.join(args)})"
+    return written(operator_of(entry), args)
+
+
+def written(name: str, args: Sequence[str]) -> str:
+    """The call as SQL: an operator between its arguments or before one, or a name with parentheses."""
+    if name in INFIX and len(args) == 2:
+        return f"({args[0]} {name} {args[1]})"
+    return f"({_PREFIX[name]}{args[0]})" if name in _PREFIX else f"{name}({', '.join(args)})"
 
 
 def _count(choices: Choices, overload: Overload) -> int:
