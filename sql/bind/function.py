@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.bind.scalar import CHANCE, Scalars
 from halfjoin.sql.bind.scope import FromItem
 from halfjoin.sql.bind.selected import qualified
@@ -18,7 +19,7 @@ from halfjoin.sql.functions.table_functions import WEIGHTS, returns_rows, signat
 from halfjoin.sql.parse.locate import name_of, only, written
 from halfjoin.sql.parse.type_names import stored_type
 from halfjoin.sql.relation import ROWS_FROM, LockstepCall, Relation, TableFunction
-from halfjoin.sql.types import BIGINT, INTEGER, SqlType
+from halfjoin.sql.types import BIGINT, INTEGER, Kind, SqlType
 
 
 def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ordinality: bool, relation: Relation,
@@ -84,9 +85,16 @@ def _record(call: exp.Anonymous, alias: exp.TableAlias | None, scalars: Scalars)
     if not listed or not all(isinstance(item, exp.ColumnDef) and item.args.get("kind") for item in listed):
         raise context.refuse(call, "a column definition list is required for functions returning \"record\"",
                              f"write {function}(...) AS x (a integer, b text)")
-    columns = tuple((name_of(item), stored_type(item.args["kind"], context.sql)) for item in listed)
     with context.at(call):
+        columns = tuple((name_of(item), _listed_type(item.args["kind"], context)) for item in listed)
         return _Call(function, "unnest", record_columns(function, scalars.values(call.expressions), columns), columns)
+
+
+def _listed_type(node: exp.DataType, context: Context) -> SqlType:
+    type = stored_type(node, context.sql)
+    if type.kind is Kind.NAMED and context.schema.domain(type.named) is not None:
+        raise context.refuse(node, "a domain in a list of columns is not supported", "name its base type, and cast")
+    return resolved(type, context.schema)
 
 
 def rows_from(node: exp.Table | exp.Lateral, context: Context) -> list[exp.Anonymous]:

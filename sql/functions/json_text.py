@@ -85,8 +85,8 @@ def number_text(value: Decimal) -> str:
     if not value:
         return "0"
     text = str(value)
-    if len(text) < _SHORT and text.isdecimal():
-        return text
+    if len(text) < _SHORT and "E" not in text:
+        return text.rstrip("0").rstrip(".") if "." in text else text
     exponent = value.as_tuple().exponent
     if value.adjusted() >= _MOST_DIGITS or not isinstance(exponent, int) or exponent < -_MOST_DECIMALS:
         raise JsonError("value overflows numeric format", "22003")
