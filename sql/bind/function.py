@@ -13,8 +13,10 @@ from halfjoin.sql.bind.scope import FromItem
 from halfjoin.sql.bind.selected import qualified
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.aggregates import is_aggregate_name
+from halfjoin.sql.functions.jsonb_records import RECORDS, record_columns
 from halfjoin.sql.functions.table_functions import WEIGHTS, returns_rows, signature
 from halfjoin.sql.parse.locate import name_of, only, written
+from halfjoin.sql.parse.type_names import stored_type
 from halfjoin.sql.relation import ROWS_FROM, LockstepCall, Relation, TableFunction
 from halfjoin.sql.types import BIGINT, INTEGER, SqlType
 
@@ -24,7 +26,8 @@ def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ord
     """A call in FROM on top of the relation to its left, and the name and columns that it adds to the scope. Several
     calls are those of ROWS FROM."""
     context = scalars.context
-    made = [_call(call, scalars) for call in calls]
+    records = len(calls) == 1 and calls[0].name.lower() in RECORDS
+    made = [_record(calls[0], alias, scalars)] if records else [_call(call, scalars) for call in calls]
     if len(made) > 1:
         for call, one in zip(calls, made, strict=True):
             if not one.outputs:
@@ -32,7 +35,10 @@ def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ord
                                      "write it in FROM by itself")
     name = name_of(alias.this) if alias is not None and alias.this else made[0].function
     names = [column or (name if len(made) == 1 else one.function) for one in made for column, _ in one.outputs]
-    names = renamed(names + ["ordinality"] * ordinality, alias, name, context)
+    if not records:
+        names = renamed(names + ["ordinality"] * ordinality, alias, name, context)
+    elif ordinality:
+        raise context.refuse(calls[0], "WITH ORDINALITY with a list of column types is not supported")
     unique = context.aliases.fresh(name)
     namer = qualified(unique)
     columns = [Column(namer(column), type)
@@ -69,6 +75,18 @@ def _call(call: exp.Anonymous, scalars: Scalars) -> _Call:
     args = scalars.values(call.expressions)
     with context.at(call):
         return _Call(function, *signature(function, args, context.schema))
+
+
+def _record(call: exp.Anonymous, alias: exp.TableAlias | None, scalars: Scalars) -> _Call:
+    """`jsonb_to_recordset(j) AS x (a integer, b text)`."""
+    context, function = scalars.context, call.name.lower()
+    listed = alias.args.get("columns") or [] if alias is not None else []
+    if not listed or not all(isinstance(item, exp.ColumnDef) and item.args.get("kind") for item in listed):
+        raise context.refuse(call, "a column definition list is required for functions returning \"record\"",
+                             f"write {function}(...) AS x (a integer, b text)")
+    columns = tuple((name_of(item), stored_type(item.args["kind"], context.sql)) for item in listed)
+    with context.at(call):
+        return _Call(function, "unnest", record_columns(function, scalars.values(call.expressions), columns), columns)
 
 
 def rows_from(node: exp.Table | exp.Lateral, context: Context) -> list[exp.Anonymous]:

@@ -172,11 +172,11 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
         return functions.resolve(name, _named_arguments(scalars, node, NAMED[name]))
     if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order, exp.Kwarg)) for arg in node.expressions):
         raise context.wrong(node, f"{name} takes plain arguments only")
+    if name == NEXT and context.now is not None:
+        return next_value(node, not any(scope.sources for scope in scalars.scopes), context)
     args = scalars.values(node.expressions)
     if not args and (value := _moment(scalars, name) or _chance(scalars, name)) is not None:
         return value
-    if name == NEXT and context.now is not None:
-        return next_value(args, node, not any(scope.sources for scope in scalars.scopes), context)
     if name == "age" and len(args) == 1 and (today := _moment(scalars, "current_date")) is not None:
         return functions.resolve("age", (today, *args))
     if name in TYPE_FUNCTIONS and len(args) == 1:
