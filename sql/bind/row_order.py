@@ -8,15 +8,15 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.expr import FALSE, TRUE, Expr, Literal
 from halfjoin.sql.relation import SortKey
-from halfjoin.sql.types import UNKNOWN, Kind, SqlType
+from halfjoin.sql.types import FLOATS, INTEGERS, UNKNOWN, Kind, SqlType
 
 _MIRRORED = {">": "<", ">=": "<="}
 _MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 _SOME = {  # a value of each type, as text
-    **dict.fromkeys((Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE), "0"),
+    **dict.fromkeys((*INTEGERS, *FLOATS, Kind.NUMERIC, Kind.INTERVAL), "0"),
     **dict.fromkeys((Kind.TEXT, Kind.VARCHAR, Kind.CHAR, Kind.BYTEA), ""),
     **dict.fromkeys(_MOMENTS, "2000-01-01"),
-    Kind.TIME: "00:00", Kind.BOOLEAN: "false", Kind.UUID: "00000000-0000-0000-0000-000000000000",
+    Kind.TIME: "00:00", Kind.JSONB: "null", Kind.BOOLEAN: "false", Kind.UUID: "00000000-0000-0000-0000-000000000000",
 }  # fmt: skip
 
 
@@ -65,6 +65,8 @@ def never_null(value: Expr) -> tuple[Expr, Expr]:
 
 
 def _some(type: SqlType) -> Expr:
+    if type.kind is Kind.ENUM:
+        return functions.cast(Literal(type.labels[0], UNKNOWN), type)
     if type.kind not in _SOME:
         raise UnsupportedSQL(f"distinct rows with a value of type {type} cannot be counted",
                              remedy="take its text: x::text")

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.oracle.calls import Calls
-from tests.oracle.values import Columns
 
-A: Columns = (("a.k", "int"), ("a.v", "int"), ("a.s", "text"))
+B = "(SELECT k, x FROM b)"  # rows that a written row of two numbers compares with
 
 
 @dataclass
@@ -89,7 +88,7 @@ class Corners(Calls):
         join = self.rng.choice(("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
         on = self.rng.choice(("t.k = u.k", "t.k = u.k AND u.x > 0", "t.k < u.x"))
         on = "t.k = u.k" if join == "FULL JOIN" else on
-        source = f"b AS t {join} b AS u ON {on}"
+        source = f"{B} AS t {join} {B} AS u ON {on}"
         sides = ("t", "u", "u.*", "(t)", "ROW(t.k, u.x)", "(t.x, u.x)")
         one, other = self.rng.choice((("t", "u"), ("u", "t"), ("t.*", "u"), ("(t.k, t.x)", "(u.k, u.x)"),
                                       ("(t.k, u.x)", "(1, NULL)"), ("ROW(u.k, t.x)", "ROW(1, 2)"),
@@ -111,20 +110,21 @@ class Corners(Calls):
             f"SELECT {columns} FROM {source} ORDER BY {key.split(', ')[0]} DESC, t, u LIMIT 3",
             f"SELECT t.k AS c0, rank() OVER (PARTITION BY ROW(t.x) ORDER BY {key}) AS r, count({side}) OVER () AS n "
             f"FROM {source}",
-            f"SELECT t.k AS c0, (SELECT count(*) FROM b AS z WHERE z = t) AS n FROM {source} WHERE {both}",
+            f"SELECT t.k AS c0, (SELECT count(*) FROM {B} AS z WHERE z = t) AS n FROM {source} WHERE {both}",
             f"SELECT t.k AS c0, (t).x AS tx, (u).k AS uk FROM {source} WHERE EXISTS "
-            f"(SELECT 1 FROM b AS z WHERE z IS NOT DISTINCT FROM u)",
+            f"(SELECT 1 FROM {B} AS z WHERE z IS NOT DISTINCT FROM u)",
         ))  # fmt: skip
 
     def records(self) -> str:
         """Rows of a table among those of a subquery."""
         where = self.rng.choice(("", "", " WHERE z.k = t.k", " WHERE z.x > t.x", " WHERE z.k IS NULL", " LIMIT 0"))
-        more = self.rng.choice(("", " UNION ALL SELECT y FROM b AS y WHERE y.x = 1"))
-        query = f"(SELECT z FROM b AS z{where}){more}" if "LIMIT" in where else f"SELECT z FROM b AS z{where}{more}"
+        more = self.rng.choice(("", f" UNION ALL SELECT y FROM {B} AS y WHERE y.x = 1"))
+        query = f"(SELECT z FROM {B} AS z{where}){more}" if "LIMIT" in where else f"SELECT z FROM {B} AS z{where}{more}"
         test = self.rng.choice(("t IN ({})", "t NOT IN ({})", "NOT t IN ({})", "t = ANY ({})", "t <> ALL ({})"))
         if self.chance(50):
-            return f"SELECT t.k AS c0, t.x FROM b AS t WHERE {test.format(query)}"
-        return f"SELECT t.k AS c0, t.x, {test.format(query)} AS i, t.x IS NULL OR {test.format(query)} AS j FROM b AS t"
+            return f"SELECT t.k AS c0, t.x FROM {B} AS t WHERE {test.format(query)}"
+        asked = test.format(query)
+        return f"SELECT t.k AS c0, t.x, {asked} AS i, t.x IS NULL OR {asked} AS j FROM {B} AS t"
 
     def alike(self) -> str:
         """What DuckDB reads alike: rows that are compared as records, LIMIT with a subquery."""
@@ -134,9 +134,9 @@ class Corners(Calls):
             one, other = self.rng.choice((("(t.k, u.x)", "(u.k, t.x)"), ("(t.k, t.x)", "(1, NULL)")))
         limit = self.rng.choice(("(SELECT max(c.x) FROM c)", "(SELECT count(*) FROM c)", "3"))
         return self.rng.choice((
-            f"SELECT t.k AS c0, t.x, u.x AS y, {one} {operator} {other} AS d FROM b AS t, b AS u",
-            f"SELECT t.k AS c0, t.x, u.x AS y FROM b AS t JOIN b AS u ON {one} {operator} {other}",
-            f"SELECT t.k AS c0, t.x FROM b AS t ORDER BY t.x {self.direction()}, t.k {self.direction()} "
+            f"SELECT t.k AS c0, t.x, u.x AS y, {one} {operator} {other} AS d FROM {B} AS t, {B} AS u",
+            f"SELECT t.k AS c0, t.x, u.x AS y FROM {B} AS t JOIN {B} AS u ON {one} {operator} {other}",
+            f"SELECT t.k AS c0, t.x FROM {B} AS t ORDER BY t.x {self.direction()}, t.k {self.direction()} "
             f"LIMIT {limit} OFFSET (SELECT count(*) FROM c WHERE c.x = 1)",
         ))  # fmt: skip
 
