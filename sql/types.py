@@ -25,6 +25,7 @@ class Kind(StrEnum):
     TIMESTAMP = "timestamp"
     TIMESTAMPTZ = "timestamptz"
     UUID = "uuid"
+    JSONB = "jsonb"
     INTERVAL = "interval"
     ENUM = "enum"  # a type of CREATE TYPE
     ARRAY = "array"
@@ -72,6 +73,7 @@ TIME = SqlType(Kind.TIME)
 TIMESTAMP = SqlType(Kind.TIMESTAMP)
 TIMESTAMPTZ = SqlType(Kind.TIMESTAMPTZ)
 UUID = SqlType(Kind.UUID)
+JSONB = SqlType(Kind.JSONB)
 INTERVAL = SqlType(Kind.INTERVAL)
 MZ_TIMESTAMP = SqlType(Kind.MZ_TIMESTAMP)
 UNKNOWN = SqlType(Kind.UNKNOWN)

@@ -16,6 +16,7 @@ from halfjoin.sql.bind import select as bind_select  # for subqueries: the two m
 from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.function import bind_calls, renamed, rows_from
+from halfjoin.sql.bind.presence import with_presence
 from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.reading import outer_columns
 from halfjoin.sql.bind.reduced import bind_reduce, table_argument, takes_table
@@ -109,6 +110,10 @@ class From:
         """
         side = side_of(join)
         right, item = self.item(join.this, None, left if side == "LEFT" else Scope())
+        if side != "RIGHT":
+            right, item = with_presence(right, item, join, self.context)
+        if side != "LEFT":
+            relation, group = with_presence(relation, group, join, self.context)
         with self.context.at(join):
             merged: list[Visible] = []
             if join.args.get("using") or join.text("method"):
@@ -174,7 +179,7 @@ class From:
                 return Outer(relation, inner.relation, whole)
             return Filter(Join((relation, inner.relation)), whole)
         rows.join(inner)
-        shown = [column for source in item.sources for _, column in source.columns]
+        shown = [column for source in item.sources for _, column in (*source.columns, *source.hidden)]
         values = [inner.meanings[column.name] for column in shown]
         if on is not None:
             there = conjunction((*inner.having, *conjuncts(substitute(on, inner.meanings))))

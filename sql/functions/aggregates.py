@@ -16,6 +16,8 @@ from halfjoin.sql.functions.aggregate_table import AGGREGATE_TABLE, AGGREGATES, 
 from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.decompose import SUMS, Decomposed, Part, adds_up, decompose, decompose_lifted, filtered
 from halfjoin.sql.functions.enums import in_order, key_in_order
+from halfjoin.sql.functions.jsonb import unordered
+from halfjoin.sql.functions.jsonb_aggregates import collected
 from halfjoin.sql.functions.resolve import call, cast_all, choose
 from halfjoin.sql.functions.signature import Function, Overload
 from halfjoin.sql.relation import AggregateCall, SortKey
@@ -54,6 +56,8 @@ def resolve_aggregate(
         UnsupportedSQL: the arguments do not fit, or PostgreSQL refuses the call for another reason.
     """
     name = name.lower()
+    if defined is None:
+        name, args = collected(name, args, distinct=distinct, ordered=bool(order))
     if condition is not None:
         if condition.type not in (BOOLEAN, UNKNOWN):
             raise UnsupportedSQL(f"the condition of FILTER must be boolean, not {condition.type}", wrong=True)
@@ -65,6 +69,8 @@ def resolve_aggregate(
         raise UnknownName("aggregate", name, sorted(AGGREGATES))
     if name in ORDERED_SETS:
         _check_ordered_set(name, args, distinct, order)
+        if unordered(order[0].expr).type.kind is Kind.JSONB:
+            raise UnsupportedSQL(f"{name} of jsonb is not supported", remedy="order by a number or a text in it")
         if order[0].expr.type.kind is Kind.ENUM:
             if name == "percentile_cont" or any(arg.type.kind is Kind.ARRAY for arg in args):
                 raise UnsupportedSQL(f"no function {name}({order[0].expr.type})", wrong=True)
@@ -135,6 +141,6 @@ def _check_fraction(args: Sequence[Expr]) -> None:
 def _check_distinct(args: Sequence[Expr], order: Sequence[SortKey]) -> None:
     if not args:
         raise UnsupportedSQL("DISTINCT needs an argument", remedy="name the column: count(DISTINCT x)", wrong=True)
-    if any(key.expr not in args for key in order):
+    if any(unordered(key.expr) not in args for key in order):
         raise UnsupportedSQL("in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
                              wrong=True)  # fmt: skip

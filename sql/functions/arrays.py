@@ -35,6 +35,8 @@ def _compared(name: str) -> Special:
         if items.type.element is None:
             raise UnsupportedSQL(f"{name.upper()} of {items.type}", remedy="give an array")
         type = comparison_type([value.type, items.type.element])
+        if type.kind is Kind.JSONB and name[0] in "<>" and not name.startswith("<>"):
+            raise UnsupportedSQL(f"{name.upper()} of jsonb is not supported", remedy="compare with unnest(array)")
         if type.kind is Kind.NUMERIC:
             type = common_type([value.type, items.type.element])
         if name.split()[0] in ORDERING:

@@ -17,7 +17,10 @@ _ASSIGNED = {
     (Kind.TIMESTAMP, Kind.DATE), (Kind.TIMESTAMP, Kind.TIME), (Kind.TIMESTAMPTZ, Kind.DATE),
     (Kind.TIMESTAMPTZ, Kind.TIMESTAMP), (Kind.TIMESTAMPTZ, Kind.TIME), (Kind.INTERVAL, Kind.TIME),
 }  # fmt: skip
-_EXPLICIT = {(Kind.INTEGER, Kind.BOOLEAN), (Kind.BOOLEAN, Kind.INTEGER)}
+_EXPLICIT = {
+    (Kind.INTEGER, Kind.BOOLEAN), (Kind.BOOLEAN, Kind.INTEGER),
+    *((Kind.JSONB, kind) for kind in (*NUMBERS, Kind.BOOLEAN)),
+}  # fmt: skip
 
 # The most digits of the values of an integer type.
 INTEGER_DIGITS = {Kind.SMALLINT: 5, Kind.INTEGER: 10, Kind.BIGINT: 19}

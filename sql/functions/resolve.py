@@ -10,6 +10,7 @@ from halfjoin.sql.functions.casting import coerce, padded
 from halfjoin.sql.functions.coercion import PREFERRED, category, common_type, comparison_type, implicit
 from halfjoin.sql.functions.enums import ORDERING, in_order
 from halfjoin.sql.functions.internal import LENGTH
+from halfjoin.sql.functions.jsonb import of_jsonb
 from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.signature import ANY, ANY_ARRAY, Function, Overload, type_named
 from halfjoin.sql.functions.sum_results import INTERNAL
@@ -30,6 +31,7 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
     if name in REFUSED:
         reason, instead = REFUSED[name]
         raise UnsupportedSQL(f"{name}: {reason}", remedy=instead)
+    name, args = of_jsonb(name, args)
     function = ENTRIES.get(ALIASES.get(name, name))
     if function is None or function.category == INTERNAL:
         raise UnknownName("function", name, _NAMES)

@@ -10,6 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.functions.json_text import parse_jsonb
 from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of
 from halfjoin.sql.functions.text_input_dates import date_of, time_of, timestamp_of, timestamptz_of
 from halfjoin.sql.functions.text_input_intervals import interval_of
@@ -136,6 +137,7 @@ _PARSERS: dict[Kind, Callable[[str, SqlType], object]] = {
     Kind.CHAR: _string,
     Kind.BYTEA: _bytea,
     Kind.UUID: _uuid,
+    Kind.JSONB: lambda text, _: parse_jsonb(text),
     Kind.ENUM: _label,
     Kind.DATE: lambda text, _: date_of(text),
     Kind.TIME: lambda text, _: time_of(text),

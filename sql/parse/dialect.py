@@ -249,6 +249,14 @@ class HalfjoinParser(OperatorParser, NamedParser):
         named_of = self._next.token_type is TokenType.VAR and self._next.text.upper() == "OF"
         return named_of and after is not None and after.token_type in AFTER_AS_OF
 
+    def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
+        """Parse what follows IS. Of a row, IS NOT NULL is not the same as NOT (... IS NULL)."""
+        negated = bool(self._curr) and self._curr.token_type is TokenType.NOT
+        made = super()._parse_is(this)
+        if negated and isinstance(made, exp.Not):
+            made.meta["is_not"] = True
+        return made
+
     def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
         return this if self._at_as_of() or self._at_iterate() else super()._parse_alias(this, explicit)
 
@@ -259,15 +267,27 @@ class HalfjoinParser(OperatorParser, NamedParser):
         index = self._index
         if not self._match(TokenType.INTERVAL):
             return None
+        unit = self._digits()
         if not self._match(TokenType.STRING):  # `interval` is a column's name here
             self._retreat(index)
             return None
         text = self.expression(exp.Literal(this=self._prev.text, is_string=True), token=self._prev)
-        unit = exp.var(self._prev.text.upper()) if self._match_texts(INTERVAL_UNITS) else None
-        if unit is not None and self._match_text_seq("TO"):
-            raise self._refused("a range of units is not supported",
-                                "write the units in the text: INTERVAL '1 year 2 months'")
-        return self.expression(exp.Interval(this=text, unit=unit))
+        if self._match_texts(INTERVAL_UNITS):
+            unit = self._prev.text.upper()
+            if self._match_text_seq("TO") and self._match_texts(INTERVAL_UNITS):
+                unit += f" TO {self._prev.text.upper()}"
+            unit += self._digits() if unit.endswith("SECOND") else ""
+        return self.expression(exp.Interval(this=text, unit=exp.var(unit) if unit else None))
+
+    def _digits(self) -> str:
+        """A number in parentheses, if there is one."""
+        index = self._index
+        if self._match(TokenType.L_PAREN) and self._match(TokenType.NUMBER):
+            number = self._prev.text
+            if self._match(TokenType.R_PAREN) and number.isdigit():
+                return f"({number})"
+        self._retreat(index)
+        return ""
 
     def _parse_escapes(self, token: Token) -> exp.Literal:
         """Parse `E'...'` from the SQL text, since sqlglot's tokenizer decodes escapes otherwise than PostgreSQL."""

@@ -23,6 +23,7 @@ NAMED: dict[exp.DType, SqlType] = {
     exp.DType.TIMESTAMP: t.TIMESTAMP,
     exp.DType.TIMESTAMPTZ: t.TIMESTAMPTZ,
     exp.DType.UUID: t.UUID,
+    exp.DType.JSONB: t.JSONB,
     exp.DType.INTERVAL: t.INTERVAL,
 }
 FUNCTIONS: dict[str, SqlType] = {  # types that PostgreSQL can also call as functions, as in date(ts)
@@ -33,9 +34,9 @@ WITH_PRECISION = (exp.DType.TIME, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
 STRINGS = {exp.DType.VARCHAR: t.Kind.VARCHAR, exp.DType.CHAR: t.Kind.CHAR, exp.DType.NCHAR: t.Kind.CHAR,
            exp.DType.BPCHAR: t.Kind.CHAR}
 NEAREST = {exp.DType.DATETIME: "timestamp", exp.DType.NVARCHAR: "varchar(n)", exp.DType.TINYINT: "smallint",
-           exp.DType.JSON: "text", exp.DType.JSONB: "text"}
+           exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends on the date", exp.DType.JSON: "jsonb"}
 KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,s), text, varchar(n), char(n), bytea, "
-         "date, time, timestamp, timestamptz, uuid, interval, and arrays of these")
+         "date, time, timestamp, timestamptz, uuid, jsonb, interval, and arrays of these")
 
 
 def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
@@ -58,7 +59,9 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
         default = 1 if kind in (exp.DType.CHAR, exp.DType.NCHAR) else None
         return SqlType(STRINGS[kind], sizes[0] if sizes else default)
     if kind in WITH_PRECISION and sizes not in ([], [6]):
-        raise refuse(node, sql, f"{NAMED[kind]} has a precision of 6 (microseconds)", f"write {NAMED[kind]}")
+        raise refuse(node, sql, f"a column of type {NAMED[kind]}({sizes[0]}) is not supported: {NAMED[kind]} has a "
+                     "precision of 6 (microseconds)",
+                     f"write {NAMED[kind]}, and round values: x::{NAMED[kind]}({sizes[0]})")
     if kind not in NAMED or (sizes and kind not in WITH_PRECISION):
         # The name as parsed: sqlglot's writer replaces some types by others.
         text = written(node) if kind is exp.DType.USERDEFINED else kind.value
