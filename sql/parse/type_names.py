@@ -41,7 +41,7 @@ KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,
 def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
     """The `SqlType` of a parsed type, or UnsupportedSQL. A bare `numeric` gets neither precision nor scale."""
     kind, sizes = node.this, [_size(part, sql) for part in node.expressions if isinstance(part, exp.DataTypeParam)]
-    if kind is exp.DType.ARRAY:
+    if kind is exp.DType.ARRAY and node.expressions:
         element = sql_type(node.expressions[0], sql)
         if element.kind is t.Kind.ARRAY:
             return element  # PostgreSQL's array types do not fix the number of dimensions
@@ -56,9 +56,11 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
     if kind in WITH_PRECISION and sizes not in ([], [6]):
         raise refuse(node, sql, f"{NAMED[kind]} has a precision of 6 (microseconds)", f"write {NAMED[kind]}")
     if kind not in NAMED or (sizes and kind not in WITH_PRECISION):
-        # The name as parsed: sqlglot's writer replaces some types by others.
-        text = written(node) if kind is exp.DType.USERDEFINED else kind.value
-        text += f"({', '.join(map(str, sizes))})" if sizes and kind is not exp.DType.USERDEFINED else ""
+        # The name as parsed: sqlglot's writer replaces some types by others. `regclass`, `cstring` and `interval day to
+        # second` are not names, but nodes of their own kinds.
+        named = isinstance(kind, exp.DType) and kind is not exp.DType.USERDEFINED
+        text = kind.value if named else written(node)
+        text += f"({', '.join(map(str, sizes))})" if sizes and named else ""
         instead = f"write {NEAREST[kind]}" if kind in NEAREST else f"types: {KNOWN}"
         raise refuse(node, sql, f"type {text.lower()} is not supported", instead)
     return NAMED[kind]

@@ -92,3 +92,11 @@ def test_a_query_that_reads_itself_ends(sql: str, why: str, monkeypatch: pytest.
     monkeypatch.setattr("halfjoin.engine.loop.rounds.MOST_COPIES", 500)
     with pytest.raises(hj.DataError, match=why):
         engine.query(sql)
+
+
+@pytest.mark.parametrize("type", ["regclass", "cstring", "interval day to second", "array"])
+def test_a_type_that_is_not_only_a_name_is_refused(type: str) -> None:
+    engine = engine_of()
+    for sql in (f"SELECT '1'::{type}", f"SELECT CAST(x AS {type}) AS y FROM t", f"CREATE TABLE u (a {type})"):
+        with pytest.raises(hj.UnsupportedSQL, match=f"type {type} is not supported"):
+            engine.execute(sql)
