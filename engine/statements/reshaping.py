@@ -20,7 +20,7 @@ from halfjoin.engine.statements.tables import refer
 from halfjoin.engine.storage.filling import take_in
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, empty
-from halfjoin.errors import Conflict, InvalidRow
+from halfjoin.errors import Conflict, InvalidRow, UnsupportedSQL
 from halfjoin.planner.drift import same_work
 from halfjoin.planner.figures import Replayed
 from halfjoin.planner.plan_view import plan
@@ -63,7 +63,12 @@ def _check_views(state: State, table: str) -> None:
         view, running = state.catalog.views.get(name), state.maintained[name]
         if view is None or running.plan is None:
             continue
-        planned = plan(bind(parse_query(view.text), state.catalog, view.text), Replayed(state, view.planned), name)
+        try:
+            bound = bind(parse_query(view.text), state.catalog, view.text)
+        except UnsupportedSQL as error:
+            raise Conflict(f"the materialized view {name} would fail: {error.reason}", remedy="drop it first",
+                           name=table, holder=name, code="2BP01") from None  # fmt: skip
+        planned = plan(bound, Replayed(state, view.planned), name)
         columns = [(column.name, column.type) for column in planned.columns]
         if columns != [(column.name, column.type) for column in view.columns] or not same_work(planned, running.plan):
             raise Conflict(f"the materialized view {name} would change", name=table, holder=name, code="2BP01",
@@ -88,6 +93,12 @@ def check_rows(state: State, table: Table) -> None:
         check_row_by_row(table, rows)
     except InvalidRow as problem:
         raise problem.with_(row=None) from None
+    if table.primary_key:
+        try:
+            key_of(table, table.primary_key, collection).check([], consolidate(every))
+        except InvalidRow as problem:
+            raise problem.with_(row=None, reason="could not create the PRIMARY KEY: at a time that can be read "
+                                f"{problem.reason}") from None  # fmt: skip
     for one in table.unique:
         asked = rows.filter(known(rows, one.columns))
         try:

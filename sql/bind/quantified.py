@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from halfjoin.sql.bind import temporal as bind_temporal
-from halfjoin.sql.bind.scalar import members_of
+from halfjoin.sql.bind.row_values import members_of
 from halfjoin.sql.expr import Expr
 
 QUERIES = (exp.Query, exp.Values)
@@ -17,12 +17,16 @@ OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 @dataclass(frozen=True)
 class Quantified:
-    """`x < ANY (query)`, or ALL if `every`. `members`: x, or the members of a row. IN is `= ANY`."""
+    """`x < ANY (query)`, or ALL if `every`. `members`: x, or the members of a row. IN is `= ANY`.
+
+    `records`: NULLs are equal (see `records`).
+    """
 
     members: list[exp.Expr]
     operator: str
     every: bool
     query: exp.Expr
+    records: bool = False
 
 
 @dataclass(frozen=True)

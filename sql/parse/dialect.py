@@ -7,7 +7,7 @@ another dialect. halfjoin needs what the text itself says, so a parsed call is a
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.parse.locate import as_query, line_and_column
+from halfjoin.sql.parse.named import NamedParser
 from halfjoin.sql.parse.operators import OperatorParser
 from halfjoin.sql.parse.string_escapes import unescaped
 from halfjoin.sql.parse.syntax import (
@@ -36,9 +37,8 @@ from halfjoin.sql.parse.syntax import (
     Subscribe,
     TableArgument,
 )
-from halfjoin.sql.parse.with_clause import WithParser
 
-SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "columns")
+SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "comments", "columns")
 SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder'"
 TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a query
 INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
@@ -50,7 +50,7 @@ AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.
                TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
 
 
-class HalfjoinParser(OperatorParser, WithParser):
+class HalfjoinParser(OperatorParser, NamedParser):
     """Parses SQL text to sqlglot's syntax trees, and to those of `syntax`."""
 
     FUNCTIONS: ClassVar = {}
@@ -86,6 +86,8 @@ class HalfjoinParser(OperatorParser, WithParser):
         return made
 
     def _parse_statement(self) -> exp.Expr | None:
+        if (named := self._parse_named()) is not None:
+            return named
         if self._match_text_seq("SUBSCRIBE"):
             return self._parse_subscribe()
         if self._match_text_seq("EXPLAIN"):
@@ -247,6 +249,54 @@ class HalfjoinParser(OperatorParser, WithParser):
         named_of = self._next.token_type is TokenType.VAR and self._next.text.upper() == "OF"
         return named_of and after is not None and after.token_type in AFTER_AS_OF
 
+    def _parse_csv(self, parse_method: Callable[[], Any], sep: TokenType = TokenType.COMMA) -> list[Any]:
+        """Parse a list, which does not end in a comma."""
+        items = super()._parse_csv(parse_method, sep)
+        if items and self._prev is not None and self._prev.token_type is sep:
+            self.raise_error("Expecting another item")
+        return items
+
+    def _parse_derived_table_values(self, allow_value_synonym: bool = False) -> exp.Values | None:
+        """Parse VALUES, unless it is the first part of a query in parentheses."""
+        if self._curr and self._curr.token_type is TokenType.L_PAREN and self._after_values() is not TokenType.R_PAREN:
+            return None
+        return super()._parse_derived_table_values(allow_value_synonym)
+
+    def _after_values(self) -> TokenType | None:
+        """What follows the rows of VALUES, which comes after the parenthesis that is next."""
+        depth, tokens = 0, self._tokens[self._index + 2 :]
+        for token in tokens:
+            if not depth and token.token_type not in (TokenType.L_PAREN, TokenType.COMMA):
+                return token.token_type
+            depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        return None
+
+    def _parse_ordered(self, parse_method: Callable[[], exp.Expr | None] | None = None) -> exp.Ordered | None:
+        """Parse a key of ORDER BY. `USING <` is ASC, `USING >` is DESC."""
+        using: list[bool] = []
+
+        def key() -> exp.Expr | None:
+            node = parse_method() if parse_method else self._parse_disjunction()
+            if node is not None and self._match(TokenType.USING):
+                if not self._match_set((TokenType.LT, TokenType.GT)):
+                    raise self._refused("ORDER BY ... USING takes < or > only", "write ASC or DESC")
+                using.append(self._prev.token_type is TokenType.GT)
+            return node
+
+        made = super()._parse_ordered(key)
+        if made is not None and using and using[0]:
+            made.set("desc", True)
+            made.set("nulls_first", made.args.get("nulls_first") or self._prev.text.upper() != "LAST")
+        return made
+
+    def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
+        """Parse what follows IS. Of a row, IS NOT NULL is not the same as NOT (... IS NULL)."""
+        negated = bool(self._curr) and self._curr.token_type is TokenType.NOT
+        made = super()._parse_is(this)
+        if negated and isinstance(made, exp.Not):
+            made.meta["is_not"] = True
+        return made
+
     def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
         return this if self._at_as_of() or self._at_iterate() else super()._parse_alias(this, explicit)
 
@@ -257,15 +307,27 @@ class HalfjoinParser(OperatorParser, WithParser):
         index = self._index
         if not self._match(TokenType.INTERVAL):
             return None
+        unit = self._digits()
         if not self._match(TokenType.STRING):  # `interval` is a column's name here
             self._retreat(index)
             return None
         text = self.expression(exp.Literal(this=self._prev.text, is_string=True), token=self._prev)
-        unit = exp.var(self._prev.text.upper()) if self._match_texts(INTERVAL_UNITS) else None
-        if unit is not None and self._match_text_seq("TO"):
-            raise self._refused("a range of units is not supported",
-                                "write the units in the text: INTERVAL '1 year 2 months'")
-        return self.expression(exp.Interval(this=text, unit=unit))
+        if self._match_texts(INTERVAL_UNITS):
+            unit = self._prev.text.upper()
+            if self._match_text_seq("TO") and self._match_texts(INTERVAL_UNITS):
+                unit += f" TO {self._prev.text.upper()}"
+            unit += self._digits() if unit.endswith("SECOND") else ""
+        return self.expression(exp.Interval(this=text, unit=exp.var(unit) if unit else None))
+
+    def _digits(self) -> str:
+        """A number in parentheses, if there is one."""
+        index = self._index
+        if self._match(TokenType.L_PAREN) and self._match(TokenType.NUMBER):
+            number = self._prev.text
+            if self._match(TokenType.R_PAREN) and number.isdigit():
+                return f"({number})"
+        self._retreat(index)
+        return ""
 
     def _parse_escapes(self, token: Token) -> exp.Literal:
         """Parse `E'...'` from the SQL text, since sqlglot's tokenizer decodes escapes otherwise than PostgreSQL."""
@@ -294,6 +356,8 @@ class HalfjoinParser(OperatorParser, WithParser):
             return self._parse_create_sink(replace=False)
         if self._match_text_seq("OR", "REPLACE", "SINK"):
             return self._parse_create_sink(replace=True)
+        if self._match_text_seq("DOMAIN"):
+            return self._parse_create_domain()
         first = self._prev
         created = super()._parse_create()
         if first is not None and self._prev is not None:
@@ -301,6 +365,8 @@ class HalfjoinParser(OperatorParser, WithParser):
         return created
 
     def _parse_drop(self, exists: bool = False, kind: str | None = None) -> exp.Drop | exp.Command:
+        if kind is None and (named := self._parse_drop_named()) is not None:
+            return named  # type: ignore[return-value]
         if kind is None and self._match_text_seq("SINK"):
             kind = "SINK"
         return super()._parse_drop(exists, kind)
@@ -324,10 +390,12 @@ class HalfjoinParser(OperatorParser, WithParser):
         return self.expression(made)
 
     def _parse_ddl_select(self) -> exp.Expr | None:
+        if self._match_text_seq("OVERRIDING"):
+            return self._parse_overriding()
         first = self._curr
         query = super()._parse_ddl_select()
         if query is not None and first is not None and self._prev is not None:
-            query.meta["text"] = self._find_sql(first, self._prev)
+            query.meta["text"], query.meta["from"] = self._find_sql(first, self._prev), first.start
         if self._at_as_of():
             raise self._refused("a view has no AS OF", "write AS OF in the query that reads it")
         return query
