@@ -41,8 +41,8 @@ KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,
 
 def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
     """The `SqlType` of a parsed type, or UnsupportedSQL. A bare `numeric` gets neither precision nor scale."""
-    if not isinstance(node.this, exp.DType):  # regclass, oid, ...
-        raise refuse(node, sql, f"type {node.name.lower()} is not supported", f"types: {KNOWN}").with_(code="42704")
+    if not isinstance(node.this, exp.DType):  # regclass, cstring, interval day to second, ...
+        raise refuse(node, sql, f"type {written(node).lower()} is not supported", f"types: {KNOWN}").with_(code="42704")
     kind, sizes = node.this, [_size(part, sql) for part in node.expressions if isinstance(part, exp.DataTypeParam)]
     if kind is exp.DType.ARRAY and node.expressions:
         element = sql_type(node.expressions[0], sql)
@@ -63,11 +63,9 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
                      "precision of 6 (microseconds)",
                      f"write {NAMED[kind]}, and round values: x::{NAMED[kind]}({sizes[0]})")
     if kind not in NAMED or (sizes and kind not in WITH_PRECISION):
-        # The name as parsed: sqlglot's writer replaces some types by others. `regclass`, `cstring` and `interval day to
-        # second` are not names, but nodes of their own kinds.
-        named = isinstance(kind, exp.DType) and kind is not exp.DType.USERDEFINED
-        text = kind.value if named else written(node)
-        text += f"({', '.join(map(str, sizes))})" if sizes and named else ""
+        # The name as parsed: sqlglot's writer replaces some types by others.
+        text = written(node) if kind is exp.DType.USERDEFINED else kind.value
+        text += f"({', '.join(map(str, sizes))})" if sizes and kind is not exp.DType.USERDEFINED else ""
         instead = f"write {NEAREST[kind]}" if kind in NEAREST else f"types: {KNOWN}"
         raise refuse(node, sql, f"type {text.lower()} is not supported", instead)
     return NAMED[kind]
