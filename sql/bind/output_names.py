@@ -58,5 +58,5 @@ def _name(node: exp.Expr) -> tuple[str, bool]:
 def _type_name(node: exp.DataType) -> str:
     if node.this is exp.DType.ARRAY and node.expressions:
         return _type_name(node.expressions[0])
-    kind: exp.DType = node.this
-    return TYPE_NAMES.get(kind, str(kind.value).lower())
+    kind = node.this
+    return TYPE_NAMES.get(kind, kind.value.lower()) if isinstance(kind, exp.DType) else UNNAMED  # the type is refused

@@ -82,6 +82,8 @@ def constraint(node: exp.Expr, name: str | None, text: str, columns: tuple[str, 
         case exp.CheckColumnConstraint():
             return Constraint("check", name, columns, _inside(node.meta["text"]))
         case exp.ForeignKey():
+            if node.args.get("reference") is None:
+                raise refuse(node, text, "FOREIGN KEY without REFERENCES", "write FOREIGN KEY (a) REFERENCES t (b)")
             return _references(node.args["reference"], name, text, _names(node.expressions))
         case exp.Reference():
             return _references(node, name, text, columns)

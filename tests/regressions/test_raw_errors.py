@@ -62,7 +62,7 @@ def test_having_without_aggregates_is_of_one_group(sql: str, answer: list[tuple[
 
 @pytest.mark.parametrize(("fraction", "reason"), [
     ("1.5", "percentile value 1.5 is not between 0 and 1"), ("-0.1", "percentile value -0.1 is not between 0 and 1"),
-    ("'a'", "invalid input syntax for type double precision"), ("x", "fraction that is not constant"),
+    ("'a'", "invalid input syntax for type double precision"), ("x", "must appear in the GROUP BY clause"),
 ])
 def test_percentiles_take_a_number_from_0_to_1(fraction: str, reason: str) -> None:
     with pytest.raises(hj.UnsupportedSQL, match=reason):
@@ -92,3 +92,25 @@ def test_a_query_that_reads_itself_ends(sql: str, why: str, monkeypatch: pytest.
     monkeypatch.setattr("halfjoin.engine.loop.rounds.MOST_COPIES", 500)
     with pytest.raises(hj.DataError, match=why):
         engine.query(sql)
+
+
+@pytest.mark.parametrize("type", ["regclass", "cstring", "array"])
+def test_a_type_that_is_not_only_a_name_is_refused(type: str) -> None:
+    engine = engine_of()
+    for sql in (f"SELECT '1'::{type}", f"SELECT CAST(x AS {type}) AS y FROM t", f"CREATE TABLE u (a {type})"):
+        with pytest.raises(hj.UnsupportedSQL, match=f"type {type} is not supported"):
+            engine.execute(sql)
+
+
+def test_a_column_of_fields_of_an_interval_is_refused() -> None:
+    with pytest.raises(hj.UnsupportedSQL, match="type interval day to second is not supported"):
+        engine_of("CREATE TABLE t (a interval day to second)")
+
+
+@pytest.mark.parametrize("sql", [
+    "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (x)", "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (x) DEFAULT REFERENCES t (x)",
+    "CREATE TABLE u (a integer, FOREIGN KEY (a))",
+])  # fmt: skip
+def test_a_foreign_key_says_what_it_references(sql: str) -> None:
+    with pytest.raises(hj.UnsupportedSQL, match="FOREIGN KEY without REFERENCES"):
+        engine_of().execute(sql)
