@@ -32,6 +32,7 @@ class Catalog:
         self.aggregates: dict[str, UserAggregate] = {}
         self.reductions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
         self.incarnations: dict[str, tuple[str, str]] = {}  # the version and the code of the user's functions
+        self.nodes: dict[str, str] = {}  # the names of nodes whose fingerprints have changed, by the fingerprints
 
     def copy(self) -> Catalog:
         """An independent copy: changes to one do not reach the other."""
@@ -40,6 +41,7 @@ class Catalog:
         other.sinks, other.functions = dict(self.sinks), dict(self.functions)
         other.aggregates, other.reductions = dict(self.aggregates), dict(self.reductions)
         other.former_sinks, other.incarnations = self.former_sinks, dict(self.incarnations)
+        other.nodes = dict(self.nodes)
         return other
 
     def document(self) -> Document:
@@ -54,6 +56,7 @@ class Catalog:
             aggregates=self.aggregates,
             reductions=self.reductions,
             incarnations=self.incarnations,
+            nodes=self.nodes,
         )
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:

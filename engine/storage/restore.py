@@ -44,6 +44,7 @@ def restore(
     catalog.aggregates.update(document.aggregates)
     catalog.reductions.update(document.reductions)
     catalog.incarnations.update(document.incarnations)
+    catalog.nodes.update(document.nodes)
 
     def attach(kind: str, collection: Collection, name: str) -> None:
         found = kept.get((kind, name))

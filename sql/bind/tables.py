@@ -42,6 +42,11 @@ def tables_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
     return {name for name in names_of(query, schema, sql) if schema.plain_view(name) is None}
 
 
+def mentioned(query: exp.Query) -> set[str]:
+    """The names of tables and views in a query, whether they exist or not."""
+    return {name_of(table) for table in _references(query)}
+
+
 def _references(query: exp.Expr) -> Iterator[exp.Table]:
     """The tables that a query names, except those that its WITH clauses define."""
     for table in query.find_all(exp.Table):
