@@ -26,6 +26,7 @@ from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.firsts import firsts
 from halfjoin.planner.group_functions import Aggregates, Top
 from halfjoin.planner.keeping import cannot_be_kept, may_be_kept
+from halfjoin.planner.lengths import by_length
 from halfjoin.planner.nameless import nameless
 from halfjoin.planner.names import meanings
 from halfjoin.planner.narrow import narrowed
@@ -86,7 +87,7 @@ class CutNode:
 def cut(relation: Relation, facts: Facts) -> tuple[Relation, tuple[CutNode | Reduce, ...]]:
     """The relation with scans of node collections in place of the parts cut out; the nodes in order of dependency."""
     cutter = _Cutter(facts)
-    whole, _ = cutter.region(cutter.reduced(narrowed(simplified(relation))))
+    whole, _ = cutter.region(cutter.reduced(narrowed(by_length(simplified(relation), cutter.aliases))))
     return whole, tuple(cutter.nodes.values())
 
 
@@ -191,7 +192,7 @@ class _Cutter:
         rounds, known, made = Rounds(loop, names, around), set(self.nodes), list[CutNode]()
         outside = self.binding
         for name, binding in zip(names, loop.bindings, strict=True):
-            relation = firsts(narrowed(simplified(binding.relation)), self.aliases)
+            relation = firsts(narrowed(by_length(simplified(binding.relation), self.aliases)), self.aliases)
             self.binding = binding.names
             carried = rounds.shown(relation.columns, *rounds.carried(relation))
             before = dict(self.nodes), dict(self.loops), dict(self.bindings)

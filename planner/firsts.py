@@ -13,7 +13,6 @@ from halfjoin.sql.bind.context import Aliases
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.aggregates import filtered
 from halfjoin.sql.relation import Aggregate, Fed, Loop, Project, Relation, SortKey, TopK, every_part, with_inputs
-from halfjoin.sql.types import Kind
 
 _FIRST = ("min", "max", "any_value")
 
@@ -39,7 +38,7 @@ def _first(relation: Aggregate) -> tuple[list[Expr], SortKey | None] | None:
     """The columns of an aggregate's result, over its input, and the order in which its rows are the first; None if it
     is something else. Without keys there is a group even of no rows, which has no first one."""
     keys = [expr for _, expr in relation.keys]
-    if not keys or any(expr.type.kind is Kind.INTERVAL for expr in keys):
+    if not keys:
         return None
     if not relation.calls:
         return keys, None
@@ -47,6 +46,6 @@ def _first(relation: Aggregate) -> tuple[list[Expr], SortKey | None] | None:
     if more or call.function not in _FIRST or call.order:
         return None
     (value,) = filtered(call)
-    if value.type != call.type or value.type.kind is Kind.INTERVAL:
+    if value.type != call.type:
         return None
     return [*keys, value], SortKey(value, descending=call.function == "max")

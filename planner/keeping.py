@@ -18,7 +18,6 @@ from halfjoin.sql.relation import (
     Values,
     every_part,
 )
-from halfjoin.sql.types import Kind
 
 
 def cannot_be_kept(side: Relation) -> UnsupportedSQL:
@@ -26,9 +25,6 @@ def cannot_be_kept(side: Relation) -> UnsupportedSQL:
     held = "a side of an outer or semi-join that has joins, groups or mz_now() of its own is kept"
     for column in side.columns:
         name = column.name.rpartition(".")[2]
-        if column.type.kind is Kind.INTERVAL:
-            return UnsupportedSQL(f"column {name} is an interval: {held}, and no collection can hold an interval",
-                                  remedy=f"give its length instead: extract(epoch from {name})")  # fmt: skip
         if stored(column) != column.type:
             return UnsupportedSQL(f"column {name} has more than 38 digits: {held}, and no collection can hold them",
                                   remedy=f"round it: round({name}, 10), or cast it to numeric(38, 10)")  # fmt: skip
@@ -39,7 +35,7 @@ def may_be_kept(relation: Relation, failing: bool = False) -> bool:
     """Whether a node can keep the rows: mz_now() is only in filters, the columns have types that can be stored, and
     unless `failing`, nothing in the rows may fail."""
     columns: tuple[Column, ...] = relation.columns
-    if not columns or any(stored(c) != c.type or c.type.kind is Kind.INTERVAL for c in columns):
+    if not columns or any(stored(c) != c.type for c in columns):
         return False
     return all(not _moves(part) and (failing or not _may_fail(part)) for part in every_part(relation))
 

@@ -25,7 +25,7 @@ from halfjoin.planner.plan import ArrangementKey, HalfJoin, InputKind, Version
 from halfjoin.planner.rules.sides import unguarded
 from halfjoin.sql.expr import Cast, Column, Expr, Literal, columns_of, substitute
 from halfjoin.sql.functions import fallible, render
-from halfjoin.sql.types import Kind
+from halfjoin.sql.types import looks_vary
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def check(block: Block) -> None:
 
     Raises:
         UnsupportedSQL: a probe may fail and reads several inputs, or one that is not plain, so no single row would be
-            the error; or a key is an interval, and equal intervals can differ.
+            the error; or a key is an array of intervals, and equal intervals can look different.
     """
     plain = {item.alias for item in block.inputs if item.kind is InputKind.PLAIN}
     late = {column.name: one for one in block.functions for column in one.columns
@@ -67,9 +67,9 @@ def check(block: Block) -> None:
                 f"{text} reads {one.step.function}, which may fail, of more than one table or of an outer join's side",
                 remedy="compute it in a materialized view below, and join by its column",
             )
-        if match.key.type.kind is Kind.INTERVAL:
-            raise UnsupportedSQL(f"{text} compares intervals, which cannot be a key",
-                                 remedy="compare extract(epoch from ...) of both")  # fmt: skip
+        if looks_vary(match.key.type):
+            raise UnsupportedSQL(f"{text} compares arrays of intervals, which cannot be a key",
+                                 remedy="compare them as text: ...::text")  # fmt: skip
 
 
 def seen_from(block: Block, start: Input) -> PathJoin:

@@ -13,7 +13,7 @@ from halfjoin.planner.nulls import rejects
 from halfjoin.sql.expr import Call, Expr, columns_of, conjuncts
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Semi, TableFunction
-from halfjoin.sql.types import Kind
+from halfjoin.sql.types import looks_vary
 
 
 def unkeyed(relation: Filter) -> frozenset[int]:
@@ -41,7 +41,7 @@ def unkeyed(relation: Filter) -> frozenset[int]:
 
 def _links(predicate: Expr, inside: Sequence[set[str]]) -> Iterator[tuple[tuple[int, int], Expr]]:
     """The inputs that an equality connects, with the side that reads the first of them."""
-    if not (isinstance(predicate, Call) and predicate.function == "=") or predicate.args[0].type.kind is Kind.INTERVAL:
+    if not (isinstance(predicate, Call) and predicate.function == "=") or looks_vary(predicate.args[0].type):
         return
     for one, other in (predicate.args, predicate.args[::-1]):
         left, right = (_only(expr, inside) for expr in (one, other))

@@ -128,6 +128,18 @@ def substitute(expr: Expr, mapping: Mapping[str, Expr]) -> Expr:
     return rewrite(expr, lambda node: mapping.get(node.name, node) if isinstance(node, Column) else node)
 
 
+def replaced(expr: Expr, by: Mapping[Expr, Expr]) -> Expr:
+    """Replace whole subexpressions, the largest first. Literals stay."""
+    if not isinstance(expr, Literal) and expr in by:
+        return by[expr]
+    match expr:
+        case Call(args=args):
+            return replace(expr, args=tuple(replaced(arg, by) for arg in args))
+        case Cast(arg=arg):
+            return replace(expr, arg=replaced(arg, by))
+    return expr
+
+
 def conjuncts(expr: Expr) -> Iterator[Expr]:
     """The operands of a chain of AND; none for TRUE."""
     if isinstance(expr, Call) and expr.function == "and":

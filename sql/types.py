@@ -82,6 +82,11 @@ VALUE_BYTES = 1 << 24
 RESULT_ROWS = 10_000_000
 
 
+def looks_vary(type: SqlType) -> bool:
+    """Whether two values of the type can be equal and yet look different, as 1 month and 30 days do."""
+    return type.kind is Kind.INTERVAL or (type.element is not None and looks_vary(type.element))
+
+
 def numeric(precision: int = STORED_DIGITS, scale: int = 10) -> SqlType:
     """numeric(precision, scale). A column has one fixed scale, so the default keeps 10 decimals."""
     return SqlType(Kind.NUMERIC, precision, scale)

@@ -156,7 +156,9 @@ class Collection:
 
     def advance(self, upper: int) -> None:
         """Raise `since` to give up history older than `retain`; the next merge of runs removes it."""
-        self.since = max(self.since, upper - max(self.retain, 1))
+        since = upper - (self.retain or 1)
+        if since > self.since:
+            self.since = since
 
     def tidy(self, upper: int) -> None:
         """Net closed updates, and merge the newest runs until each is much larger than the next, or a run would be too

@@ -61,7 +61,9 @@ class Index:
         if not len(positions):
             return ()
         low, values = low[positions], probes[positions]
-        if not (self.codes.take(low + 1, mode="clip") == values).any():  # no code repeats
+        following = low + 1
+        repeats = self.codes.take(following, mode="clip") == values  # at the end: the last code again
+        if not (repeats & (following < len(self.codes))).any():
             return ((positions, self.rows[low]),)
         counts = self._counts(low, values)
         ends = counts.cumsum()

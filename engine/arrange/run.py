@@ -137,7 +137,7 @@ class Run:
     _row_bytes: int | None = None
 
     def __len__(self) -> int:
-        return len(self.updates)
+        return len(self.updates.time)
 
     def index(self, key: ArrangementKey, columns: KeyColumns) -> Index:
         """The index of an arrangement, over the live rows; it is built now if the run does not have it."""

@@ -16,7 +16,7 @@ from halfjoin.planner.drift import limit
 from halfjoin.planner.figures import Replayed
 from halfjoin.planner.plan import ArrangementKey, Node, ViewPlan
 from halfjoin.planner.plan_view import plan
-from halfjoin.sql.bind.bind import bind, bind_scalar
+from halfjoin.sql.bind.bind import bind, bind_keys
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions import render
 from halfjoin.sql.parse.parse import parse, parse_query
@@ -69,7 +69,7 @@ def enter_index(state: State, index: Index) -> None:
     assert columns is not None
     (statement,) = parse(index.text)
     assert isinstance(statement, CreateIndex)
-    keys = [bind_scalar(node, columns, state.catalog, index.text, index.collection) for node in statement.keys]
+    keys = bind_keys(statement.keys, columns, state.catalog, index.text, index.collection)
     arranged(state, index.name, index.collection, keys)
 
 

@@ -137,10 +137,11 @@ def runs_of(
             raise closed_at(state, f"{name}: {where}", early, _LATER).with_(table=name)
         updates = Updates(rows.columns, times, constant(1, rows.length) if rows.diff is None else rows.diff)
         table, collection = state.catalog.tables[name], state.tables[name]
+        constrained = table.constrained
         if rows.whole:
             updates = _in_place_of(collection.as_of(time, distinct=True), updates, time, upsert=rows.upsert)
         indexes = {}
-        if table.constrained and not rows.unnamed:
+        if constrained and not rows.unnamed:
             updates = with_generated(table, updates, given=True)
         if table.primary_key:
             key = key_of(table, table.primary_key, collection)
@@ -156,7 +157,7 @@ def runs_of(
                 indexes[key.arrangement] = key.check(candidates, updates)
             except InvalidRow as problem:
                 raise problem if rows.numbered else unnumbered(problem, table, None) from None
-        if table.constrained:
+        if constrained:
             try:
                 check_row_by_row(table, updates)
                 _check_unique(table, collection, updates)
@@ -195,7 +196,9 @@ def _in_place_of(contents: Updates, updates: Updates, time: int, *, upsert: bool
     return every if upsert else consolidate(every)
 
 
-def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = LOCAL) -> Staged:
+def stage(
+    state: State, batch: Mapping[str, Part], upper: int, runner: Runner = LOCAL, clock: Clock | None = None
+) -> Staged:
     """Let a runner take each node through the batch, once, in order of dependency. Times below `upper` close.
 
     A view is due when a collection that it reads changes. It is also due, even in an empty batch, when updates close of
@@ -246,7 +249,7 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
                 errors[name] = _part(failed, upper)
     every, standing = closing(state, upper, errors)
     failures = {name: one for name, one in every.items() if state.maintained[name].plan is not None} if every else every
-    staged = Staged(runs, errors, upper, {}, failures, standing, rounds)
+    staged = Staged(runs, errors, upper, {}, failures, standing, rounds, clock)
     for name, view in state.maintained.items():
         if view.plan is None:
             continue  # a node collection: its changes are reported to nobody

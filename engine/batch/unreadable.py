@@ -106,9 +106,10 @@ def closing(state: State, upper: int, errors: Mapping[str, Part]) -> tuple[dict[
                 why = known.reason
                 own = None if why is None else Failure(low, told(state, name, why, low))
             standing[name] = Standing(upper, why)
+        if own is None and not failures:
+            continue
         below = (failures.get(inner) for inner in view.dataflow.plan.collections)
-        found = [one for one in (own, *below) if one is not None]
-        if (first := _first(found)) is not None:
+        if (first := _first(one for one in (own, *below) if one is not None)) is not None:
             failures[name] = first
     return failures, standing
 

@@ -143,7 +143,7 @@ class Writer:
         if self.store.has_older_errors():
             self.define(lambda: self.store.renew_errors(self.state))
             self.store.errors_renewed()
-        staged = replace(stage(self.state, runs, times.upper, runner), clock=times.clock)
+        staged = stage(self.state, runs, times.upper, runner, times.clock)
         staged = self.store.adopt(self.state, staged)
         staged = self.store.make_room(self.state, staged)
         applied = Applied(

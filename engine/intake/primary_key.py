@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Positi
 from halfjoin.errors import InvalidRow, key_text
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
+from halfjoin.sql.types import SqlType
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +177,14 @@ def _place(run: Run, rows: Positions, numbers: Ints) -> KeyedRows:
 
 def arrangement_of(table: Table, names: Sequence[str]) -> ArrangementKey:
     """The arrangement of a table by the columns of a key."""
-    by_name = {column.name: column.column for column in table.columns}
-    keys: tuple[Column, ...] = tuple(by_name[name] for name in sorted(names))
-    return ArrangementKey(table.name, keys)
+    key = [(one.name, one.type, not one.not_null) for one in table.columns if one.name in names]
+    return _arrangement(table.name, tuple(key))
+
+
+@lru_cache(maxsize=256)
+def _arrangement(table: str, key: tuple[tuple[str, SqlType, bool], ...]) -> ArrangementKey:
+    """One object for equal keys, so that a run finds it among its indexes without a comparison."""
+    return ArrangementKey(table, tuple(Column(*column) for column in sorted(key, key=itemgetter(0))))
 
 
 def key_of(table: Table, names: Sequence[str], collection: Collection) -> PrimaryKey:

@@ -189,7 +189,7 @@ class RoundReduce:
             found = self.nothing() if rows is None else rows
             seen = np.ones(len(found), np.bool_) if rows is None else self._reached(found, round)
             numbers = np.empty(moments.groups, np.int64)
-            numbers[groups] = moments.group_of_rows(len(here) if lifted is None else len(lifted.rows))[: len(here)]
+            numbers[groups] = moments.group_of_rows[: len(here)]
             group = np.zeros(0, np.int64) if rows is None else numbers[group_of(found)[seen]]
             contents = contents_of(moments, found.select(self._types).filter(seen), group, MINIMUM)
         match function:

@@ -23,7 +23,7 @@ from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.lifted import Lifted, sums_of
 from halfjoin.engine.reduce.ordered import evaluate
 from halfjoin.engine.reduce.totals import Totals
-from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, empty, indices_of, where_true
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, empty, gather, indices_of, where_true
 from halfjoin.planner.group_functions import Aggregates, Sums
 from halfjoin.sql.types import BIGINT
 
@@ -47,17 +47,19 @@ def aggregated(
         made = seen.evaluated(partial(evaluate, one, registry=registry))
         if kept is not None:  # what was is there as it was kept
             places = np.where(moments.was, moments.group, moments.groups + np.arange(len(moments)))
-            made = pa.concat_arrays([kept[one.column.name], made]).take(pa.array(places))
+            made = gather(pa.concat_arrays([kept[one.column.name], made]), indices_of(places))
         answers[one.column.name] = made
     there, errors = answers[function.count.name].to_numpy() != 0, empty(ERRORS)
     if not moments.keys:  # the only group is always there
         there |= ~moments.was if kept is None else True
     else:
         empties = where_true(~there & ~moments.was if kept is None else ~there)  # no group was there before a fill
-        left = empties[_is_left(function, answers, contents, empties)]
+        left = empties[_is_left(function, answers, contents, empties)] if len(empties) else empties
         there[left], errors = True, of_groups(moments, left, _UNCANCELLED) if len(left) else errors
     moment = where_true(there)
-    rows = {name: array.take(pa.array(moment)) for name, array in answers.items()}
+    rows = answers
+    if len(moment) < len(moments):
+        rows = {name: gather(array, indices_of(moment)) for name, array in answers.items()}
     return moments.changes(rows, moment, constant(1, len(moment)), distinct=True), errors
 
 
@@ -66,7 +68,7 @@ def _is_left(
 ) -> Mask:
     """Whether a group, at these moments, has a sum that is not zero, or rows that a value is computed from."""
     left = np.zeros(len(moment), np.bool_)
-    for part in function.sums if len(moment) else ():
+    for part in function.sums:
         kept = answers[part.column.name].take(indices_of(moment))
         left |= pc.not_equal(kept, _zero(part.kind, kept.type)).to_numpy(zero_copy_only=False)
     for seen in contents:

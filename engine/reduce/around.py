@@ -23,11 +23,10 @@ import pyarrow as pa
 
 from halfjoin.engine.reduce import front
 from halfjoin.engine.reduce.front import Front, depth_of
-from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.percentiles import places
 from halfjoin.engine.reduce.reading import Reading
-from halfjoin.engine.reduce.sorting import ranked
+from halfjoin.engine.reduce.sorting import ranks_of
 from halfjoin.engine.scalar.values import valid
 from halfjoin.engine.updates.updates import (
     MAXIMUM,
@@ -37,6 +36,7 @@ from halfjoin.engine.updates.updates import (
     Updates,
     concat,
     constant,
+    gather,
     indices_of,
     where_true,
 )
@@ -60,43 +60,47 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """What closes, without the rows whose value is NULL: values, and numbers of groups and of moments."""
+    """What closes, without the rows whose value is NULL: values, and numbers of groups and of moments. `opening`: the
+    updates of the first moment of their group."""
 
     values: pa.Array
     time: Ints
     diff: Ints
     group: Ints
     moment: Ints
+    opening: Mask
 
 
 def around(
     place: Place, kept: pa.Array, moments: Moments, updates: Updates, readable: Callable[[], Reading | None],
     before: int, *, checked: bool = False,
 ) -> Front:  # fmt: skip
-    """The rows around the place, in each group at its moments.
+    """The rows around the place, in each group at its moments after what it was; those of a group are in order.
 
     `kept`: the value of each group as it was; NULL if it had none. `updates`: what closes. `readable` gives the groups
     as they were below the time `before`; None if they cannot be read in order. `checked`: updates take only rows that
     are there.
     """
-    values, moment = updates.columns[place.subject], moments.moment_of_rows(len(updates))
+    values, moment = updates.columns[place.subject], moments.moment_of_rows
     there = valid(values)
     own = Updates({place.subject: values}, updates.time, updates.diff).filter(there)
-    change = _Changes(own.columns[place.subject], own.time, own.diff, moments.group[moment[there]], moment[there])
+    moment = moment[there]
+    change = _Changes(own.columns[place.subject], own.time, own.diff, moments.group[moment], moment,
+                      moments.was[moment - 1])  # fmt: skip
     given = readable()
     reading = None if given is None else given.counted()
     plain = np.ones(moments.groups, np.bool_)
-    rows, numbers = [own.slice(0, 0)], [change.group[:0]]
+    found = list[tuple[Updates, Ints]]()
     if reading is not None:
         search = _Search(place, kept, moments, change, reading, before, checked=checked)
         for _ in range(_ROUNDS):
             if not len(search.waiting):
                 break
-            found, group = search.round()
-            rows.append(found)
-            numbers.append(group)
-            plain[group] = False
-    return Front(concat(rows), np.concatenate(numbers), plain)
+            found.append(search.round())
+            plain[found[-1][1]] = False
+    if not found:
+        return Front(own.slice(0, 0), change.group[:0], plain)
+    return Front(concat([rows for rows, _ in found]), np.concatenate([group for _, group in found]), plain, True, True)
 
 
 class _Search:
@@ -122,7 +126,8 @@ class _Search:
         diffs = np.minimum(np.abs(change.diff), MAXIMUM >> 24)
         count = np.minimum(np.bincount(change.group, diffs, groups), sizes).astype(np.int64) + _SPARE
         self.waiting = where_true((sizes >= front.LARGE) & (at >= 0) & (searches < sizes) & (2 * count < sizes))
-        self.reading, self.anchor = reading.of(self.waiting), anchors.take(indices_of(self.waiting))
+        self.reading = reading if len(self.waiting) == groups else reading.of(self.waiting)
+        self.anchor = gather(anchors, indices_of(self.waiting))
         self.count = count[self.waiting]
         if self.reading.holds_null(place.subject):
             nulls = {place.subject: pa.nulls(len(self.waiting), kind)}
@@ -168,17 +173,26 @@ class _Search:
         some = where_true(number[change.group] >= 0)
         window, mine = _Window(self, some, number[change.group[some]]), number[change.group[some]]
         left, right = self._missed(some, window, number)
-        good = ~(left | right | window.wrong)
-        there, moved = where_true((window.copies > 0) & good[window.group]), good[mine]
-        code = np.concatenate([there, window.shown[moved]])
-        time = np.concatenate([constant(MINIMUM, len(there)), change.time[some[moved]]])
-        diff = np.concatenate([window.copies[there], change.diff[some[moved]]])
+        opening = change.opening[some]
+        window.add(opening, change.diff[some[opening]])
+        missed = left | right
+        good = ~(missed | window.wrong)
+        there, moved = where_true((window.copies > 0) & good[window.group]), good[mine] & ~opening
+        code, time, diff = there, constant(MINIMUM, len(there)), window.copies[there]
+        if moved.any():
+            code = np.concatenate([there, window.shown[moved]])
+            time = np.concatenate([time, change.time[some[moved]]])
+            diff = np.concatenate([diff, change.diff[some[moved]]])
+            order = np.argsort(code, kind="stable")
+            code, time, diff = code[order], time[order], diff[order]
         found = Updates({self.place.subject: window.values(code)}, time, diff), self.waiting[window.group[code]]
-        # The next windows are around the edges.
-        edge = np.where(left, window.low, window.high)
-        self.anchor = window.values(np.where(left == right, window.anchor, edge))
-        self.count = np.where(left & right, self.count * _MORE, self.count)
-        self._keep((left | right) & ~window.wrong & (2 * self.count < self.reading.sizes))
+        if missed.any():  # the next windows are around the edges
+            edge = np.where(left, window.low, window.high)
+            self.anchor = window.values(np.where(left == right, window.anchor, edge))
+            self.count = np.where(left & right, self.count * _MORE, self.count)
+            self._keep(missed & ~window.wrong & (2 * self.count < self.reading.sizes))
+        else:
+            self.waiting = self.waiting[:0]
         return found
 
     def _missed(self, some: Ints, window: _Window, number: Ints) -> tuple[Mask, Mask]:
@@ -206,12 +220,7 @@ class _Search:
 
     def codes(self, values: pa.Array, group: Ints, groups: int) -> Ints:
         """Numbers of values in groups. They ascend from the first value of the first group on."""
-        order = np.argsort(group, kind="stable")
-        starts = group[order].searchsorted(np.arange(groups + 1))
-        columns = {self.place.subject: values.take(indices_of(order))}
-        code = np.empty(len(order), np.int64)
-        code[order] = ranked(Groups(columns, constant(1, len(order)), starts), self.place.order).row
-        return code
+        return ranks_of({self.place.subject: values}, group, groups, self.place.order).row
 
 
 class _Window:
@@ -231,17 +240,17 @@ class _Window:
         ends = [np.concatenate(pair) for pair in zip(first, upper, strict=True)]
         entries = reading.of(np.concatenate([each, each])).between(begins, ends, before)
         owner, back = entries.probe % length, entries.probe < length
-        changed = search.change.values.take(indices_of(some))
+        changed = gather(search.change.values, indices_of(some))
         self._values = pa.concat_arrays([search.anchor, entries.rows.columns[name], changed])
         group = np.concatenate([each, owner, mine])
         code = search.codes(self._values, group, length)
-        self.anchor, read, new = np.split(code, [length, length + len(owner)])
+        self.anchor, read, new = code[:length], code[length : length + len(owner)], code[length + len(owner) :]
         self._row = np.empty(int(code.max()) + 1, np.int64)
         self._row[code[::-1]] = np.arange(len(code))[::-1]  # of equal values the first
         self.group = group[self._row]
         # A run has more rows at or before the first entry that was read, and at or behind the last one.
         self.low, self.high = np.full(length, -1), np.full(length, MAXIMUM)
-        counts = np.concatenate([end - begin for begin, end in zip(begins, ends, strict=True)])
+        counts = np.concatenate(ends) - np.concatenate(begins)
         more = np.concatenate([side for low, least in zip(lower, reading.begins, strict=True)
                                for side in (low > least, np.zeros(length, np.bool_))])  # fmt: skip
         edge = (counts.cumsum() - counts)[more & (counts > 0)]
@@ -263,9 +272,14 @@ class _Window:
         self.is_below, self.is_above = new <= self.low[mine], new >= self.high[mine]
         self.shown = np.minimum(np.maximum(new, self.low[mine]), self.high[mine])
 
+    def add(self, changes: Mask, diff: Ints) -> None:
+        """Count some of the changes among the copies."""
+        np.add.at(self.copies, self.shown[changes], diff)
+        self.wrong[self.group[self.copies < 0]] = True
+
     def values(self, code: Ints) -> pa.Array:
         """The values of codes."""
-        return self._values.take(indices_of(self._row[code]))
+        return gather(self._values, indices_of(self._row[code]))
 
 
 def _sum(group: Ints, values: Ints, groups: int) -> Ints:

@@ -51,6 +51,16 @@ def place(rows: Positions, low: int, high: int, key: Key, asked: Any, *, after: 
     return search(range(high), asked, low, high, key=lambda entry: key(row(entry)))
 
 
+def span(rows: Positions, low: int, high: int, key: Key, asked: Any) -> tuple[int, int]:
+    """Of the entries `[low, high)`, the first whose row equals what is asked, and the one after the last such."""
+    first, step = place(rows, low, high, key, asked, after=False), 1
+    while first + step <= high and key(rows.item(first + step - 1)) == asked:
+        step *= 2
+    if step == 1:
+        return first, first
+    return first, place(rows, first + step // 2, min(first + step - 1, high), key, asked, after=True)
+
+
 def _together(parts: Sequence[Key]) -> Key:
     return parts[0] if len(parts) == 1 else lambda row: tuple([part(row) for part in parts])
 

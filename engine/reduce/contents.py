@@ -20,7 +20,17 @@ from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.radix import argsort, of_integers
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, indices_of, where_true
+from halfjoin.engine.updates.updates import (
+    MINIMUM,
+    Ints,
+    Mask,
+    Updates,
+    concat,
+    constant,
+    empty,
+    indices_of,
+    where_true,
+)
 
 _MOMENT = "#moment"  # no SQL column has this name
 _NEGATIVE = "a row with a negative count has no place in an order, a window or the rows of a function of groups"
@@ -30,7 +40,7 @@ Made = TypeVar("Made")
 @dataclass
 class Contents:
     """The rows of groups at their moments, in order of the moments; `rows.diff` counts copies. Equal rows may be apart.
-    `negative`: the moments of rows with negative counts.
+    `negative`: the moments of rows with negative counts. `ordered`: as in `Groups`.
     """
 
     moments: Moments
@@ -38,12 +48,13 @@ class Contents:
     moment: Ints
     negative: Ints
     failed: list[Updates] = field(default_factory=list)
+    ordered: bool = False
 
     @property
     def groups(self) -> Groups:
         """The rows as groups, one for each moment; a group may be empty."""
         starts = self.moment.searchsorted(np.arange(len(self.moments) + 1))
-        return Groups(self.rows.columns, self.rows.diff, starts)
+        return Groups(self.rows.columns, self.rows.diff, starts, self.ordered)
 
     def evaluated(self, function: Callable[[Groups], Made]) -> Made:
         """A function of the groups. Groups for which it fails become errors, and empty."""
@@ -80,18 +91,24 @@ def of_groups(
     return moments.changes(told.columns, moment, told.diff)
 
 
-def contents_of(moments: Moments, rows: Updates, group: Ints, before: int) -> Contents:
+def contents_of(
+    moments: Moments, rows: Updates, group: Ints, before: int, *, skipped: Mask | None = None, ordered: bool = False
+) -> Contents:
     """The contents of groups at their moments, given all rows of the groups at closed times, and each row's group.
-    Times below `before` were closed before these moments."""
+
+    Times below `before` were closed before these moments. `skipped`: the rows that do not show at the first moment of
+    their group, which is what the group was. `ordered`: the rows of each group are in the function's order.
+    """
     opens, which = where_true(moments.was), None
-    if before == MINIMUM and len(moments) == 2 * len(opens) + moments.begins:
-        # Nothing was there, and each group has one moment with updates, its last one.
-        moment = (np.append(opens[1:], len(moments)) - 1)[group]
+    ends = np.append(opens[1:], len(moments))
+    none_was = before == MINIMUM if skipped is None else bool(skipped.all())
+    if none_was and len(moments) == 2 * len(opens) + moments.begins:
+        moment = (ends - 1)[group]  # each group has one moment with updates, its last one
     else:
-        counts = np.diff(np.append(opens, len(moments)))[group]
+        first = opens[group] if skipped is None else opens[group] + skipped
+        counts = ends[group] - first
         which = np.arange(len(rows)).repeat(counts)
-        ends = counts.cumsum()
-        moment = np.arange(len(which)) + (opens[group] - (ends - counts)).repeat(counts)
+        moment = np.arange(len(which)) + (first - (counts.cumsum() - counts)).repeat(counts)
         time = rows.time[which]
         there = np.where(moments.was[moment], time < before, time <= moments.time[moment])
         which, moment = which[there], moment[there]
@@ -99,13 +116,15 @@ def contents_of(moments: Moments, rows: Updates, group: Ints, before: int) -> Co
         by_moment = argsort([of_integers(moment)], len(moment))
         which, moment = by_moment if which is None else which[by_moment], moment[by_moment]
     found = rows if which is None else rows.take(which)
+    if bool((found.diff > 0).all()):
+        return Contents(moments, found, moment, moment[:0], ordered=ordered)
     if bool((found.diff < 0).any()):
         found = cancel(found.with_columns({_MOMENT: pa.array(moment)}), by_time=False)  # the order stays
         moment = found.columns[_MOMENT].to_numpy()
         found = found.select(rows.columns)
     positive = where_true(found.diff > 0)
     negative = where_true(found.diff < 0)
-    contents = Contents(moments, found.filter(found.diff > 0), moment[positive], moment[negative])
+    contents = Contents(moments, found.take(positive), moment[positive], moment[negative], ordered=ordered)
     if len(negative):
         told = of_rows(found.take(negative), _NEGATIVE)
         contents.failed.append(moments.changes(told.columns, moment[negative], -told.diff))

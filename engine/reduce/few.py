@@ -38,6 +38,8 @@ class Few:
         >>> Few.lifted("floats", [pa.array([1.5, None])], np.array([1, 1])).numbers == [3 << 1073, 0]
         True
         """
+        if kind not in ("count", "integers", "integer products", "floats", "float products"):
+            return None
         weights = [int(one) for one in diff]
         columns = list[list[int]]()
         for array in arrays[: 2 if kind.endswith("products") else 1]:
@@ -49,8 +51,6 @@ class Few:
         for array in arrays:
             if array.null_count:
                 weights = [weight if there else 0 for weight, there in zip(weights, valid(array).tolist(), strict=True)]
-        if kind not in ("count", "integers", "integer products", "floats", "float products"):
-            return None
         for column in columns:
             weights = [weight * number for weight, number in zip(weights, column, strict=True)]
         return cls(kind, weights)

@@ -25,7 +25,7 @@ from halfjoin.engine.reduce.regions import Regions, regions_of
 from halfjoin.engine.reduce.seen import Seen, seen_by
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.consolidate import cancel, consolidate
-from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, gather, indices_of
 from halfjoin.planner.group_functions import Aggregates, Own, Top, Windows
 from halfjoin.planner.plan import Reduce, Version
 from halfjoin.sql.expr import Column
@@ -66,8 +66,7 @@ class ReduceFlow:
         was = self._was(moments, stream, lookup, closing)
         kept = _by_group(was, moments.groups, self.schema) if isinstance(self.plan.function, Aggregates) else None
         fronts = self._fronts(updates, moments, was, kept, lookup, closing)
-        rows = self._looked_up(stream, updates, fronts.values(), lookup, closing)
-        group = group_of(rows)
+        rows, group = self._looked_up(stream, updates, fronts.values(), lookup, closing)
         contents = {seen: seen.contents(moments, front, rows, group, closing.before) for seen, front in fronts.items()}
         return self._made(self._lifted(updates), moments, kept, contents, was=was)
 
@@ -76,13 +75,13 @@ class ReduceFlow:
     ) -> tuple[Updates, Updates]:
         """The updates of a window that sees no more of large groups than what the changes reach."""
         runs = lookup(self.plan.output, Version.BEFORE)
-        found, plain = regions.evaluated(moments, updates, moments.group_of_rows(len(updates)), runs, closing)
+        found, plain = regions.evaluated(moments, updates, moments.group_of_rows, runs, closing)
         if not plain.any():
             return self._made(None, moments, None, {}, found)
         (seen,) = self._seen
         front = replace(seen.nothing(moments, updates), plain=plain)
-        rows = self._looked_up(stream, updates, [front], lookup, closing)
-        contents = seen.contents(moments, front, rows, group_of(rows), closing.before)
+        rows, group = self._looked_up(stream, updates, [front], lookup, closing)
+        contents = seen.contents(moments, front, rows, group, closing.before)
         return self._made(None, moments, None, {seen: contents}, found)
 
     @property
@@ -118,7 +117,7 @@ class ReduceFlow:
 
         `was`: the output's rows of the groups. `kept`: for an aggregate, the columns of these rows, group by group.
         """
-        fronts, group = dict[Seen, Front](), moments.group_of_rows(len(updates))
+        fronts = dict[Seen, Front]()
         # If rows have negative counts, the output tells nothing of the rows behind its own.
         failing = closing.failing(self.plan.output)
         for number, seen in enumerate(self._seen):
@@ -130,25 +129,28 @@ class ReduceFlow:
                 case Aggregates(ordered=ordered):
                     assert kept is not None  # the output has a row for each group
                     values = kept[ordered[number].column.name]
-                    fronts[seen] = seen.front_of_value(moments, updates, group, values, runs, closing)
+                    fronts[seen] = seen.front_of_value(moments, updates, values, runs, closing)
                 case Top(offset=offset):
                     known = seen.known_rows(was, group_of(was), moments.groups, offset=offset)
-                    fronts[seen] = seen.front(moments, updates, group, known, runs, closing)
+                    fronts[seen] = seen.front(moments, updates, known, runs, closing)
                 case Windows() | Own():
                     raise AssertionError("it sees whole groups")
         return fronts
 
     def _looked_up(
         self, stream: Updates, like: Updates, fronts: Iterable[Front], lookup: RunsOf, closing: Closing
-    ) -> Updates:
-        """All closed rows of the groups that are plain for some front, with the columns of `like`."""
-        none = like.select(self._names).slice(0, 0).with_columns({GROUP: pa.array([], pa.int64())})
+    ) -> tuple[Updates | None, Ints]:
+        """All closed rows of the groups that are plain for some front, with the columns of `like`, and their groups.
+        None if no group is plain."""
         assert self._rows is not None  # what sees groups can look them up
-        some = stream.filter(np.logical_or.reduce([front.plain for front in fronts]))
-        if not len(some):
-            return none
-        rows = concat([none, *self._rows(some, lookup(self.plan.input, Version.AFTER), closing.netted)])
-        return rows.filter(rows.time < closing.after)
+        plain = np.logical_or.reduce([front.plain for front in fronts])
+        if not plain.any():
+            return None, constant(0, 0)
+        none = like.select(self._names).slice(0, 0).with_columns({GROUP: pa.array([], pa.int64())})
+        found = self._rows(stream.filter(plain), lookup(self.plan.input, Version.AFTER), closing.netted)
+        rows = concat([none, *found])
+        rows = rows.filter(rows.time < closing.after)
+        return rows, group_of(rows)
 
     def fill(
         self, lookup: RunsOf, upper: int, closed: int = MINIMUM, *, gathered: bool = False
@@ -164,7 +166,7 @@ class ReduceFlow:
         if not len(moments):
             yield empty(self.schema), empty(ERROR_SCHEMA)
             return
-        group = moments.group_of_rows(len(updates))
+        group = moments.group_of_rows
         contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
         yield self._made(self._lifted(updates), moments, None, contents, gathered=gathered)
 
@@ -236,5 +238,6 @@ def _by_group(rows: Updates, groups: int, schema: Iterable[str]) -> dict[str, pa
     """The columns kept for each group, NULL where nothing is kept."""
     places = np.full(groups, -1)
     places[group_of(rows)] = np.arange(len(rows))
-    indices = pa.array(places, mask=places < 0)
-    return {name: rows.columns[name].take(indices) for name in schema}
+    missing = places < 0
+    indices = pa.array(places, mask=missing) if missing.any() else indices_of(places)
+    return {name: gather(rows.columns[name], indices) for name in schema}

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -59,27 +58,33 @@ class Known:
 class Front:
     """Rows of groups among which their first rows are, at each moment. There are none of a group that is `plain`.
 
-    The rows that were there before have the time `MINIMUM`, the others are updates.
+    The rows that were there before have the time `MINIMUM`, the others are updates. If they have `begun`, the updates
+    of each group's first moment count among the rows with the time `MINIMUM`: nobody asks what the group was.
+    `ordered`: the rows of each group are in the order of the function.
     """
 
     rows: Updates
     group: Ints
     plain: Mask
+    begun: bool = False
+    ordered: bool = False
 
 
 def front_of(
     wanted: Wanted, known: Known, updates: Updates, group: Ints, readable: Callable[[], Reading | None], before: int,
-    *, checked: bool = False,
+    *, checked: bool = False, opening: Mask | None = None,
 ) -> Front:  # fmt: skip
     """The first rows of groups.
 
-    `updates` and `group`: what closes, and the number of each update's group. `readable` gives the groups as they were
+    `updates` and `group`: what closes, and the number of each update's group. `opening`: the updates of first moments,
+    if nobody asks what the groups were. `readable` gives the groups as they were
     below the time `before`, if that is needed; None if they cannot be read in order. `checked`: updates take only rows
     that are there.
     """
     if wanted.subject is not None:
         there = valid(updates.columns[wanted.subject])
         updates, group = updates.filter(there), group[there]
+        opening = None if opening is None else opening[there]
     groups = len(known.all)
     sizes, reading = np.zeros(groups, np.int64), None
     found, count = list[tuple[Updates, Ints]](), np.zeros(groups, np.int64)
@@ -98,7 +103,7 @@ def front_of(
             sizes = sizes if reading is None else reading.sizes
         if behind is not None and len(behind.group):
             bad[behind.group[~_are_there(behind, reading, sizes, before)]] = True
-        rows, numbers = sight.rows
+        rows, numbers = sight.rows(None if opening is None else opening[mine])
         good = (waiting & ~few & ~bad)[numbers]
         found.append((rows.filter(good), numbers[good]))
         # More rows are read from the bound on: those that are missing, and twice as many each time.
@@ -117,7 +122,8 @@ def front_of(
             read = ongoing.take(count[on], before)
             entries = replace(read, probe=numbers[read.probe])
         waiting = on
-    return Front(concat([rows for rows, _ in found]), np.concatenate([numbers for _, numbers in found]), plain)
+    rows, numbers = concat([rows for rows, _ in found]), np.concatenate([numbers for _, numbers in found])
+    return Front(rows, numbers, plain, opening is not None)
 
 
 def _are_there(behind: _Behind, reading: Reading | None, sizes: Ints, before: int) -> Mask:
@@ -221,15 +227,20 @@ class _Sight:
         self.few[self.group[short & unsure]] = True
         self.missing[self.group[short & unsure]] += (self.depth - self.count)[short & unsure]
 
-    @cached_property
-    def rows(self) -> tuple[Updates, Ints]:
-        """The rows up to the bounds, and their groups."""
-        there = where_true(self.within & (self.count > 0))
+    def rows(self, opening: Mask | None) -> tuple[Updates, Ints]:
+        """The rows up to the bounds, and their groups; as they are after the `opening` updates, if there are any."""
+        count, changing = self.count, self.within[self._rank]
+        if opening is not None:
+            count = count.copy()
+            np.add.at(count, self._rank[opening], self._updates.diff[opening])
+            changing &= ~opening
+        there = where_true(self.within & (count > 0))
         was = self._every.take(self.first[there])
-        new = self._updates.select(was.columns).filter(self.within[self._rank])
-        numbers = self.group[self._rank[self.within[self._rank]]]
-        rows = concat([Updates(was.columns, constant(MINIMUM, len(was)), self.count[there]), new])
-        return rows, np.concatenate([self.group[there], numbers])
+        rows, numbers = Updates(was.columns, constant(MINIMUM, len(was)), count[there]), self.group[there]
+        if changing.any():
+            rows = concat([rows, self._updates.select(was.columns).filter(changing)])
+            numbers = np.concatenate([numbers, self.group[self._rank[changing]]])
+        return rows, numbers
 
     def behind(self, groups: Mask) -> _Behind:
         """The rows behind the bounds of some groups that updates take."""

@@ -30,16 +30,19 @@ class Segments:
     @cached_property
     def numbers(self) -> Ints:
         """The group of each entry."""
-        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+        return np.arange(len(self)).repeat(self.starts[1:] - self.starts[:-1])
 
 
 @dataclass(frozen=True)
 class Groups(Segments):
-    """Rows of groups. `columns` are Arrow arrays, one value a row, in declared order."""
+    """Rows of groups. `columns` are Arrow arrays, one value a row, in declared order. `ordered`: the rows of each group
+    are known to be in the order that the function asks for.
+    """
 
     columns: Mapping[str, pa.Array]
     count: Ints
     starts: Ints
+    ordered: bool = False
 
     def values(self, expr: Expr) -> pa.Array:
         """The values of a column or a constant, one a row."""

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +38,7 @@ from halfjoin.engine.updates.radix import argsort, of_integers, words
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, gather, indices_of, where_true
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Moments:
     """The moments of the touched groups, side by side: each group's first moment is what it was.
 
@@ -60,18 +61,25 @@ class Moments:
 
     def of_groups(self, array: pa.Array) -> pa.Array:
         """A value of each group as a value of each moment."""
-        return array.take(indices_of(self.group))
+        return gather(array, indices_of(self.group))
 
-    def moment_of_rows(self, length: int) -> Ints:
+    @cached_property
+    def moment_of_rows(self) -> Ints:
         """The moment of each of the input's updates."""
-        moment = np.empty(length, np.int64)
-        counts = np.diff(np.append(self.starts, length))
+        moment = np.empty(len(self.rows), np.int64)
+        counts = np.diff(np.append(self.starts, len(self.rows)))
         moment[self.rows] = where_true(~self.was)[int(self.begins):].repeat(counts)
         return moment
 
-    def group_of_rows(self, length: int) -> Ints:
+    @property
+    def group_of_rows(self) -> Ints:
         """The group of each of the input's updates."""
-        return self.group[self.moment_of_rows(length)]
+        return self.group[self.moment_of_rows]
+
+    @property
+    def opening_rows(self) -> Mask:
+        """Which of the input's updates belong to the first moment of their group after what it was."""
+        return self.was[self.moment_of_rows - 1]
 
     def interleaved(self) -> Ints:
         """For each moment its place in a list of what all groups were, followed by the other moments."""

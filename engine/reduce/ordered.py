@@ -14,7 +14,7 @@ from halfjoin.engine.reduce.added import added
 from halfjoin.engine.reduce.arguments import Arguments
 from halfjoin.engine.reduce.collect import array_agg, string_agg
 from halfjoin.engine.reduce.groups import Groups
-from halfjoin.engine.reduce.percentiles import mode, percentile_cont, percentile_disc
+from halfjoin.engine.reduce.percentiles import Fractions, mode, percentile_cont, percentile_disc
 from halfjoin.engine.reduce.sorting import Sorted, first_rows, refine, sort
 from halfjoin.engine.reduce.words import look, ordered_words
 from halfjoin.engine.scalar import evaluate as scalar
@@ -22,7 +22,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import mask_of, valid
 from halfjoin.planner.group_functions import Ordered
-from halfjoin.sql.expr import Expr
+from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.aggregates import AGGREGATES, ORDERED_SETS, decompose
 from halfjoin.sql.relation import AggregateCall
 
@@ -43,6 +43,7 @@ def evaluate(part: Ordered, groups: Groups, registry: Registry = NO_FUNCTIONS) -
         return _of_user(part, groups, registry)
     kind = arrow_type(part.column.type)
     subject = part.order[0].expr if part.function in ORDERED_SETS else next(iter(part.args), None)
+    fractions = _fractions(part, groups) if part.function.startswith("percentile") else None
     groups = _counted(part, groups, subject)
     if part.function in ("min", "max", "any_value"):
         assert subject is not None
@@ -55,8 +56,8 @@ def evaluate(part: Ordered, groups: Groups, registry: Registry = NO_FUNCTIONS) -
         return _COLLECT[part.function](_rows(groups.take(positions), *part.args), kind)
     if part.function in ORDERED_SETS:
         assert subject is not None
-        rows = _rows(groups.take(sort(groups, part.order).positions), subject)
-        return _of_sorted(part, rows).cast(kind)
+        rows = _rows(groups if groups.ordered else groups.take(sort(groups, part.order).positions), subject)
+        return _of_sorted(part, rows, fractions).cast(kind)
     sums = decompose(AggregateCall(part.function, part.args, part.column.type))
     assert sums is not None, f"no such aggregate: {part.function}"
     return added(sums, groups)
@@ -106,22 +107,33 @@ def _distinct(part: Ordered, groups: Groups) -> tuple[Groups, Any]:
     state = Sorted(np.arange(len(first)), first)
     for arg in args:
         state = refine(state, ordered_words(arg))
+    looks = refine(state, (word for arg in args for word in look(arg)))  # the least look stands for equal arguments
+    found = looks.positions[state.new]
     kept = np.zeros(len(first), np.bool_)
-    kept[state.positions[state.new]] = True
+    kept[found] = True
     numbers = np.cumsum(kept) - 1
     once = groups.where(kept)
     once = Groups(once.columns, np.ones(len(once.count), np.int64), once.starts)
-    return once, numbers[state.positions[state.new]]
+    return once, numbers[found]
 
 
 def _rows(groups: Groups, *args: Expr) -> Arguments:
     return Arguments(tuple(groups.values(arg) for arg in args), groups.count, groups.starts)
 
 
-def _of_sorted(part: Ordered, rows: Arguments) -> pa.Array:
+def _fractions(part: Ordered, groups: Groups) -> Fractions:
+    """The fraction of a percentile, or its fractions. One that a column has is the same in all rows of a group."""
+    (fraction,) = part.args
+    if not isinstance(fraction, Column):
+        found: Fractions = scalar.compile(fraction).evaluate({}, 1).values[0].as_py()
+        return found
+    firsts = pa.array(groups.starts[:-1], mask=np.diff(groups.starts) == 0)
+    return groups.columns[fraction.name].take(firsts)
+
+
+def _of_sorted(part: Ordered, rows: Arguments, fractions: Fractions) -> pa.Array:
     if part.function == "mode":
         return mode(rows)
     if part.function == "percentile_cont" and not pt.is_floating(rows.args[0].type):  # integers
         rows = Arguments((rows.args[0].cast(pa.float64(), safe=False),), rows.count, rows.starts)
-    fractions = scalar.compile(part.args[0]).evaluate({}, 1).values[0].as_py()
     return (percentile_cont if part.function == "percentile_cont" else percentile_disc)(rows, fractions)

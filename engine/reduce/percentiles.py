@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from halfjoin.engine.reduce.arguments import Arguments
 from halfjoin.engine.reduce.words import differ, words
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.scalar.values import raw
+from halfjoin.engine.scalar.values import raw, valid
 from halfjoin.engine.updates.updates import Ints, where_true
 
-Fractions = float | None | list[float | None]  # of a call: one, or an array of them
+Fraction: TypeAlias = float | npt.NDArray[np.float64]  # of all groups, or of each
+Fractions: TypeAlias = float | list[float | None] | pa.Array | None  # one, an array of them, or one for each group
 
 
 def percentile_cont(rows: Arguments, fractions: Fractions) -> pa.Array:
@@ -26,7 +30,7 @@ def percentile_cont(rows: Arguments, fractions: Fractions) -> pa.Array:
     """
     values, empty = raw(rows.args[0]), rows.sizes == 0
 
-    def at(fraction: float) -> pa.Array:
+    def at(fraction: Fraction) -> pa.Array:
         if not len(values):
             return pa.nulls(len(rows), pa.float64())
         low, high = places("percentile_cont", fraction, rows.sizes)
@@ -49,14 +53,14 @@ def percentile_disc(rows: Arguments, fractions: Fractions) -> pa.Array:
     """
     empty = rows.sizes == 0
 
-    def at(fraction: float) -> pa.Array:
+    def at(fraction: Fraction) -> pa.Array:
         place, _ = places("percentile_disc", fraction, rows.sizes)
         return rows.args[0].take(pa.array(_position(rows, place), mask=empty))
 
     return _of_each(fractions, at, rows)
 
 
-def places(function: str, fraction: float, sizes: Ints) -> tuple[Ints, Ints]:
+def places(function: str, fraction: Fraction, sizes: Ints) -> tuple[Ints, Ints]:
     """The first and the last place, from 0, of the values that a percentile of so many values reads."""
     if function == "percentile_disc":
         place: Ints = np.maximum(np.ceil(fraction * sizes).astype(np.int64), 1) - 1
@@ -85,8 +89,10 @@ def _position(rows: Arguments, place: Ints) -> Ints:
     return np.minimum(found, max(len(rows.count) - 1, 0))
 
 
-def _of_each(fractions: Fractions, at: Callable[[float], pa.Array], rows: Arguments) -> pa.Array:
+def _of_each(fractions: Fractions, at: Callable[[Fraction], pa.Array], rows: Arguments) -> pa.Array:
     """What `at` gives for the fraction, or an array of what it gives for each of the fractions."""
+    if isinstance(fractions, pa.Array):
+        return _of_own(fractions, at)
     groups = len(rows)
     listed = fractions if isinstance(fractions, list) else [fractions]
     for fraction in listed:
@@ -102,3 +108,14 @@ def _of_each(fractions: Fractions, at: Callable[[float], pa.Array], rows: Argume
     offsets = pa.array(np.arange(groups + 1, dtype=np.int32) * len(listed))
     flat = pa.concat_arrays([pa.nulls(0, kind), *found]).take(pa.array(by_group))
     return pa.ListArray.from_arrays(offsets, flat, mask=pa.array(rows.sizes == 0))
+
+
+def _of_own(fractions: pa.Array, at: Callable[[Fraction], pa.Array]) -> pa.Array:
+    """What `at` gives for the fraction of each group; NULL for a NULL."""
+    there = valid(fractions)
+    values = np.where(there, raw(fractions), 0.0)
+    bad = ~((values >= 0) & (values <= 1))
+    if bad.any():
+        messages = np.array([f"percentile value {value:g} is not between 0 and 1" for value in values[bad]], object)
+        raise Failed(messages[0], bad, messages=messages)
+    return pc.if_else(pa.array(there), at(values), None)

@@ -9,8 +9,8 @@ from halfjoin.engine.reduce.partitions import Partitions
 from halfjoin.engine.reduce.words import words
 from halfjoin.engine.scalar import evaluate
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.scalar.intervals import fields
 from halfjoin.engine.scalar.values import raw, valid
+from halfjoin.engine.updates.intervals import fields
 from halfjoin.engine.updates.updates import Ints, Mask, where_true
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.casting import coerce

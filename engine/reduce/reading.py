@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.order import Order, OrderKey
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.linear.tables import Registry
-from halfjoin.engine.reduce.bisection import keys_of, place
+from halfjoin.engine.reduce.bisection import Key, keys_of, place, span
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.sorting import precede, sort
 from halfjoin.engine.updates.codes import codes, is_exact, same
@@ -145,13 +145,13 @@ class Reading:
 
     def _search(self, rows: Mapping[str, pa.Array], width: int, after: Mask | None) -> Begins:
         """The least entries of the ranges in which the first entries lie. These are at most `width` entries wide."""
+        if (places := self._one_by_one(rows, width, after)) is not None:
+            return places
         names, order = list(rows), self._reader.key.order
         low = np.concatenate([one.low for one in self._ranges])
         high = np.concatenate([one.high for one in self._ranges])
         number = np.arange(len(self._ranges)).repeat([len(one.low) for one in self._ranges])
         probe = np.concatenate([np.arange(len(one.low)) for one in self._ranges])
-        if len(probe) <= _FEW and (places := self._one_by_one(rows, width, after)) is not None:
-            return places
         while len(wide := where_true(high - low > width)):
             steps = (high - low)[wide, None] * np.arange(1, _SAMPLES + 1) // (_SAMPLES + 1)
             places = low[wide, None] + steps
@@ -168,16 +168,24 @@ class Reading:
             high[wide] = edges[np.arange(len(wide)), less]
         return np.split(low, np.cumsum([len(one.low) for one in self._ranges])[:-1])
 
-    def _one_by_one(self, rows: Mapping[str, pa.Array], width: int, after: Mask | None) -> Begins | None:
-        """The first entries; None if rows cannot be compared one by one."""
-        key = self._reader.key
-        keys = keys_of([rows, *(one.run.updates.columns for one in self._ranges)], key.order, list(rows))
-        if keys is None:
+    def _compared(self, rows: Mapping[str, pa.Array]) -> tuple[list[Any], list[Key]] | None:
+        """What compares these rows with those of each run, one by one; None if that is not possible or too slow."""
+        length = len(self._ranges[0].low)
+        if length * len(self._ranges) > _FEW:
             return None
-        asked = list(map(keys[0], range(len(self._ranges[0].low))))
+        tables = [rows, *(one.run.updates.columns for one in self._ranges)]
+        keys = keys_of(tables, self._reader.key.order, list(rows))
+        return None if keys is None else (list(map(keys[0], range(length))), keys[1:])
+
+    def _one_by_one(self, rows: Mapping[str, pa.Array], width: int, after: Mask | None) -> Begins | None:
+        """The first entries; None if rows are not compared one by one."""
+        compared = self._compared(rows)
+        if compared is None:
+            return None
+        asked, keys = compared
         ties = [False] * len(asked) if after is None else after.tolist()
         found = list[Ints]()
-        for one, own in zip(self._ranges, keys[1:], strict=True):
+        for one, own in zip(self._ranges, keys, strict=True):
             if width and one.is_small():
                 found.append(one.low)
                 continue
@@ -211,33 +219,34 @@ class Reading:
         return self._taken(begins, ends, before, self._reader.key.columns if names is None else names, ordered=ordered)
 
     def _taken(self, begins: Begins, ends: Begins, before: int, names: Sequence[str], *, ordered: bool) -> Entries:
-        keys = self._reader.keys
-        parts, probes, mine, first, last, adds, runs, places = [], [], [], [], [], [], [], []
-        for number, (one, start, end) in enumerate(zip(self._ranges, begins, ends, strict=True)):
-            counts = end - start
-            stops = counts.cumsum()
-            probe = np.arange(len(start)).repeat(counts)
-            entries = np.arange(len(probe)) + (start - (stops - counts)).repeat(counts)
-            rows, no_negative = one.entries(entries, ordered=ordered)
-            found = Updates(one.rows(names, rows), one.run.updates.time[rows], one.run.diffs(rows, self._closed))
-            equal = found.time < before
+        keys, groups, runs = self._reader.keys, len(begins[0]), len(self._ranges)
+        firsts, stops = np.concatenate(begins), np.concatenate(ends)
+        counts = stops - firsts
+        after = counts.cumsum()
+        before_them = after - counts
+        probe = np.tile(np.arange(groups), runs).repeat(counts)
+        entries = np.arange(len(probe)) + (firsts - before_them).repeat(counts)
+        first, last = np.zeros((2, len(probe)), np.bool_)
+        some = counts > 0
+        first[before_them[some & (firsts > np.concatenate([one.low for one in self._ranges]))]] = True
+        last[after[some & (stops < np.concatenate([one.high for one in self._ranges]))] - 1] = True
+        edges = [0, *after[groups - 1 :: groups].tolist()] if groups else [0] * (runs + 1)
+        parts, places = list[Updates](), list[RowNumbers]()
+        adds, mine = np.ones((2, len(probe)), np.bool_)
+        for one, low, high in zip(self._ranges, edges[:-1], edges[1:], strict=True):
+            if low == high and parts:
+                continue
+            rows, adds[low:high] = one.entries(entries[low:high], ordered=ordered)
+            part = Updates(one.rows(names, rows), one.run.updates.time[rows], one.run.diffs(rows, self._closed))
             if not (one.exact and (not self._keys or is_exact(self._keys))):
-                given = one.rows(keys, rows)
+                given, asked = one.rows(keys, rows), indices_of(probe[low:high])
                 for name, key in zip(keys, self._keys, strict=True):
-                    equal &= same(key.take(indices_of(probe)), given[name])
-            opening, final = np.zeros((2, len(probe)), np.bool_)
-            opening[(stops - counts)[(start > one.low) & (counts > 0)]] = True
-            final[stops[(end < one.high) & (counts > 0)] - 1] = True
-            parts.append(found)
-            probes.append(probe)
-            mine.append(equal)
-            first.append(opening)
-            last.append(final)
-            adds.append(np.full(len(probe), no_negative))
-            runs.append(np.full(len(probe), number))
+                    mine[low:high] &= same(key.take(asked), given[name])
+            parts.append(part)
             places.append(rows)
-        columns = (probes, mine, first, last, adds, runs, places)
-        return Entries(concat(parts), *(np.concatenate(each) for each in columns))
+        found = concat(parts)
+        run = np.arange(runs).repeat(np.diff(edges))
+        return Entries(found, probe, mine & (found.time < before), first, last, adds, run, np.concatenate(places))
 
     def values(self, entries: Entries, positions: Ints, names: Sequence[str]) -> tuple[Updates, Ints]:
         """Columns of some of the entries that were taken, and their groups."""
@@ -282,6 +291,15 @@ class Reading:
 
     def equal(self, rows: Mapping[str, pa.Array]) -> tuple[Begins, Begins]:
         """In each run, where the rows that equal these begin, and where they end; one row for each group."""
+        compared = self._compared(rows)
+        if compared is not None:
+            asked, keys = compared
+            found = []
+            for one, own in zip(self._ranges, keys, strict=True):
+                entries, each = one.order().rows, zip(one.low.tolist(), one.high.tolist(), asked, strict=True)
+                spans = [span(entries, low, high, own, wanted) for low, high, wanted in each]
+                found.append(np.array(spans, np.int64).reshape(-1, 2))
+            return [spans[:, 0] for spans in found], [spans[:, 1] for spans in found]
         length = len(next(iter(rows.values())))
         both = self.of(np.tile(np.arange(length), 2))
         twice = {name: pa.concat_arrays([column, column]) for name, column in rows.items()}

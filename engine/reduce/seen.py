@@ -9,8 +9,8 @@ them, and not the group. The functions of whole groups see the whole groups.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -26,10 +26,20 @@ from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.reading import Reader, Reading
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.values import valid
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, indices_of, where_true
+from halfjoin.engine.updates.updates import (
+    MINIMUM,
+    Ints,
+    Mask,
+    Updates,
+    concat,
+    constant,
+    gather,
+    indices_of,
+    where_true,
+)
 from halfjoin.planner.group_functions import Aggregates, Ordered, Top
 from halfjoin.planner.plan import Reduce
-from halfjoin.sql.expr import Column
+from halfjoin.sql.expr import Column, columns_of
 from halfjoin.sql.relation import SortKey
 
 MOST_FIRST = 1 << 16  # first rows; of more, all rows are looked up
@@ -46,20 +56,22 @@ class Seen:
     checked: bool = False
 
     def front(
-        self, moments: Moments, updates: Updates, group: Ints, known: Known, runs: Sequence[Part], closing: Closing
-    ) -> Front:
-        """The first rows of the groups, and which groups must be looked up."""
+        self, moments: Moments, updates: Updates, known: Known, runs: Sequence[Part], closing: Closing,
+        opening: Mask | None = None,
+    ) -> Front:  # fmt: skip
+        """The first rows of the groups, and which groups must be looked up. `opening`: as in `front_of`."""
         assert isinstance(self.wanted, Wanted)
-        readable = self._readable(moments, runs, closing)
-        found = front_of(self.wanted, known, updates, group, readable, closing.before, checked=self.checked)
+        readable, group = self._readable(moments, runs, closing), moments.group_of_rows
+        found = front_of(
+            self.wanted, known, updates, group, readable, closing.before, checked=self.checked, opening=opening)
         return self._keyed(moments, found)
 
     def front_of_value(
-        self, moments: Moments, updates: Updates, group: Ints, values: pa.Array, runs: Sequence[Part], closing: Closing
+        self, moments: Moments, updates: Updates, values: pa.Array, runs: Sequence[Part], closing: Closing
     ) -> Front:
         """The rows that decide on a value, and which groups must be looked up. `values`: as kept, of each group."""
         if isinstance(self.wanted, Wanted):
-            return self.front(moments, updates, group, self._known(values, updates), runs, closing)
+            return self.front(moments, updates, self._known(values, updates), runs, closing, moments.opening_rows)
         assert self.wanted is not None  # not all rows are wanted
         readable = self._readable(moments, runs, closing)
         return self._keyed(moments, around(
@@ -68,34 +80,40 @@ class Seen:
     def _readable(
         self, moments: Moments, runs: Sequence[Part], closing: Closing
     ) -> Callable[[], Reading | None]:
-        @cache
-        def readable() -> Reading | None:
-            assert self.reader is not None  # not all rows are wanted
-            return self.reader.reading(list(moments.keys.values()), moments.groups, runs, closing.netted)
-
-        return readable
+        assert self.reader is not None  # not all rows are wanted
+        return partial(self.reader.reading, list(moments.keys.values()), moments.groups, runs, closing.netted)
 
     def _keyed(self, moments: Moments, found: Front) -> Front:
         """The rows with the keys of their groups."""
-        keys = {name: array.take(indices_of(found.group)) for name, array in moments.keys.items()}
+        indices = indices_of(found.group)
+        keys = {name: gather(array, indices) for name, array in moments.keys.items()}
         rows = Updates({**keys, **found.rows.columns}, found.rows.time, found.rows.diff)
-        return Front(rows.select(self.names), found.group, found.plain)
+        return replace(found, rows=rows.select(self.names))
 
     def nothing(self, moments: Moments, updates: Updates) -> Front:
         """No rows: all groups must be looked up."""
         return Front(updates.select(self.names).slice(0, 0), np.zeros(0, np.int64), np.ones(moments.groups, np.bool_))
 
     def contents(
-        self, moments: Moments, front: Front | None, rows: Updates, group: Ints, before: int
+        self, moments: Moments, front: Front | None, rows: Updates | None, group: Ints, before: int
     ) -> Contents:
-        """The contents at the moments: of plain groups, all of their `rows` that count; of others, the first rows."""
+        """The contents at the moments: of plain groups, all of their `rows` that count; of others, the first rows.
+
+        `group`: the group of each of `rows`. There are none if no group is plain.
+        """
+        if rows is None:
+            assert front is not None  # otherwise the rows are all there is
+            skipped = np.ones(len(front.group), np.bool_) if front.begun else None
+            return contents_of(moments, front.rows, front.group, before, skipped=skipped, ordered=front.ordered)
         mask = np.ones(len(rows), np.bool_) if front is None else front.plain[group]
         if self.wanted is not None and self.wanted.subject is not None:
             mask &= valid(rows.columns[self.wanted.subject])
         rows, group = rows.select(self.names).filter(mask), group[mask]
-        if front is not None and len(front.rows):
-            rows, group = concat([front.rows, rows]), np.concatenate([front.group, group])
-        return contents_of(moments, rows, group, before)
+        if front is None or not len(front.rows):
+            return contents_of(moments, rows, group, before)
+        skipped = np.concatenate([np.full(len(front.group), front.begun), np.zeros(len(group), np.bool_)])
+        rows, group = concat([front.rows, rows]), np.concatenate([front.group, group])
+        return contents_of(moments, rows, group, before, skipped=skipped)
 
     def _known(self, values: pa.Array, updates: Updates) -> Known:
         """What the kept values tell of groups: the least ones tell the first rows. NULL: the group has no value."""
@@ -143,6 +161,8 @@ def _wanted(part: Ordered) -> Wanted | Place | None:
         case Ordered(function="any_value", args=(Column(name) as column,), condition=None):
             return Wanted((*part.order, SortKey(column)), 1, subject=name)
         case Ordered(function="percentile_cont" | "percentile_disc", order=(SortKey(Column(name) as column, down),)):
+            if columns_of(part.args[0]):  # each group has a fraction of its own
+                return None
             fraction = compile(part.args[0]).evaluate({}, 1).values[0].as_py()
             if part.condition is None and isinstance(fraction, float) and 0 <= fraction <= 1:
                 return Place((SortKey(column, down),), name, part.function, fraction)

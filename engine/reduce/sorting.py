@@ -8,16 +8,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 
 from halfjoin.engine.reduce.bisection import keys_of
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.words import differ, look, ordered_words
+from halfjoin.engine.updates.codes import is_integral
 from halfjoin.engine.updates.radix import argsort, of_integers
 from halfjoin.engine.updates.updates import Ints, Mask, constant, gather, indices_of, where_true
 from halfjoin.sql.expr import Column
 from halfjoin.sql.relation import SortKey
 
 FEW = 64  # rows; so few are sorted faster one by one
+_AT_ONCE = 1 << 12  # rows; so many are sorted faster by all words at once than word by word
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,9 @@ class Sorted:
 
 def sort(groups: Groups, order: Sequence[SortKey]) -> Sorted:
     """The rows of each group by the sort keys, then by all columns in declared order (ascending, NULLs last)."""
+    word = _only_word(groups.columns, order)
+    if word is not None:
+        return _by_word(groups.numbers, word)
     few = _few(groups, order) if len(groups.count) <= FEW else None
     if few is not None:
         return Sorted(few.positions, few.begins(few.peers))
@@ -50,6 +56,12 @@ def ranks_of(
     columns: Mapping[str, pa.Array], group: Ints, groups: int, order: Sequence[SortKey]
 ) -> Ranks:
     """The ranks of rows in any order, given the group of each."""
+    word = _only_word(columns, order)
+    if word is not None:
+        state = _by_word(group, word)
+        numbers = np.empty_like(state.positions)
+        numbers[state.positions] = state.new.cumsum() - 1
+        return Ranks(numbers, numbers)
     by_group = np.argsort(group, kind="stable")
     starts = group[by_group].searchsorted(np.arange(groups + 1))
     indices = indices_of(by_group)
@@ -73,6 +85,23 @@ def ranked(groups: Groups, order: Sequence[SortKey]) -> Ranks:
     peers[by_keys.positions] = np.cumsum(by_keys.new) - 1
     row[by_rows.positions] = np.cumsum(by_rows.new) - 1
     return Ranks(peers, row)
+
+
+def _only_word(columns: Mapping[str, pa.Array], order: Sequence[SortKey]) -> Ints | None:
+    """The words that decide on the order of a few rows of one column; None if other words do so, too."""
+    if len(columns) != 1 or len(order) != 1:
+        return None
+    ((name, column),), (key,) = columns.items(), order
+    if len(column) > _AT_ONCE or column.null_count or not isinstance(key.expr, Column) or key.expr.name != name:
+        return None
+    simple = is_integral(column.type) or pt.is_floating(column.type)
+    return ordered_words(column, key.descending)[0] if simple else None
+
+
+def _by_word(group: Ints, word: Ints) -> Sorted:
+    """Rows by their groups and words."""
+    positions = np.lexsort((word, group))
+    return Sorted(positions, differ([group[positions], word[positions]], len(positions)))
 
 
 class _Few(NamedTuple):

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from halfjoin.engine.scalar.intervals import DAY, fields
 from halfjoin.engine.scalar.values import raw, valid
+from halfjoin.engine.updates.intervals import DAY, fields
 from halfjoin.engine.updates.updates import Ints, Mask
 
 _SIGN = np.int64(-(1 << 63))

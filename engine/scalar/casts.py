@@ -12,7 +12,6 @@ from halfjoin.engine.scalar import decimals
 from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
 from halfjoin.engine.scalar.casts_text import from_text, to_text
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.scalar.intervals import DAY, fields, intervals
 from halfjoin.engine.scalar.values import (
     Datum,
     Kernel,
@@ -25,6 +24,7 @@ from halfjoin.engine.scalar.values import (
     raw,
     valid,
 )  # fmt: skip
+from halfjoin.engine.updates.intervals import DAY, fields, intervals
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
 _UNSAFE_DATE = pc.CastOptions.unsafe(pa.date32())

@@ -15,9 +15,9 @@ from halfjoin.engine.scalar import decimals
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.duck import duck_kernel
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.scalar.intervals import fields
 from halfjoin.engine.scalar.literals import scalar_of
 from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, mask_of, on_arrays, raw
+from halfjoin.engine.updates.intervals import fields
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.functions.render import plain

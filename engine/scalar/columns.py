@@ -13,7 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.errors import InvalidRow
+from halfjoin.engine.scalar.values import raw, valid
+from halfjoin.engine.updates.intervals import DAY, IN_FILES, intervals, of_struct, parts
+from halfjoin.errors import InvalidRow, UnsupportedSQL
+from halfjoin.sql.functions.text_input_intervals import Interval, interval_of
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
 _ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # after a time, as the end of a date looks like a zone
@@ -37,7 +40,7 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
         InvalidRow: names the table, the column, the row number and the value.
     """
     wanted = arrow_type(kind)
-    checked = (*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.ARRAY)  # types whose values need checks
+    checked = (*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.ARRAY, Kind.INTERVAL)  # types whose values need checks
     if isinstance(given, pa.Array) and given.type == wanted and kind.kind not in checked:
         return given
     try:
@@ -167,6 +170,8 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             return times
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             return _timestamp(_only(array, text or pt.is_date(source) or pt.is_timestamp(source)), wanted, text)
+        case Kind.INTERVAL:
+            return _intervals(array, source)
         case Kind.ARRAY if kind.element is not None:
             return _list(array, kind.element)
         case _:
@@ -251,6 +256,34 @@ def _timestamp(array: pa.Array, wanted: pa.DataType, text: bool) -> pa.Array:
         return array.cast(pa.timestamp("us", "UTC")).cast(wanted) if array.type.tz else array.cast(wanted)
     return array.cast(pa.timestamp("us")).cast(wanted)
 
+
+
+def _intervals(array: pa.Array, source: pa.DataType) -> pa.Array:
+    """Convert texts, durations (Python's timedelta: days and microseconds), and structs as files have them."""
+    if pt.is_struct(source) and source == IN_FILES:
+        array = of_struct(array)
+    elif pt.is_duration(source):
+        micros = array.cast(pa.duration("us")).view(pa.int64())
+        whole = raw(micros)
+        return intervals(0, whole // DAY, whole % DAY, ~valid(micros))
+    elif pt.is_string(source) or pt.is_large_string(source) or pt.is_string_view(source):
+        found = [None if text is None else _interval_of(text) for text in array.to_pylist()]
+        months, days, micros = (np.array([one[i] if one else 0 for one in found], np.int64) for i in range(3))
+        return intervals(months, days, micros, np.array([one is None for one in found]))
+    nanos = parts(_only(array, pt.is_interval(array.type)))[2]
+    if (np.where(valid(array), nanos, 0) % 1000).any():
+        raise ValueError("nanoseconds")
+    return array
+
+
+def _interval_of(text: str) -> Interval:
+    try:
+        found = interval_of(text)
+    except UnsupportedSQL:
+        found = None
+    if found is None:
+        raise ValueError(text)
+    return found
 
 
 def _list(array: pa.Array, element: SqlType) -> pa.Array:

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.each import Bad, each
-from halfjoin.engine.scalar.intervals import DAY
 from halfjoin.engine.scalar.moment_parts import civil, days_of, month_length
 from halfjoin.engine.scalar.values import Kernel
+from halfjoin.engine.updates.intervals import DAY
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call
 from halfjoin.sql.functions.date_input import WIDTHS, Step, input_steps

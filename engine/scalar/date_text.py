@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from halfjoin.engine.scalar.intervals import DAY
 from halfjoin.engine.scalar.number_text import number_to_char, ordinal
 from halfjoin.engine.scalar.values import Kernel, call, on_arrays, raw
+from halfjoin.engine.updates.intervals import DAY
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.functions.coercion import NUMBERS
 from halfjoin.sql.functions.date_format import tokens

@@ -15,8 +15,8 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.date_input import DATE_INPUT, to_timestamp
 from halfjoin.engine.scalar.date_text import to_char
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.scalar.intervals import DAY, Fields, fields
 from halfjoin.engine.scalar.values import Kernel, call, from_numpy, on_arrays, raw, valid
+from halfjoin.engine.updates.intervals import DAY, Fields, fields
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.types import Kind
 

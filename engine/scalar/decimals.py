@@ -1,8 +1,7 @@
 """Exact arithmetic, comparison and rounding of decimals up to 76 digits.
 
-Arrow's kernels are exact if their result type has room for every result of the argument types. If it does not, a
-division first narrows the arguments to the digits that their values have. If there is still no room, the rows are
-computed one by one; there are few rows of such numbers.
+Arrow's kernels are exact if their result type has room for every result of the argument types. If it does not, the
+rows are computed one by one; there are few rows of such numbers.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
+from halfjoin.engine.scalar.division import OVERFLOW, division, each_row
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Datum, Kernel, call, fail_where, mask_of, on_arrays
 from halfjoin.sql.expr import Call, Expr, Literal
@@ -23,7 +22,6 @@ from halfjoin.sql.types import STORED_DIGITS, WORKING_DIGITS
 
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 _NAMES = {"+": "add_checked", "-": "subtract_checked", "*": "multiply_checked", "neg": "negate", "abs": "abs"}
-OVERFLOW = "numeric field overflow"
 
 
 def to(datum: Datum, type: Any) -> Datum:
@@ -40,7 +38,7 @@ def arithmetic(expr: Call) -> Kernel:
         compute = call(_NAMES[operator])
         return lambda a: to(compute(a), result)
     if operator == "/":
-        return _division(types, result)
+        return division(types, result)
     if operator == "%":
         return _remainder(types, result)
     (p1, s1), (p2, s2) = ((type.precision, type.scale) for type in types)
@@ -52,34 +50,6 @@ def arithmetic(expr: Call) -> Kernel:
         return lambda a, b: to(compute(a, b), result)
     wide = [pa.decimal256(type.precision, type.scale) for type in types]
     return lambda a, b: to(compute(to(a, wide[0]), to(b, wide[1])), result)
-
-
-def _division(types: Sequence[Any], result: Any) -> Kernel:
-    """Truncate the quotient after more decimals than the result has, then round: exact, as rounding needs one digit."""
-    exact = row_by_row("/", result)
-    compute = call("divide_checked")
-    (p1, s1), (p2, s2), scale = *((t.precision, t.scale) for t in types), result.scale
-    rounding = call("round", pc.RoundOptions(scale, "half_towards_infinity"))
-
-    def run(a: Datum, b: Datum) -> Datum:
-        fail_where(pc.equal(b, pa.scalar(0, b.type)), "division by zero")
-        p, q = p1, p2
-        if _quotient_digits(p, s1, q, s2, scale)[1] > WORKING_DIGITS:
-            p, q = digits(a), digits(b)
-        left, needed = _quotient_digits(p, s1, q, s2, scale)
-        if needed > WORKING_DIGITS:
-            return exact(a, b)
-        make = pa.decimal256 if needed > STORED_DIGITS else pa.decimal128
-        quotient = compute(a.cast(make(max(p - s1, 0) + left, left)), b.cast(make(q, s2)))
-        return rounding(quotient).cast(result)
-
-    return run
-
-
-def _quotient_digits(p: int, s1: int, q: int, s2: int, scale: int) -> tuple[int, int]:
-    """The dividend's decimals that give Arrow's quotient more than `scale` decimals, and that quotient's precision."""
-    left = max(s1, scale - q + s2)
-    return left, p - s1 + s2 + max(4, left + q - s2 + 1)
 
 
 def _remainder(types: Sequence[Any], result: Any) -> Kernel:
@@ -97,22 +67,10 @@ def _remainder(types: Sequence[Any], result: Any) -> Kernel:
     return run
 
 
-def digits(datum: Datum) -> int:
-    """The digits of the widest value, with its decimals. At least as many as the type has decimals."""
-    limits = pc.min_max(datum) if not isinstance(datum, pa.Scalar) else {"min": datum, "max": datum}
-    widest = 1
-    for name in ("min", "max"):
-        value = limits[name].as_py()
-        if value is not None:
-            widest = max(widest, len(value.as_tuple().digits))
-    return max(widest, int(datum.type.scale))
-
-
 _EXACTLY: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
     "+": _EXACT.add,
     "-": _EXACT.subtract,
     "*": _EXACT.multiply,
-    "/": _EXACT.divide,
     "%": _EXACT.remainder,
 }
 
@@ -121,22 +79,7 @@ def row_by_row(operator: str, result: Any) -> Kernel:
     """The operator in Python's decimals, for types whose results may exceed 76 digits. Rows that do not fit fail."""
     compute = _EXACTLY[operator]
     unit = Decimal(1).scaleb(-result.scale)
-    limit = Decimal(10) ** (result.precision - result.scale)
-
-    @on_arrays
-    def run(a: Any, b: Any) -> Datum:
-        values: list[Decimal | None] = []
-        outside = np.zeros(len(a), np.bool_)
-        for i, (x, y) in enumerate(zip(a.to_pylist(), b.to_pylist(), strict=True)):
-            value = None if x is None or y is None else compute(x, y).quantize(unit, context=_EXACT)
-            if value is not None and value.copy_abs() >= limit:
-                value, outside[i] = None, True
-            values.append(value)
-        if outside.any():
-            raise Failed(OVERFLOW, outside)
-        return pa.array(values, result)
-
-    return run
+    return each_row(lambda x, y: compute(x, y).quantize(unit, context=_EXACT), result)
 
 
 def rescale(type: Any, result: Any) -> Kernel:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.bounds import LONG, check, sizes
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.scalar.intervals import fields
 from halfjoin.engine.scalar.values import Datum, Kernel, broadcast, count, raw, valid
+from halfjoin.engine.updates.intervals import fields
 from halfjoin.sql.types import VALUE_BYTES
 
 

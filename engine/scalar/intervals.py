@@ -1,4 +1,4 @@
-"""Converts intervals to their three numbers and back: months, days, and the rest in microseconds."""
+"""Compares intervals by their length: a month has 30 days, and a day has 24 hours."""
 
 from __future__ import annotations
 
@@ -6,34 +6,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from halfjoin.engine.scalar.values import Datum, broadcast, count, from_numpy, valid
+from halfjoin.engine.scalar.values import Datum, broadcast, count, from_numpy, on_arrays, valid
+from halfjoin.engine.updates.intervals import DAY, Fields, fields
 
-_LAYOUT = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
-DAY = 86_400_000_000  # microseconds
-
-Fields = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
-
-
-def fields(array: Any) -> Fields:
-    """Months, days and microseconds of an interval array. A NULL has arbitrary numbers."""
-    if not len(array):
-        empty = np.empty(0, np.int64)
-        return empty, empty, empty
-    parts = np.frombuffer(array.buffers()[1], _LAYOUT)[array.offset : array.offset + len(array)]
-    return parts["months"].astype(np.int64), parts["days"].astype(np.int64), parts["nanos"] // 1000
-
-
-def intervals(months: Any, days: Any, micros: Any, null: NDArray[np.bool_] | None = None) -> Any:
-    """An interval array from its numbers. It is NULL where `null` is true."""
-    n = max(np.size(months), np.size(days), np.size(micros))
-    parts = np.zeros(n, _LAYOUT)
-    parts["months"], parts["days"], parts["nanos"] = months, days, np.asarray(micros, np.int64) * 1000
-    bitmap = None
-    if null is not None and null.any():
-        bitmap = pa.array(~null).buffers()[1]
-    return pa.Array.from_buffers(pa.month_day_nano_interval(), n, [bitmap, pa.py_buffer(parts)])
+_DAY = pa.scalar(DAY, pa.decimal128(11, 0))
 
 
 def compare_intervals(operator: str, a: Datum, b: Datum) -> Datum:
@@ -58,3 +37,11 @@ def _sign(a: Fields, b: Fields) -> NDArray[np.int64]:
 def _span(parts: Fields) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     months, days, micros = parts
     return months * 30 + days + micros // DAY, micros % DAY
+
+
+@on_arrays
+def length(a: Any) -> Any:
+    """The length of intervals in microseconds, as a decimal of 22 digits: months and days do not fit into 64 bits."""
+    months, days, micros = fields(a)
+    whole = pa.array(months * 30 + days, mask=~valid(a)).cast(pa.decimal128(19, 0))
+    return pc.add(pc.multiply(whole, _DAY), pa.array(micros).cast(pa.decimal128(19, 0))).cast(pa.decimal128(22, 0))

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from halfjoin.engine.scalar.intervals import fields
 from halfjoin.engine.scalar.values import raw, valid
 from halfjoin.engine.scalar.wide import MASK, Ints, Wide, most
+from halfjoin.engine.updates.intervals import fields
 
 FLOAT_UNIT = 1074  # the least double is 2^-1074, so each double is a multiple of it
 FIELD_WORDS = 4  # of a field of an interval: so wide that its sum never reaches the next field

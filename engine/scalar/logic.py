@@ -47,6 +47,14 @@ def _single_row(value: Datum, count: Datum) -> Datum:
     return value
 
 
+def _number_of(clause: str) -> Kernel:
+    def check(number: Datum) -> Datum:
+        fail_where(_greater(0, number), f"{clause} must not be negative")
+        return number
+
+    return check
+
+
 LOGIC: dict[str, Callable[[Call], Kernel]] = {
     "not": lambda _: _invert,
     "is null": lambda _: _is_null,
@@ -60,5 +68,7 @@ LOGIC: dict[str, Callable[[Call], Kernel]] = {
     "greatest": _extreme(">"),
     "least": _extreme("<"),
     "single row": lambda _: _single_row,
+    "limit rows": lambda _: _number_of("LIMIT"),
+    "offset rows": lambda _: _number_of("OFFSET"),
     "order text": lambda _: order_text,
 }

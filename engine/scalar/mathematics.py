@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.scalar import decimals
 from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
+from halfjoin.engine.scalar.division import OVERFLOW
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.scalar.numerics import OF_NUMERIC, of_numeric, round_to
+from halfjoin.engine.scalar.numerics import OF_NUMERIC, round_to
 from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, from_numpy, on_arrays, raw, valid
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.functions.mathematics import round_digits
@@ -51,7 +52,7 @@ def _rounding(expr: Call) -> Kernel:
         try:
             return compute(a.cast(wide)).cast(result)
         except pa.ArrowInvalid:
-            raise Failed(decimals.OVERFLOW) from None
+            raise Failed(OVERFLOW) from None
 
     return run
 
@@ -148,7 +149,7 @@ def _cbrt(_: Call) -> Kernel:
 
 def _of_kind(name: str, of_floats: Callable[[Call], Kernel]) -> Callable[[Call], Kernel]:
     """The kernel of numerics for numerics, else that of floats."""
-    of_numerics = of_numeric(OF_NUMERIC[name])
+    of_numerics = OF_NUMERIC[name]
     return lambda expr: (of_numerics if expr.type.kind is Kind.NUMERIC else of_floats)(expr)
 
 

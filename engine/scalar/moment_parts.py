@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.each import Bad, each
-from halfjoin.engine.scalar.intervals import DAY
 from halfjoin.engine.scalar.time_zones import timezone, utc_of
 from halfjoin.engine.scalar.values import Kernel
+from halfjoin.engine.updates.intervals import DAY
 from halfjoin.sql.expr import Call
 
 Interval = tuple[int, int, int]  # months, days, microseconds

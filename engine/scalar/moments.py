@@ -13,8 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.scalar.intervals import DAY, fields, intervals
 from halfjoin.engine.scalar.values import Kernel, from_numpy, on_arrays, raw, valid
+from halfjoin.engine.updates.intervals import DAY, fields, intervals
 from halfjoin.sql.expr import Call
 from halfjoin.sql.types import Kind
 

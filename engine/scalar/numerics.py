@@ -15,8 +15,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.scalar import places
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.scalar.decimals import OVERFLOW
+from halfjoin.engine.scalar.division import OVERFLOW
 from halfjoin.engine.scalar.each import Bad, each
 from halfjoin.engine.scalar.values import Datum, Kernel
 from halfjoin.sql.expr import Call
@@ -26,8 +27,8 @@ _WIDE = Context(prec=130, rounding=ROUND_HALF_UP)
 _LARGEST_EXPONENT = 180  # e to this power has more digits than a numeric
 
 
-def of_numeric(compute: Callable[..., Decimal]) -> Callable[[Call], Kernel]:
-    """A kernel of numerics: the function's value, rounded to the decimals of the call's type."""
+def of_numeric(compute: Callable[..., Decimal], decimals: Callable[..., int] | None = None) -> Callable[[Call], Kernel]:
+    """A kernel of numerics: the function's value, rounded to the type's decimals, or to `decimals` if fewer."""
 
     def build(expr: Call) -> Kernel:
         type = arrow_type(expr.type)
@@ -42,6 +43,8 @@ def of_numeric(compute: Callable[..., Decimal]) -> Callable[[Call], Kernel]:
             if exact.copy_abs() >= limit:
                 raise Bad(OVERFLOW)
             value = exact.quantize(unit, context=_WIDE)
+            if decimals is not None and (fewer := decimals(*args)) < type.scale:
+                value = exact.quantize(Decimal(1).scaleb(-fewer), context=_WIDE)
             if value.copy_abs() >= limit:
                 raise Bad(OVERFLOW)
             return value.copy_abs() if value == 0 else value  # no negative zero
@@ -233,6 +236,8 @@ NUMERICS: dict[str, Callable[[Call], Kernel]] = {
     "num_nulls": _counted(True),
     "num_nonnulls": _counted(False),
 }
-OF_NUMERIC: dict[str, Callable[..., Decimal]] = {
-    "sqrt": sqrt, "exp": exp, "ln": ln, "log": log, "power": power, "^": power,
+OF_NUMERIC: dict[str, Callable[[Call], Kernel]] = {
+    "sqrt": of_numeric(sqrt, places.of_root), "exp": of_numeric(exp, places.of_exponential),
+    "ln": of_numeric(ln, places.of_natural), "log": of_numeric(log, places.of_logarithm),
+    "power": of_numeric(power, places.of_power), "^": of_numeric(power, places.of_power),
 }

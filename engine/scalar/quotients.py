@@ -72,17 +72,6 @@ def _beyond(numbers: Wide, limit: int) -> Mask:
     return beyond
 
 
-def rounded_quotient(numbers: Wide, counts: Ints) -> Wide:
-    """numbers / counts as whole numbers, halves away from zero. No count is 0."""
-    words, negative = numbers.grounded().magnitudes()
-    divisor = np.abs(counts)
-    quotient, rest = _divided(words, divisor)
-    digits = quotient.astype(np.int64)
-    digits[0] += rest >= divisor - rest
-    digits *= np.where(negative != (counts < 0), -1, 1)
-    return Wide(digits, np.zeros(len(numbers), np.int64), MASK + 1)
-
-
 def floats(numbers: Wide, counts: Ints | None, bits: int) -> tuple[NDArray[np.float64], Mask]:
     """numbers / counts in units of 2^-1074, as floats of 32 or 64 bits rounded once, and which are too large.
 

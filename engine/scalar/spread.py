@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.scalar.decimals import OVERFLOW
+from halfjoin.engine.scalar.division import OVERFLOW, quotient_units
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.kept import exact
 from halfjoin.engine.scalar.lifting import FLOAT_UNIT
 from halfjoin.engine.scalar.values import Datum, Kernel, on_arrays
+from halfjoin.engine.scalar.weights import decimals_of_quotient
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.functions.sum_results import SUM_RESULTS
 
@@ -126,21 +127,25 @@ def _kernel(expr: Call) -> Kernel:
 
 
 def _as_numeric(expr: Call, root: bool) -> Callable[[Ratio], Decimal]:
-    """Rounds a ratio, or its root, to the decimals of the result, halves away from zero."""
+    """Rounds a ratio as PostgreSQL rounds quotients, and then its root to as many decimals; halves away from zero."""
     scale, places, limit = expr.args[-1], expr.type.scale or 0, 10 ** (expr.type.precision or 0)
     assert isinstance(scale, Literal) and isinstance(scale.value, int)
-    unit = 10**scale.value
+    digits = scale.value
 
     def finish(ratio: Ratio) -> Decimal:
         numerator, denominator, power = _positive(ratio)
-        numerator, denominator = numerator * 10 ** (places * (1 + root)), denominator * unit**power
-        if root:
-            _check_root(numerator)
-            whole = isqrt(numerator // denominator)
-            whole += (2 * whole + 1) ** 2 * denominator <= 4 * numerator
+        dividend, divisor = (numerator, power * digits), (denominator, 0)
+        if not root:
+            whole = quotient_units(dividend, divisor, places)
         else:
-            whole, rest = divmod(abs(numerator), denominator)
-            whole = (whole + (2 * rest >= denominator)) * (-1 if numerator < 0 else 1)
+            _check_root(numerator)
+            decimals = decimals_of_quotient(dividend, divisor)
+            kept = min(decimals, places)
+            square = quotient_units(dividend, divisor, decimals) * 10 ** max(2 * kept - decimals, 0)
+            unit = 10 ** max(decimals - 2 * kept, 0)
+            whole = isqrt(square // unit)
+            whole += (2 * whole + 1) ** 2 * unit <= 4 * square
+            whole *= 10 ** (places - kept)
         if abs(whole) >= limit:
             raise _Wrong(OVERFLOW)
         return Decimal(whole).scaleb(-places, _EXACT)

@@ -12,18 +12,20 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.scalar import kept, quotients
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.scalar.decimals import OVERFLOW
+from halfjoin.engine.scalar.division import OVERFLOW, division, quotient_units
 from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.intervals import length
 from halfjoin.engine.scalar.lifting import FIELD_WORDS
 from halfjoin.engine.scalar.moments import checked, scaled
 from halfjoin.engine.scalar.spread import SPREAD
 from halfjoin.engine.scalar.values import Datum, Kernel, from_numpy, on_arrays, raw, valid
 from halfjoin.engine.scalar.wide import Ints, Wide
 from halfjoin.sql.expr import Call, Literal
-from halfjoin.sql.types import Kind
+from halfjoin.sql.types import WORKING_DIGITS, Kind
 
 Mask = NDArray[np.bool_]
 
+_BIGINT_DIGITS = 19
 FEW = 16  # so few groups are computed faster one by one
 
 
@@ -63,19 +65,20 @@ def _sum_of_integers(expr: Call) -> Kernel:
 def _average_of_integers(expr: Call) -> Kernel:
     type, scale = arrow_type(expr.type), expr.args[3]
     assert isinstance(scale, Literal) and isinstance(scale.value, int)
-    unit = 10 ** (type.scale - scale.value)
+    digits = scale.value
+    types = pa.decimal256(WORKING_DIGITS, digits), pa.decimal128(_BIGINT_DIGITS, 0)
+    divide = division(types, type)
 
     @on_arrays
-    def run(count: Any, total: Any, *digits: Any) -> Datum:
+    def run(count: Any, total: Any, *_: Any) -> Datum:
         few = _few(count, total)
         if few is not None:
-            rounded = [one and quotients.nearest_whole(one[0] * unit, one[1]) for one in few]
+            rounded = [one and quotient_units((one[0], digits), (one[1], 0), type.scale) for one in few]
             if (found := quotients.few_decimals(rounded, type)) is not None:
                 return found
         nothing, counts = _nothing(count, total)
-        numbers, _ = kept.read(total)
-        units = numbers.times(Wide.of(np.full(len(total), unit)))
-        return _numeric(quotients.rounded_quotient(units, counts), type, nothing)
+        sums = _numeric(kept.read(total)[0], types[0], nothing)
+        return divide(sums, from_numpy(counts, pa.int64()).cast(types[1]))
 
     return run
 
@@ -167,6 +170,7 @@ def _next(expr: Call) -> Kernel:
 
 SUMS: dict[str, Callable[[Call], Kernel]] = {
     "next round": _next,
+    "length of interval": lambda _: length,
     "sum of integers": _sum_of_integers,
     "avg of integers": _average_of_integers,
     "sum of floats": _of_floats(divide=False),

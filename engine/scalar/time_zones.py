@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.each import Bad, each
-from halfjoin.engine.scalar.intervals import DAY
 from halfjoin.engine.scalar.values import Kernel
+from halfjoin.engine.updates.intervals import DAY
 from halfjoin.sql.expr import Call
 from halfjoin.sql.types import Kind
 

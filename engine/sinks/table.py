@@ -36,10 +36,11 @@ from halfjoin.engine.sinks.target import SINK
 from halfjoin.engine.storage.commits import commit, commit_file
 from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
 from halfjoin.engine.storage.encoding import one_chunk
-from halfjoin.engine.storage.parquet import StoredFile, file_type, ordered, write_plain
+from halfjoin.engine.storage.parquet import StoredFile, file_type, ordered, without_intervals, write_plain
 from halfjoin.engine.storage.place import LOG, Place
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.intervals import has_intervals
 from halfjoin.engine.updates.updates import Ints, Positions, Updates, concat, constant, empty
 from halfjoin.errors import DataError, StorageError
 
@@ -76,8 +77,8 @@ class SinkTable:
     def __init__(self, find: Callable[[], Place], id: str, source: TableShape, former: Collection[str] = ()) -> None:
         self._find, self._id, self._source, self._former = find, id, source, former
         self._took_over = False
-        self._types = {name: file_type(kind) for name, kind in source.schema.items()}
-        self._schema = pa.schema(list(self._types.items()))
+        self._types = {name: kind if has_intervals(kind) else file_type(kind) for name, kind in source.schema.items()}
+        self._schema = pa.schema([(name, file_type(kind)) for name, kind in self._types.items()])
         self._table: DeltaTable | None = None
         self._prefix = f"part-{id}"
         self.is_open = False
@@ -262,7 +263,7 @@ class SinkTable:
 
     def _write(self, rows: Updates, prefix: str, written: list[StoredFile]) -> None:
         if len(rows):
-            table = ordered(rows.table(changes=False), self._source.sort)
+            table = ordered(without_intervals(rows).table(changes=False), self._source.sort)
             for start in range(0, len(table), ROWS):  # `_writing` removes the files after a failure
                 name = f"{prefix}-{uuid.uuid4()}.parquet"
                 written.append(write_plain(self.place, name, table.slice(start, ROWS)))
@@ -281,7 +282,7 @@ class SinkTable:
         return consolidate(self._stored(updates), by_time=False)
 
     def _stored(self, updates: Updates) -> Updates:
-        """The updates with the types that the columns have in files."""
+        """The updates with the types that the columns have in files, but for intervals."""
         if not len(updates):
             return empty(self._types)
         columns = {name: _cast(updates.columns[name], kind) for name, kind in self._types.items()}

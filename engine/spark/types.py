@@ -12,6 +12,7 @@ import pyarrow.types as pt
 from pyspark.sql import types as spark
 
 from halfjoin.engine.storage.parquet import file_type
+from halfjoin.engine.updates.intervals import of_struct, to_struct
 from halfjoin.errors import InvalidRow
 
 _PLAIN = {
@@ -65,7 +66,7 @@ def encoded(kind: pa.DataType) -> pa.DataType:
     """
     if pt.is_list(kind):
         return pa.list_(encoded(kind.value_type))
-    if pt.is_interval(kind) or (pt.is_decimal(kind) and not _fits(kind)):
+    if pt.is_decimal(kind) and not _fits(kind):
         return pa.binary()
     return file_type(kind)
 
@@ -75,6 +76,8 @@ def spark_type(kind: pa.DataType) -> spark.DataType:
     kind = encoded(kind)
     if pt.is_list(kind):
         return spark.ArrayType(spark_type(kind.value_type))
+    if pt.is_struct(kind):
+        return spark.StructType([spark.StructField(field.name, _PLAIN[field.type]) for field in kind])
     if pt.is_decimal(kind):
         return spark.DecimalType(kind.precision, kind.scale)
     return _PLAIN[kind]
@@ -87,6 +90,8 @@ def encode(column: pa.Array) -> pa.Array:
         return column
     if pt.is_list(kind):
         return _list(column, encode(column.flatten()))
+    if pt.is_interval(kind):
+        return to_struct(column)
     if pt.is_time(kind):
         return column.view(wanted)
     return column.view(pa.binary(_width(kind))).cast(wanted)
@@ -102,6 +107,8 @@ def restore(column: pa.Array, kind: pa.DataType) -> pa.Array:
         return _list(column, restore(column.flatten(), kind.value_type))
     if pt.is_timestamp(kind) or pt.is_time(kind):
         return column.view(kind)  # the same number, whatever its zone label
+    if pt.is_interval(kind):
+        return of_struct(column)
     if encoded(kind) != kind:
         return column.cast(pa.binary(_width(kind))).view(kind)
     return column.cast(kind)
@@ -117,7 +124,7 @@ def _fits(kind: pa.DataType) -> bool:
 
 
 def _width(kind: pa.DataType) -> int:
-    return 16 if pt.is_interval(kind) else int(kind.bit_width) // 8
+    return int(kind.bit_width) // 8
 
 
 def _list(column: pa.Array, values: pa.Array) -> pa.Array:

@@ -76,7 +76,7 @@ def _there(state: State, table: Table, key: tuple[str, ...], rows: Updates) -> t
 
 
 def _first(numbers: list[Ints], there: Mask) -> Mask:
-    """The rows that DO NOTHING inserts: those without a key that the table or an inserted row before them has.
+    """The rows that DO NOTHING inserts: those without a key that the table has, or a row inserted before them.
 
     A row is in if it is the first of those still open that has its keys, whichever the key. Then the open rows that
     share a key with it are out, and others come to be first. Rows that keep each other open in a long chain are decided

@@ -24,7 +24,7 @@ from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.planner.figures import Noted
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
-from halfjoin.sql.bind.bind import bind, bind_scalar
+from halfjoin.sql.bind.bind import bind, bind_keys
 from halfjoin.sql.bind.tables import names_of
 from halfjoin.sql.expr import is_temporal
 from halfjoin.sql.functions import render
@@ -178,7 +178,7 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
             raise UnsupportedSQL(f"{name} is a plain view, which holds no rows to index",
                                  remedy="CREATE MATERIALIZED VIEW, or index the tables it reads")
         raise UnknownName("table or materialized view", name, catalog.names())
-    keys = [bind_scalar(node, columns, catalog, text, name) for node in statement.keys]
+    keys = bind_keys(statement.keys, columns, catalog, text, name)
     if any(is_temporal(key) for key in keys):
         raise UnsupportedSQL("an index key cannot read mz_now()", remedy="index the column it is compared with")
     texts = tuple(render(key) for key in keys)

@@ -41,7 +41,7 @@ def register_reduce(
     state: State, writer: Writer | None, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch],
     returns: Mapping[str, str], version: str | None, *, vectorised: bool,
 ) -> None:  # fmt: skip
-    """Make a function of groups usable in FROM. Its results are stored, so no column is an interval.
+    """Make a function of groups usable in FROM.
 
     Raises:
         HalfjoinError, Conflict: as `register_table_function`.
@@ -61,8 +61,6 @@ def _defined(
     types = {column: type_named(kind) for column, kind in returns.items()}
     if what == "reduce":
         types = {column: stored(kind) for column, kind in types.items()}
-        if any(kind.kind is Kind.INTERVAL for kind in types.values()):
-            raise HalfjoinError(f"{name}: a reduce does not return intervals", remedy="use a number of seconds")
     if kept is not None and kept != tuple(types.items()):
         columns = ", ".join(f"{column} {kind}" for column, kind in kept)
         raise Conflict(f"the warehouse knows the {what} {name} with the columns ({columns})", name=name)

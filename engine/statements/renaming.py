@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sqlglot import exp
-
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import Index, Table, View
 from halfjoin.engine.batch.enter import enter_index
@@ -20,9 +18,8 @@ from halfjoin.engine.statements.reshaping import put
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind_scalar
 from halfjoin.sql.functions import render
-from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.parse import parse, parse_query
-from halfjoin.sql.parse.renaming import renamed, renamed_in
+from halfjoin.sql.parse.renaming import names_in, renamed, renamed_in
 from halfjoin.sql.statements import CreateIndex, CreateView, Rename
 
 
@@ -140,25 +137,23 @@ def _rename_indexes(state: State, item: Table | View, change: Change) -> None:
     columns = [column.column for column in item.columns]
     new = [replace(column, name=change.columns[column.name] or column.name) for column in columns]
     for index in [one for one in catalog.indexes.values() if one.collection == item.name]:
-        text = renamed_in(index.text, _keys(index), names, tables)
+        text = renamed_in(index.text, _parsed(index.text).keys, names, tables)
         if tables:
             text = f"CREATE INDEX {identifier(index.name)} ON {identifier(change.now)} {text[text.index('('):]}"
-        (statement,) = parse(text)
-        assert isinstance(statement, CreateIndex)
-        keys = [bind_scalar(node, new, catalog, text, change.now) for node in statement.keys]
+        keys = [bind_scalar(node, new, catalog, text, change.now) for node in _parsed(text).keys]
         catalog.indexes[index.name] = index.model_copy(update={
             "collection": change.now, "keys": tuple(map(render, keys)), "text": text})  # fmt: skip
 
 
-def _keys(index: Index) -> tuple[exp.Expr, ...]:
-    (statement,) = parse(index.text)
-    assert isinstance(statement, CreateIndex)
-    return statement.keys
-
-
 def columns_of_index(index: Index) -> set[str]:
     """The columns that an index names."""
-    return {name_of(column) for key in _keys(index) for column in key.find_all(exp.Column)}
+    return names_in(_parsed(index.text).keys)
+
+
+def _parsed(text: str) -> CreateIndex:
+    (statement,) = parse(text)
+    assert isinstance(statement, CreateIndex)
+    return statement
 
 
 def refuse_sinks(catalog: Catalog, name: str) -> None:

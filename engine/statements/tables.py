@@ -13,6 +13,7 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, names_read
 from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Like
+from halfjoin.sql.types import looks_vary
 
 
 def table_of(statement: CreateTable, catalog: Catalog) -> Table:
@@ -31,7 +32,7 @@ def table_of(statement: CreateTable, catalog: Catalog) -> Table:
         raise UnsupportedSQL(f"column {twice[0]} is named twice", code="42701")
     key = next((one for one in constraints if one.kind == "primary key"), None)
     if key is not None:
-        _check_distinct(key)
+        _check_key(key, columns)
     made = Table(
         name=statement.name,
         columns=tuple(_column(column, key is not None and column.name in key.columns) for column in columns),
@@ -90,7 +91,7 @@ def with_constraint(table: Table, wanted: Constraint, catalog: Catalog) -> Table
         raise UnsupportedSQL(f"constraint {name} for {table.name} already exists", code="42710")
     match wanted.kind:
         case "unique":
-            _check_distinct(wanted)
+            _check_key(wanted, table.columns)
             if wanted.name is None and wanted.columns in (table.primary_key, *(one.columns for one in table.unique)):
                 return table
             return table.model_copy(update={"unique": (*table.unique, Unique(name=name, columns=wanted.columns))})
@@ -104,9 +105,13 @@ def with_constraint(table: Table, wanted: Constraint, catalog: Catalog) -> Table
                                             "referenced": table.referenced or parent is table})  # fmt: skip
 
 
-def _check_distinct(key: Constraint) -> None:
+def _check_key(key: Constraint, columns: Iterable[ColumnDef | ColumnModel]) -> None:
     if len(set(key.columns)) < len(key.columns):
         raise UnsupportedSQL(f"a column appears twice in {key.kind.upper()} ({', '.join(key.columns)})", code="42701")
+    for column in columns:
+        if column.name in key.columns and looks_vary(column.type):
+            raise UnsupportedSQL(f"{key.kind.upper()} of {column.name}, which is {column.type}: equal intervals can "
+                                 "look different", remedy="take another column as the key")  # fmt: skip
 
 
 def constraint_names(table: Table) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from halfjoin.engine.storage.damage import naming
+from halfjoin.engine.updates.intervals import changed
 from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Updates, concat, fitting
 
 # Bytes of rows to encode together: far less than a journal entry or the memory can hold.
@@ -71,7 +72,7 @@ def one_chunk(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # a column that does not fit into one array stays in chunks
         array = pa.concat_arrays(array.chunks)
-    return array if array.type == kind else array.cast(kind)
+    return changed(array, kind)
 
 
 def _ints(column: pa.ChunkedArray) -> Ints:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from halfjoin.engine.storage.place import Place
+from halfjoin.engine.updates.intervals import IN_FILES, changed, has_intervals
 from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Updates
 
 FILE_ROWS = 1 << 20
@@ -36,7 +37,9 @@ class StoredFile:
 
 
 def file_type(kind: Any) -> Any:
-    """The type in files. Delta has no time of day, so files have microseconds since midnight."""
+    """The type in files. Delta has no time of day, so files have microseconds since midnight; nor has it intervals."""
+    if pa.types.is_interval(kind):
+        return IN_FILES
     if pa.types.is_list(kind):
         return pa.list_(file_type(kind.value_type))
     return pa.int64() if pa.types.is_time(kind) else kind
@@ -94,7 +97,14 @@ def ordered(table: pa.Table, sort: Sequence[str]) -> pa.Table:
 
 
 def _filed(updates: Updates, schema: Mapping[str, pa.DataType]) -> pa.Table:
-    return updates.table(changes=True).cast(file_schema(schema))
+    return without_intervals(updates).table(changes=True).cast(file_schema(schema))
+
+
+def without_intervals(updates: Updates) -> Updates:
+    """The updates with structs in place of intervals, which files cannot hold."""
+    found = {name: changed(column, file_type(column.type)) for name, column in updates.columns.items()
+             if has_intervals(column.type)}  # fmt: skip
+    return updates.with_columns(found) if found else updates
 
 
 def _write(place: Place, name: str, table: pa.Table) -> StoredFile:
@@ -140,7 +150,7 @@ def statistics(table: pa.Table) -> str:
     nulls, least, greatest = {}, {}, {}
     for name in table.column_names:
         column = table.column(name)
-        nulls[name] = column.null_count
+        nulls[name] = _null_counts(column)
         if len(column) == column.null_count or not _ordered(column):
             continue
         bounds = pc.min_max(column)
@@ -149,6 +159,13 @@ def statistics(table: pa.Table) -> str:
             least[name], greatest[name] = low, high
     found = {"numRecords": len(table), "minValues": least, "maxValues": greatest, "nullCount": nulls}
     return json.dumps(found, ensure_ascii=False)  # delta-rs misreads escaped characters beyond U+1FFFF
+
+
+def _null_counts(column: pa.ChunkedArray) -> Any:
+    """The number of NULLs; of a struct those of its fields, by name."""
+    if not pa.types.is_struct(column.type):
+        return column.null_count
+    return {field.name: pc.struct_field(column, field.name).null_count for field in column.type}
 
 
 def has_order(kind: pa.DataType) -> bool:

@@ -1,7 +1,9 @@
 """64-bit codes of rows: equal rows have equal codes, so sorting and searching codes finds equal rows.
 
 A single column of an integer, date, time or boolean type is its own code, so its codes need no check. Other keys are
-hashed, and the user of a code compares the values (`same`). Codes do not depend on the process or on the version of a
+hashed, and the user of a code compares the values (`same`). Intervals are
+equal here if they look the same: 1 month and 30 days are different rows. Keys have their lengths instead
+(`planner.lengths`). Codes do not depend on the process or on the version of a
 library, so an index can be stored. Words are mixed with splitmix64's finaliser (Steele, Lea, Flood 2014). The hash of
 a text is a polynomial of its bytes, computed for a whole column at once.
 """
@@ -25,6 +27,7 @@ Words = NDArray[np.uint64]
 _NULL = np.uint64(0x9AE16A3B2F90404F)
 _BASE = np.uint64(0x9E3779B97F4A7C15) | np.uint64(1)
 _SIGNED = {8 * size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
+_AS_BYTES = pa.binary(16)  # of an interval, which Arrow does not compare
 _CHUNK_BYTES = 1 << 22  # text bytes to hash at a time; they take about 100 MB
 
 
@@ -50,6 +53,8 @@ def same(left: pa.Array, right: pa.Array) -> Mask:
     """Row by row, whether the values are equal; NULL equals NULL and NaN equals NaN."""
     if pt.is_nested(left.type):
         return _factorized(left, right)
+    if pt.is_interval(left.type):
+        left, right = left.view(_AS_BYTES), right.view(_AS_BYTES)
     if left.type != right.type and is_integral(left.type):
         left, right = left.cast(pa.int64()), right.cast(pa.int64())
     equal = pc.equal(left, right)
@@ -84,6 +89,8 @@ def factorize(column: pa.Array) -> Ints:
         numbers = factorize(packed)
         numbers[column.is_null().to_numpy(zero_copy_only=False)] = -1
         return numbers
+    if pt.is_interval(column.type):
+        column = column.view(_AS_BYTES)
     if pt.is_floating(column.type):
         column = pa.array(integers_of_floats(column), mask=column.is_null().to_numpy(zero_copy_only=False))
     indices = column.dictionary_encode().indices
@@ -144,7 +151,7 @@ def _hash(column: pa.Array) -> Words:
         return mix(integers(column).view(np.uint64))
     if pt.is_floating(kind):
         hashed = mix(integers_of_floats(column).view(np.uint64))
-    elif pt.is_decimal(kind):
+    elif pt.is_decimal(kind) or pt.is_interval(kind):
         words = _raw(column, np.dtype("u8")).reshape(len(column), kind.bit_width // 64)
         hashed = mix(words[:, 0])
         for word in range(1, words.shape[1]):

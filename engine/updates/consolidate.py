@@ -125,7 +125,9 @@ def _few_sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints] | None:
     """As `_sums`, one by one; None if some value or sum is not a simple one."""
     rows = list[list[Any]]()
     for column in updates.columns.values():
-        if is_integral(column.type):
+        if pt.is_integer(column.type):
+            rows.append(column.to_pylist())
+        elif is_integral(column.type):
             rows.append(integers(column).tolist())
             if column.null_count:
                 rows.append(column.is_null().to_pylist())
@@ -133,15 +135,19 @@ def _few_sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints] | None:
             rows.append([None if value is None else "NaN" if value != value else value for value in column.to_pylist()])
         elif pt.is_string(column.type) or pt.is_binary(column.type) or pt.is_decimal(column.type):
             rows.append(column.to_pylist())
+        elif pt.is_interval(column.type):
+            rows.append(column.view(pa.binary(16)).to_pylist())
         else:
             return None
     rows.append(updates.time.tolist() if by_time else [0] * len(updates))
     sums, first = dict[Any, int](), dict[Any, int]()
     for position, (row, diff) in enumerate(zip(zip(*rows, strict=True), updates.diff.tolist(), strict=True)):
-        sums[row] = sums.get(row, 0) + diff
-        first.setdefault(row, position)
+        if row in sums:
+            sums[row] += diff
+        else:
+            sums[row], first[row] = diff, position
     kept = {first[row]: diff for row, diff in sums.items() if diff}
-    if any(abs(diff) > MAXIMUM for diff in kept.values()):
+    if kept and (max(kept.values()) > MAXIMUM or min(kept.values()) < -MAXIMUM):
         return None
     return np.array(list(kept), np.int64), np.array(list(kept.values()), np.int64)
 

@@ -45,8 +45,11 @@ class Updates:
     @property
     def nbytes(self) -> int:
         """Bytes of the columns, times and diffs; a broadcast view holds none."""
-        ints = sum(array.nbytes for array in (self.time, self.diff) if array.strides != (0,))
-        return ints + sum(int(column.nbytes) for column in self.columns.values())
+        total = 0 if self.time.strides == (0,) else self.time.nbytes
+        total += 0 if self.diff.strides == (0,) else self.diff.nbytes
+        for column in self.columns.values():
+            total += int(column.nbytes)
+        return total
 
     def take(self, positions: Positions) -> Updates:
         """The updates at these positions, in their order."""

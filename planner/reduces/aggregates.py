@@ -20,6 +20,7 @@ from halfjoin.planner.reduces.items import (
     place,
 )
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
+from halfjoin.sql.functions import cast
 from halfjoin.sql.functions.aggregates import Decomposed, decompose, decompose_lifted, filtered
 from halfjoin.sql.relation import (
     Aggregate,
@@ -153,15 +154,20 @@ class _Kept:
 
 
 def _each_fraction(call: AggregateCall) -> list[AggregateCall] | None:
-    """The calls for each fraction of a constant array; None for a single fraction."""
+    """The calls for each fraction of an array; None for a single fraction."""
     fractions, element = call.args[0], call.type.element
     while isinstance(fractions, Cast):
         fractions = fractions.arg
-    if call.args[0].type.element is None or not isinstance(fractions, Literal) or not isinstance(fractions.value, list):
-        return None
+    given: list[Expr]
+    match fractions:
+        case Literal(list() as values):
+            given = [Literal(None if one is None else float(one), DOUBLE) for one in values]
+        case Call("array", args):
+            given = [cast(arg, DOUBLE) for arg in args]
+        case _:
+            return None
     assert element is not None  # the result is an array, too
-    numbers = [None if one is None else float(one) for one in fractions.value]
-    return [replace(call, args=(Literal(number, DOUBLE),), type=element) for number in numbers]
+    return [replace(call, args=(one,), type=element) for one in given]
 
 
 def _bare_percentile(call: AggregateCall) -> AggregateCall:

@@ -22,7 +22,7 @@ from halfjoin.sql.relation import (
     TableFunction,
     inputs_below,
 )
-from halfjoin.sql.types import BOOLEAN, Kind, SqlType
+from halfjoin.sql.types import BOOLEAN, SqlType
 from halfjoin.sql.user_aggregate import lift_of
 
 Columns: TypeAlias = Sequence[Column]
@@ -82,9 +82,6 @@ class Items:
         """The position of the column that computes an expression."""
         if is_temporal(expr):
             raise _temporal((expr,))
-        if expr.type.kind is Kind.INTERVAL:
-            raise UnsupportedSQL(f"{render(expr)} is an interval, which a maintained group cannot hold",
-                                 remedy="take its length: extract(epoch from ...)")  # fmt: skip
         for position, (_, known) in enumerate(self.items):
             if known == expr:
                 return position

@@ -26,7 +26,7 @@ def lowered(relation: Reduced) -> Lowered:
     """The reduce of a relation.
 
     Raises:
-        UnsupportedSQL: it reads mz_now() or an interval, which no collection can hold.
+        UnsupportedSQL: it reads mz_now(), which no collection can hold.
     """
     match relation:
         case Aggregate():

@@ -10,7 +10,7 @@ from halfjoin.planner.equalities import merged
 from halfjoin.planner.plan import InputKind
 from halfjoin.sql.expr import Call, Cast, Expr, Literal
 from halfjoin.sql.functions import fallible
-from halfjoin.sql.types import INTEGERS, STRINGS, Kind
+from halfjoin.sql.types import INTEGERS, STRINGS, Kind, looks_vary
 
 
 def find_equalities(blocks: Blocks) -> Blocks:
@@ -49,7 +49,7 @@ def _sides(predicate: Expr, owners: Mapping[str, Aliases]) -> tuple[Expr, Expr] 
     inputs = inputs_of(left, owners), inputs_of(right, owners)
     constants = [side for side in (left, right) if isinstance(side, Literal)]
     risky = [needed for side, needed in zip((left, right), inputs, strict=True) if fallible(side)]
-    if left == right or left.type.kind is Kind.INTERVAL:
+    if left == right or looks_vary(left.type):
         return None
     if constants:
         usable = predicate.function == "=" and any(inputs) and not risky

@@ -17,7 +17,7 @@ from halfjoin.planner.rules.split_conjuncts import split
 from halfjoin.sql.expr import FALSE, TRUE, Call, Column, Expr, Literal, columns_of, conjuncts, is_temporal, substitute
 from halfjoin.sql.functions import fallible, resolve
 from halfjoin.sql.relation import Filter, Project, Relation, Scan, Values
-from halfjoin.sql.types import Kind
+from halfjoin.sql.types import looks_vary
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _match(condition: Expr, names: frozenset[str]) -> Match | None:
         return None
     for key, probe in (condition.args, condition.args[::-1]):
         if columns_of(key) and columns_of(key) <= names and not columns_of(probe) & names:
-            if key.type.kind is Kind.INTERVAL:
+            if looks_vary(key.type):
                 return None
             return Match(key, probe, condition.function != "=")
     return None

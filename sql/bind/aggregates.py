@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp
 
+from halfjoin.sql.bind.direct import marked
+from halfjoin.sql.bind.hypothetical import HYPOTHETICAL, hypothetical
 from halfjoin.sql.bind.scalar import Scalars
-from halfjoin.sql.expr import Expr
+from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.aggregates import ORDERED_SETS, is_aggregate_name, resolve_aggregate
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import AggregateCall, SortKey
 from halfjoin.sql.schema import Schema
+
+
+@dataclass(frozen=True)
+class Aggregated:
+    """An aggregate as the calls that it needs, and its value over the columns that have their results.
+
+    `direct`: the nodes of its direct arguments, which may read keys only.
+    """
+
+    calls: tuple[AggregateCall, ...]
+    value: Callable[[Sequence[Column]], Expr]
+    direct: tuple[exp.Expr, ...] = ()
+
 
 _AROUND = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)  # clauses after a call
 
@@ -25,8 +41,17 @@ def called(node: exp.Expr) -> exp.Expr:
 
 def is_aggregate(node: exp.Expr, schema: Schema) -> bool:
     """Whether a node is a call of an aggregate, built in or the user's, with its clauses."""
-    node = called(node)
-    return isinstance(node, exp.Anonymous) and is_aggregate_name(node.name.lower(), schema)
+    call = called(node)
+    if not isinstance(call, exp.Anonymous):
+        return False
+    return is_aggregate_name(call.name.lower(), schema) or is_hypothetical(node)
+
+
+def is_hypothetical(node: exp.Expr) -> bool:
+    """Whether a node is `rank(5) WITHIN GROUP (...)` or the like."""
+    call = called(node)
+    return isinstance(call, exp.Anonymous) and isinstance(call.parent, exp.WithinGroup) and (
+        call is not node and call.name.lower() in HYPOTHETICAL)
 
 
 def aggregates_in(nodes: Sequence[exp.Expr], scalars: Scalars) -> list[exp.Expr]:
@@ -60,7 +85,7 @@ def parts_of_window(node: exp.Window) -> Iterator[exp.Expr]:
             yield child
 
 
-def aggregate_call(node: exp.Expr, scalars: Scalars) -> AggregateCall:
+def aggregate_call(node: exp.Expr, scalars: Scalars) -> Aggregated:
     """The call, with arguments, condition and order bound over the rows before grouping."""
     context = scalars.context
     condition = None
@@ -74,7 +99,7 @@ def aggregate_call(node: exp.Expr, scalars: Scalars) -> AggregateCall:
     name = node.name.lower()
     nodes, order, distinct = arguments(node)
     if within is not None:
-        if name not in ORDERED_SETS:
+        if name not in ORDERED_SETS | HYPOTHETICAL:
             raise context.wrong(node, f"{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP")
         if order or distinct:
             what = "DISTINCT" if distinct else "multiple ORDER BY clauses"
@@ -85,9 +110,16 @@ def aggregate_call(node: exp.Expr, scalars: Scalars) -> AggregateCall:
                             f"write {name}({'' if name == 'mode' else '0.5'}) WITHIN GROUP (ORDER BY x)")
     args = () if is_star(name, nodes, distinct, node, scalars) else scalars.values(nodes)
     keys = sort_keys(order, scalars)
+    direct = () if within is None else tuple(nodes)
+    if direct:
+        args = tuple(map(marked, args))
     with context.at(node):
-        return resolve_aggregate(name, args, distinct=distinct, condition=condition, order=keys,
+        if name in HYPOTHETICAL:
+            calls, value = hypothetical(name, args, keys, condition)
+            return Aggregated(calls, value, direct)
+        call = resolve_aggregate(name, args, distinct=distinct, condition=condition, order=keys,
                                  defined=context.schema.aggregate(name))
+        return Aggregated((call,), lambda columns: columns[0], direct)
 
 
 def arguments(call: exp.Expr) -> tuple[list[exp.Expr], list[exp.Ordered], bool]:

@@ -14,6 +14,7 @@ from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.select import project, select
 from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.functions import length_of
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.types import Kind
 
@@ -42,9 +43,6 @@ def bind(query: exp.Query, schema: Schema, sql: str, notices: list[str] | None =
                                  "give each an alias: expression AS name")
         if column.name.lower() in RESERVED:
             raise context.refuse(query, f"{column.name} is the name of an update's own column", "give it another alias")
-        if column.type.kind is Kind.INTERVAL:
-            raise context.refuse(query, f"column {column.name} is an interval, which a view cannot hold",
-                                 f"give its length: extract(epoch from {column.name})")
     return bound
 
 
@@ -56,6 +54,12 @@ def _second(query: exp.Query, name: str) -> exp.Expr:
 
 def bind_scalar(node: exp.Expr, columns: Sequence[Column], schema: Schema, sql: str,
                 table: str = "") -> Expr:
-    """Bind an expression over columns, such as an index key or a WHERE; `table` may qualify the columns' names."""
+    """Bind an expression over columns, such as a WHERE; `table` may qualify the columns' names."""
     source = FromItem(table, tuple((column.name, column) for column in columns))
     return Scalars(Context(schema, sql), (Scope.of(source),)).value(node)
+
+
+def bind_keys(nodes: Sequence[exp.Expr], columns: Sequence[Column], schema: Schema, sql: str, table: str) -> list[Expr]:
+    """Bind the keys of an index over the columns of `table`. The key of an interval is its length."""
+    keys = (bind_scalar(node, columns, schema, sql, table) for node in nodes)
+    return [length_of(key) if key.type.kind is Kind.INTERVAL else key for key in keys]

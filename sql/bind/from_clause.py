@@ -387,7 +387,8 @@ def _is_plain(query: exp.Expr, context: Context) -> bool:
     query = query.unnest()
     values = query if isinstance(query, exp.Values) else bare_values(query)
     if values is not None:
-        return not any(map(has_subquery, values.expressions))
+        ordered = any(values.args.get(key) for key in ("order", "limit", "offset"))
+        return not ordered and not any(map(has_subquery, values.expressions))
     if not isinstance(query, exp.Select):
         return isinstance(query, exp.Table)
     clauses = ("group", "having", "distinct", "limit", "offset", "windows", "qualify", "order", "with_")

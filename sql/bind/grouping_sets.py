@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
+from typing import TypeGuard
 
 from sqlglot import exp
 
 from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.direct import unmarked
 from halfjoin.sql.bind.outputs import Output, named, position
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import known, qualified
@@ -125,8 +127,13 @@ def _key(node: exp.Expr, outputs: Sequence[Output], rows: Scalars) -> tuple[Expr
 def groupings_in(node: exp.Expr) -> Iterator[exp.Anonymous]:
     """The calls of grouping() outside subqueries."""
     for part in node.walk(prune=lambda part: isinstance(part, exp.Query)):
-        if isinstance(part, exp.Anonymous) and part.name.lower() == "grouping":
+        if is_grouping(part):
             yield part
+
+
+def is_grouping(node: exp.Expr) -> TypeGuard[exp.Anonymous]:
+    """Whether a node is a call of grouping()."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() == "grouping"
 
 
 def grouping(node: exp.Anonymous, keys: Keys, rows: Scalars) -> list[int]:
@@ -148,7 +155,8 @@ def aggregate(rows: Relation, one: Set, columns: Mapping[Expr, Column],
     """The groups of one set of keys. `columns`: the column of each key, in the keys' order."""
     values = list(columns)
     keyed = tuple((columns[values[place]], known(values[place])) for place in one)
-    return Aggregate(rows, keyed, tuple((column, call) for call, column in calls.items()))
+    made = Aggregate(rows, keyed, tuple((column, call) for call, column in calls.items()))
+    return unmarked(made, [value for place, value in enumerate(values) if place not in one])
 
 
 def of_sets(rows: Relation, keys: Keys, columns: Mapping[Expr, Column], calls: Mapping[AggregateCall, Column],

@@ -6,6 +6,7 @@ an aggregate is already a column of the groups. What is left may not read the ro
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,11 +17,11 @@ from sqlglot import exp
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.aggregates import aggregate_call, aggregates_in
 from halfjoin.sql.bind.context import Context
-from halfjoin.sql.bind.grouping_sets import Keys, aggregate, grouping, groupings_in, keys_of, of_sets
+from halfjoin.sql.bind.grouping_sets import Keys, aggregate, grouping, groupings_in, is_grouping, keys_of, of_sets
 from halfjoin.sql.bind.outputs import Output
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import Namer, column_for, known, qualified
-from halfjoin.sql.expr import TRUE, Call, Cast, Column, Expr, Literal, columns_of, walk
+from halfjoin.sql.expr import TRUE, Column, Expr, columns_of, replaced, walk
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.relation import AggregateCall, Filter, Join, Outer, Relation, Scan, Semi, TableFunction
 from halfjoin.sql.types import INTEGER
@@ -43,20 +44,9 @@ class Grouped(Scalars):
         value = self.rows.value(node)
         if value in self.keys:
             return self.keys[value]
-        value = self._over(value)
+        value = replaced(value, self.keys)
         if lost := columns_of(value) & self.hidden:
             raise self._ungrouped(node, lost)
-        return value
-
-    def _over(self, value: Expr) -> Expr:
-        """The keys inside a value replaced by their columns, the largest first."""
-        if not isinstance(value, Literal) and value in self.keys:
-            return self.keys[value]
-        match value:
-            case Call(args=args):
-                return replace(value, args=tuple(map(self._over, args)))
-            case Cast(arg=arg):
-                return replace(value, arg=self._over(arg))
         return value
 
     def _ungrouped(self, node: exp.Expr, lost: frozenset[str]) -> UnsupportedSQL:
@@ -103,27 +93,35 @@ def group(query: exp.Select, outputs: Sequence[Output], nodes: Sequence[exp.Expr
     namer = qualified(context.aliases.fresh("group"))
     calls: dict[AggregateCall, Column] = {}
     bound: dict[int, Expr] = {}
-    for node in (*aggregates_in(nodes, scalars), *lifted):
-        call = aggregate_call(node, scalars)
-        _check_own(node, call, relation, context)
-        if call not in calls:
-            calls[call] = Column(namer(call.function), call.type, call.function not in ("count", "regr_count"))
-        bound[id(node)] = calls[call]
-    groupings = {id(node): grouping(node, keys, scalars) for item in nodes for node in groupings_in(item)}
+    direct: list[exp.Expr] = []
+    for node in (*aggregates_in(nodes, scalars), *itertools.filterfalse(is_grouping, lifted)):
+        made = aggregate_call(node, scalars)
+        for call in made.calls:
+            _check_own(node, call, relation, context)
+            if call not in calls:
+                calls[call] = Column(namer(call.function), call.type, call.function not in ("count", "regr_count"))
+        bound[id(node)] = made.value([calls[call] for call in made.calls])
+        direct += made.direct
+    asked = [*(node for item in nodes for node in groupings_in(item) if id(node) not in scalars.bound),
+             *filter(is_grouping, lifted)]
+    groupings = {id(node): grouping(node, keys, scalars) for node in asked}
     bits = {number: Column(namer("grouping"), INTEGER, nullable=False) for number in groupings}
-    rows = scalars.binding({**bound, **bits})
-    _add_dependent(keys, nodes, relation, rows)
+    bound |= bits
+    rows = scalars.binding(bound)
+    _add_dependent(keys, [*nodes, *direct], relation, rows)
     several = len(keys.sets) > 1
     columns = {value: _key_column(value, namer, several) for value in keys.values}
     if several or bits:
-        made = of_sets(relation, keys, columns, calls, [(bits[i], groupings[i]) for i in bits], context)
+        groups: Relation = of_sets(relation, keys, columns, calls, [(bits[i], groupings[i]) for i in bits], context)
     else:
-        made = aggregate(relation, keys.sets[0], columns, calls)
+        groups = aggregate(relation, keys.sets[0], columns, calls)
     visible = {value.name: column for value, column in columns.items() if isinstance(value, Column)}
     scopes = (replace(scalars.scopes[0].mapped(visible), rows=scalars.scopes[0]), *scalars.scopes[1:])
     hidden = frozenset(column.name for column in relation.columns)
     context = replace(context, lifted={**context.lifted, **{id(node): bound[id(node)] for node in lifted}})
-    return made, Grouped(context, scopes, rows.bound, rows=rows, keys=columns, hidden=hidden)
+    grouped = Grouped(context, scopes, rows.bound, rows=rows, keys=columns, hidden=hidden)
+    grouped.values(direct)  # refused unless they read keys only
+    return groups, grouped
 
 
 def _key_column(value: Expr, namer: Namer, missing: bool) -> Column:

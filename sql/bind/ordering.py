@@ -8,31 +8,18 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql import functions
 from halfjoin.sql.bind.aggregates import sort_key
-from halfjoin.sql.bind.constant import constant
 from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.limits import NO_LIMIT, Limit, limit_of
 from halfjoin.sql.bind.outputs import Output, named, position
 from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import Selected, column_for, known, qualified
-from halfjoin.sql.expr import FALSE, Column, Expr, Literal
+from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.parse.locate import only
-from halfjoin.sql.relation import Aggregate, Filter, Project, SortKey, TopK
-from halfjoin.sql.types import BIGINT
+from halfjoin.sql.relation import Aggregate, Project, SortKey, TopK
 
 ORDER_IS_DROPPED = "ORDER BY has no effect in a view without LIMIT: a view has no order"
-
-
-@dataclass(frozen=True)
-class Limit:
-    """LIMIT and OFFSET, or FETCH; true if there is either."""
-
-    count: int | None = None
-    offset: int = 0
-    with_ties: bool = False
-
-    def __bool__(self) -> bool:
-        return self.count is not None or self.offset > 0
 
 
 @dataclass(frozen=True)
@@ -40,7 +27,7 @@ class Last:
     """The last clauses of a query. The values of `keys` and `on` read what the outputs read."""
 
     keys: tuple[SortKey, ...] = ()
-    limit: Limit = Limit()
+    limit: Limit = NO_LIMIT
     distinct: bool = False
     on: tuple[Expr, ...] | None = None  # of DISTINCT ON
 
@@ -54,11 +41,7 @@ class Last:
             selected, keys = self._first_of_each(selected, context)
         else:
             keys = self.keys
-        made = selected.input
-        if self.limit.count == 0:
-            made = Filter(made, FALSE)
-        elif self.limit:
-            made = TopK(made, (), keys, self.limit.count, self.limit.offset, self.limit.with_ties)
+        made = self.limit.apply(selected.input, keys, context)
         return replace(selected, input=made, order=tuple(keys))
 
     def _first_of_each(self, selected: Selected, context: Context) -> tuple[Selected, tuple[SortKey, ...]]:
@@ -100,50 +83,12 @@ def _distinct(selected: Selected, keys: Sequence[SortKey],
     return replace(selected, input=Aggregate(made.input, made.items)), sort
 
 
-def limit_of(query: exp.Expr, context: Context) -> Limit:
-    """LIMIT, OFFSET and FETCH of a query; they are constants."""
-    limit, offset = query.args.get("limit"), query.args.get("offset")
-    count, with_ties = None, False
-    if isinstance(limit, exp.Fetch):
-        written = limit.args.get("count")
-        count = 1 if written is None else _number(written, "LIMIT", context)
-    elif limit is not None:
-        only(limit, context.sql, "LIMIT", ("this", "expression", "limit_options"))
-        count = _number(limit.expression, "LIMIT", context)
-    if limit is not None and (options := limit.args.get("limit_options")):
-        if options.args.get("percent"):
-            raise context.refuse(limit, "LIMIT with a percentage is not supported", "write a number of rows")
-        with_ties = bool(options.args.get("with_ties"))
-    if with_ties and not query.args.get("order"):
-        raise context.wrong(limit, "WITH TIES cannot be specified without ORDER BY clause")
-    skipped = None if offset is None else _number(offset.expression, "OFFSET", context)
-    return Limit(count, skipped or 0, with_ties and count is not None)
-
-
-def _number(node: exp.Expr, clause: str, context: Context) -> int | None:
-    """The number of rows; None for ALL and NULL."""
-    if isinstance(node, exp.Var) and node.name.upper() == "ALL":
-        return None
-    if node.find(exp.Column):
-        raise context.wrong(node, f"argument of {clause} must not contain variables")
-    with context.at(node):
-        value = constant(functions.cast(Scalars(context, ()).value(node), BIGINT))
-    if not isinstance(value, Literal):
-        raise context.refuse(node, f"{clause} takes a constant number", "write the number")
-    if value.value is None:
-        return None
-    assert isinstance(value.value, int)
-    if value.value < 0:
-        raise context.wrong(node, f"{clause} must not be negative")
-    return value.value
-
-
 class Clauses:
     """DISTINCT, ORDER BY and LIMIT of a SELECT, as syntax; true if there are any."""
 
     def __init__(self, query: exp.Select, outputs: Sequence[Output], scalars: Scalars) -> None:
         self._query, self._context = query, scalars.context
-        self._limit = limit_of(query, scalars.context)
+        self._limit = limit_of(query, scalars.context, scalars.scopes, own=True)
         distinct = query.args.get("distinct")
         on = distinct.args.get("on") if distinct else None
         self._distinct = bool(distinct and not on)
@@ -211,7 +156,8 @@ def _check_on(on: Sequence[Expr], keys: Sequence[SortKey], node: exp.Expr, conte
         waiting.discard(key.expr)
 
 
-def ordered_outputs(query: exp.Expr, selected: Selected, what: str, context: Context) -> Selected:
+def ordered_outputs(query: exp.Expr, selected: Selected, what: str, context: Context,
+                    outer: tuple[Scope, ...]) -> Selected:  # fmt: skip
     """ORDER BY and LIMIT after a set operation or VALUES; the order takes names and positions of outputs."""
     outputs = [Output(name, exp.Literal.number(place)) for place, name in enumerate(selected.names)]
     keys, scalars = [], Scalars(context, ())
@@ -220,4 +166,4 @@ def ordered_outputs(query: exp.Expr, selected: Selected, what: str, context: Con
             raise context.wrong(node, f"invalid {what} ORDER BY clause",
                                 "only result column names can be used, not expressions or functions")
         keys.append(sort_key(node, selected.values[place], scalars))
-    return Last(tuple(keys), limit_of(query, context)).apply(selected, context)
+    return Last(tuple(keys), limit_of(query, context, outer, own=False)).apply(selected, context)

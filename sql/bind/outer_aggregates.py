@@ -2,6 +2,7 @@
 
 SQL gives an aggregate to the innermost query whose columns it reads. In `SELECT k, (SELECT sum(o.v)) FROM o GROUP BY k`
 the sum is over the rows of `o`: the outer query computes it, and the subquery reads it like a column of the groups.
+So it does for `grouping(k)`.
 
 Whose columns a call reads, the FROM clauses of the queries between say. So a query with such a call binds its
 subqueries once on trial, before it is grouped, to learn what they read. The calls found are bound as its own.
@@ -22,6 +23,7 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind import select as bind_select  # the two modules call each other
 from halfjoin.sql.bind.aggregates import aggregate_call, is_aggregate, parts_of_window
 from halfjoin.sql.bind.context import Aliases, CommonTable
+from halfjoin.sql.bind.grouping_sets import is_grouping
 from halfjoin.sql.bind.quantified import QUERIES
 from halfjoin.sql.bind.reading import outer_columns
 from halfjoin.sql.bind.rows import Rows
@@ -32,7 +34,7 @@ from halfjoin.sql.expr import Column, Expr, columns_of
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.relation import Values
 from halfjoin.sql.schema import Schema
-from halfjoin.sql.types import SqlType
+from halfjoin.sql.types import INTEGER, SqlType
 
 
 @dataclass
@@ -88,11 +90,11 @@ def outer_aggregates(nodes: Sequence[exp.Expr], scalars: Scalars) -> list[exp.Ex
 
 def _calls(node: exp.Expr, schema: Schema,
            around: exp.Expr | None = None) -> Iterator[tuple[exp.Expr, exp.Expr | None]]:
-    """The outermost calls of aggregates, and those in subqueries in their arguments, each with the subquery that it is
-    in."""
+    """The outermost calls of aggregates and of grouping(), and those in subqueries in their arguments, each with the
+    subquery that it is in."""
     if isinstance(node, exp.Window):
         parts: Iterator[exp.Expr] = parts_of_window(node)
-    elif is_aggregate(node, schema):
+    elif is_aggregate(node, schema) or is_grouping(node):
         yield node, around
         parts = _outermost(node)
     else:
@@ -130,10 +132,13 @@ def _level(call: exp.Expr, scalars: Scalars) -> int:
 def _type_of(call: exp.Expr, level: int, scalars: Scalars) -> SqlType:
     """The type of a call that belongs to the query of a scope. Its subqueries are bound over rows of that scope."""
     context, scopes = scalars.context, scalars.scopes[level:]
+    if is_grouping(call):
+        return INTEGER
     columns = {column.name: column for column in _all(scopes[0])}
     rows = Rows([Values(context.aliases.fresh("rows"), tuple(columns.values()), ())], replace(scalars, scopes=scopes))
     bind_values(rows, [call])
-    return aggregate_call(call, rows.scalars).type
+    made = aggregate_call(call, rows.scalars)
+    return made.value([Column("", one.type) for one in made.calls]).type
 
 
 def _all(scope: Scope) -> Iterator[Column]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.selected import Selected, common
@@ -39,8 +38,6 @@ def shaped(selected: Selected, values: Sequence[Expr]) -> Project:
 
 def held(type: SqlType) -> SqlType:
     """The type in which a collection can hold values of a type."""
-    if type.kind is Kind.INTERVAL:
-        raise UnsupportedSQL("WITH RECURSIVE cannot hold an interval", remedy="take its length: extract(epoch from x)")
     if type.kind is not Kind.NUMERIC or (type.precision or 0) <= STORED_DIGITS:
         return type
     return numeric(STORED_DIGITS, min(type.scale or 0, STORED_DIGITS))

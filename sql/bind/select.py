@@ -163,7 +163,7 @@ def _ordered_values(query: exp.Values, context: Context, base: Relation | None, 
         selected = _values(query, context, base, outer)
     if any(query.args.get(key) for key in ("order", "limit", "offset")):
         refuse_lateral(base, query, context)
-        return ordered_outputs(query, selected, "VALUES", context)
+        return ordered_outputs(query, selected, "VALUES", context, outer)
     return selected
 
 

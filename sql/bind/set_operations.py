@@ -27,7 +27,7 @@ _WORDS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Intersect: "INTERSE
 def set_operation(query: exp.SetOperation, context: Context, outer: tuple[Scope, ...]) -> Selected:
     """The rows of a set operation, with its ORDER BY and LIMIT; the context has its WITH."""
     selected = _union(query, context, outer) if isinstance(query, exp.Union) else _counted(query, context, outer)
-    return ordered_outputs(query, selected, "UNION/INTERSECT/EXCEPT", context)
+    return ordered_outputs(query, selected, "UNION/INTERSECT/EXCEPT", context, outer)
 
 
 def _union(query: exp.SetOperation, context: Context, outer: tuple[Scope, ...]) -> Selected:

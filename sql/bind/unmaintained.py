@@ -116,6 +116,9 @@ def refuse_function(name: str, node: exp.Expr, context: Context) -> None:
     if context.schema.reduce(name) is not None:
         raise context.refuse(node, f"{name} is a reduce, which is not a value",
                              f"write it in FROM: FROM {name}(TABLE t PARTITION BY k)")
+    if name == "grouping":
+        raise context.wrong(node, "arguments to GROUPING must be grouping expressions of the associated query level",
+                            "write grouping(k) in a query with GROUP BY k")
     if name == "if":
         raise context.refuse(node, "PostgreSQL has no function if", "write CASE WHEN condition THEN a ELSE b END")
 

@@ -16,11 +16,11 @@ from halfjoin.sql.functions.coercion import common_type
 from halfjoin.sql.functions.docs import documentation
 from halfjoin.sql.functions.fallible import fallible
 from halfjoin.sql.functions.render import render
-from halfjoin.sql.functions.resolve import resolve
+from halfjoin.sql.functions.resolve import length_of, resolve
 from halfjoin.sql.functions.signature import Example, Function, Overload
 from halfjoin.sql.functions.table import TABLE
 
 __all__ = [
-    "TABLE", "Example", "Function", "Overload", "cast", "common_type", "documentation", "fallible", "render", "resolve",
-    "unify",
+    "TABLE", "Example", "Function", "Overload", "cast", "common_type", "documentation", "fallible", "length_of",
+    "render", "resolve", "unify",
 ]  # fmt: skip

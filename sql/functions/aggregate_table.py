@@ -1,8 +1,8 @@
 """The aggregates: one table of them, with their argument and result types and PostgreSQL's answers.
 
 Result types are PostgreSQL's. A numeric result has one scale for the whole column. A sum has the scale of its
-argument. An average has at least 16 decimals, as a quotient has. A variance and a standard deviation of numerics have
-at least 16, and twice as many as the argument, up to 38.
+argument. An average is a quotient. A variance is a quotient, too, and has at least
+twice the decimals of its argument, up to 38; a standard deviation has as many as its variance.
 
 PostgreSQL adds floats one after the other, and rounds each time. Here a sum of floats is exact, and rounded once, so
 the order of the rows does not matter. For n values whose magnitudes add up to s, PostgreSQL's sum differs by at most
@@ -15,12 +15,13 @@ from collections.abc import Callable, Sequence
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr
-from halfjoin.sql.functions.arithmetic import DIVISION_SCALE
+from halfjoin.sql.functions.arithmetic import SIGNIFICANT, division_scale
 from halfjoin.sql.functions.coercion import digits
 from halfjoin.sql.functions.signature import Function, function
 from halfjoin.sql.types import STORED_DIGITS, WORKING_DIGITS, Kind, SqlType
 
 _EXACT = ("smallint", "integer", "bigint", "numeric")
+_BIGINT_DIGITS = 19
 _PAIR = "double precision, double precision"
 
 
@@ -33,7 +34,7 @@ def _sum_type(args: Sequence[Expr]) -> SqlType:
 def _average_type(args: Sequence[Expr]) -> SqlType:
     """As many digits before the point as the argument: an average is between the least and the greatest value."""
     before, after = digits(args[0].type)
-    scale = max(DIVISION_SCALE, after)
+    scale = division_scale(before, after, (_BIGINT_DIGITS, 0))
     return SqlType(Kind.NUMERIC, min(before + scale, WORKING_DIGITS), scale)
 
 
@@ -42,8 +43,10 @@ def _spread_type(power: int) -> Callable[[Sequence[Expr]], SqlType]:
 
     def of(args: Sequence[Expr]) -> SqlType:
         before, after = digits(args[0].type)
-        scale = max(DIVISION_SCALE, min(2 * after, STORED_DIGITS))
-        return SqlType(Kind.NUMERIC, min(power * before + 1 + scale, WORKING_DIGITS), scale)
+        room = power * before + 1
+        least = max(SIGNIFICANT, min(2 * after, STORED_DIGITS))
+        scale = max(least, min(division_scale(room, 2 * after, (2 * _BIGINT_DIGITS, 0)), STORED_DIGITS - room))
+        return SqlType(Kind.NUMERIC, min(room + scale, WORKING_DIGITS), scale)
 
     return of
 

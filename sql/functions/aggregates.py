@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.expr import Expr, Literal, columns_of
+from halfjoin.sql.expr import Call, Expr, Literal, columns_of, walk
 from halfjoin.sql.functions.aggregate_table import AGGREGATE_TABLE, AGGREGATES, ENTRIES
 from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.decompose import SUMS, Decomposed, Part, adds_up, decompose, decompose_lifted, filtered
@@ -111,10 +111,12 @@ def _check_ordered_set(name: str, args: Sequence[Expr], distinct: bool, order: S
 
 
 def _check_fraction(args: Sequence[Expr]) -> None:
-    """A percentile's fraction is a constant between 0 and 1."""
+    """A percentile's fraction is between 0 and 1; of several, they are written as an array."""
     for arg in args:
-        if columns_of(arg):
-            raise UnsupportedSQL("a percentile's fraction that is not constant", remedy="write a number, or an array")
+        if arg.type.kind is Kind.ARRAY and columns_of(arg) and not any(
+            isinstance(part, Call) and part.function == "array" for part in walk(arg)):
+            raise UnsupportedSQL("a column of arrays as the fractions of a percentile is not supported",
+                                 remedy="write the array: ARRAY[a, b]")  # fmt: skip
         given = arg.value if isinstance(arg, Literal) else None
         for value in given if isinstance(given, list) else [given]:
             if isinstance(value, (int, float)) and not 0 <= value <= 1:

@@ -18,7 +18,8 @@ _ARITHMETIC = (
     "real, real -> real or error",
     "double precision, double precision -> double precision or error",
 )
-DIVISION_SCALE = 16  # the fewest decimals of a quotient
+SIGNIFICANT = 16  # the fewest significant digits of a quotient
+_LEAST_SCALE, _MOST_DIGITS = 20, 32  # of a column of quotients: decimals, and digits unless the decimals are the least
 
 
 def _needed(name: str, args: Sequence[Expr]) -> tuple[int, int]:
@@ -30,9 +31,20 @@ def _needed(name: str, args: Sequence[Expr]) -> tuple[int, int]:
         case "*":
             return sum(before) + 1, sum(after)
         case "/":
-            return before[0] + after[1], max(DIVISION_SCALE, *after)
+            return before[0] + after[1], division_scale(before[0] + after[1], after[0], digits(args[1].type))
         case _:  # remainder
             return min(before[0] + after[0], before[1] + after[1]), max(after)
+
+
+def division_scale(before: int, after: int, divisor: tuple[int, int]) -> int:
+    """The decimals of a column of quotients, which has so many digits before the point.
+
+    PostgreSQL gives each quotient its own decimals. A column has the most that any of its quotients needs: 16 and those
+    of the least dividend over the greatest divisor, in groups of 4. They end at 32 digits in all, so that a stored
+    column has room for what is computed from them, but not below 20 decimals, which hold all quotients from 0.0001 up.
+    """
+    needed = SIGNIFICANT + 4 * (-(-after // 4) - (-divisor[0] // 4))
+    return max(_LEAST_SCALE, after, divisor[1], min(needed, _MOST_DIGITS - before))
 
 
 def _digits_of(name: str) -> Callable[[Sequence[Expr]], SqlType]:
@@ -94,7 +106,7 @@ ARITHMETIC = (
         ("-2 * 1.0", "-2.0"),
         ("1e300::double precision * 1e300::double precision", "ERROR: value out of range: overflow")],
         "interval, double precision -> interval or error", "double precision, interval -> interval or error"),
-    _operator("/", "Quotient; integers drop the fraction, numerics have at least 16 decimals", [
+    _operator("/", "Quotient; integers drop the fraction, numerics have at least 16 significant digits", [
         ("7 / 2", "3"), ("-7 / 2", "-3"), ("1 / 0", "ERROR: division by zero"), ("7.0 / 2", "3.5000000000000000"),
         ("1 / 8.0", "0.12500000000000000000"), ("1.0 / 0", "ERROR: division by zero"),
         ("1::double precision / 0", "ERROR: division by zero"), ("7::double precision / 2", "3.5"),

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Expr, Literal
-from halfjoin.sql.functions.arithmetic import DIVISION_SCALE
+from halfjoin.sql.functions.arithmetic import SIGNIFICANT
 from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.coercion import as_numeric, digits
 from halfjoin.sql.functions.signature import NumericResult, Resolve, function
@@ -27,32 +27,32 @@ def numeric(before: int, scale: int) -> SqlType:
 
 
 def _with_scale(before: int, scale: int) -> SqlType:
-    return numeric(before, max(DIVISION_SCALE, min(scale, _MOST_SCALE)))
+    return numeric(before, max(SIGNIFICANT, min(scale, _MOST_SCALE)))
 
 
 def root_type(args: Sequence[Expr]) -> SqlType:
     """The least root of a number with s decimals has s/2 zeros after the point."""
     before, scale = digits(args[0].type)
-    return _with_scale((before + 1) // 2 + 1, max(DIVISION_SCALE + (scale + 1) // 2, scale))
+    return _with_scale((before + 1) // 2 + 1, max(SIGNIFICANT + (scale + 1) // 2, scale))
 
 
 def logarithm_type(args: Sequence[Expr]) -> SqlType:
     """The logarithm of 1 plus a unit of the last decimal is about that unit."""
     scale = max(digits(arg.type)[1] for arg in args)
-    return _with_scale(3 if len(args) == 1 else 3 + scale, DIVISION_SCALE + scale)
+    return _with_scale(3 if len(args) == 1 else 3 + scale, SIGNIFICANT + scale)
 
 
 def exponential_type(args: Sequence[Expr]) -> SqlType:
     """A constant argument says how many decimals the result has."""
     scale = _EXP_SCALE
     if isinstance(args[0], Literal) and isinstance(args[0].value, (int, Decimal)):
-        scale = max(DIVISION_SCALE, min(DIVISION_SCALE - int(float(args[0].value) * 0.434294481903252), STORED_DIGITS))
+        scale = max(SIGNIFICANT, min(SIGNIFICANT - int(float(args[0].value) * 0.434294481903252), STORED_DIGITS))
     return numeric(WORKING_DIGITS - scale, max(scale, digits(args[0].type)[1]))
 
 
 def power_type(args: Sequence[Expr]) -> SqlType:
     """As many decimals as PostgreSQL gives, at least."""
-    scale = max(DIVISION_SCALE, *(digits(arg.type)[1] for arg in args))
+    scale = max(SIGNIFICANT, *(digits(arg.type)[1] for arg in args))
     return numeric(WORKING_DIGITS - scale, scale)
 
 

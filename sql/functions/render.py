@@ -49,6 +49,8 @@ def _text(expr: Expr) -> tuple[str, int]:
             if _hidden(arg.type, type):
                 return _text(arg)
             return f"{_at_least(arg, _CAST)}::{type}", _CAST
+        case Call(function="length of interval", args=(arg,)):
+            return _text(arg)
         case Call(function=name, args=args):
             write = _FORMS.get(name)
             if write is not None:

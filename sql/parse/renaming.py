@@ -32,3 +32,8 @@ def renamed_in(text: str, nodes: Iterable[exp.Expr], names: Mapping[str, str], t
     for start, (end, name) in sorted(at.items(), reverse=True):
         text = text[:start] + name + text[end:]
     return text
+
+
+def names_in(nodes: Iterable[exp.Expr]) -> set[str]:
+    """The columns that expressions name."""
+    return {name_of(column) for node in nodes for column in node.find_all(exp.Column)}

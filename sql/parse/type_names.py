@@ -67,9 +67,6 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
 def stored_type(node: exp.DataType, sql: str) -> SqlType:
     """The type of a column; a bare `numeric` gets the default precision and scale of a column."""
     type = sql_type(node, sql)
-    if type.kind is t.Kind.INTERVAL:
-        raise refuse(node, sql, "a column of type interval is not supported",
-                     "keep a number of seconds, or two timestamps; intervals are fine in expressions")
     if type == SqlType(t.Kind.NUMERIC):
         return t.numeric()
     return t.array(t.numeric()) if type.element == SqlType(t.Kind.NUMERIC) else type

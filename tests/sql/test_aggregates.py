@@ -171,7 +171,7 @@ UPWARDS = (SortKey(X),)
     (lambda: resolve_aggregate("array_agg", [X], distinct=True, order=[SortKey(D)]), "must appear in argument list"),
     (lambda: resolve_aggregate("mode", []), "WITHIN GROUP is required"),
     (lambda: resolve_aggregate("mode", [X], order=UPWARDS), "mode takes 0 arguments"),
-    (lambda: resolve_aggregate("percentile_cont", [X], order=UPWARDS), "not constant"),
+    (lambda: resolve_aggregate("percentile_cont", [Column("f", array(DOUBLE))], order=UPWARDS), "a column of arrays"),
     (lambda: resolve_aggregate("percentile_disc", [Literal(1.5, DOUBLE)], order=UPWARDS), "1.5 is not between 0 and 1"),
     (lambda: resolve_aggregate("percentile_disc", [Literal(0.5, DOUBLE)], order=UPWARDS, distinct=True), "DISTINCT"),
 ])  # fmt: skip

@@ -46,7 +46,6 @@ def test_unknown_names(sql: str, message: str, at: str) -> None:
     ("SELECT a AS __diff FROM t", "__diff is the name of an update's own column", "another alias"),
     ('SELECT a AS "__Diff" FROM t', "__Diff is the name of an update's own column", "another alias"),
     ("SELECT FROM t", "a view needs at least one column", None),
-    ("SELECT ts - ts AS k FROM t", "column k is an interval, which a view cannot hold", "extract(epoch from k)"),
     ("SELECT 1 FROM t, t", "table name t appears in FROM twice", "t AS t2"),
     ("SELECT 1 FROM s.t", "schemas are not supported", "write t"),
     ("SELECT t FROM t", "t is a table, not a column", "t.*"),

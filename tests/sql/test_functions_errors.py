@@ -55,7 +55,7 @@ def refusal(name: str, *args: Expr) -> str:
         ("+", (REAL, REAL), (REAL, REAL), REAL),
         ("+", (INTEGER, numeric(5, 2)), (numeric(10, 0), numeric(5, 2)), numeric(13, 2)),
         ("*", (numeric(15, 2), numeric(15, 2)), (numeric(15, 2), numeric(15, 2)), numeric(31, 4)),
-        ("/", (numeric(15, 2), numeric(15, 2)), (numeric(15, 2), numeric(15, 2)), numeric(31, 16)),
+        ("/", (numeric(15, 2), numeric(15, 2)), (numeric(15, 2), numeric(15, 2)), numeric(35, 20)),
         ("*", (numeric(38, 10), numeric(38, 10)), (numeric(38, 10), numeric(38, 10)), numeric(76, 20)),
         ("+", (DATE, INTEGER), (DATE, INTEGER), DATE),
         ("+", (DATE, INTERVAL), (DATE, INTERVAL), TIMESTAMP),

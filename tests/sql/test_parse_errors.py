@@ -48,7 +48,6 @@ def test_an_open_string() -> None:
     ("CREATE TABLE t (a)", "column a has no type", None),
     ("CREATE TABLE t (__time int)", "__time is the name of an update's own column", "another name"),
     ('CREATE TABLE t ("__TIME" int)', "__TIME is the name of an update's own column", "another name"),
-    ("CREATE TABLE t (a interval)", "a column of type interval is not supported", "seconds"),
     ("CREATE TABLE t (a numeric(39, 2))", "numeric(39,2) is not supported", "1 to 38"),
     ("CREATE TABLE t (a timestamp(3))", "timestamp has a precision of 6 (microseconds)", "write timestamp"),
     ("CREATE TABLE t (a serial)", "type serial is not supported", "types:"),

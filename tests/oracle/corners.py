@@ -1,0 +1,97 @@
+"""Random views of the forms that few queries have: hypothetical ranks, percentiles of a group's own fraction.
+
+Each form is a method of `Corners`. It has a small query of its own, and at times a query or a join around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.oracle.calls import Calls
+from tests.oracle.values import Columns
+
+A: Columns = (("a.k", "int"), ("a.v", "int"), ("a.s", "text"))
+
+
+@dataclass
+class Corners(Calls):
+    """Makes queries over the tables a (k, v, s), b (k, x) and c (x, y)."""
+
+    def query(self, form: str) -> str:
+        """A query of a form; at times it is an item of a join."""
+        text = FORMS[form](self)
+        if self.chance(25):
+            word = self.rng.choice(("JOIN", "LEFT JOIN"))
+            return f"SELECT w.x AS wx, o.* FROM b AS w {word} ({text}) AS o ON w.k = o.c0 OR w.x = 1"
+        return text
+
+    def hypothetical(self) -> str:
+        """Where a row would stand in each group."""
+        keys = self.rng.choice(("a.k", "a.k", "ROLLUP (a.k)", "CUBE (a.k, a.s)", "()"))
+        key, text = "NULL::int" if keys == "()" else "a.k", "a.s" if "a.s" in keys else "'p'"
+        ranks = [f"{self.rank(key, text)}{self.filtered()} AS r{number}" for number in range(2)]
+        return f"SELECT {key} AS c0, {', '.join(ranks)} FROM a GROUP BY {keys}"
+
+    def rank(self, key: str, text: str) -> str:
+        function = self.rng.choice(("rank", "dense_rank", "percent_rank", "cume_dist"))
+        number = self.rng.choice(("1", f"{key} + 0", "NULL", "2 - 1"))
+        v, s = f"a.v {self.direction()}", f"a.s {self.direction()}"
+        args, order = self.rng.choice(((number, v), (text, s), (f"{number}, {text}", f"{v}, {s}"),
+                                       (f"{text}, {number}", f"{s}, {v}")))  # fmt: skip
+        return f"{function}({args}) WITHIN GROUP (ORDER BY {order})"
+
+    def fractions(self) -> str:
+        """Percentiles whose fraction is a key, or computed from keys."""
+        keys = self.rng.choice(("c.y", "c.y", "ROLLUP (c.y)", "c.y, c.x"))
+        inside = "least(greatest(c.y, 0), 1)"
+        one = self.rng.choice((inside, f"1 - {inside}", f"coalesce({inside}, 0.3)"))
+        fraction = self.rng.choice((one, one, f"ARRAY[{one}, 0.5, NULL]"))
+        call = self.rng.choice(("percentile_cont({}) WITHIN GROUP (ORDER BY b.x {})",
+                                "percentile_disc({}) WITHIN GROUP (ORDER BY b.x {})"))  # fmt: skip
+        on = self.rng.choice(("true", "b.x = c.x", "b.k <= c.x"))
+        order = self.rng.choice(("", "DESC"))
+        return (f"SELECT max(c.x) AS c0, c.y AS p, {call.format(fraction, order)}{self.filtered('b.k')} AS q "
+                f"FROM c LEFT JOIN b ON {on} GROUP BY {keys}")  # fmt: skip
+
+    def limits(self) -> str:
+        """LIMIT and OFFSET that read columns of the query around, or are subqueries."""
+        order = ", ".join(f"{name} {self.direction()}" for name in ("b.x", "b.k"))
+        keyed = self.rng.choice(("", "", " WHERE b.k = o.k", " WHERE b.x < o.v"))
+        count = self.rng.choice(("greatest(o.v, 0)", "nullif(o.k, 0) + 0", "coalesce(o.k, 1)",
+                                 "(SELECT count(*) FROM c)", "(SELECT max(c.x) FROM c WHERE c.x = o.k)"))  # fmt: skip
+        limit = self.rng.choice((f"LIMIT {count}", f"LIMIT {count}", f"OFFSET {count}", f"LIMIT 2 OFFSET {count}",
+                                 f"LIMIT {count} OFFSET 1", f"FETCH FIRST ({count}) ROWS WITH TIES"))  # fmt: skip
+        inner = f"SELECT b.k, b.x FROM b{keyed} ORDER BY {order} {limit}"
+        form = self.rng.choice(("lateral", "left", "value", "exists", "top"))
+        if form == "top":
+            return f"SELECT o.k AS c0, o.v, o.s FROM a AS o ORDER BY o.v {self.direction()}, o.k, o.s " \
+                f"LIMIT (SELECT count(*) / 2 FROM b) OFFSET (SELECT count(*) / 3 FROM c)"
+        if form == "value":
+            return f"SELECT o.k AS c0, o.v, (SELECT sum(z.x) FROM ({inner}) AS z) AS n FROM a AS o"
+        if form == "exists":
+            return f"SELECT o.k AS c0, o.v FROM a AS o WHERE EXISTS ({inner})"
+        join = f"LEFT JOIN LATERAL ({inner}) AS z ON true" if form == "left" else f"CROSS JOIN LATERAL ({inner}) AS z"
+        return f"SELECT o.k AS c0, o.v, z.k AS d, z.x FROM a AS o {join}"
+
+    def groupings(self) -> str:
+        """grouping() of a query in its subqueries."""
+        keys = self.rng.choice(("ROLLUP (a.k, a.s)", "CUBE (a.k, a.s)", "GROUPING SETS ((a.k), (a.s), ())", "a.k, a.s"))
+        call = self.rng.choice(("grouping(a.k)", "grouping(a.s, a.k)", "grouping(a.k) + grouping(a.s)"))
+        value = self.rng.choice((f"(SELECT {call})", f"(SELECT {call} + count(*) FROM b WHERE b.k = a.k)",
+                                 f"(SELECT max(b.x) FROM b WHERE b.x = {call})",
+                                 f"(SELECT (SELECT {call}) + count(*) FROM b)"))  # fmt: skip
+        having = self.rng.choice(("", "", f" HAVING EXISTS (SELECT 1 FROM c WHERE c.x = {call})"))
+        return f"SELECT a.k AS c0, a.s, count(*) AS n, {value} AS g FROM a GROUP BY {keys}{having}"
+
+    def filtered(self, column: str = "a.v") -> str:
+        return f" FILTER (WHERE {column} {self.rng.choice(('> 0', '<> 1', 'IS NOT NULL'))})" if self.chance(30) else ""
+
+
+FORMS: dict[str, Callable[[Corners], str]] = {
+    "hypothetical": Corners.hypothetical,
+    "fractions": Corners.fractions,
+    "limits": Corners.limits,
+    "groupings": Corners.groupings,
+}
+IN_DUCKDB: tuple[str, ...] = ()  # the forms that DuckDB reads alike
