@@ -10,7 +10,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.statements import querying, reading
 from halfjoin.engine.statements.altering import alter_table
-from halfjoin.engine.statements.changing import carry_out
+from halfjoin.engine.statements.changing import Changed, carry_out
 from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.explaining import explain_query, explain_view
 from halfjoin.engine.statements.renaming import rename
@@ -21,6 +21,7 @@ from halfjoin.engine.statements.showing import show
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.statements.tables import columns_of_query
 from halfjoin.engine.statements.transaction import Transaction, check
+from halfjoin.engine.statements.with_changes import carry_out_all, together
 from halfjoin.engine.updates.updates import Updates, empty
 from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
 from halfjoin.sql.parse.parameters import Params
@@ -55,6 +56,7 @@ from halfjoin.sql.statements import (
     Subscribe,
     Truncate,
     Update,
+    WithChanges,
 )
 
 TAG = "tag"  # metadata key of PostgreSQL's command tag, in the table that INSERT, UPDATE and DELETE return
@@ -111,6 +113,8 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             _create_sink(session, state, statement, sql)
         case Insert() | Delete() | Update() | Merge():
             return _change(session, state, statement, sql)
+        case WithChanges():
+            return _change_with(session, state, statement, sql)
         case Truncate():
             return _truncate(session, state, statement)
         case Prepare():
@@ -158,6 +162,24 @@ def _change(session: Session, state: State, statement: Change, sql: str) -> pa.T
     rows as a table with one `count`. PostgreSQL's tag is reported and kept under `TAG`."""
     made = carry_out(session.seen(state), statement, sql)
     session.change(state, statement.table, made.updates)
+    return _answer(session, statement, made)
+
+
+def _change_with(session: Session, state: State, statement: WithChanges, sql: str) -> pa.Table:
+    """Carry out the changes in WITH and what comes after it, in one batch. The answer is that of the latter."""
+    seen = session.seen(state)
+    after, changes = carry_out_all(seen, statement.parts, sql)
+    if isinstance(statement.main, Select):
+        answer = querying.query(after, statement.main.query, None, sql)
+        session.change_all(state, changes)
+        return answer
+    made = carry_out(after, statement.main, sql)
+    session.change_all(state, together(seen, changes, {statement.main.table: made.updates}))
+    return _answer(session, statement.main, made)
+
+
+def _answer(session: Session, statement: Change, made: Changed) -> pa.Table:
+    """What a change gives back: its rows, or how many it changed; with its tag."""
     word = "INSERT 0" if isinstance(statement, Insert) else type(statement).__name__.upper()
     answer = pa.table({"count": pa.array([made.count], pa.int64())}) if made.returned is None else made.returned
     return _tagged(session, answer, f"{word} {made.count}", {} if made.returned is None else {RETURNED: "true"})

@@ -18,13 +18,17 @@ from halfjoin.sql.parse.dialect import Halfjoin
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
 from halfjoin.sql.parse.parameters import Params, check_unicode, with_arguments, with_values
 from halfjoin.sql.parse.times import constant_time
+from halfjoin.sql.parse.with_changes import split
 from halfjoin.sql.statements import (
     Begin,
     Commit,
     Deallocate,
+    Delete,
     Drop,
     Execute,
     Explain,
+    Insert,
+    Merge,
     Prepare,
     RefreshPlan,
     Rollback,
@@ -35,6 +39,8 @@ from halfjoin.sql.statements import (
     Show,
     Statement,
     Subscribe,
+    Update,
+    WithChanges,
 )
 
 
@@ -131,6 +137,13 @@ def _unknown_statement(error: ParseError, text: str) -> UnsupportedSQL | None:
 
 
 def _statement(node: exp.Expr, text: str) -> Statement:
+    if (found := split(node, text)) is not None:
+        made = [(name, _statement(part, text)) for name, part in found[0]]
+        main = _statement(found[1], text)
+        parts = tuple((name, part) for name, part in made if isinstance(part, Insert | Delete | Update | Merge))
+        if not isinstance(main, Select | Insert | Delete | Update | Merge):
+            raise refuse(node, text, "WITH that changes rows takes a query or a change after it")
+        return WithChanges(parts, main)
     for kind, make in STATEMENTS.items():
         if isinstance(node, kind):
             return make(node, text)
