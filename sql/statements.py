@@ -249,6 +249,24 @@ class WithChanges:
 
 
 @dataclass(frozen=True)
+class Copy:
+    """COPY table [(column, ...)] FROM STDIN (`incoming`), COPY table | (query) TO STDOUT, [WITH (...)].
+
+    `csv`: the format is CSV, else PostgreSQL's text format. `null`: the text of NULL.
+    """
+
+    incoming: bool
+    table: str
+    columns: tuple[str, ...]
+    query: exp.Query | None
+    csv: bool
+    header: bool
+    delimiter: str
+    null: str
+    quote: str
+
+
+@dataclass(frozen=True)
 class Truncate:
     """TRUNCATE [TABLE] table, ...: remove all rows."""
 
@@ -371,6 +389,6 @@ class Drop:
 Change: TypeAlias = Insert | Delete | Update | Merge  # statements that change the rows of one table
 Statement: TypeAlias = (
     CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | AlterTable | Rename | Insert | Delete | Update
-    | Merge | WithChanges | Truncate | Select | Subscribe | Explain | RefreshPlan | Show | SetTime | SetSetting | Begin
-    | Commit | Rollback | Savepoint | Drop | Prepare | Execute | Deallocate
+    | Merge | WithChanges | Copy | Truncate | Select | Subscribe | Explain | RefreshPlan | Show | SetTime | SetSetting
+    | Begin | Commit | Rollback | Savepoint | Drop | Prepare | Execute | Deallocate
 )

@@ -11,6 +11,7 @@ from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.statements import querying, reading
 from halfjoin.engine.statements.altering import alter_table
 from halfjoin.engine.statements.changing import Changed, carry_out
+from halfjoin.engine.statements.copying import copied_in, copied_out
 from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.explaining import explain_query, explain_view
 from halfjoin.engine.statements.renaming import rename
@@ -31,6 +32,7 @@ from halfjoin.sql.statements import (
     Begin,
     Change,
     Commit,
+    Copy,
     CreateIndex,
     CreateSink,
     CreateTable,
@@ -88,6 +90,37 @@ def query(state: State, sql: str, as_of: int | None, params: Params = None) -> p
 
 
 @bounded()
+def copy_from(session: Session, state: State, sql: str, data: bytes) -> int:
+    """COPY FROM STDIN: insert the rows of a text. Returns their number."""
+    statement = _copy(sql, incoming=True)
+    session.check_alive(statement)
+    try:
+        made = copied_in(session.seen(state), statement, data, sql)
+        session.change(state, statement.table, made.updates)
+    except BaseException:
+        session.fail(keep=True)
+        raise
+    session.report(f"COPY {made.count}")
+    return made.count
+
+
+@bounded()
+def copy_to(session: Session, state: State, sql: str) -> bytes:
+    """COPY TO STDOUT: the rows as text."""
+    statement = _copy(sql, incoming=False)
+    session.check_alive(statement)
+    return copied_out(session.seen(state), statement, sql)
+
+
+def _copy(sql: str, *, incoming: bool) -> Copy:
+    statements = parse(sql)
+    (statement,) = statements if len(statements) == 1 else (None,)
+    if not isinstance(statement, Copy) or statement.incoming is not incoming:
+        raise UnsupportedSQL(f"expected one COPY {'... FROM STDIN' if incoming else '... TO STDOUT'}")
+    return statement
+
+
+@bounded()
 def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.Table | None:
     session.check_alive(statement)
     match statement:
@@ -115,6 +148,9 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             return _change(session, state, statement, sql)
         case WithChanges():
             return _change_with(session, state, statement, sql)
+        case Copy(incoming):
+            raise UnsupportedSQL(f"COPY {'FROM STDIN' if incoming else 'TO STDOUT'} needs a stream",
+                                 remedy=f"engine.copy_{'from(sql, stream)' if incoming else 'to(sql)'}")
         case Truncate():
             return _truncate(session, state, statement)
         case Prepare():

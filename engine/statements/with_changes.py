@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,10 +14,11 @@ from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.readable import closed
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.statements import reading
-from halfjoin.engine.statements.changing import Changed, carry_out
+from halfjoin.engine.statements.changing import carry_out
 from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import Updates, concat, constant
 from halfjoin.errors import InvalidRow, UnsupportedSQL
+from halfjoin.sql.expr import Column
 from halfjoin.sql.statements import Change
 
 
@@ -31,7 +33,7 @@ def carry_out_all(state: State, parts: tuple[tuple[str, Change], ...], sql: str)
         found = carry_out(seen, part, sql)
         made = together(state, made, {part.table: found.updates})
         if found.returned is not None:
-            seen = _with_rows(seen, name, found)
+            seen = with_rows(seen, name, found.columns, found.returned)
     return seen, made
 
 
@@ -60,19 +62,18 @@ def _gone(updates: Updates) -> Updates:
     return consolidate(Updates(gone.columns, constant(0, len(gone)), gone.diff), by_time=False)
 
 
-def _with_rows(state: State, name: str, found: Changed) -> State:
-    """The state with a table of what a part returned."""
-    assert found.returned is not None
-    columns = tuple(ColumnModel(name=column.name, type=column.type) for column in found.columns)
+def with_rows(state: State, name: str, columns: Sequence[Column], rows: pa.Table) -> State:
+    """The state with a table of these rows, for the rest of the statement."""
     names = [column.name for column in columns]
     if len(set(names)) < len(names):
         raise UnsupportedSQL("two columns of RETURNING in WITH have the same name", remedy="give one an alias")
     start, upper, catalog = closed(state), max(state.upper, 1), state.catalog.copy()
-    catalog.tables[name] = Table(name=name, columns=columns)
-    arrays = {column.name: _whole(array) for column, array in zip(columns, found.returned.columns, strict=True)}
-    rows = Updates(arrays, constant(upper - 1, found.returned.num_rows), constant(1, found.returned.num_rows))
+    models = tuple(ColumnModel(name=column.name, type=column.type) for column in columns)
+    catalog.tables[name] = Table(name=name, columns=models)
+    arrays = {column: _whole(array) for column, array in zip(names, rows.columns, strict=True)}
+    count = rows.num_rows
     schema = {column: array.type for column, array in arrays.items()}
-    run = make_run(rows, upper)
+    run = make_run(Updates(arrays, constant(upper - 1, count), constant(1, count)), upper)
     made = Collection(name, schema, 1, held=(run,) if len(run) else ())
     return replace(start, upper=upper, catalog=catalog, tables={**start.tables, name: made})
 

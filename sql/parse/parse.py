@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from halfjoin.errors import UnsupportedSQL, bounded
 from halfjoin.sql.parse import change, syntax
 from halfjoin.sql.parse.alter import alter
+from halfjoin.sql.parse.copying import copy
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
@@ -147,9 +148,6 @@ def _statement(node: exp.Expr, text: str) -> Statement:
     for kind, make in STATEMENTS.items():
         if isinstance(node, kind):
             return make(node, text)
-    if type(node) in REMEDIES:
-        word, instead = REMEDIES[type(node)]
-        raise refuse(node, text, f"{word} is not supported", instead)
     raise refuse(node, text, "not a supported statement", f"statements: {KNOWN}")
 
 
@@ -270,6 +268,7 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     exp.Update: change.update,
     exp.Merge: change.merge,
     exp.Alter: alter,
+    exp.Copy: copy,
     exp.TruncateTable: change.truncate,
     syntax.Prepare: _prepare,
     syntax.Execute: _execute,
@@ -277,17 +276,14 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     syntax.Savepoint: _savepoint,
     exp.Query: _select,
 }
-FIRST_WORDS = ("ABORT", "ALTER", "BEGIN", "COMMIT", "CREATE", "DEALLOCATE", "DELETE", "DESC", "DESCRIBE", "DROP", "END",
-               "EXECUTE", "EXPLAIN", "INSERT", "MERGE", "PREPARE", "REFRESH", "RELEASE", "RESET", "ROLLBACK",
-               "SAVEPOINT", "SELECT", "SET", "SHOW", "START", "SUBSCRIBE", "TABLE", "TRUNCATE", "UPDATE", "VALUES",
-               "WITH")
+FIRST_WORDS = ("ABORT", "ALTER", "BEGIN", "COMMIT", "COPY", "CREATE", "DEALLOCATE", "DELETE", "DESC", "DESCRIBE",
+               "DROP", "END", "EXECUTE", "EXPLAIN", "INSERT", "MERGE", "PREPARE", "REFRESH", "RELEASE", "RESET",
+               "ROLLBACK", "SAVEPOINT", "SELECT", "SET", "SHOW", "START", "SUBSCRIBE", "TABLE", "TRUNCATE", "UPDATE",
+               "VALUES", "WITH")
 PREPARABLE = (exp.Query, exp.Values, exp.Insert, exp.Update, exp.Delete, exp.Merge)
 CREATED = ("INDEX", "MATERIALIZED", "OR", "SINK", "TABLE", "TEMP", "TEMPORARY", "UNIQUE", "VIEW")
-REMEDIES: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.Copy: ("COPY", "load a file with pyarrow or DuckDB and hand its rows to engine.apply"),
-}
 EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
 MAX_DEPTH = 200
 KNOWN = ("CREATE TABLE, ALTER TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, INSERT, DELETE, "
-         "UPDATE, MERGE, TRUNCATE, SELECT [AS OF], SUBSCRIBE, EXPLAIN, REFRESH PLAN, SHOW, SET TIME, RESET TIME, "
+         "UPDATE, MERGE, COPY, TRUNCATE, SELECT [AS OF], SUBSCRIBE, EXPLAIN, REFRESH PLAN, SHOW, SET TIME, RESET TIME, "
          "BEGIN, COMMIT, ROLLBACK, SAVEPOINT, PREPARE, EXECUTE, DEALLOCATE, DROP")

@@ -79,7 +79,7 @@ def test_an_open_string() -> None:
     ("SHOW COLUMNS", "SHOW COLUMNS needs FROM and a name", None),
     ("ALTER TABLE t DROP COLUMN a CASCADE", "CASCADE is not supported in ALTER TABLE", "drop what reads it"),
     ("ALTER TABLE t ALTER a TYPE int USING a + 1", "USING is not supported in ALTER TABLE", "no value changes"),
-    ("COPY t FROM 'x'", "COPY is not supported", "engine.apply"),
+    ("COPY t FROM 'x'", "COPY from or to a file is not supported", "engine.copy_from"),
     ("MERGE INTO t USING u ON t.a = u.a WHEN NOT MATCHED BY SOURCE THEN INSERT VALUES (1)",
      "WHEN MATCHED and NOT MATCHED BY SOURCE take UPDATE, DELETE", None),
     ("MERGE INTO t USING u ON t.a = u.a WHEN NOT MATCHED THEN DELETE", "WHEN NOT MATCHED takes INSERT", None),
