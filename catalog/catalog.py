@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterator
 from typing import TypeAlias
 
 from halfjoin.catalog.information import Known, information
-from halfjoin.catalog.models import Document, Index, Sink, Table, View
+from halfjoin.catalog.models import Document, Index, Sequence, Sink, Table, View
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column
-from halfjoin.sql.types import SqlType
+from halfjoin.sql.named import Domain
+from halfjoin.sql.types import Kind, SqlType
 from halfjoin.sql.user_aggregate import UserAggregate
 
 Item: TypeAlias = Table | View | Index | Sink
@@ -33,6 +34,12 @@ class Catalog:
         self.reductions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
         self.incarnations: dict[str, tuple[str, str]] = {}  # the version and the code of the user's functions
         self.nodes: dict[str, str] = {}  # the names of nodes whose fingerprints have changed, by the fingerprints
+        self.schemas: tuple[str, ...] = ()
+        self.enums: dict[str, SqlType] = {}
+        self.domains: dict[str, Domain] = {}
+        self.sequences: dict[str, Sequence] = {}
+        self.numbers: dict[str, int] = {}  # the next number of each sequence, by its id; never goes back
+        self.comments: dict[str, str] = {}
 
     def copy(self) -> Catalog:
         """An independent copy: changes to one do not reach the other."""
@@ -42,6 +49,8 @@ class Catalog:
         other.aggregates, other.reductions = dict(self.aggregates), dict(self.reductions)
         other.former_sinks, other.incarnations = self.former_sinks, dict(self.incarnations)
         other.nodes = dict(self.nodes)
+        other.schemas, other.enums, other.domains = self.schemas, dict(self.enums), dict(self.domains)
+        other.sequences, other.numbers, other.comments = dict(self.sequences), self.numbers, dict(self.comments)
         return other
 
     def document(self) -> Document:
@@ -57,7 +66,59 @@ class Catalog:
             reductions=self.reductions,
             incarnations=self.incarnations,
             nodes=self.nodes,
+            schemas=self.schemas,
+            enums=tuple(self.enums.values()),
+            domains=tuple(self.domains.values()),
+            sequences=tuple(self.sequences.values()),
+            comments=self.comments,
         )
+
+    @classmethod
+    def knowing(cls, table: Table) -> Catalog:
+        """A catalog with nothing but the types of a table's columns, for its CHECKs and generated columns: they call
+        built-in functions only."""
+        made = cls()
+        for column in table.columns:
+            type = column.type.element or column.type
+            if type.kind is Kind.ENUM:
+                made.enums[type.named] = type
+            if column.domain is not None:
+                made.domains[column.domain.name] = column.domain
+        return made
+
+    @property
+    def others(self) -> dict[str, Collection[str]]:
+        """The names of what is neither a table nor a view, by kind."""
+        return {"TYPE": (*self.enums, *self.domains), "DOMAIN": self.domains, "SEQUENCE": self.sequences,
+                "INDEX": self.indexes, "SINK": self.sinks}  # fmt: skip
+
+    def named_type(self, name: str) -> SqlType | None:
+        """The enum of that name, or the type of the domain; None if there is neither."""
+        domain = self.domains.get(name)
+        return self.enums.get(name) if domain is None else domain.type
+
+    def domain(self, name: str) -> Domain | None:
+        """The domain of that name, None if there is none."""
+        return self.domains.get(name)
+
+    def next_number(self, sequence: str, count: int = 1) -> range:
+        """The next numbers of a sequence, each of which is given out once.
+
+        Raises:
+            UnknownName: there is no sequence of that name.
+        """
+        found = self.sequences.get(sequence)
+        if found is None:
+            raise UnknownName("sequence", sequence, self.sequences, code="42P01")
+        first = self.numbers.get(found.id, found.next)
+        self.numbers[found.id] = first + count * found.step
+        return range(first, first + count * found.step, found.step)
+
+    def sequence(self, table: str, column: str) -> tuple[str, bool]:
+        """The sequence that numbers a table's column (empty: none), and whether statements cannot give other values."""
+        found = self.tables.get(table)
+        one = next((c for c in found.columns if c.name == column), None) if found else None
+        return ("", False) if one is None else (one.sequence, one.always)
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:
         """The columns of a table or materialized view, None if none has that name."""
@@ -74,7 +135,8 @@ class Catalog:
     def default(self, table: str, column: str) -> str | None:
         """The text of a column's DEFAULT, None if it has none."""
         found = self.tables.get(table)
-        return next((c.default for c in found.columns if c.name == column), None) if found else None
+        one = next((c for c in found.columns if c.name == column), None) if found else None
+        return None if one is None else one.domain.default if one.default is None and one.domain else one.default
 
     def generated(self, table: str) -> tuple[str, ...]:
         """The columns of a table that are GENERATED from others."""
@@ -87,7 +149,7 @@ class Catalog:
 
     def information(self, name: str) -> tuple[tuple[Column, ...], list[tuple[object, ...]]] | None:
         """The columns and rows of a view of information_schema; None if there is none of that name."""
-        return information(Known(self.tables, self.views), name)
+        return information(Known(self.tables, self.views, self.schemas), name)
 
     def incarnation(self, collection: str) -> str:
         """What tells a table or view apart from another that had its name, or will have it; empty for what an older
@@ -133,7 +195,7 @@ class Catalog:
         found = self.tables.get(name)
         if found is None:
             view = self.views.get(name)
-            instead = None if view is None else f"it is a {_kind(view)}, which follows its tables; change those"
+            instead = None if view is None else f"it is a {kind_of(view)}, which follows its tables; change those"
             raise UnknownName("table", name, self.tables, remedy=instead)
         return found
 
@@ -155,7 +217,7 @@ class Catalog:
         if isinstance(item, Index | Sink):
             taken = {**(self.indexes if isinstance(item, Index) else self.sinks)}
         if item.name in taken:
-            kind = _kind(taken[item.name])
+            kind = kind_of(taken[item.name])
             raise Conflict(f"{item.name} is already a {kind}", remedy="drop it first, or write IF NOT EXISTS",
                            name=item.name, code="42P07")  # fmt: skip
         match item:
@@ -175,12 +237,12 @@ class Catalog:
             UnknownName: nothing has that name.
             Conflict: a definition of another kind has that name.
         """
-        known = {item.name: item for item in self._all() if _kind(item) == kind}
+        known = {item.name: item for item in self._all() if kind_of(item) == kind}
         if name not in known:
             for other in self._all():
                 if other.name == name:
-                    raise Conflict(f"{name} is a {_kind(other)}", remedy=f"write DROP {_kind(other).upper()} {name}",
-                                   name=name)  # fmt: skip
+                    there = kind_of(other)
+                    raise Conflict(f"{name} is a {there}", remedy=f"write DROP {there.upper()} {name}", name=name)
             raise UnknownName(kind, name, known)
         return known[name]
 
@@ -216,6 +278,8 @@ class Catalog:
             return
         for index in [index for index in self.indexes.values() if index.collection == item.name]:
             del self.indexes[index.name]
+        for sequence in [one for one in self.sequences.values() if one.owner == item.name]:
+            del self.sequences[sequence.name]
         (self.tables if isinstance(item, Table) else self.views).pop(item.name)
 
     def _all(self) -> Iterator[Item]:
@@ -225,7 +289,8 @@ class Catalog:
         yield from self.sinks.values()
 
 
-def _kind(item: Item) -> str:
+def kind_of(item: Item) -> str:
+    """The kind of a definition, in words."""
     match item:
         case Table():
             return "table"

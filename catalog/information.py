@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from halfjoin.catalog.models import ColumnModel, Table, View
@@ -35,6 +35,12 @@ class Known(NamedTuple):
 
     tables: Mapping[str, Table]
     views: Mapping[str, View]
+    schemas: Sequence[str] = ()
+
+    def place(self, name: str) -> tuple[str, str, str]:
+        """The database, the schema and the bare name."""
+        schema, dot, own = name.partition(".")
+        return (DATABASE, schema, own) if dot and schema in self.schemas else (DATABASE, SCHEMA, name)
 
 
 def information(catalog: Known, name: str) -> tuple[tuple[Column, ...], list[Row]] | None:
@@ -49,26 +55,28 @@ def information(catalog: Known, name: str) -> tuple[tuple[Column, ...], list[Row
 
 def data_type(type: SqlType) -> str:
     """The type's name without its length or digits."""
+    if type.kind is Kind.ENUM:
+        return "USER-DEFINED"
     return DATA_TYPES.get(type.kind, str(type).partition("(")[0])
 
 
 def _schemata(catalog: Known) -> Iterator[Row]:
-    for name in (SCHEMA, "information_schema"):
+    for name in (SCHEMA, *catalog.schemas, "information_schema"):
         yield DATABASE, name
 
 
 def _tables(catalog: Known) -> Iterator[Row]:
     for table in catalog.tables:
-        yield *_place(table), "BASE TABLE", "YES"
+        yield *catalog.place(table), "BASE TABLE", "YES"
     for view in catalog.views.values():
-        yield *_place(view.name), "MATERIALIZED VIEW" if view.materialized else "VIEW", "NO"
+        yield *catalog.place(view.name), "MATERIALIZED VIEW" if view.materialized else "VIEW", "NO"
 
 
 def _columns(catalog: Known) -> Iterator[Row]:
     named: Iterable[Table | View] = (*catalog.tables.values(), *catalog.views.values())
     for item in named:
         for number, column in enumerate(item.columns, 1):
-            yield *_place(item.name), *_column(number, column, free=isinstance(item, View))
+            yield *catalog.place(item.name), *_column(number, column, free=isinstance(item, View))
 
 
 def _column(number: int, column: ColumnModel, *, free: bool) -> Row:
@@ -85,25 +93,22 @@ def _column(number: int, column: ColumnModel, *, free: bool) -> Row:
 
 def _constraints(catalog: Known) -> Iterator[Row]:
     for table in catalog.tables.values():
-        kinds = dict.fromkeys(table.keys, "UNIQUE")
+        indexes = {one.name for one in table.unique if one.index}
+        kinds = {name: "UNIQUE" for name in table.keys if name not in indexes}
         if table.primary_key:
             kinds[next(iter(table.keys))] = "PRIMARY KEY"
         kinds |= {one.name: "CHECK" for one in table.checks} | {one.name: "FOREIGN KEY" for one in table.foreign_keys}
         for name, kind in kinds.items():
-            yield DATABASE, SCHEMA, name, *_place(table.name), kind
+            yield *catalog.place(table.name)[:2], name, *catalog.place(table.name), kind
 
 
 def _keys(catalog: Known) -> Iterator[Row]:
     for table in catalog.tables.values():
         for name, columns in (*table.keys.items(), *((one.name, one.columns) for one in table.foreign_keys)):
             for number, column in enumerate(columns, 1):
-                yield DATABASE, SCHEMA, name, *_place(table.name), column, number
+                yield *catalog.place(table.name)[:2], name, *catalog.place(table.name), column, number
 
 
 def _views(catalog: Known) -> Iterator[Row]:
     for view in catalog.views.values():
-        yield *_place(view.name), view.text, "NO"
-
-
-def _place(name: str) -> tuple[str, str, str]:
-    return DATABASE, SCHEMA, name
+        yield *catalog.place(view.name), view.text, "NO"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from halfjoin.sql.expr import Column
+from halfjoin.sql.named import Domain
 from halfjoin.sql.types import SqlType
 from halfjoin.sql.user_aggregate import UserAggregate
 
@@ -14,12 +15,20 @@ class Definition(BaseModel):
 
     model_config = ConfigDict(frozen=True)
     name: str
+    comment: str = ""
+
+    @property
+    def own_name(self) -> str:
+        """The name without that of its schema."""
+        return self.name.rpartition(".")[2]
 
 
 class ColumnModel(BaseModel):
     """A column of a table or view.
 
     `default`: the text of its DEFAULT. `generated`: that of the expression over other columns that computes it.
+    `domain`: the one it was declared with; `type` is the domain's. `sequence`: the name of the one that numbers the
+    rows; if `always`, statements cannot give other values.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -29,6 +38,10 @@ class ColumnModel(BaseModel):
     default: str | None = None
     generated: str | None = None
     had_nulls: bool = False  # NOT NULL came later, so the past may have NULLs
+    domain: Domain | None = None
+    sequence: str = ""
+    always: bool = False
+    comment: str = ""
 
     @property
     def column(self) -> Column:
@@ -37,9 +50,11 @@ class ColumnModel(BaseModel):
 
 
 class Unique(Definition):
-    """A UNIQUE constraint: no two rows have equal values in the columns; a NULL equals nothing."""
+    """A UNIQUE constraint: no two rows have equal values in the columns; a NULL equals nothing. `index`: it is one of
+    CREATE UNIQUE INDEX."""
 
     columns: tuple[str, ...]
+    index: bool = False
 
 
 class Check(Definition):
@@ -73,14 +88,26 @@ class Table(Definition):
     @property
     def keys(self) -> dict[str, tuple[str, ...]]:
         """The columns of PRIMARY KEY and the UNIQUE constraints, by the constraints' names."""
-        keys = {self.key_name or f"{self.name}_pkey": self.primary_key} if self.primary_key else {}
+        keys = {self.key_name or f"{self.own_name}_pkey": self.primary_key} if self.primary_key else {}
         return keys | {one.name: one.columns for one in self.unique}
 
     @property
     def constrained(self) -> bool:
         """Whether rows obey more than types, NOT NULL and PRIMARY KEY, or are computed from each other."""
-        generated = any(column.generated is not None for column in self.columns)
+        generated = any(column.generated is not None or (column.domain and column.domain.checks)
+                        for column in self.columns)  # fmt: skip
         return bool(self.unique or self.checks or self.foreign_keys or self.referenced or generated)
+
+
+class Sequence(Definition):
+    """A sequence of numbers. Those below `next` may have been given out; a new process goes on from there. `owner`: the
+    table whose column it numbers, with which it goes."""
+
+    next: int
+    start: int = 1
+    step: int = 1
+    owner: str = ""
+    id: str = ""
 
 
 class Figures(BaseModel):
@@ -159,3 +186,8 @@ class Document(BaseModel):
     reductions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
     incarnations: dict[str, tuple[str, str]] = {}  # the version and the code of the user's functions
     nodes: dict[str, str] = {}  # the names of nodes whose fingerprints ALTER TABLE has changed, by the fingerprints
+    schemas: tuple[str, ...] = ()
+    enums: tuple[SqlType, ...] = ()
+    domains: tuple[Domain, ...] = ()
+    sequences: tuple[Sequence, ...] = ()
+    comments: dict[str, str] = {}  # of what is not a definition of its own: `type mood`, `schema s`

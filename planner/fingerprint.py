@@ -27,7 +27,7 @@ def fingerprint(kind: str, normal_form: object, incarnations: Mapping[str, str])
 
 def written(value: object) -> str:
     """A value of the planner as its complete text, the same in every process. Fields that follow from others are left
-    out.
+    out; so are later fields (`LATER`) that are empty, so that nodes of older versions keep their names.
 
     >>> written((1, frozenset({"b", "a"})))
     "(1,{'a','b'})"
@@ -43,9 +43,11 @@ def written(value: object) -> str:
         return f"{{{','.join(sorted(map(written, value)))}}}"
     if (names := _fields(kind)) is None:
         return repr(value)
-    return f"{kind.__name__}({','.join([written(getattr(value, name)) for name in names])})"
+    parts = [(name, getattr(value, name)) for name in names]
+    return f"{kind.__name__}({','.join([written(part) for name, part in parts if part or name not in LATER])})"
 
 
+LATER = ("named", "labels")
 _PLAIN = {str, int, bool, type(None)}
 
 

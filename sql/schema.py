@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from halfjoin.sql.expr import Column
+from halfjoin.sql.named import Domain
 from halfjoin.sql.types import SqlType
 from halfjoin.sql.user_aggregate import UserAggregate
 
@@ -30,6 +31,18 @@ class Schema(Protocol):
 
     def information(self, name: str) -> tuple[tuple[Column, ...], list[tuple[object, ...]]] | None:
         """The columns and rows of a view of information_schema; None if there is none of that name."""
+
+    def named_type(self, name: str) -> SqlType | None:
+        """The enum of that name, or the type of the domain; None if there is neither."""
+
+    def domain(self, name: str) -> Domain | None:
+        """The domain of that name, None if there is none."""
+
+    def sequence(self, table: str, column: str) -> tuple[str, bool]:
+        """The sequence that numbers a table's column (empty: none), and whether statements cannot give other values."""
+
+    def next_number(self, sequence: str, count: int = 1) -> range:
+        """The next numbers of a sequence, each of which is given out once."""
 
     def plain_view(self, name: str) -> str | None:
         """The SELECT text of a plain view, with its column list applied, None if none has that name."""

@@ -8,10 +8,20 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from halfjoin.sql.expr import Expr
+from halfjoin.sql.named import AlterEnum, Comment, CreateDomain, CreateEnum, CreateSchema, CreateSequence
 from halfjoin.sql.types import SqlType
 
 Query: TypeAlias = exp.Query  # a parsed query; only the package `sql` looks inside
 Assignment: TypeAlias = tuple[str, exp.Expr]  # a column and its new value, which may be DEFAULT
+
+
+@dataclass(frozen=True)
+class Identity:
+    """GENERATED ALWAYS | BY DEFAULT AS IDENTITY (START WITH n INCREMENT BY n)."""
+
+    always: bool
+    start: int = 1
+    step: int = 1
 
 
 @dataclass(frozen=True)
@@ -23,6 +33,7 @@ class ColumnDef:
     not_null: bool = False
     default: str | None = None  # the text of its DEFAULT
     generated: str | None = None  # the text of GENERATED ALWAYS AS (...)
+    identity: Identity | None = None
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,7 @@ class Constraint:
     text: str = ""
     table: str = ""
     references: tuple[str, ...] = ()
+    index: bool = False  # of CREATE UNIQUE INDEX
 
 
 @dataclass(frozen=True)
@@ -82,6 +94,7 @@ class AlterAction:
     """One change of ALTER TABLE. `kind`: `add column`, `drop column`, `rename column`, `type`, `default`,
     `set not null`, `drop not null`, `add constraint` or `drop constraint`. `to`: a new name, or the text of a DEFAULT
     (None: drop it). `beside`: the constraints of a new column. `lenient`: with IF [NOT] EXISTS.
+    `cascade`: what reads it is dropped, too.
     """
 
     kind: str
@@ -92,6 +105,7 @@ class AlterAction:
     type: SqlType | None = None
     constraint: Constraint | None = None
     lenient: bool = False
+    cascade: bool = False
 
 
 @dataclass(frozen=True)
@@ -174,6 +188,7 @@ class Insert:
     columns: tuple[str, ...]
     query: exp.Query | None
     alias: str = ""
+    overriding: str = ""  # `system` or `user`: what OVERRIDING says
     conflict: OnConflict | None = None
     returning: tuple[exp.Expr, ...] = ()
     common: exp.With | None = None
@@ -271,6 +286,7 @@ class Truncate:
     """TRUNCATE [TABLE] table, ...: remove all rows."""
 
     tables: tuple[str, ...]
+    restart: bool = False  # RESTART IDENTITY
 
 
 @dataclass(frozen=True)
@@ -379,16 +395,19 @@ class Savepoint:
 
 @dataclass(frozen=True)
 class Drop:
-    """DROP TABLE | [MATERIALIZED] VIEW | INDEX | SINK [IF EXISTS] name, ..."""
+    """DROP TABLE | [MATERIALIZED] VIEW | INDEX | SINK | TYPE | DOMAIN | SCHEMA | SEQUENCE [IF EXISTS] name, ...
+    [CASCADE]."""
 
-    kind: str  # "table", "view", "materialized view", "index", "sink"
+    kind: str  # in lower case
     names: tuple[str, ...]
     if_exists: bool = False
+    cascade: bool = False
 
 
 Change: TypeAlias = Insert | Delete | Update | Merge  # statements that change the rows of one table
 Statement: TypeAlias = (
     CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | AlterTable | Rename | Insert | Delete | Update
     | Merge | WithChanges | Copy | Truncate | Select | Subscribe | Explain | RefreshPlan | Show | SetTime | SetSetting
-    | Begin | Commit | Rollback | Savepoint | Drop | Prepare | Execute | Deallocate
+    | Begin | Commit | Rollback | Savepoint | Drop | Prepare | Execute | Deallocate | CreateEnum | AlterEnum
+    | CreateDomain | CreateSchema | CreateSequence | Comment
 )

@@ -25,22 +25,32 @@ class Kind(StrEnum):
     TIMESTAMP = "timestamp"
     TIMESTAMPTZ = "timestamptz"
     UUID = "uuid"
+    JSONB = "jsonb"
     INTERVAL = "interval"
+    ENUM = "enum"  # a type of CREATE TYPE
     ARRAY = "array"
     MZ_TIMESTAMP = "mz_timestamp"  # the type of mz_now() only: int64; milliseconds since 1970 when compared with dates
     UNKNOWN = "unknown"  # an untyped literal ('abc' or NULL) before its context gives it a type
+    NAMED = "named"  # the name of a type of the user's, before the catalog says what it means
 
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """A type. `precision`: digits of a numeric or length of a text; `scale`: of a numeric; `element`: of an array."""
+    """A type. `precision`: digits of a numeric or length of a text; `scale`: of a numeric; `element`: of an array.
+
+    `named`: the name of a type of the user's. `labels`: the values of an enum, in their order.
+    """
 
     kind: Kind
     precision: int | None = None
     scale: int | None = None
     element: SqlType | None = None
+    named: str = ""
+    labels: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        if self.named:
+            return self.named
         if self.kind is Kind.ARRAY:
             return f"{self.element}[]"
         if self.kind is Kind.NUMERIC and self.precision is not None:
@@ -63,6 +73,7 @@ TIME = SqlType(Kind.TIME)
 TIMESTAMP = SqlType(Kind.TIMESTAMP)
 TIMESTAMPTZ = SqlType(Kind.TIMESTAMPTZ)
 UUID = SqlType(Kind.UUID)
+JSONB = SqlType(Kind.JSONB)
 INTERVAL = SqlType(Kind.INTERVAL)
 MZ_TIMESTAMP = SqlType(Kind.MZ_TIMESTAMP)
 UNKNOWN = SqlType(Kind.UNKNOWN)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,20 @@ settings.load_profile("fuzz" if "HALFJOIN_FUZZ" in os.environ else "everyday")
 os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)  # also of the processes that tests start
 # Each Python process, and each of Spark's workers, would search all installed packages for plugins.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+# Containers often forbid bytecode. Then each worker, and each process that a test starts, compiles all that it imports.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def _in_memory() -> None:
+    """Put the folders of tests into memory, if there is enough: no test cuts the power, so none needs a disk."""
+    memory, enough = Path("/dev/shm"), 4 << 30
+    if "TMPDIR" not in os.environ and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > enough:
+        os.environ["TMPDIR"] = str(memory)  # also of the processes that tests start
+        tempfile.tempdir = None  # asked for anew
+
+
+_in_memory()
 
 
 def pytest_collection_finish() -> None:

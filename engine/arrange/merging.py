@@ -60,11 +60,11 @@ def merge_runs(
     elif diffs is not joined.diff:
         joined = Updates(joined.columns, joined.time, diffs)
     merged = make_run(joined, upper)
-    before = np.concatenate([[0], np.cumsum([len(run) for run in runs])])
+    before = [0, *accumulate(map(len, runs))]
     largest = max(runs, key=len)
     for key, columns in live.items():
         if key in largest.indexes:
-            indexes = [(index, at) for run, at in zip(runs, before.tolist(), strict=False)
+            indexes = [(index, at) for run, at in zip(runs, before, strict=False)
                        for index in run.entries(key, columns)]  # fmt: skip
             merged.indexes[key] = merge(indexes, kept)
     known = laid([(run.net, len(run)) for run in runs]) if kept is None else Net(MINIMUM)

@@ -108,9 +108,9 @@ def net(updates: Updates, closed: int, known: Net | None = None, index: Index | 
 
 def laid(parts: Sequence[tuple[Net | None, int]]) -> Net:
     """The net of concatenated runs. `parts` has the net and the number of rows of each run."""
-    closed = max((one.closed for one, _ in parts if one is not None), default=MINIMUM)
-    size = max((one.size for one, _ in parts if one is not None), default=0)
-    if all(one is None or one.there is None for one, _ in parts):
+    nets = [one for one, _ in parts if one is not None]
+    closed, size = max([MINIMUM, *[one.closed for one in nets]]), max([0, *[one.size for one in nets]])
+    if not [one for one in nets if one.there is not None]:
         return Net(closed, size)  # a diff differs only if another row is gone
     there, rows, diffs, before = [], [], [], 0
     for one, length in parts:

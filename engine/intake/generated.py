@@ -14,6 +14,7 @@ from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import DataError, InvalidRow, shown
 from halfjoin.sql.bind.constraints import bind_check, bind_generated
+from halfjoin.sql.bind.named_types import VALUE, condition, violation
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import SqlType
 
@@ -30,7 +31,7 @@ def with_generated(table: Table, updates: Updates, *, given: bool = False) -> Up
     made = {}
     for column in table.columns:
         if column.generated is not None:
-            made[column.name] = values(table, _value(column.generated, plain, column.type, table.name), updates)
+            made[column.name] = values(table, _value(column.generated, plain, column.type, table), updates)
             if column.not_null and made[column.name].null_count:
                 raise InvalidRow("is NULL, and the column is NOT NULL", table=table.name, column=column.name,
                                  code="23502")  # fmt: skip
@@ -59,28 +60,42 @@ def check(table: Table, updates: Updates) -> None:
         InvalidRow: one is false for a row; it is numbered in the updates.
         DataError: one fails for a row.
     """
-    if not table.checks:
+    domains = [(column, *one) for column in table.columns if column.domain for one in column.domain.checks]
+    if not table.checks and not domains:
         return
     columns = tuple(column.column for column in table.columns)
     added = np.flatnonzero(updates.diff > 0)
     rows = updates.take(added)
+    for column, name, text in domains:
+        value = Updates({VALUE: rows.columns[column.name]}, rows.time, rows.diff)
+        held = values(table, _of_domain(text, column.type, table), value)
+        wrong = np.flatnonzero(held.fill_null(True).to_numpy(zero_copy_only=False) == 0)
+        if len(wrong):
+            assert column.domain is not None
+            raise InvalidRow(violation(column.domain, name), table=table.name, column=column.name,
+                             row=int(added[wrong[0]]), code="23514")  # fmt: skip
     for one in table.checks:
-        held = values(table, _condition(one.text, columns, table.name), rows)
+        held = values(table, _condition(one.text, columns, table), rows)
         wrong = np.flatnonzero(held.fill_null(True).to_numpy(zero_copy_only=False) == 0)
         if len(wrong):
             raise InvalidRow(f"violates check constraint {one.name}: {one.text}", table=table.name,
                              row=int(added[wrong[0]]), code="23514")  # fmt: skip
 
 
-# An expression is bound once, not for each batch. It calls built-in functions only, so no catalog is needed.
+# An expression is bound once, not for each batch.
 @lru_cache(maxsize=256)
-def _value(text: str, columns: tuple[Column, ...], type: SqlType, table: str) -> Scalar:
-    return compile(bind_generated(text, columns, type, Catalog(), table))
+def _value(text: str, columns: tuple[Column, ...], type: SqlType, table: Table) -> Scalar:
+    return compile(bind_generated(text, columns, type, Catalog.knowing(table), table.name))
 
 
 @lru_cache(maxsize=256)
-def _condition(text: str, columns: tuple[Column, ...], table: str) -> Scalar:
-    return compile(bind_check(text, columns, Catalog(), table))
+def _condition(text: str, columns: tuple[Column, ...], table: Table) -> Scalar:
+    return compile(bind_check(text, columns, Catalog.knowing(table), table.name))
+
+
+@lru_cache(maxsize=256)
+def _of_domain(text: str, type: SqlType, table: Table) -> Scalar:
+    return compile(condition(text, type, Catalog.knowing(table)))
 
 
 def values(table: Table, scalar: Scalar, updates: Updates) -> pa.Array:

@@ -23,7 +23,8 @@ class Arguments(Segments):
     @cached_property
     def ends(self) -> Ints:
         """The values up to each one, with their counts, from the first value of the first group on."""
-        return np.cumsum(self.count)
+        found: Ints = self.count.cumsum()
+        return found
 
     @cached_property
     def before(self) -> Ints:
@@ -31,7 +32,8 @@ class Arguments(Segments):
         found: Ints = np.concatenate([np.zeros(1, np.int64), self.ends])[self.starts]
         return found
 
-    @property
+    @cached_property
     def sizes(self) -> Ints:
         """The number of values of each group, with their counts."""
-        return np.diff(self.before)
+        found: Ints = self.before[1:] - self.before[:-1]
+        return found

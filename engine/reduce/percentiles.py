@@ -85,7 +85,7 @@ def mode(rows: Arguments) -> pa.Array:
 
 def _position(rows: Arguments, place: Ints) -> Ints:
     """The position of the value with this number in each group, from 0; any position for an empty group."""
-    found = np.searchsorted(rows.ends, rows.before[:-1] + place, "right")
+    found = rows.ends.searchsorted(rows.before[:-1] + place, "right")
     return np.minimum(found, max(len(rows.count) - 1, 0))
 
 

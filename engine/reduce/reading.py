@@ -59,7 +59,7 @@ class _Range:
     live: Callable[[], RowNumbers]
     low: Ints
     high: Ints
-    exact: bool  # equal codes mean equal groups
+    exact: bool  # equal codes mean equal groups; then nobody compares keys
 
     def within(self, low: Ints, high: Ints) -> _Range:
         """The same run with other entries."""
@@ -121,7 +121,8 @@ class Reading:
 
     def of(self, probes: Ints) -> Reading:
         """The reading of some of the groups, or of the same group several times."""
-        keys = [key.take(indices_of(probes)) for key in self._keys]
+        compared = [one for one in self._ranges if not one.exact]
+        keys = [gather(key, indices_of(probes)) for key in self._keys] if compared else []
         ranges = [one.within(one.low[probes], one.high[probes]) for one in self._ranges]
         made = Reading(self._reader, keys, ranges, self._closed)
         made._begin = [begin[probes] for begin in self._begin]
@@ -238,10 +239,10 @@ class Reading:
                 continue
             rows, adds[low:high] = one.entries(entries[low:high], ordered=ordered)
             part = Updates(one.rows(names, rows), one.run.updates.time[rows], one.run.diffs(rows, self._closed))
-            if not (one.exact and (not self._keys or is_exact(self._keys))):
+            if not one.exact:
                 given, asked = one.rows(keys, rows), indices_of(probe[low:high])
                 for name, key in zip(keys, self._keys, strict=True):
-                    mine[low:high] &= same(key.take(asked), given[name])
+                    mine[low:high] &= same(gather(key, asked), given[name])
             parts.append(part)
             places.append(rows)
         found = concat(parts)
@@ -261,14 +262,14 @@ class Reading:
         """The reading of the groups, in ranges of which all rows are theirs. None if two groups share a code."""
         ranges = []
         for one in self._ranges:
-            if not (one.exact and (not self._keys or is_exact(self._keys))):
+            if not one.exact:
                 if not one.order().whole:
                     return None
                 firsts, mine = where_true(one.low < one.high), np.zeros(len(one.low), np.bool_)
                 mine[firsts] = True
                 given = one.rows(self._reader.keys, one.order().rows[one.low[firsts]])
                 for name, key in zip(self._reader.keys, self._keys, strict=True):
-                    mine[firsts] &= same(key.take(indices_of(firsts)), given[name])
+                    mine[firsts] &= same(gather(key, indices_of(firsts)), given[name])
                 one = one.within(one.low, np.where(mine, one.high, one.low))
             ranges.append(one)
         return Reading(self._reader, self._keys, ranges, self._closed)
@@ -320,14 +321,14 @@ class Reader:
         add up what is below `closed`."""
         if not all(run.in_memory for run in runs):
             return None
-        probes, ranges = codes(list(keys), groups), []
+        probes, exact, ranges = codes(list(keys), groups), not keys or is_exact(keys), []
         for run in cast("Sequence[Run]", runs):
             if not run.orders_below(closed):
                 return None
             order = partial(run.order, self.key, self._columns, self._sort)
-            low, high, exact = run.ranges(self.key.arrangement, self._columns, probes)
+            low, high, own = run.ranges(self.key.arrangement, self._columns, probes)
             live = partial(_live, run, self.key.arrangement, self._columns)
-            ranges.append(_Range(run, order, live, low, high, exact))
+            ranges.append(_Range(run, order, live, low, high, exact and own))
         return Reading(self, keys, ranges, closed) if ranges else None
 
 

@@ -127,7 +127,8 @@ def _array_position(expr: Call) -> Kernel:
         rows, values, at = _positions(array)
         hits = _same(equal, values, value.take(pa.array(rows)))
         if start is not None:
-            if (bad := ~valid(start) & valid(array)).any():
+            full = np.bincount(rows, minlength=len(array)) > 0  # the start of an empty array does not matter
+            if (bad := ~valid(start) & valid(array) & full).any():
                 raise Failed("initial position must not be null", bad, strict=False)
             hits &= at >= np.where(valid(start), raw(start), 0)[rows]
         hit = np.flatnonzero(hits)

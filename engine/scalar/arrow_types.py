@@ -22,6 +22,8 @@ _ARROW: dict[Kind, Any] = {
     Kind.VARCHAR: pa.string(),
     Kind.CHAR: pa.string(),
     Kind.UUID: pa.string(),
+    Kind.JSONB: pa.string(),
+    Kind.ENUM: pa.string(),
     Kind.BYTEA: pa.binary(),
     Kind.DATE: pa.date32(),
     Kind.TIME: pa.time64("us"),

@@ -12,6 +12,7 @@ from halfjoin.engine.scalar import decimals
 from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
 from halfjoin.engine.scalar.casts_text import from_text, to_text
 from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.json_order import from_jsonb, to_canonical
 from halfjoin.engine.scalar.values import (
     Datum,
     Kernel,
@@ -36,12 +37,16 @@ def cast_kernel(source: SqlType, target: SqlType) -> Kernel | None:
     a, b = source.kind, target.kind
     if b is Kind.ARRAY and a is Kind.ARRAY:
         return _array(source, target)
+    if b is Kind.JSONB and a is not b:
+        return to_canonical
     if a in STRINGS or a is Kind.UNKNOWN:
         return from_text(target) if a not in STRINGS or b not in STRINGS else to_text(source, target)
     if b in STRINGS:
         return to_text(source, target)
     if source == target:
         return None
+    if a is Kind.JSONB:
+        return from_jsonb(target)
     if a in INTEGERS:
         return _from_integer(source, target)
     if a is Kind.NUMERIC:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.json_input import canonical_texts, holds_json, json_text
 from halfjoin.engine.scalar.values import raw, valid
 from halfjoin.engine.updates.intervals import DAY, IN_FILES, intervals, of_struct, parts
 from halfjoin.errors import InvalidRow, UnsupportedSQL
@@ -32,7 +33,8 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
     """Convert `given` (an Arrow array or a list of Python values) to one array of the type `kind` of the column `name`.
 
     Values are widened and rescaled if that loses nothing. Texts are parsed as dates, times, numerics and UUIDs. There
-    is no other conversion: a text does not become an integer, and a number is not rounded. A float stands for the
+    is no other conversion: a text does not become an integer, and a number is not rounded. Of a jsonb a text is JSON,
+    and Python's other values stand for themselves. A float stands for the
     shortest decimal that reads back as the float: 0.1 fits a numeric(8,2), 0.125 does not. NaN is a number in columns
     of floats. In all other columns it means NULL, as in pandas.
 
@@ -40,7 +42,8 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
         InvalidRow: names the table, the column, the row number and the value.
     """
     wanted = arrow_type(kind)
-    checked = (*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.ARRAY, Kind.INTERVAL)  # types whose values need checks
+    # Types whose values need checks.
+    checked = (*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSONB, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL)
     if isinstance(given, pa.Array) and given.type == wanted and kind.kind not in checked:
         return given
     try:
@@ -83,7 +86,7 @@ def _first_bad(given: Any, kind: SqlType) -> int:
     """The first row whose value has another type than the first value; or else, by bisection, a row that fails."""
     values = [] if isinstance(given, pa.Array) else [None if _missing(value) else value for value in given]
     kinds = [type(value) for value in values if value is not None]
-    if len(set(kinds)) > 1:  # each value may be valid by itself
+    if len(set(kinds)) > 1 and not holds_json(kind):  # each value may be valid by itself
         return next(i for i, value in enumerate(values) if value is not None and type(value) is not kinds[0])
     low, high = 0, len(given)  # some row in [low, high) is bad
     while high - low > 1:
@@ -102,6 +105,8 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
     if isinstance(given, pa.ChunkedArray):
         given = given.combine_chunks()
     numbers = kind.kind in FLOATS or (kind.element is not None and kind.element.kind in FLOATS)
+    if holds_json(kind) and not isinstance(given, pa.Array):
+        given = pa.array([json_text(value, kind) for value in given], arrow_type(kind))
     array = given if isinstance(given, pa.Array) else pa.array(list(map(_plain, given)), from_pandas=not numbers)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
@@ -145,6 +150,12 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             return _text(array if source == wanted else array.cast(wanted), kind)
         case Kind.UUID:
             return _uuid(array, text)
+        case Kind.JSONB:
+            return canonical_texts(_only(array, text).cast(pa.string()))
+        case Kind.ENUM:
+            texts = _only(array, text).cast(wanted)
+            _refuse(pc.and_(texts.is_valid(), pc.invert(pc.is_in(texts, pa.array(kind.labels, wanted)))))
+            return texts
         case Kind.BYTEA:
             binary = (
                 pt.is_binary(source)

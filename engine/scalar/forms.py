@@ -20,7 +20,7 @@ from halfjoin.engine.scalar.failures import Failures, merge
 from halfjoin.engine.scalar.kernels import kernel_of
 from halfjoin.engine.scalar.nodes import Batch, Node, apply, blank
 from halfjoin.engine.scalar.values import Datum, broadcast, call, mask_of
-from halfjoin.sql.expr import Call, columns_of
+from halfjoin.sql.expr import Call, Literal, columns_of
 from halfjoin.sql.functions import fallible
 
 
@@ -189,6 +189,23 @@ def _subscript(expr: Call, children: Sequence[Node]) -> Node:
     return run
 
 
+def _checked(expr: Call, children: Sequence[Node]) -> Node:
+    """A value, which fails where a condition on it is false. A NULL may fail, too."""
+    value, condition, message = *children[:2], expr.args[2]
+    assert isinstance(message, Literal)
+
+    def run(batch: Batch) -> tuple[Datum, Failures | None]:
+        datum, failures = value(batch)
+        held, failed = condition(batch)
+        bad = np.flatnonzero(mask_of(broadcast(pc.fill_null(pc.invert(held), False), batch.n)))
+        failures = merge(failures, failed)
+        if len(bad):
+            failures = merge(failures, Failures.of(bad, str(message.value)))
+        return (datum if failures is None else blank(datum, batch.n, failures)), failures
+
+    return run
+
+
 def _by_chance(make: Callable[[int], Any]) -> Callable[[Call, Sequence[Node]], Node]:
     """A random value for each row. Only queries have such calls: a view's answer must not change by itself."""
     return lambda expr, children: lambda batch: (make(batch.n), None)
@@ -204,6 +221,7 @@ FORMS: dict[str, Callable[[Call, Sequence[Node]], Node]] = {
     "case": _case,
     "coalesce": _coalesce,
     "[]": _subscript,
+    "checked": _checked,
     "random": _by_chance(lambda n: pa.array(np.random.default_rng().random(n))),
     "gen_random_uuid": _by_chance(_uuids),
 }

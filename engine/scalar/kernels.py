@@ -13,11 +13,17 @@ from halfjoin.engine.scalar.characters import CHARACTERS
 from halfjoin.engine.scalar.comparison import COMPARISON
 from halfjoin.engine.scalar.dates import DATES
 from halfjoin.engine.scalar.encodings import ENCODINGS
+from halfjoin.engine.scalar.enums import ENUMS
+from halfjoin.engine.scalar.json_changes import JSON_CHANGES
+from halfjoin.engine.scalar.json_made import JSON_MADE
+from halfjoin.engine.scalar.json_order import JSON_ORDER
+from halfjoin.engine.scalar.json_parts import JSON_PARTS
 from halfjoin.engine.scalar.logic import LOGIC
 from halfjoin.engine.scalar.mathematics import MATHEMATICS
 from halfjoin.engine.scalar.moment_parts import MOMENT_PARTS
 from halfjoin.engine.scalar.numerics import NUMERICS
 from halfjoin.engine.scalar.patterns import PATTERNS
+from halfjoin.engine.scalar.precision import PRECISION
 from halfjoin.engine.scalar.quoting import QUOTING
 from halfjoin.engine.scalar.regexps import REGEXPS
 from halfjoin.engine.scalar.strings import STRINGS
@@ -30,7 +36,8 @@ from halfjoin.sql.expr import Call
 KERNELS: dict[str, Callable[[Call], Kernel]] = {
     **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **REGEXPS,
     **DATES, **MOMENT_PARTS, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY, **CHARACTERS,
-    **ENCODINGS, **QUOTING, **TEXT_ARRAYS,
+    **ENCODINGS, **QUOTING, **TEXT_ARRAYS, **JSON_PARTS, **JSON_CHANGES, **JSON_MADE, **JSON_ORDER, **ENUMS,
+    **PRECISION,
 }  # fmt: skip
 
 

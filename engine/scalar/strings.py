@@ -249,6 +249,14 @@ def _concat_ws(expr: Call) -> Kernel:
     return joined(run, strict=False, times=len(expr.args))
 
 
+_LEAST = -(1 << 31)  # has no absolute value in 32 bits, so PostgreSQL drops no characters for it
+
+
+def _right(values: list[Any]) -> Kernel:
+    count = values[0]
+    return _slice(0, None) if count == _LEAST else _slice(-count, None) if count else _slice(0, 0)
+
+
 STRINGS: dict[str, Builder] = {
     "||": _joined,
     "length": _length,
@@ -263,7 +271,7 @@ STRINGS: dict[str, Builder] = {
     "replace": _replace,
     "split_part": _split_part,
     "left": _either(lambda v: _slice(0, v[0]), "left($1, $2)", TEXT),
-    "right": _either(lambda v: _slice(-v[0], None) if v[0] else _slice(0, 0), "right($1, $2)", TEXT),
+    "right": _either(_right, f"CASE WHEN $2 = {_LEAST} THEN $1 ELSE right($1, $2) END", TEXT),
     "lpad": _pad("l"),
     "rpad": _pad("r"),
     "starts_with": _either(

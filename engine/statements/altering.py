@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import ColumnModel, ForeignKey, Table
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.generated import values, with_generated
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.statements.definitions import drop_view
+from halfjoin.engine.statements.dependents import readers_of_column
 from halfjoin.engine.statements.renaming import columns_of_index, refuse_sinks, rename_column
 from halfjoin.engine.statements.reshaping import Rows, check_rows, put
-from halfjoin.engine.statements.tables import check_columns, constraint_names, with_constraint
+from halfjoin.engine.statements.tables import check_columns, check_key, column_of, constraint_names, with_constraint
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.constraints import bind_default, names_read
+from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.expr import Literal
 from halfjoin.sql.functions.fallible import cast_fallible
 from halfjoin.sql.statements import AlterAction, AlterTable, Constraint
@@ -47,9 +52,13 @@ def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Ro
     catalog, columns = state.catalog, {column.name: column for column in table.columns}
     if action.kind == "add constraint":
         assert action.constraint is not None
-        return _constrained(catalog, table, action.constraint), None
+        if action.lenient and action.constraint.name in constraint_names(table):
+            return table, None
+        made = _constrained(catalog, table, action.constraint)
+        return made, None if made.primary_key == table.primary_key else _same
     if action.kind == "drop constraint":
-        return _without_constraint(catalog, table, action), None
+        made = _without_constraint(state, table, action)
+        return made, None if made.primary_key == table.primary_key else _same
     if action.kind == "add column":
         if action.name in columns and action.lenient:
             return table, None
@@ -76,13 +85,39 @@ def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Ro
         case "type":
             return _with_type(catalog, table, column, action)
         case _:
+            if action.cascade:
+                table = _drop_readers(state, table, column.name)
             return _without(catalog, table, column)
 
 
 def _constrained(catalog: Catalog, table: Table, wanted: Constraint) -> Table:
     if wanted.kind == "primary key":
-        raise UnsupportedSQL("ADD PRIMARY KEY is not supported", remedy="add UNIQUE, and SET NOT NULL")
+        return _keyed(table, wanted)
     return with_constraint(table, wanted, catalog)
+
+
+def _same(updates: Updates) -> Updates:
+    return updates
+
+
+def _keyed(table: Table, wanted: Constraint) -> Table:
+    """The table with a PRIMARY KEY."""
+    known = [column.name for column in table.columns]
+    if table.primary_key:
+        raise UnsupportedSQL(f"multiple primary keys for table {table.name} are not allowed", code="42P16")
+    for name in wanted.columns:
+        if name not in known:
+            raise UnknownName(f"column of {table.name}", name, known)
+        if next(column for column in table.columns if column.name == name).generated is not None:
+            raise UnsupportedSQL(f"the generated column {name} cannot be a PRIMARY KEY")
+    check_key(wanted, table.columns)
+    if wanted.name in constraint_names(table):
+        raise UnsupportedSQL(f"constraint {wanted.name} for {table.name} already exists", code="42710")
+    return table.model_copy(update={
+        "primary_key": wanted.columns, "key_name": wanted.name or "",
+        "columns": tuple(one.model_copy(update={"not_null": True}) if one.name in wanted.columns else one
+                         for one in table.columns),
+    })  # fmt: skip
 
 
 def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[Table, Rows]:
@@ -93,11 +128,14 @@ def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[T
     if given.name.lower() in ("__time", "__diff"):
         raise UnsupportedSQL(f"{given.name} is the name of an update's own column", remedy="choose another name")
     refuse_sinks(catalog, table.name)
-    column = ColumnModel(name=given.name, type=given.type, not_null=given.not_null, default=given.default,
-                         generated=given.generated)  # fmt: skip
+    column = column_of(table.name, given, catalog)
+    if column.sequence:
+        raise UnsupportedSQL("ADD COLUMN with an identity is not supported", remedy="CREATE TABLE with it, and INSERT "
+                             "the rows there")  # fmt: skip
     made = table.model_copy(update={"columns": (*table.columns, column)})
     check_columns(made, catalog)
-    value = Literal(None, column.type) if column.default is None else bind_default(column.default, column.type, catalog)
+    default = column.default or (column.domain and column.domain.default)
+    value = bind_default(default, column.type, catalog) if default else Literal(None, column.type)
     scalar = compile(functions.cast(value, column.type))
 
     def rows(updates: Updates) -> Updates:
@@ -113,8 +151,8 @@ def _without(catalog: Catalog, table: Table, column: ColumnModel) -> tuple[Table
     """The table without a column, and without the constraints and indexes on it."""
     name = column.name
     refuse_sinks(catalog, table.name)
-    if name in table.primary_key or any(name in one.columns for one in _referred(catalog, table)):
-        raise UnsupportedSQL(f"column {name} is in the PRIMARY KEY, or a foreign key refers to it", code="2BP01")
+    if any(name in one.columns for one in _referred(catalog, table)):
+        raise UnsupportedSQL(f"a foreign key refers to column {name}", remedy="write CASCADE", code="2BP01")
     _refuse_generated(table, name)
     if len(table.columns) == 1:
         raise UnsupportedSQL("a table needs columns", remedy="DROP TABLE", code="42P16")
@@ -123,14 +161,41 @@ def _without(catalog: Catalog, table: Table, column: ColumnModel) -> tuple[Table
             catalog.remove(index)
     made = table.model_copy(update={
         "columns": tuple(one for one in table.columns if one.name != name),
+        "primary_key": () if name in table.primary_key else table.primary_key,
+        "key_name": "" if name in table.primary_key else table.key_name,
         "unique": tuple(one for one in table.unique if name not in one.columns),
         "foreign_keys": tuple(one for one in table.foreign_keys if name not in one.columns),
         "checks": tuple(one for one in table.checks if name not in names_read(one.text)),
     })  # fmt: skip
+    if column.sequence:
+        del catalog.sequences[column.sequence]
     return made, lambda updates: updates.select([one.name for one in made.columns])
 
 
+def _drop_readers(state: State, table: Table, name: str) -> Table:
+    """Drop what reads a column: views, generated columns, CHECKs, and foreign keys that refer to it."""
+    catalog = state.catalog
+    views = readers_of_column(catalog, table, name)
+    for view in reversed(views):
+        if sinks := [sink.name for sink in catalog.sinks.values() if sink.collection == view.name]:
+            raise Conflict(f"{view.name} is read by sink {sinks[0]}", remedy="drop it first", name=view.name,
+                           holder=sinks[0], code="2BP01")  # fmt: skip
+        drop_view(state, view)
+    for key in table.keys.values():
+        if name in key:
+            _drop_references(state, table, sorted(key))
+    table = catalog.tables[table.name]
+    for column in table.columns:
+        if column.name != name and column.generated is not None and name in names_read(column.generated):
+            made, rows = _without(catalog, catalog.tables[table.name], column)
+            put(state, catalog.tables[table.name], made, rows)
+    table = catalog.tables[table.name]
+    return table.model_copy(update={"checks": tuple(one for one in table.checks if name not in names_read(one.text))})
+
+
 def _with_type(catalog: Catalog, table: Table, column: ColumnModel, action: AlterAction) -> tuple[Table, Rows | None]:
+    assert action.type is not None
+    action = replace(action, type=resolved(action.type, catalog))
     assert action.type is not None
     if action.type == column.type:
         return table, None
@@ -163,20 +228,34 @@ def _keeps(source: SqlType, target: SqlType) -> bool:
     return (source.kind, target.kind) == (Kind.REAL, Kind.DOUBLE)
 
 
-def _without_constraint(catalog: Catalog, table: Table, action: AlterAction) -> Table:
-    name = action.name
+def _without_constraint(state: State, table: Table, action: AlterAction) -> Table:
+    catalog, name = state.catalog, action.name
     if name not in constraint_names(table):
         if action.lenient:
             return table
         raise UnknownName(f"constraint of {table.name}", name, constraint_names(table))
+    key = sorted(table.keys.get(name, ()))
+    others = [sorted(columns) for other, columns in table.keys.items() if other != name]
+    if key not in others and key in [sorted(one.references) for one in _referring(catalog, table)]:
+        if not action.cascade:
+            raise Conflict(f"a foreign key refers to {name}", remedy="drop that first, or write CASCADE", name=name,
+                           code="2BP01")  # fmt: skip
+        _drop_references(state, table, key)
+        table = catalog.tables[table.name]
     if name not in {one.name for one in (*table.unique, *table.checks, *table.foreign_keys)}:
-        raise UnsupportedSQL("a PRIMARY KEY cannot be dropped", remedy="CREATE TABLE ... AS a new table")
-    if sorted(table.keys.get(name, ())) in [sorted(one.references) for one in _referring(catalog, table)]:
-        raise Conflict(f"a foreign key refers to {name}", remedy="drop that first", name=name, code="2BP01")
+        return table.model_copy(update={"primary_key": (), "key_name": ""})
     return table.model_copy(update={
         kind: tuple(one for one in getattr(table, kind) if one.name != name)
         for kind in ("unique", "checks", "foreign_keys")
     })  # fmt: skip
+
+
+def _drop_references(state: State, table: Table, key: list[str]) -> None:
+    """Drop the foreign keys that refer to a key of a table."""
+    for other in list(state.catalog.tables.values()):
+        kept = tuple(one for one in other.foreign_keys if one.table != table.name or sorted(one.references) != key)
+        if len(kept) < len(other.foreign_keys):
+            put(state, other, other.model_copy(update={"foreign_keys": kept}), None)
 
 
 def _refuse_generated(table: Table, column: str) -> None:

@@ -11,16 +11,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.generated import with_generated
+from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.statements import reading
 from halfjoin.engine.statements.conflicting import inserted
 from halfjoin.engine.statements.querying import first
 from halfjoin.engine.statements.scratch import SCRATCH, beside, numbered, singly
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints, Updates, concat, constant
-from halfjoin.errors import InvalidRow
+from halfjoin.errors import InvalidRow, UnsupportedSQL
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.bind.merging import bind_merge
 from halfjoin.sql.bind.returning import bind_returning
@@ -59,7 +61,8 @@ def carry_out(state: State, statement: Change, sql: str) -> Changed:
                 old, new = inserted(state, statement, _new(state, rows, bound), sql)
                 new = with_generated(state.catalog.table(statement.table), new)
                 return _changed(state, bound, old, new, new)
-            new = _new(state, _evaluated(state, bound), bound)
+            rows = _evaluated(state, bound)
+            new = _new(state, singly(rows, statement.table) if bound.numbered else rows, bound)
             return _changed(state, bound, None, new, new)
         case Delete():
             bound = bind_delete(statement, schema, sql)
@@ -165,7 +168,21 @@ def _part(rows: Updates, bound: BoundChange, columns: tuple[Column, ...]) -> Upd
 def _new(state: State, rows: Updates, bound: BoundChange) -> Updates:
     """The new rows, with their generated columns."""
     table = state.catalog.table(bound.target.table)
-    return with_generated(table, _part(rows, bound, bound.new))
+    part = _part(rows, bound, bound.new)
+    if bound.numbered:
+        numbers = {name: _numbers(state, table, name, sequence, len(part)) for name, sequence in bound.numbered}
+        part = part.with_columns(numbers)
+    return with_generated(table, part)
+
+
+def _numbers(state: State, table: Table, column: str, sequence: str, count: int) -> pa.Array:
+    """The next numbers of a sequence for the rows of a column."""
+    numbers = state.catalog.next_number(sequence, count)
+    type = next(one.type for one in table.columns if one.name == column)
+    made = arrow_type(type)
+    if count and numbers[-1] >= 1 << (made.bit_width - 1):
+        raise UnsupportedSQL(f"nextval: reached maximum value of sequence {sequence}", code="2200H")
+    return pa.array(numbers.start + numbers.step * np.arange(count, dtype=np.int64)).cast(made)
 
 
 def _with_others(part: Updates, rows: Updates, bound: BoundChange) -> Updates:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from halfjoin.catalog.catalog import Catalog
-from halfjoin.catalog.models import Table
+from halfjoin.catalog.models import ColumnModel, Table
 from halfjoin.engine.statements.reading import quoted
 from halfjoin.errors import UnknownName
 
@@ -15,13 +15,13 @@ def create_statement(catalog: Catalog, name: str) -> str:
         UnknownName: nothing has that name.
     """
     if name in catalog.tables:
-        return _table(catalog.tables[name])
+        return _table(catalog, catalog.tables[name])
     if name not in catalog.views:
         raise UnknownName("table or view", name, catalog.names())
     view = catalog.views[name]
     kind = "MATERIALIZED VIEW" if view.materialized else "VIEW"
     retain = "" if view.retain is None else f" WITH (RETAIN HISTORY FOR {view.retain})"
-    return f"CREATE {kind} {identifier(name)}{retain} AS {view.text}"
+    return f"CREATE {kind} {qualified(name)}{retain} AS {view.text}"
 
 
 def identifier(name: str) -> str:
@@ -30,10 +30,35 @@ def identifier(name: str) -> str:
     return name if plain and name not in _WORDS else quoted(name)
 
 
-def _table(table: Table) -> str:
+def qualified(name: str) -> str:
+    """The name of a table, view or type as SQL text, with its schema."""
+    return ".".join(map(identifier, name.split(".", 1)))
+
+
+def type_text(column: ColumnModel) -> str:
+    """The type of a column as CREATE TABLE names it."""
+    if column.domain is not None:
+        return qualified(column.domain.name)
+    element = column.type.element
+    if element is not None and element.named:
+        return f"{qualified(element.named)}[]"
+    return qualified(column.type.named) if column.type.named else str(column.type)
+
+
+def _identity(catalog: Catalog, column: ColumnModel) -> str:
+    if not column.sequence:
+        return ""
+    one = catalog.sequences[column.sequence]
+    options = [f"START WITH {one.start}"] * (one.start != 1) + [f"INCREMENT BY {one.step}"] * (one.step != 1)
+    word = "ALWAYS" if column.always else "BY DEFAULT"
+    return f" GENERATED {word} AS IDENTITY" + (f" ({' '.join(options)})" if options else "")
+
+
+def _table(catalog: Catalog, table: Table) -> str:
     items = []
     for column in table.columns:
-        text = f"{identifier(column.name)} {column.type}"
+        text = f"{identifier(column.name)} {type_text(column)}"
+        text += _identity(catalog, column)
         text += f" GENERATED ALWAYS AS ({column.generated}) STORED" if column.generated else ""
         text += f" DEFAULT {column.default}" if column.default else ""
         items.append(text + (" NOT NULL" if column.not_null else ""))
@@ -43,9 +68,9 @@ def _table(table: Table) -> str:
     items += [f"CONSTRAINT {identifier(one.name)} UNIQUE {_list(one.columns)}" for one in table.unique]
     items += [f"CONSTRAINT {identifier(one.name)} CHECK ({one.text})" for one in table.checks]
     items += [f"CONSTRAINT {identifier(one.name)} FOREIGN KEY {_list(one.columns)} REFERENCES "
-              f"{identifier(one.table)} {_list(one.references)}" for one in table.foreign_keys]  # fmt: skip
+              f"{qualified(one.table)} {_list(one.references)}" for one in table.foreign_keys]  # fmt: skip
     retain = "" if table.retain is None else f" WITH (RETAIN HISTORY FOR {table.retain})"
-    return f"CREATE TABLE {identifier(table.name)} ({', '.join(items)}){retain}"
+    return f"CREATE TABLE {qualified(table.name)} ({', '.join(items)}){retain}"
 
 
 def _list(names: tuple[str, ...]) -> str:

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from halfjoin.catalog.models import ColumnModel, Definition, Index, Sink, Table, View
+from halfjoin.catalog.models import ColumnModel, Definition, Index, Sink, View
 from halfjoin.engine.arrange.collection import User
 from halfjoin.engine.batch.enter import arranged, empty_view, enter_table, ordered, share, share_all
 from halfjoin.engine.batch.flows import alone
@@ -17,7 +17,7 @@ from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.sinks.target import check, normalized
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.statistics import Statistics
-from halfjoin.engine.statements.tables import refer, table_of
+from halfjoin.engine.statements.tables import add_sequences, check_schema, refer, table_of
 from halfjoin.engine.storage.filling import fill_nodes, forget_past, take_in
 from halfjoin.engine.storage.names import check_columns
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
@@ -28,7 +28,7 @@ from halfjoin.sql.bind.bind import bind, bind_keys
 from halfjoin.sql.bind.tables import names_of
 from halfjoin.sql.expr import is_temporal
 from halfjoin.sql.functions import render
-from halfjoin.sql.statements import CreateIndex, CreateSink, CreateTable, CreateView, Drop
+from halfjoin.sql.statements import CreateIndex, CreateSink, CreateTable, CreateView
 
 _log = logging.getLogger("halfjoin")
 
@@ -42,7 +42,7 @@ class Means:
 
 
 def define(
-    state: State, means: Means, statement: CreateTable | CreateView | CreateIndex | CreateSink | Drop, text: str
+    state: State, means: Means, statement: CreateTable | CreateView | CreateIndex | CreateSink, text: str
 ) -> None:
     """Carry out a definition."""
     match statement:
@@ -54,8 +54,6 @@ def define(
             create_index(state, statement, text)
         case CreateSink():
             create_sink(state, means.sinks, statement)
-        case Drop():
-            drop(state, statement)
 
 
 def create_table(state: State, statement: CreateTable) -> None:
@@ -68,6 +66,7 @@ def create_table(state: State, statement: CreateTable) -> None:
         return
     table = table_of(statement, catalog)
     catalog.add(table)
+    add_sequences(catalog, table, statement.columns)
     refer(catalog, table)
     enter_table(state, table)
 
@@ -82,6 +81,7 @@ def _leave(there: Definition | None, wanted: Definition | None, kind: str, name:
 def create_view(state: State, runners: Runners, statement: CreateView, text: str) -> None:
     """Create a view. Plain views are checked too; a materialized view is filled from its inputs' history."""
     name, catalog = statement.name, state.catalog
+    check_schema(name, catalog)
     if name in catalog.names():
         if statement.if_not_exists:
             there = catalog.views.get(name)
@@ -227,31 +227,6 @@ def _free_name(state: State, collection: str, keys: tuple[str, ...]) -> str:
     base = f"{collection}_{words}_idx"
     taken = state.catalog.indexes
     return next(name for name in (base, *(f"{base}{i}" for i in range(1, len(taken) + 2))) if name not in taken)
-
-
-def drop(state: State, statement: Drop) -> None:
-    """Drop tables, views, indexes or sinks: all of them or none."""
-    catalog = state.catalog
-    found_all = [
-        catalog.find(statement.kind, name)
-        for name in dict.fromkeys(statement.names)
-        if not statement.if_exists or catalog.has(statement.kind, name)
-    ]
-    going = {found.name for found in found_all}
-    for found in found_all:
-        catalog.check_unread(found, going)
-    for found in reversed(found_all):
-        match found:
-            case View():
-                drop_view(state, found)
-            case Sink():
-                state.catalog.remove(found)
-            case Index():
-                state.catalog.remove(found)
-                state.collection(found.collection).release(User("index", found.name))
-            case Table():
-                state.catalog.remove(found)
-                del state.tables[found.name]
 
 
 def drop_view(state: State, view: View) -> None:

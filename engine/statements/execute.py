@@ -13,7 +13,10 @@ from halfjoin.engine.statements.altering import alter_table
 from halfjoin.engine.statements.changing import Changed, carry_out
 from halfjoin.engine.statements.copying import copied_in, copied_out
 from halfjoin.engine.statements.definitions import define
+from halfjoin.engine.statements.dropping import drop
+from halfjoin.engine.statements.enums import alter_enum
 from halfjoin.engine.statements.explaining import explain_query, explain_view
+from halfjoin.engine.statements.naming import name_things, restart
 from halfjoin.engine.statements.renaming import rename
 from halfjoin.engine.statements.replan import refresh
 from halfjoin.engine.statements.session import Session
@@ -25,8 +28,11 @@ from halfjoin.engine.statements.transaction import Transaction, check
 from halfjoin.engine.statements.with_changes import carry_out_all, together
 from halfjoin.engine.updates.updates import Updates, empty
 from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
+from halfjoin.sql.bind.search_path import path_of, placed
+from halfjoin.sql.named import AlterEnum, Comment, CreateDomain, CreateEnum, CreateSchema, CreateSequence
+from halfjoin.sql.parse.locate import PUBLIC
 from halfjoin.sql.parse.parameters import Params
-from halfjoin.sql.parse.parse import executed, parse
+from halfjoin.sql.parse.parse import executed, parse, statement_of, trees_of
 from halfjoin.sql.statements import (
     AlterTable,
     Begin,
@@ -67,11 +73,15 @@ RETURNED = "returned"  # metadata key of a table that has the rows of RETURNING
 
 def execute(session: Session, state: State, sql: str, params: Params = None) -> pa.Table | None:
     """Run the statements in order, and return the rows of the last one, if it returns any."""
-    statements = parse(sql, params)
+    trees = trees_of(sql, params)
+    elsewhere = "search_path" in session.settings or "search_path" in sql.lower()
+    statements = [statement_of(tree.copy() if elsewhere else tree, sql) for tree in trees]
     check(statements, session.transaction is not None)
     result, open_before = None, session.transaction is not None
     try:
-        for statement in statements:
+        for tree, statement in zip(trees, statements, strict=True):
+            if (path := path_of(session.settings.get("search_path"))) != (PUBLIC,):
+                statement = statement_of(placed(tree, state.catalog, path), sql)
             result = _run(session, state, statement, sql)
     except BaseException:
         session.fail(keep=open_before)
@@ -86,7 +96,11 @@ def query(state: State, sql: str, as_of: int | None, params: Params = None) -> p
     if not isinstance(statement, Select) or len(statements) > 1:
         raise UnsupportedSQL("expected one query", remedy="write SELECT ...")
     time = as_of if as_of is not None else time_of(statement.as_of)
-    return querying.query(state, statement.query, time, sql)
+    given = dict(state.catalog.numbers)
+    found = querying.query(state, statement.query, time, sql)
+    if state.catalog.numbers != given:
+        raise UnsupportedSQL("a query cannot change a sequence", remedy="call nextval in engine.execute")
+    return found
 
 
 @bounded()
@@ -138,7 +152,13 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             session.define(lambda: rename(state, session.means.runners, statement))
         case CreateTableAs():
             return _create_table_as(session, state, statement, sql)
-        case CreateTable() | CreateView() | CreateIndex() | Drop():
+        case Drop():
+            session.define(lambda: drop(state, statement))
+        case CreateEnum() | CreateDomain() | CreateSchema() | CreateSequence() | Comment():
+            session.define(lambda: name_things(state, statement))
+        case AlterEnum():
+            session.define(lambda: alter_enum(state, session.runners, statement))
+        case CreateTable() | CreateView() | CreateIndex():
             session.define(lambda: define(state, session.means, statement, sql))
             if isinstance(statement, CreateView) and statement.or_replace:
                 session.sinks.begin(state)
@@ -168,7 +188,9 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
         case SetSetting(name, value):
             session.settings[name] = checked(name, value)
         case Select(query, as_of):
-            return querying.query(session.seen(state), query, time_of(as_of), sql)
+            found = querying.query(session.seen(state), query, time_of(as_of), sql)
+            session.keep_numbers(state)
+            return found
         case Subscribe(collection, as_of, up_to):
             return _changes(session, state, collection, time_of(as_of), time_of(up_to))
         case Explain(view, query):
@@ -197,6 +219,7 @@ def _change(session: Session, state: State, statement: Change, sql: str) -> pa.T
     """Carry out INSERT, UPDATE, DELETE or MERGE. The answer is the rows of RETURNING, or else the number of changed
     rows as a table with one `count`. PostgreSQL's tag is reported and kept under `TAG`."""
     made = carry_out(session.seen(state), statement, sql)
+    session.keep_numbers(state)
     session.change(state, statement.table, made.updates)
     return _answer(session, statement, made)
 
@@ -227,6 +250,8 @@ def _truncate(session: Session, state: State, statement: Truncate) -> pa.Table:
     gone = {name: reading.contents(seen, seen.catalog.table(name).name, None, distinct=True)
             for name in statement.tables}  # fmt: skip
     session.change_all(state, {name: Updates(rows.columns, rows.time, -rows.diff) for name, rows in gone.items()})
+    if statement.restart:
+        session.define(lambda: restart(state, statement.tables))
     count = sum(int(rows.diff.sum()) for rows in gone.values())
     return _tagged(session, pa.table({"count": pa.array([count], pa.int64())}), "TRUNCATE TABLE")
 
@@ -247,9 +272,10 @@ def _create_table_as(session: Session, state: State, statement: CreateTableAs, s
         return None
     try:
         found = carry_out(state, rows, sql)
+        session.keep_numbers(state)
         session.change(state, statement.name, found.updates)
     except BaseException:
-        session.define(lambda: define(state, session.means, Drop("table", (statement.name,)), sql))
+        session.define(lambda: drop(state, Drop("table", (statement.name,))))
         raise
     return _tagged(session, pa.table({"count": pa.array([found.count], pa.int64())}), f"SELECT {found.count}")
 
@@ -265,7 +291,7 @@ def _create_sink(session: Session, state: State, statement: CreateSink, sql: str
     session.define(lambda: define(state, means, statement, sql))
 
     def undo() -> None:
-        define(state, means, Drop("sink", (statement.name,)), sql)
+        drop(state, Drop("sink", (statement.name,)))
         if before is not None:
             state.catalog.add(before)
 

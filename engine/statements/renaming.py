@@ -53,6 +53,8 @@ def rename(state: State, runners: Runners, statement: Rename) -> None:
         follow(state, before, change)
         return
     put(state, found, _named(found, change), lambda rows: rows, change)
+    for sequence in [one for one in catalog.sequences.values() if one.owner == found.name]:
+        catalog.sequences[sequence.name] = sequence.model_copy(update={"owner": to})
     for name, table in catalog.tables.items():
         theirs = tuple(one.model_copy(update={"table": to}) if one.table == found.name else one
                        for one in table.foreign_keys)  # fmt: skip

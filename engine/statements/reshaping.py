@@ -73,6 +73,12 @@ def check_rows(state: State, table: Table) -> None:
         check_row_by_row(table, rows)
     except InvalidRow as problem:
         raise problem.with_(row=None) from None
+    if table.primary_key:
+        try:
+            key_of(table, table.primary_key, collection).check([], consolidate(every))
+        except InvalidRow as problem:
+            raise problem.with_(row=None, reason="could not create the PRIMARY KEY: at a time that can be read "
+                                f"{problem.reason}") from None  # fmt: skip
     for one in table.unique:
         asked = rows.filter(known(rows, one.columns))
         try:

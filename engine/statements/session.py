@@ -34,6 +34,8 @@ def tell(tag: str) -> None:
     _log.info("%s", tag)
 
 
+AHEAD = 1000  # numbers of a sequence that are kept as given out before they are
+
 @dataclass(slots=True)
 class Session:
     """What statements need from the engine, and their settings.
@@ -79,6 +81,20 @@ class Session:
         if self.time is not None and self.time < state.upper:
             raise closed_at(state, f"time {self.time}", self.time, _LATER)
         writer.apply(batch, self.time)
+
+    def keep_numbers(self, state: State) -> None:
+        """Keep which numbers of sequences may have been given out, before anybody sees one: for some time ahead."""
+        given = {name: state.catalog.numbers.get(one.id, one.next) for name, one in state.catalog.sequences.items()}
+        due = {name: to for name, to in given.items() if to > state.catalog.sequences[name].next}
+        if not due:
+            return
+
+        def change() -> None:
+            for name, to in due.items():
+                one = state.catalog.sequences[name]
+                state.catalog.sequences[name] = one.model_copy(update={"next": to + AHEAD * one.step})
+
+        self.define(change)
 
     def seen(self, state: State) -> State:
         """The state that the next statement reads."""

@@ -16,7 +16,7 @@ SETTINGS: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
     "datestyle": ("ISO", ("iso", "iso, mdy", "iso, ymd", "iso, dmy")),
     "extra_float_digits": ("1", ("0", "1", "2", "3")),
     "intervalstyle": ("postgres", ("postgres",)),
-    "search_path": ("public", ("public",)),
+    "search_path": ("public", None),
     "server_encoding": ("UTF8", ("utf8",)),
     "standard_conforming_strings": ("on", ("on", "true")),
     "timezone": ("UTC", ("utc", "etc/utc", "gmt", "0")),

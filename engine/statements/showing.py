@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from halfjoin.catalog.catalog import Catalog, Item, kind_of
+from halfjoin.catalog.models import Table, View
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.statements.creating import create_statement
@@ -29,11 +31,14 @@ def show(state: State, sinks: Sinks | None, what: str, name: str | None) -> pa.T
             })
         case "indexes":
             indexes = [index for index in catalog.indexes.values() if name in (None, index.collection)]
-            return pa.table({
-                "name": pa.array([index.name for index in indexes], pa.string()),
-                "on": pa.array([index.collection for index in indexes], pa.string()),
-                "key": pa.array([", ".join(index.keys) for index in indexes], pa.string()),
-            })
+            rows = [(index.name, index.collection, ", ".join(index.keys)) for index in indexes]
+            rows += [(one.name, table.name, ", ".join(one.columns)) for table in catalog.tables.values()
+                     if name in (None, table.name) for one in table.unique if one.index]  # fmt: skip
+            return pa.table({key: pa.array([row[place] for row in rows], pa.string())
+                             for place, key in enumerate(("name", "on", "key"))})
+        case "comments":
+            return pa.table({key: pa.array([row[place] for row in comments(catalog)], pa.string())
+                             for place, key in enumerate(("kind", "name", "comment"))})
         case "create":
             text = create_statement(catalog, str(name))
             return pa.table({"name": pa.array([name], pa.string()), "create_statement": pa.array([text], pa.string())})
@@ -48,6 +53,21 @@ def show(state: State, sinks: Sinks | None, what: str, name: str | None) -> pa.T
                 "type": pa.array([str(column.type) for column in found.columns], pa.string()),
                 "nullable": pa.array([not column.not_null for column in found.columns], pa.bool_()),
             })
+
+
+def comments(catalog: Catalog) -> list[tuple[str, str, str]]:
+    """All comments: of what kind, its name, the text."""
+    found: list[tuple[str, str, str]] = []
+    items: list[Item] = [*catalog.tables.values(), *catalog.views.values(), *catalog.indexes.values(),
+                         *catalog.sinks.values()]  # fmt: skip
+    for item in items:
+        found.append((kind_of(item), item.name, item.comment))
+        if isinstance(item, Table | View):
+            found += [("column", f"{item.name}.{column.name}", column.comment) for column in item.columns]
+    for key, text in catalog.comments.items():
+        kind, _, name = key.partition(" ")
+        found.append((kind, name, text))
+    return [row for row in found if row[2]]
 
 
 def _show_sinks(state: State, sinks: Sinks | None) -> pa.Table:

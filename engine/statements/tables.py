@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from halfjoin.catalog.catalog import Catalog
-from halfjoin.catalog.models import Check, ColumnModel, ForeignKey, Table, Unique
+from halfjoin.catalog.models import Check, ColumnModel, ForeignKey, Sequence, Table, Unique
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, names_read
+from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Like
-from halfjoin.sql.types import looks_vary
+from halfjoin.sql.types import Kind, looks_vary
 
 
 def table_of(statement: CreateTable, catalog: Catalog) -> Table:
@@ -22,6 +23,7 @@ def table_of(statement: CreateTable, catalog: Catalog) -> Table:
     Raises:
         UnsupportedSQL, UnknownName: an expression or a constraint of it is not valid.
     """
+    check_schema(statement.name, catalog)
     columns, constraints = list(statement.columns), list(statement.constraints)
     for like in reversed(statement.likes):
         there, found = _liked(catalog, like)
@@ -31,14 +33,15 @@ def table_of(statement: CreateTable, catalog: Catalog) -> Table:
     if twice := [name for name in names if names.count(name) > 1]:
         raise UnsupportedSQL(f"column {twice[0]} is named twice", code="42701")
     key = next((one for one in constraints if one.kind == "primary key"), None)
-    if key is not None:
-        _check_key(key, columns)
     made = Table(
         name=statement.name,
-        columns=tuple(_column(column, key is not None and column.name in key.columns) for column in columns),
+        columns=tuple(column_of(statement.name, column, catalog, key is not None and column.name in key.columns)
+                      for column in columns),
         primary_key=() if key is None else key.columns, key_name=(key and key.name) or "",
         retain=statement.retain, id=uuid.uuid4().hex,
     )  # fmt: skip
+    if key is not None:
+        check_key(key, made.columns)
     check_columns(made, catalog)
     for one in constraints:
         if one.kind != "primary key":
@@ -63,13 +66,15 @@ def check_columns(table: Table, catalog: Catalog) -> None:
         UnsupportedSQL, UnknownName: one is not valid.
     """
     plain = [column.column for column in table.columns if column.generated is None]
+    known, catalog = Catalog.knowing(table), catalog.copy()
+    catalog.numbers = dict(catalog.numbers)  # a check gives out no numbers
     for column in table.columns:
         if column.default is not None:
             bind_default(column.default, column.type, catalog)
         if column.generated is not None:
             if column.default is not None or column.name in table.primary_key:
                 raise UnsupportedSQL(f"the generated column {column.name} cannot have a DEFAULT or be a PRIMARY KEY")
-            bind_generated(column.generated, plain, column.type, catalog, table.name)
+            bind_generated(column.generated, plain, column.type, known, table.name)
 
 
 def with_constraint(table: Table, wanted: Constraint, catalog: Catalog) -> Table:
@@ -86,17 +91,18 @@ def with_constraint(table: Table, wanted: Constraint, catalog: Catalog) -> Table
     named = wanted.columns
     if wanted.kind == "check" and not named:
         named = tuple(found) if len(found := names_read(wanted.text)) == 1 else ()
-    name = wanted.name or _free([table.name, *named, ending], constraint_names(table))
+    name = wanted.name or _free([table.own_name, *named, ending], constraint_names(table))
     if wanted.name in constraint_names(table):
         raise UnsupportedSQL(f"constraint {name} for {table.name} already exists", code="42710")
     match wanted.kind:
         case "unique":
-            _check_key(wanted, table.columns)
+            check_key(wanted, table.columns)
             if wanted.name is None and wanted.columns in (table.primary_key, *(one.columns for one in table.unique)):
                 return table
-            return table.model_copy(update={"unique": (*table.unique, Unique(name=name, columns=wanted.columns))})
+            one = Unique(name=name, columns=wanted.columns, index=wanted.index)
+            return table.model_copy(update={"unique": (*table.unique, one)})
         case "check":
-            bind_check(wanted.text, [column.column for column in table.columns], catalog, table.name)
+            bind_check(wanted.text, [column.column for column in table.columns], Catalog.knowing(table), table.name)
             return table.model_copy(update={"checks": (*table.checks, Check(name=name, text=wanted.text))})
         case _:
             parent = table if wanted.table == table.name else catalog.table(wanted.table)
@@ -105,7 +111,8 @@ def with_constraint(table: Table, wanted: Constraint, catalog: Catalog) -> Table
                                             "referenced": table.referenced or parent is table})  # fmt: skip
 
 
-def _check_key(key: Constraint, columns: Iterable[ColumnDef | ColumnModel]) -> None:
+def check_key(key: Constraint, columns: Iterable[ColumnModel]) -> None:
+    """Refuse a column that appears twice in a key, and a type of which equal values look different."""
     if len(set(key.columns)) < len(key.columns):
         raise UnsupportedSQL(f"a column appears twice in {key.kind.upper()} ({', '.join(key.columns)})", code="42701")
     for column in columns:
@@ -142,9 +149,45 @@ def _foreign_key(table: Table, parent: Table, wanted: Constraint, name: str) -> 
     return ForeignKey(name=name, columns=wanted.columns, table=parent.name, references=references)
 
 
-def _column(column: ColumnDef, in_key: bool) -> ColumnModel:
-    return ColumnModel(name=column.name, type=column.type, not_null=column.not_null or in_key, default=column.default,
-                       generated=column.generated)  # fmt: skip
+def column_of(table: str, column: ColumnDef, catalog: Catalog, in_key: bool = False) -> ColumnModel:
+    """A new column, with the types and the domain that it names, and the name of the sequence of an identity.
+
+    Raises:
+        UnknownName: there is no type of that name.
+    """
+    domain = catalog.domain(column.type.named) if column.type.kind is Kind.NAMED else None
+    not_null = column.not_null or in_key or (domain is not None and domain.not_null)
+    sequence = "" if column.identity is None else free_sequence(catalog, table, column.name)
+    return ColumnModel(name=column.name, type=resolved(column.type, catalog), not_null=not_null, domain=domain,
+                       default=column.default, generated=column.generated, sequence=sequence,
+                       always=column.identity is not None and column.identity.always)  # fmt: skip
+
+
+def free_sequence(catalog: Catalog, table: str, column: str) -> str:
+    """The name of the sequence of a column."""
+    return _free([table, column, "seq"], [*catalog.sequences, *catalog.names()])
+
+
+def add_sequences(catalog: Catalog, table: Table, columns: Iterable[ColumnDef]) -> None:
+    """Enter the sequences of new columns."""
+    names = {column.name: column.sequence for column in table.columns}
+    for column in columns:
+        if column.identity is not None:
+            name = names[column.name]
+            start, step = column.identity.start, column.identity.step
+            catalog.sequences[name] = Sequence(name=name, next=start, start=start, step=step, owner=table.name,
+                                               id=uuid.uuid4().hex)  # fmt: skip
+
+
+def check_schema(name: str, catalog: Catalog) -> None:
+    """Check that the schema of a new name exists.
+
+    Raises:
+        UnknownName: it does not.
+    """
+    schema, dot, _ = name.partition(".")
+    if dot and schema not in catalog.schemas:
+        raise UnknownName("schema", schema, ["public", *catalog.schemas], code="3F000")
 
 
 def _liked(catalog: Catalog, like: Like) -> tuple[list[ColumnDef], list[Constraint]]:

@@ -45,6 +45,10 @@ def restore(
     catalog.reductions.update(document.reductions)
     catalog.incarnations.update(document.incarnations)
     catalog.nodes.update(document.nodes)
+    catalog.schemas, catalog.comments = document.schemas, dict(document.comments)
+    catalog.enums.update({one.named: one for one in document.enums})
+    catalog.domains.update({one.name: one for one in document.domains})
+    catalog.sequences.update({one.name: one for one in document.sequences})
 
     def attach(kind: str, collection: Collection, name: str) -> None:
         found = kept.get((kind, name))

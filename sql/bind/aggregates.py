@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from halfjoin.sql.bind.direct import marked
 from halfjoin.sql.bind.hypothetical import HYPOTHETICAL, hypothetical
+from halfjoin.sql.bind.row_order import never_null
+from halfjoin.sql.bind.row_values import Row, expanded_order, row_of
 from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.functions import resolve
 from halfjoin.sql.functions.aggregates import ORDERED_SETS, is_aggregate_name, resolve_aggregate
+from halfjoin.sql.functions.enums import result_of
+from halfjoin.sql.functions.jsonb import ordered
+from halfjoin.sql.functions.jsonb_aggregates import finished
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import AggregateCall, SortKey
 from halfjoin.sql.schema import Schema
@@ -108,6 +115,8 @@ def aggregate_call(node: exp.Expr, scalars: Scalars) -> Aggregated:
     elif name in ORDERED_SETS:
         raise context.wrong(node, f"WITHIN GROUP is required for ordered-set aggregate {name}",
                             f"write {name}({'' if name == 'mode' else '0.5'}) WITHIN GROUP (ORDER BY x)")
+    if name == "count" and len(nodes) == 1 and (row := row_of(nodes[0], scalars)) is not None:
+        return Aggregated((_count_of(row, distinct, condition, scalars),), lambda columns: columns[0])
     args = () if is_star(name, nodes, distinct, node, scalars) else scalars.values(nodes)
     keys = sort_keys(order, scalars)
     direct = () if within is None else tuple(nodes)
@@ -119,7 +128,19 @@ def aggregate_call(node: exp.Expr, scalars: Scalars) -> Aggregated:
             return Aggregated(calls, value, direct)
         call = resolve_aggregate(name, args, distinct=distinct, condition=condition, order=keys,
                                  defined=context.schema.aggregate(name))
-        return Aggregated((call,), lambda columns: columns[0], direct)
+        return Aggregated((call,), lambda columns: finished(name, result_of(call, columns[0])), direct)
+
+
+def _count_of(row: Row, distinct: bool, condition: Expr | None, scalars: Scalars) -> AggregateCall:
+    """count(t), count(DISTINCT (a, b)): of the rows that are there, whatever their members are."""
+    conditions = [] if condition is None else [condition]
+    if row.there is not None:
+        conditions.append(scalars.value(row.there))
+    call = resolve_aggregate("count", (), condition=resolve("and", tuple(conditions)) if conditions else None)
+    if not distinct:
+        return call
+    values = [part for value in scalars.values(row.members) for part in never_null(known(value))]
+    return replace(call, args=tuple(values), distinct=True)
 
 
 def arguments(call: exp.Expr) -> tuple[list[exp.Expr], list[exp.Ordered], bool]:
@@ -147,7 +168,7 @@ def is_star(name: str, nodes: Sequence[exp.Expr], distinct: bool, call: exp.Expr
 
 def sort_keys(order: Sequence[exp.Ordered], scalars: Scalars) -> tuple[SortKey, ...]:
     """The keys of an ORDER BY, as expressions; a number is a constant here, not the position of an output."""
-    return tuple(sort_key(node, scalars.value(node.this), scalars) for node in order)
+    return tuple(sort_key(node, ordered(scalars.value(node.this)), scalars) for node in expanded_order(order, scalars))
 
 
 def sort_key(node: exp.Ordered, value: Expr, scalars: Scalars) -> SortKey:

@@ -25,6 +25,7 @@ from halfjoin.sql.bind.target import (
     given,
     items_of,
     named,
+    number_of,
     outputs,
     refuse_now,
     target_of,
@@ -47,15 +48,19 @@ def bind_insert(statement: Insert, schema: Schema, sql: str) -> BoundChange:
     context = context_of(statement, schema, sql)
     target = target_of(statement, context)
     targets = _targets(statement, target, context)
-    rows, order = _rows(statement, target, targets, context)
+    there = {column.name for column in targets}
+    numbered = {column.name: sequence for column in target.columns
+                if column.name not in there and (sequence := number_of(target, column.name, context)) is not None}
+    rows, order = _rows(statement, target, targets, context, ordered=bool(numbered))
     keys = [key.expr for key in order]
     sources = [column for column in rows.columns if column not in keys]
     found = {column.name: source for column, source in zip(targets, sources, strict=False)}
     new = named(target.columns, context.aliases.fresh("new"))
-    items = [(to, found[column.name] if column.name in found else _default(target, column, context))
+    items = [(to, found[column.name] if column.name in found else Literal(None, column.type)
+              if column.name in numbered else _default(target, column, context))
              for to, column in zip(new, target.columns, strict=True)]  # fmt: skip
     carry = carried(column for column in rows.columns if column in keys)
-    return BoundChange(target, Project(rows, (*items, *carry)), new=new, order=order,
+    return BoundChange(target, Project(rows, (*items, *carry)), new=new, order=order, numbered=tuple(numbered.items()),
                        returning=_returning(statement, target, context))
 
 
@@ -123,27 +128,28 @@ def _targets(statement: Insert, target: Target, context: Context) -> tuple[Colum
     by_name = {column.name: column for column in target.columns}
     place = statement.query if statement.query is not None else exp.Null()
     for name in statement.columns:
-        given(target, name, exp.var("DEFAULT"), context)
+        if name not in by_name or name in context.schema.generated(target.table):
+            given(target, name, exp.var("DEFAULT"), context)
         if statement.columns.count(name) > 1:
             raise context.wrong(place, f"column {name} is named twice")
     return tuple(by_name[name] for name in statement.columns) or target.columns
 
 
 def _rows(statement: Insert, target: Target, targets: tuple[Column, ...],
-          context: Context) -> tuple[Relation, tuple[SortKey, ...]]:
+          context: Context, *, ordered: bool) -> tuple[Relation, tuple[SortKey, ...]]:
     """The rows to insert, with the target columns first and then the keys of their order; and the order."""
-    query, ordered = statement.query, bool(statement.returning or statement.conflict)
+    query, ordered = statement.query, ordered or bool(statement.returning or statement.conflict)
     if query is None:
         return Project(bind_select.one_row(context), ()), ()
     some = not statement.columns  # without a column list, the values may fill the first columns only
     values = query if isinstance(query, exp.Values) else bare_values(query)
     if values is not None and not any(values.args.get(key) for key in ("alias", "with_", "order", "limit", "offset")):
-        return _typed_values(values, target, targets, some, ordered, context)
-    return _typed_query(query, target, targets, some, ordered, context)
+        return _typed_values(values, target, targets, some, ordered, context, statement.overriding)
+    return _typed_query(query, target, targets, some, ordered, context, statement.overriding)
 
 
 def _typed_values(query: exp.Values, target: Target, targets: tuple[Column, ...], some: bool, ordered: bool,
-                  context: Context) -> tuple[Relation, tuple[SortKey, ...]]:
+                  context: Context, overriding: str) -> tuple[Relation, tuple[SortKey, ...]]:
     """VALUES, each value cast to its column's type, so that it decides a literal's type."""
     rows: list[tuple[Expr, ...]] = []
     parts: list[Relation] = []
@@ -155,7 +161,8 @@ def _typed_values(query: exp.Values, target: Target, targets: tuple[Column, ...]
         if rows and len(nodes) != width:
             raise context.wrong(row, f"a row of VALUES has {len(nodes)} values, the first one {width}")
         width, targets = len(nodes), targets[:len(nodes)]
-        nodes = [given(target, column.name, node, context) for column, node in zip(targets, nodes, strict=True)]
+        nodes = [given(target, column.name, node, context, overriding)
+                 for column, node in zip(targets, nodes, strict=True)]  # fmt: skip
         selected = Selected(single, ())
         if any(map(has_subquery, nodes)):
             selected = outputs(nodes, None, single, Scope(), context, "VALUES")
@@ -179,13 +186,19 @@ def _typed_values(query: exp.Values, target: Target, targets: tuple[Column, ...]
 
 
 def _typed_query(query: exp.Expr, target: Target, targets: tuple[Column, ...], some: bool, ordered: bool,
-                 context: Context) -> tuple[Relation, tuple[SortKey, ...]]:
+                 context: Context, overriding: str) -> tuple[Relation, tuple[SortKey, ...]]:
     refuse_now([query], context)
     selected = bind_select.select(query, context)
     _check_width(len(selected.items), len(targets), some, query, context)
     targets = targets[:len(selected.items)]
     if generated := [c.name for c in targets if c.name in context.schema.generated(target.table)]:
         raise context.wrong(query, f"column {generated[0]} is GENERATED from other columns", "name the other columns")
+    for column in targets:
+        sequence, always = context.schema.sequence(target.table, column.name)
+        if overriding == "user" and sequence:
+            raise context.refuse(query, "OVERRIDING USER VALUE is not supported with a query", "leave the column out")
+        if always and overriding != "system":
+            given(target, column.name, query, context)
     alias = context.aliases.fresh("query")
     items: list[tuple[Column, Expr]] = []
     with context.at(query):

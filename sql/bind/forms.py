@@ -10,6 +10,9 @@ from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
+from halfjoin.sql.bind.named_types import cast_to_domain, resolved
+from halfjoin.sql.bind.precision import interval, modified, precision_of
+from halfjoin.sql.bind.row_values import compared_rows, row_of
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.parse.type_names import sql_type
@@ -18,7 +21,7 @@ from halfjoin.sql.types import (
     BOOLEAN,
     FLOATS,
     INTEGER,
-    INTERVAL,
+    INTEGERS,
     STRINGS,
     TEXT,
     UNKNOWN,
@@ -68,28 +71,48 @@ def _joined_strings(scalars: Scalars, node: exp.Concat) -> Expr:
 
 
 def _negative(scalars: Scalars, node: exp.Neg) -> Expr:
-    if isinstance(node.this, exp.Literal) and not node.this.is_string:
-        return number(f"-{node.this.name}")
+    written = _signed(node)
+    if written is not None:
+        return number(written)
     return functions.resolve("neg", (scalars.value(node.this),))
 
 
+def _signed(node: exp.Expr) -> str | None:
+    """The text of a number with any minus signs before it; PostgreSQL folds them before it gives the number a type."""
+    match node.unnest():
+        case exp.Neg(this=inner):
+            written = _signed(inner)
+            return None if written is None else written[1:] if written.startswith("-") else f"-{written}"
+        case exp.Literal() as literal if not literal.is_string:
+            return str(literal.name)
+        case _:
+            return None
+
+
 def _between(scalars: Scalars, node: exp.Between) -> Expr:
-    value, low, high = scalars.value(node.this), scalars.value(node.args["low"]), scalars.value(node.args["high"])
-    within = _within(value, low, high)
-    return functions.resolve("or", (within, _within(value, high, low))) if node.args.get("symmetric") else within
+    low, high = node.args["low"], node.args["high"]
+    within = _within(node.this, low, high, scalars)
+    return functions.resolve("or", (within, _within(node.this, high, low, scalars))) if node.args.get(
+        "symmetric") else within
 
 
-def _within(value: Expr, low: Expr, high: Expr) -> Expr:
-    return functions.resolve("and", (functions.resolve(">=", (value, low)), functions.resolve("<=", (value, high))))
+def _within(value: exp.Expr, low: exp.Expr, high: exp.Expr, scalars: Scalars) -> Expr:
+    return functions.resolve("and", (_compared(">=", value, low, scalars), _compared("<=", value, high, scalars)))
+
+
+def _compared(name: str, left: exp.Expr, right: exp.Expr, scalars: Scalars) -> Expr:
+    """A comparison of two values, or of two rows."""
+    rows = compared_rows(name, left, right, scalars)
+    return functions.resolve(name, (scalars.value(left), scalars.value(right))) if rows is None else rows
 
 
 def _in(scalars: Scalars, node: exp.In) -> Expr:
     if not node.expressions:
         raise scalars.context.unmaintained(node.args.get("query") or node, "IN (subquery) is",
                                            "join with the subquery in FROM, if it has no duplicates")
-    if isinstance(node.this, exp.Tuple):
-        equal = (exp.EQ(this=node.this.copy(), expression=item.copy()) for item in node.expressions)
-        return functions.resolve("or", tuple(scalars.value(item) for item in equal))
+    rows = [compared_rows("=", node.this, item, scalars) for item in node.expressions]
+    if None not in rows:
+        return functions.resolve("or", tuple(row for row in rows if row is not None))
     return functions.resolve("in", (scalars.value(node.this), *scalars.values(node.expressions)))
 
 
@@ -115,11 +138,14 @@ def _escape(scalars: Scalars, node: exp.Escape) -> Expr:
 
 
 def _case(scalars: Scalars, node: exp.Case) -> Expr:
-    subject = node.this and scalars.value(node.this)
+    subject = scalars.value(node.this) if node.this and row_of(node.this, scalars) is None else None
     args: list[Expr] = []
     for branch in node.args["ifs"]:
-        when = scalars.value(branch.this)
-        args += [functions.resolve("=", (subject, when)) if subject else when, scalars.value(branch.args["true"])]
+        when = compared_rows("=", node.this, branch.this, scalars, records=True) if node.this else None
+        if when is None:
+            when = scalars.value(branch.this)
+            when = functions.resolve("=", (subject, when)) if subject else when
+        args += [when, scalars.value(branch.args["true"])]
     default = node.args.get("default")
     args.append(scalars.value(default) if default else Literal(None, UNKNOWN))
     return functions.resolve("case", args)
@@ -127,22 +153,18 @@ def _case(scalars: Scalars, node: exp.Case) -> Expr:
 
 def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     only(node, scalars.context.sql, "a cast", ("this", "to"))
-    type = sql_type(node.to, scalars.context.sql)
+    if (found := precision_of(node.to)) is not None:
+        return modified(scalars.value(node.this), *found)
+    type, schema = sql_type(node.to, scalars.context.sql), scalars.context.schema
+    domain = schema.domain(type.named) if type.kind is Kind.NAMED else None
+    if domain is not None:
+        return cast_to_domain(scalars.value(node.this), domain, schema)
+    type = resolved(type, schema)
     if isinstance(node.this, exp.Array) and not node.this.expressions and type.kind is Kind.ARRAY:
         return Literal([], type)
     if type.kind in FLOATS and isinstance(node.this, exp.Literal):  # `1e300::float8` does not go through numeric
         return functions.cast(Literal(node.this.name, UNKNOWN), type, explicit=True)
     return functions.cast(scalars.value(node.this), type, explicit=True)
-
-
-def _interval(scalars: Scalars, node: exp.Interval) -> Expr:
-    text, unit = node.this.name, node.args.get("unit")
-    if unit is not None:
-        if not text.strip().lstrip("+-").replace(".", "", 1).isdigit():
-            raise scalars.context.refuse(node, f"{unit.name} after an interval with units of its own",
-                                         "write the units inside the text only")
-        text = f"{text} {unit.name.lower()}"
-    return functions.cast(Literal(text, UNKNOWN), INTERVAL, explicit=True)
 
 
 def _extract(scalars: Scalars, node: exp.Extract) -> Expr:
@@ -182,11 +204,25 @@ def _collate(scalars: Scalars, node: exp.Collate) -> Expr:
 
 
 def _subscript(scalars: Scalars, node: exp.Bracket) -> Expr:
+    value = scalars.value(node.this)
+    if value.type.kind is Kind.JSONB:
+        return _json_subscript(scalars, value, node)
     if len(node.expressions) != 1:
         raise scalars.context.refuse(node, "arrays have one dimension", "write one subscript: a[1]")
     if isinstance(node.expressions[0], exp.Slice):
-        return _slice(scalars, scalars.value(node.this), node.expressions[0])
-    return functions.resolve("[]", (scalars.value(node.this), scalars.value(node.expressions[0])))
+        return _slice(scalars, value, node.expressions[0])
+    return functions.resolve("[]", (value, scalars.value(node.expressions[0])))
+
+
+def _json_subscript(scalars: Scalars, value: Expr, node: exp.Bracket) -> Expr:
+    """`j['a'][0]`: each subscript is a path of one step."""
+    if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice):
+        raise scalars.context.wrong(node, "jsonb subscript does not support slices", "write one subscript: j['a']")
+    step = scalars.value(node.expressions[0])
+    if step.type.kind not in (*STRINGS, Kind.UNKNOWN, *INTEGERS):
+        raise scalars.context.wrong(node, f"subscript type {step.type} is not supported",
+                                    "jsonb subscript must be coercible to either integer or text")  # fmt: skip
+    return functions.resolve("#>", (value, functions.resolve("array", (functions.cast(step, TEXT),))))
 
 
 def _slice(scalars: Scalars, array: Expr, bounds: exp.Slice) -> Expr:
@@ -223,7 +259,7 @@ FORMS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.Escape: _escape,
     exp.Case: _case,
     exp.Cast: _cast,
-    exp.Interval: _interval,
+    exp.Interval: lambda scalars, node: interval(scalars.context, node),
     exp.Extract: _extract,
     exp.StrPosition: _position,
     exp.Substring: _substring,

@@ -16,6 +16,7 @@ from halfjoin.sql.bind import select as bind_select  # for subqueries: the two m
 from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.function import bind_calls, renamed, rows_from
+from halfjoin.sql.bind.presence import with_presence
 from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.reading import outer_columns
 from halfjoin.sql.bind.reduced import bind_reduce, table_argument, takes_table
@@ -27,7 +28,7 @@ from halfjoin.sql.bind.subqueries import bind_values, filtered
 from halfjoin.sql.bind.unmaintained import refuse_join, side_of
 from halfjoin.sql.bind.windows import windows_in
 from halfjoin.sql.expr import TRUE, Column, Expr, Literal, conjunction, conjuncts, substitute
-from halfjoin.sql.parse.locate import INFORMATION, bare_values, name_of, only, schema_of, written
+from halfjoin.sql.parse.locate import INFORMATION, bare_values, catalog_name, name_of, only, schema_of, written
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Values
 
@@ -109,6 +110,10 @@ class From:
         """
         side = side_of(join)
         right, item = self.item(join.this, None, left if side == "LEFT" else Scope())
+        if side != "RIGHT":
+            right, item = with_presence(right, item, join, self.context)
+        if side != "LEFT":
+            relation, group = with_presence(relation, group, join, self.context)
         with self.context.at(join):
             merged: list[Visible] = []
             if join.args.get("using") or join.text("method"):
@@ -174,7 +179,7 @@ class From:
                 return Outer(relation, inner.relation, whole)
             return Filter(Join((relation, inner.relation)), whole)
         rows.join(inner)
-        shown = [column for source in item.sources for _, column in source.columns]
+        shown = [column for source in item.sources for _, column in (*source.columns, *source.hidden)]
         values = [inner.meanings[column.name] for column in shown]
         if on is not None:
             there = conjunction((*inner.having, *conjuncts(substitute(on, inner.meanings))))
@@ -307,9 +312,10 @@ class From:
 
     def table(self, node: exp.Table) -> tuple[Relation, FromItem]:
         """A table, a view or a query of WITH."""
-        context, table, alias = self.context, name_of(node), node.args.get("alias")
+        context, own, alias = self.context, name_of(node), node.args.get("alias")
         if schema_of(node, context.sql) == INFORMATION:
-            return self.information(node, table)
+            return self.information(node, own)
+        table = catalog_name(node, context.sql)
         if node.args.get("sample"):
             raise context.refuse(node, "TABLESAMPLE is not supported: a view must not depend on chance",
                                  "write a condition that picks rows, such as id % 100 = 0")
@@ -320,12 +326,12 @@ class From:
             return self.derived(selected.renamed(names), alias, table)
         if (text := context.schema.plain_view(table)) is not None:
             inner = replace(context, sql=text, common={})
-            return self.derived(bind_select.select(parse_query(text), inner), alias, table)
+            return self.derived(bind_select.select(parse_query(text), inner), alias, own)
         columns = context.schema.columns(table)
         if columns is None:
             with context.at(node):
                 raise UnknownName("table or view", table, [*context.common, *context.schema.names()])
-        name, unique, names = self.named(alias, table, [column.name for column in columns])
+        name, unique, names = self.named(alias, own, [column.name for column in columns])
         qualified = tuple(Column(f"{unique}.{column.name}", column.type, column.nullable) for column in columns)
         return Scan(table, unique, qualified), FromItem(name, tuple(zip(names, qualified, strict=True)))
 

@@ -120,6 +120,9 @@ def list_calls(items: Sequence[exp.Expr], relation: Relation,
         for call in calls:
             _check_value(call, scalars)
         made, source = bind_calls(calls, None, False, relation, scalars.binding(bound))
+        if len(source.columns) != len(calls):
+            raise scalars.context.refuse(calls[0], "a function with several columns in the SELECT list",
+                                         "write it in FROM: FROM ..., f(...) AS x, and select x.*")
         relation = made
         bound.update((id(call), column) for call, (_, column) in zip(calls, source.columns, strict=True))
     return relation, bound

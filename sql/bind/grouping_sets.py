@@ -17,6 +17,7 @@ from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.direct import unmarked
 from halfjoin.sql.bind.outputs import Output, named, position
+from halfjoin.sql.bind.row_values import row_of
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import known, qualified
 from halfjoin.sql.expr import Column, Expr, Literal
@@ -72,7 +73,11 @@ def keys_of(group: exp.Group | None, outputs: Sequence[Output], rows: Scalars) -
 
     def simple(node: exp.Expr) -> Set:
         node = node.unnest()
-        return sum(map(simple, node.expressions), ()) if isinstance(node, exp.Tuple) else (key(node),)
+        if isinstance(node, exp.Tuple):
+            return sum(map(simple, node.expressions), ())
+        names_output = not node.args.get("table") and named(node, outputs, "GROUP BY", rows) is not None
+        row = None if names_output else row_of(node, rows)
+        return (key(node),) if row is None else tuple(map(key, row.keys))
 
     def sets(node: exp.Expr) -> Iterator[Set]:
         match node:
@@ -107,8 +112,6 @@ def _key(node: exp.Expr, outputs: Sequence[Output], rows: Scalars) -> tuple[Expr
     """A key over the rows: an output by its position, a column, an output by its name, or any other expression; and
     that output."""
     context = rows.context
-    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-        raise context.refuse(node, "GROUP BY of a whole row is not supported", "name its columns")
     written, node = node, node.unnest()
     place = position(node, len(outputs), "GROUP BY", context)
     if isinstance(node, exp.Column) and not node.args.get("table"):

@@ -12,10 +12,13 @@ from halfjoin.sql.bind.aggregates import sort_key
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.limits import NO_LIMIT, Limit, limit_of
 from halfjoin.sql.bind.outputs import Output, named, position
+from halfjoin.sql.bind.row_values import expanded, expanded_order
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import Selected, column_for, known, qualified
 from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.functions.enums import in_order
+from halfjoin.sql.functions.jsonb import ordered
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import Aggregate, Project, SortKey, TopK
 
@@ -37,23 +40,32 @@ class Last:
             context.notices.append(ORDER_IS_DROPPED)
         if self.distinct:
             selected, keys = _distinct(selected, self.keys, context)
+            if self.limit and keys != by_value(keys):
+                selected, keys = Last(keys, self.limit)._first_of_each(selected, context)
         elif self.on is not None or (self.limit and self.limit.count != 0):
             selected, keys = self._first_of_each(selected, context)
         else:
             keys = self.keys
+        keys = by_value(keys)
         made = self.limit.apply(selected.input, keys, context)
         return replace(selected, input=made, order=tuple(keys))
 
     def _first_of_each(self, selected: Selected, context: Context) -> tuple[Selected, tuple[SortKey, ...]]:
         """The outputs as columns, the first row of each group of DISTINCT ON, and the keys over the columns."""
         on = self.on or ()
-        selected, columns = _as_columns(selected, [*on, *(key.expr for key in self.keys)], context)
-        keys = tuple(replace(key, expr=columns[key.expr]) for key in self.keys)
+        by = by_value(self.keys)
+        selected, columns = _as_columns(selected, [*on, *(key.expr for key in by)], context)
+        keys = tuple(replace(key, expr=columns[key.expr]) for key in by)
         if self.on is None:
             return selected, keys
         partition = tuple(dict.fromkeys(columns[value] for value in on))
-        rest = tuple(key for key in keys if key.expr not in partition)
+        rest = tuple(key for key, given in zip(keys, self.keys, strict=True) if given.expr not in on)
         return replace(selected, input=TopK(selected.input, partition, rest, 1)), keys
+
+
+def by_value(keys: Sequence[SortKey]) -> tuple[SortKey, ...]:
+    """The keys, with those of jsonb and enums replaced by what orders them."""
+    return tuple(replace(key, expr=in_order(ordered(key.expr))) for key in keys)
 
 
 def _as_columns(selected: Selected, more: Sequence[Expr], context: Context) -> tuple[Selected, dict[Expr, Column]]:
@@ -93,7 +105,8 @@ class Clauses:
         on = distinct.args.get("on") if distinct else None
         self._distinct = bool(distinct and not on)
         self._on = None if on is None else [
-            (node, _output_of(node, outputs, "DISTINCT ON", scalars)) for node in on.expressions]
+            (node, _output_of(node, outputs, "DISTINCT ON", scalars))
+            for written in on.expressions for node in _expanded(written, outputs, "DISTINCT ON", scalars)]
         self._keys = _keys(query, outputs, scalars)
 
     def __bool__(self) -> bool:
@@ -136,7 +149,15 @@ def _keys(query: exp.Expr, outputs: Sequence[Output], scalars: Scalars) -> list[
     if order is None:
         return []
     only(order, scalars.context.sql, "ORDER BY", ("expressions",))
-    return [(node, _output_of(node.this, outputs, "ORDER BY", scalars)) for node in order.expressions]
+    keys: list[tuple[exp.Ordered, int | None]] = []
+    for node in order.expressions:
+        place = _output_of(node.this, outputs, "ORDER BY", scalars)
+        keys += [(node, place)] if place is not None else [(one, None) for one in expanded_order([node], scalars)]
+    return keys
+
+
+def _expanded(node: exp.Expr, outputs: Sequence[Output], clause: str, scalars: Scalars) -> list[exp.Expr]:
+    return [node] if _output_of(node, outputs, clause, scalars) is not None else expanded([node], scalars)
 
 
 def _output_of(node: exp.Expr, outputs: Sequence[Output], clause: str, scalars: Scalars) -> int | None:

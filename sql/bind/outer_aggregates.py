@@ -28,7 +28,7 @@ from halfjoin.sql.bind.quantified import QUERIES
 from halfjoin.sql.bind.reading import outer_columns
 from halfjoin.sql.bind.rows import Rows
 from halfjoin.sql.bind.scalar import Scalars
-from halfjoin.sql.bind.scope import Scope, find
+from halfjoin.sql.bind.scope import Scope, find, find_star
 from halfjoin.sql.bind.subqueries import bind_values
 from halfjoin.sql.expr import Column, Expr, columns_of
 from halfjoin.sql.parse.locate import name_of
@@ -110,7 +110,7 @@ def _outermost(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _columns(call: exp.Expr) -> list[exp.Column]:
-    return [column for column in call.find_all(exp.Column) if not isinstance(column.this, exp.Star)]
+    return [column for column in call.find_all(exp.Column) if column.args.get("table") or name_of(column)]
 
 
 def _reads(call: exp.Expr, scope: Scope) -> bool:
@@ -150,6 +150,9 @@ def _level_of(column: exp.Column, scopes: tuple[Scope, ...]) -> int:
     table = column.args.get("table")
     for level, scope in enumerate(scopes):
         try:
+            if isinstance(column.this, exp.Star):
+                find_star((scope,), name_of(column.args["table"]))
+                return level
             find((scope,), name_of(column), table and name_of(table))
         except UnknownName:
             continue

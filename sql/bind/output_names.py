@@ -30,6 +30,8 @@ def _name(node: exp.Expr) -> tuple[str, bool]:
         return name_of(node.args["alias"]), True
     if isinstance(node, exp.Column):
         return name_of(node), True
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+        return name_of(node.expression), True
     if isinstance(node, (exp.Paren, exp.Bracket, exp.Collate, exp.Window, exp.Filter, exp.WithinGroup)):
         return _name(node.this)
     if isinstance(node, exp.Cast):

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.output_names import output_name
+from halfjoin.sql.bind.row_values import row_of
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope, find_star
 from halfjoin.sql.expr import Expr
@@ -28,7 +29,12 @@ def outputs_of(query: exp.Select, scalars: Scalars, bound: dict[int, Expr]) -> l
     outputs: list[Output] = []
     for node in query.expressions:
         columns = star(node, scalars.scopes, scalars.context)
-        if columns is None:
+        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star):
+            if (row := row_of(node.this, scalars)) is None:
+                raise scalars.context.refuse(node, "no column holds a row, so none has fields",
+                                             "make each field a column")
+            outputs += [Output(name, member) for name, member in zip(row.names, row.members, strict=True)]
+        elif columns is None:
             outputs.append(Output(output_name(node), node.unalias()))
         for name, column in columns or ():
             made = exp.Column(this=exp.to_identifier(name, quoted=True))

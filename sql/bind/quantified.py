@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from halfjoin.sql.bind import temporal as bind_temporal
-from halfjoin.sql.bind.scalar import members_of
+from halfjoin.sql.bind.row_values import members_of
 from halfjoin.sql.expr import Expr
 
 QUERIES = (exp.Query, exp.Values)

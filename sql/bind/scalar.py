@@ -14,7 +14,9 @@ from halfjoin.sql.bind import temporal as bind_temporal
 from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.bind.forms import FORMS
 from halfjoin.sql.bind.operators import OPERATORS as NAMED_OPERATORS
+from halfjoin.sql.bind.row_values import compared_rows, row_of, tested
 from halfjoin.sql.bind.scope import Scope, find
+from halfjoin.sql.bind.sequences import NEXT, next_value
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.moments import NAMED
@@ -98,17 +100,13 @@ def _operator(name: str) -> Callable[[Scalars, Any], Expr]:
 def _comparison(name: str) -> Callable[[Scalars, Any], Expr]:
     def bind(scalars: Scalars, node: exp.Binary) -> Expr:
         left, right = node.this, node.expression
-        first, second = members_of(left), members_of(right)
-        if first and second:
-            if len(first) != len(second):
-                raise scalars.context.refuse(node, f"{len(first)} values are compared with {len(second)}")
-            return compared(name, scalars.values(first), scalars.values(second))
         if isinstance(right, exp.Any):
             return _quantified(scalars, node, f"{name} any", right.this)
         if isinstance(right, exp.Anonymous) and right.name.lower() in ("all", "some"):
             word = "all" if right.name.lower() == "all" else "any"
             return _quantified(scalars, node, f"{name} {word}", right.expressions[0])
-        return functions.resolve(name, (scalars.value(left), scalars.value(right)))
+        rows = compared_rows(name, left, right, scalars)
+        return functions.resolve(name, (scalars.value(left), scalars.value(right))) if rows is None else rows
     return bind
 
 
@@ -118,37 +116,20 @@ def _quantified(scalars: Scalars, node: exp.Binary, name: str, array: exp.Expr) 
     return functions.resolve(name, (scalars.value(node.this), scalars.value(array)))
 
 
-def members_of(node: exp.Expr) -> list[exp.Expr] | None:
-    """The members of `(a, b)` or `ROW(a, b)`; None for another expression."""
-    if isinstance(node, exp.Tuple) or (isinstance(node, exp.Anonymous) and node.name.lower() == "row"):
-        return list(node.expressions)
-    return None
-
-
-def compared(name: str, left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
-    """`(a, b) < (c, d)`: the first pair that differs decides; a NULL before that pair makes the result NULL."""
-    if len(left) == 1:
-        return functions.resolve(name, (left[0], right[0]))
-    if name in ("=", "<>"):
-        pairs = tuple(functions.resolve(name, pair) for pair in zip(left, right, strict=True))
-        return functions.resolve("and" if name == "=" else "or", pairs)
-    strict = functions.resolve(name[0], (left[0], right[0]))
-    equal = functions.resolve("=", (left[0], right[0]))
-    return functions.resolve("or", (strict, functions.resolve("and", (equal, compared(name, left[1:], right[1:])))))
-
-
 def _connector(scalars: Scalars, node: exp.Connector) -> Expr:
     return functions.resolve(node.key, scalars.values(_flat(node)))
 
 
 def _not(scalars: Scalars, node: exp.Not) -> Expr:
-    if isinstance(node.this, exp.Is):
+    if isinstance(node.this, exp.Is) and (node.meta.get("is_not") or row_of(node.this.this, scalars) is None):
         return _is(scalars, node.this, "is not")
     return functions.resolve("not", (scalars.value(node.this),))
 
 
 def _is(scalars: Scalars, node: exp.Is, word: str = "is") -> Expr:
     if isinstance(node.expression, exp.Null):
+        if (rows := tested(node.this, word, scalars)) is not None:
+            return rows
         return functions.resolve(f"{word} null", (scalars.value(node.this),))
     if isinstance(node.expression, exp.Boolean):
         return functions.resolve(f"{word} {str(node.expression.this).lower()}", (scalars.value(node.this),))
@@ -158,10 +139,21 @@ def _is(scalars: Scalars, node: exp.Is, word: str = "is") -> Expr:
 def _column(scalars: Scalars, node: exp.Column) -> Expr:
     if isinstance(node.this, exp.Star):
         raise scalars.context.refuse(node, f"{node.table}.* is not a value", "name the column")
-    if node.args.get("db"):
-        raise scalars.context.refuse(node, "schemas are not supported", f"write {node.table}.{node.name}")
+    if node.args.get("catalog"):
+        raise scalars.context.refuse(node, "a name with a database is not supported", f"write {node.table}.{node.name}")
     table = node.args.get("table")
     return find(scalars.scopes, name_of(node), table and name_of(table))
+
+
+def _field(scalars: Scalars, node: exp.Dot) -> Expr:
+    """`(t).a`, `(ROW(1, 2)).f1`."""
+    row = row_of(node.this, scalars)
+    if row is None or not isinstance(node.expression, exp.Identifier):
+        raise scalars.context.refuse(node, "no column holds a row, so none has fields", "make each field a column")
+    name = name_of(node.expression)
+    if name not in row.names:
+        raise UnknownName("column", name, row.names)
+    return scalars.value(row.members[row.names.index(name)])
 
 
 def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
@@ -183,6 +175,8 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     args = scalars.values(node.expressions)
     if not args and (value := _moment(scalars, name) or _chance(scalars, name)) is not None:
         return value
+    if name == NEXT and context.now is not None:
+        return next_value(args, node, not any(scope.sources for scope in scalars.scopes), context)
     if name == "age" and len(args) == 1 and (today := _moment(scalars, "current_date")) is not None:
         return functions.resolve("age", (today, *args))
     if name in TYPE_FUNCTIONS and len(args) == 1:
@@ -236,19 +230,21 @@ NOT_CALLED = frozenset((
 OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^", exp.DPipe: "||",
     exp.RegexpLike: "~", exp.RegexpILike: "~*",
-    exp.NullSafeEQ: "is not distinct from", exp.NullSafeNEQ: "is distinct from",
 }
 HANDLERS: dict[type, Callable[[Scalars, Any], Expr]] = {
     **FORMS,
     **NAMED_OPERATORS,
     **{kind: _operator(name) for kind, name in OPERATORS.items()},
     **{kind: _comparison(name) for kind, name in bind_temporal.COMPARISONS.items()},
+    exp.NullSafeEQ: _comparison("is not distinct from"),
+    exp.NullSafeNEQ: _comparison("is distinct from"),
     exp.And: _connector,
     exp.Or: _connector,
     exp.Not: _not,
     exp.Is: _is,
     exp.Paren: lambda scalars, node: scalars.value(node.this),
     exp.Column: _column,
+    exp.Dot: _field,
     exp.Anonymous: _function,
     OrderText: lambda scalars, node: functions.resolve("order text", (scalars.value(node.this),)),
     exp.CurrentDate: _clock,

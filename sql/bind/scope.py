@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, columns_of, substitute
 
+THERE = " is there"  # the hidden column of an item that may be missing (`presence`); no user writes this name
+
 
 @dataclass(frozen=True, slots=True)
 class Visible:
@@ -75,6 +77,12 @@ class Scope:
         seen = tuple(replace(column, expr=substitute(column.expr, change)) for column in self.visible
                      if columns_of(column.expr) <= change.keys())
         return Scope(sources, seen)
+
+    def with_hidden(self, columns: Mapping[str, tuple[str, Column]]) -> Scope:
+        """The scope with a hidden column in each of the sources that are named."""
+        return replace(self, sources=tuple(
+            replace(source, hidden=(*source.hidden, columns[source.name])) if source.name in columns else source
+            for source in self.sources))  # fmt: skip
 
     def nullable(self) -> Scope:
         """The same scope where all columns may be NULL, as those of the side of an outer join that may be missing."""

@@ -12,8 +12,9 @@ from sqlglot import exp
 
 from halfjoin.sql import functions
 from halfjoin.sql.bind.quantified import OPPOSITE, Quantified, exists, has_subquery, outermost, quantified
+from halfjoin.sql.bind.row_order import compared
 from halfjoin.sql.bind.rows import Found, Rows
-from halfjoin.sql.bind.scalar import Scalars, compared
+from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.subquery_values import value_of
 from halfjoin.sql.expr import Expr, columns_of, conjunction
 from halfjoin.sql.relation import Filter, Relation, Semi

@@ -13,8 +13,9 @@ from sqlglot import exp
 from halfjoin.sql import functions
 from halfjoin.sql.bind.correlation import Inner, pair_of
 from halfjoin.sql.bind.quantified import Quantified, array_of, exists, quantified, row_comparison
+from halfjoin.sql.bind.row_order import compared
 from halfjoin.sql.bind.rows import Found, Rows
-from halfjoin.sql.bind.scalar import Scalars, compared
+from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import FALSE, TRUE, Call, Column, Expr, Literal, columns_of, conjunction, conjuncts, substitute
 from halfjoin.sql.functions.aggregates import resolve_aggregate

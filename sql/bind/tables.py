@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName
-from halfjoin.sql.parse.locate import INFORMATION, name_of, place, schema_of
+from halfjoin.sql.parse.locate import INFORMATION, catalog_name, name_of, place, schema_of
 from halfjoin.sql.parse.parse import parse_query
+from halfjoin.sql.parse.type_names import sql_type
 
 if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
@@ -23,10 +24,10 @@ def names_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
         UnsupportedSQL: a name has a schema.
     """
     names: set[str] = set()
-    for table in _references(query):
-        name = name_of(table)
+    for table in references(query):
         if schema_of(table, sql) == INFORMATION:
             continue
+        name = catalog_name(table, sql)
         if name not in schema.names():
             raise UnknownName("table or view", name, schema.names()).at(sql, *place(table, sql))
         if name not in names:
@@ -44,10 +45,16 @@ def tables_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
 
 def mentioned(query: exp.Query) -> set[str]:
     """The names of tables and views in a query, whether they exist or not."""
-    return {name_of(table) for table in _references(query)}
+    return {name_of(table) for table in references(query)}
 
 
-def _references(query: exp.Expr) -> Iterator[exp.Table]:
+def types_of(query: exp.Query) -> set[str]:
+    """The types of the user's that a query names."""
+    named = (sql_type(node) for node in query.find_all(exp.DataType) if node.this is exp.DType.USERDEFINED)
+    return {type.named for type in named}
+
+
+def references(query: exp.Expr) -> Iterator[exp.Table]:
     """The tables that a query names, except those that its WITH clauses define."""
     for table in query.find_all(exp.Table):
         if isinstance(table.this, exp.Identifier) and (table.args.get("db") or name_of(table) not in _common(table)):

@@ -17,6 +17,7 @@ from halfjoin.sql.bind.outer_aggregates import outer_aggregates
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.selected import Selected
+from halfjoin.sql.bind.sequences import NEXT, quoted, sequence_named
 from halfjoin.sql.bind.temporal import is_now
 from halfjoin.sql.bind.windows import windows_in
 from halfjoin.sql.expr import Column
@@ -64,7 +65,8 @@ class BoundChange:
     `old` and `new` are the relation's columns with a row before and after: INSERT has no `old`, DELETE no `new`.
     `others`: columns for RETURNING. `joined`: a row of the table may come more than once, with different `new` or
     `others`. `order`: of the rows of an INSERT, over the relation's columns. `action`: in MERGE, what to do with the
-    row: the number of the clause, from 1, in the order of `kinds`; or 0.
+    row: the number of the clause, from 1, in the order of `kinds`; or 0. `numbered`: columns that get the next
+    numbers of sequences, row by row.
     """
 
     target: Target
@@ -76,6 +78,7 @@ class BoundChange:
     order: tuple[SortKey, ...] = ()
     action: Column | None = None
     kinds: tuple[str, ...] = ()
+    numbered: tuple[tuple[str, str], ...] = ()
     returning: Returning | None = None
 
 
@@ -105,8 +108,9 @@ def items_of(first: exp.Expr, joins: Sequence[exp.Join], context: Context) -> tu
     return From(context, ()).items(first, list(joins), None, Scope())
 
 
-def given(target: Target, name: str, node: exp.Expr, context: Context) -> exp.Expr:
-    """The value that a statement gives to a column, with the column's default for DEFAULT."""
+def given(target: Target, name: str, node: exp.Expr, context: Context, overriding: str = "") -> exp.Expr:
+    """The value that a statement gives to a column, with the column's default for DEFAULT. `overriding`: `system` lets
+    it give any value, `user` none, to a column with an identity."""
     if target.table not in context.schema.names() or name not in {column.name for column in target.columns}:
         with context.at(node):
             raise UnknownName(f"column of {target.table}", name, [column.name for column in target.columns])
@@ -114,11 +118,31 @@ def given(target: Target, name: str, node: exp.Expr, context: Context) -> exp.Ex
         if not is_default(node):
             raise context.wrong(node, f"column {name} is GENERATED from other columns", "write DEFAULT, or nothing")
         return exp.Null()
+    sequence, always = context.schema.sequence(target.table, name)
+    if sequence and overriding == "user":
+        return default(target, name, context)
+    if always and not is_default(node) and overriding != "system":
+        error = context.refuse(node, f"column {name} is GENERATED ALWAYS AS IDENTITY",
+                               "write DEFAULT, or OVERRIDING SYSTEM VALUE in INSERT")
+        raise error.with_(code="428C9")
     return default(target, name, context) if is_default(node) else node
+
+
+def number_of(target: Target, name: str, context: Context) -> str | None:
+    """The sequence that numbers the rows of INSERT in a column that it does not name."""
+    node = default(target, name, context)
+    if isinstance(node, exp.Anonymous) and node.name.lower() == NEXT and len(node.expressions) == 1:
+        argument = node.expressions[0]
+        if isinstance(argument, exp.Literal) and argument.is_string:
+            return sequence_named(argument.name)
+    return None
 
 
 def default(target: Target, name: str, context: Context) -> exp.Expr:
     """The default of a column: NULL if it has none."""
+    sequence, _ = context.schema.sequence(target.table, name)
+    if sequence:
+        return exp.Anonymous(this=NEXT, expressions=[exp.Literal.string(quoted(sequence))])
     text = context.schema.default(target.table, name)
     if text is None:
         return exp.Null()

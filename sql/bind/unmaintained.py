@@ -28,6 +28,7 @@ REFUSED_CLAUSES = {  # queries refuse them as well
     "into": ("SELECT INTO is not supported", "write CREATE MATERIALIZED VIEW ... AS SELECT"),
     "laterals": ("LATERAL VIEW is not supported", "write a table function in FROM"),
 }
+NO_ROWS = "a row is not a value that a column or a function takes"
 CLAUSES = ("distinct", "group", "having", "windows", "qualify", "order", "limit", "offset")
 EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
     exp.Subquery: (Unmaintained("a subquery as a value is"), "join with it in FROM"),
@@ -39,7 +40,7 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
     exp.Parameter: ("there is no value for this parameter", "give it to execute(sql, params) or query(sql, params)"),
     exp.Star: ("* is not a value", "name the columns"),
     TableArgument: ("TABLE is the argument of a reduce, in FROM", "name columns"),
-    exp.Tuple: ("a row of values is not a value", "compare its members one by one"),
+    exp.Tuple: (NO_ROWS, "give each member a column of its own, or compare rows: (a, b) = (c, d)"),
 }
 
 
@@ -119,6 +120,8 @@ def refuse_function(name: str, node: exp.Expr, context: Context) -> None:
     if name == "grouping":
         raise context.wrong(node, "arguments to GROUPING must be grouping expressions of the associated query level",
                             "write grouping(k) in a query with GROUP BY k")
+    if name == "row":
+        raise _refusal(node, *EXPRESSIONS[exp.Tuple], context)
     if name == "if":
         raise context.refuse(node, "PostgreSQL has no function if", "write CASE WHEN condition THEN a ELSE b END")
 

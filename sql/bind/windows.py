@@ -13,14 +13,17 @@ from typing import Literal
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.bind.aggregates import arguments, is_star, sort_keys
+from halfjoin.sql.bind.aggregates import arguments, called, is_star, sort_keys
 from halfjoin.sql.bind.constant import constant
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.outputs import Output, named
+from halfjoin.sql.bind.row_values import expanded, row_of
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import known, qualified
 from halfjoin.sql.expr import Column, Expr, columns_of
+from halfjoin.sql.functions.enums import key_in_order, result_of
 from halfjoin.sql.functions.frames import resolve_frame
+from halfjoin.sql.functions.jsonb_aggregates import finished
 from halfjoin.sql.functions.window_functions import resolve_window
 from halfjoin.sql.parse.locate import name_of, only, written
 from halfjoin.sql.relation import Bound, Frame, Project, Relation, SortKey, Window, WindowCall
@@ -62,7 +65,7 @@ def with_windows(query: exp.Select, nodes: Sequence[exp.Expr], relation: Relatio
         columns = spread.setdefault(over, {})
         if call not in columns:
             columns[call] = Column(namer(call.function), call.type, call.function not in _NEVER_NULL)
-        bound[id(node)] = columns[call]
+        bound[id(node)] = finished(called(node.this).name.lower(), result_of(call, columns[call]))
     after = scalars.binding(bound)
     if not any(node.find(exp.Query) for node in nodes):
         read = frozenset().union(*(_read(node, after) for node in nodes), *map(_read_by, spread, spread.values()))
@@ -154,8 +157,13 @@ def _call(node: exp.Window, defined: Mapping[str, _Definition], scalars: Scalars
     if nodes and isinstance(nodes[-1], (exp.IgnoreNulls, exp.RespectNulls)):  # DuckDB's, after the last argument
         ignore_nulls = isinstance(nodes[-1], exp.IgnoreNulls)
         nodes[-1] = nodes[-1].this
-    args = () if name == "count" and is_star(name, nodes, False, call, scalars) else scalars.values(nodes)
-    partition = tuple(dict.fromkeys(known(value) for value in scalars.values(window.partition)))
+    row = row_of(nodes[0], scalars) if name == "count" and len(nodes) == 1 else None
+    if row is not None and row.there is not None:  # count(t) counts the rows that are there
+        nodes = [row.there]
+    counts = row is not None and row.there is None
+    counts = counts or (name == "count" and is_star(name, nodes, False, call, scalars))
+    args = () if counts else scalars.values(nodes)
+    partition = tuple(dict.fromkeys(known(value) for value in scalars.values(expanded(window.partition, scalars))))
     order = sort_keys(window.order, scalars)
     with context.at(window.frame or node):
         frame = resolve_frame(_frame(window.frame, scalars), order)
@@ -163,7 +171,7 @@ def _call(node: exp.Window, defined: Mapping[str, _Definition], scalars: Scalars
         made = resolve_window(name, args, frame=frame, condition=condition, ignore_nulls=ignore_nulls,
                               defined=context.schema.aggregate(name),
                               ordered=bool(order))
-    return (partition, order), made
+    return (partition, tuple(map(key_in_order, order))), made
 
 
 def _frame(spec: exp.WindowSpec | None, scalars: Scalars) -> Frame:

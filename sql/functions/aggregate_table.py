@@ -17,6 +17,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions.arithmetic import SIGNIFICANT, division_scale
 from halfjoin.sql.functions.coercion import digits
+from halfjoin.sql.functions.jsonb import ordered
 from halfjoin.sql.functions.signature import Function, function
 from halfjoin.sql.types import STORED_DIGITS, WORKING_DIGITS, Kind, SqlType
 
@@ -53,9 +54,11 @@ def _spread_type(power: int) -> Callable[[Sequence[Expr]], SqlType]:
 
 def _comparable(name: str) -> Callable[[Sequence[Expr]], None]:
     """Refuse the types for which PostgreSQL has no min and max."""
-    instead = {Kind.BOOLEAN: f"use {'bool_and' if name == 'min' else 'bool_or'}", Kind.UUID: f"{name}(x::text)"}
+    instead = {Kind.BOOLEAN: f"use {'bool_and' if name == 'min' else 'bool_or'}", Kind.UUID: f"{name}(x::text)",
+               Kind.JSONB: f"{name}(x::text)"}
 
     def check(args: Sequence[Expr]) -> None:
+        ordered(args[0])
         kind = args[0].type.kind
         if kind in instead:
             raise UnsupportedSQL(f"no function {name}({kind.value})", remedy=instead[kind], wrong=True)
@@ -149,6 +152,13 @@ AGGREGATE_TABLE: tuple[Function, ...] = (
     function("string_agg", "aggregates", "All texts, with a delimiter between them", "text, text -> text or error",
         "bytea, bytea -> bytea or error", examples=[
         (_rows("string_agg(x, ', ' ORDER BY x)", "'b'", "NULL", "'a'"), "a, b")]),
+    function("jsonb_agg", "aggregates", "All values as an array of jsonb, also NULLs", "any -> jsonb or error",
+        examples=[
+        (_rows("jsonb_agg(x ORDER BY x)", "2", "1", "NULL"), "[1, 2, null]")]),
+    function("jsonb_object_agg", "aggregates", "An object of keys and values; of equal keys the last counts",
+        "any, any -> jsonb or error", examples=[
+        (_rows("jsonb_object_agg(x, y ORDER BY x, y)", "'b', 3", "'a', 2", "'b', 1", columns="x, y"),
+         '{"a": 2, "b": 3}')]),
     function("mode", "aggregates", "The most frequent value; of several the first in the order", "any -> any",
         examples=[(_rows("mode() WITHIN GROUP (ORDER BY x)", "1", "2", "2", "1", "3"), "1")]),
     function("percentile_cont", "aggregates", "The value at a fraction of the order, interpolated",

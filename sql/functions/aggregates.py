@@ -15,6 +15,9 @@ from halfjoin.sql.expr import Call, Expr, Literal, columns_of, walk
 from halfjoin.sql.functions.aggregate_table import AGGREGATE_TABLE, AGGREGATES, ENTRIES
 from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.decompose import SUMS, Decomposed, Part, adds_up, decompose, decompose_lifted, filtered
+from halfjoin.sql.functions.enums import in_order, key_in_order
+from halfjoin.sql.functions.jsonb import unordered
+from halfjoin.sql.functions.jsonb_aggregates import collected
 from halfjoin.sql.functions.resolve import call, cast_all, choose
 from halfjoin.sql.functions.signature import Function, Overload
 from halfjoin.sql.relation import AggregateCall, SortKey
@@ -53,6 +56,8 @@ def resolve_aggregate(
         UnsupportedSQL: the arguments do not fit, or PostgreSQL refuses the call for another reason.
     """
     name = name.lower()
+    if defined is None:
+        name, args = collected(name, args, distinct=distinct, ordered=bool(order))
     if condition is not None:
         if condition.type not in (BOOLEAN, UNKNOWN):
             raise UnsupportedSQL(f"the condition of FILTER must be boolean, not {condition.type}", wrong=True)
@@ -64,11 +69,21 @@ def resolve_aggregate(
         raise UnknownName("aggregate", name, sorted(AGGREGATES))
     if name in ORDERED_SETS:
         _check_ordered_set(name, args, distinct, order)
+        if unordered(order[0].expr).type.kind is Kind.JSONB:
+            raise UnsupportedSQL(f"{name} of jsonb is not supported", remedy="order by a number or a text in it")
+        if order[0].expr.type.kind is Kind.ENUM:
+            if name == "percentile_cont" or any(arg.type.kind is Kind.ARRAY for arg in args):
+                raise UnsupportedSQL(f"no function {name}({order[0].expr.type})", wrong=True)
+            order = (key_in_order(order[0]),)
         args = (*args, order[0].expr)
     elif distinct:
         _check_distinct(args, order)
     if entry.check is not None and args:
         entry.check(args)
+    if name in ("min", "max"):
+        args = tuple(map(in_order, args))
+    elif distinct and name == "array_agg" and not order:
+        order = tuple(SortKey(arg) for arg in args if arg.type.kind is Kind.ENUM)
     typed = call(entry, choose(entry, args), args)
     values, type = typed.args, typed.type
     if name in ORDERED_SETS:
@@ -79,7 +94,7 @@ def resolve_aggregate(
         type = TEXT
     return AggregateCall(
         name, values, type, distinct and name not in _IGNORES_COPIES, condition,
-        tuple(order) if name in _KEEPS_ORDER else ())  # fmt: skip
+        tuple(map(key_in_order, order)) if name in _KEEPS_ORDER else ())  # fmt: skip
 
 
 def _of_user(
@@ -90,7 +105,7 @@ def _of_user(
     entry = Function(defined.name, "aggregates", "", (Overload(tuple(map(_bare, defined.takes)), ""),))
     typed = cast_all(entry, choose(entry, args), args)  # as in PostgreSQL, a numeric keeps its digits
     return AggregateCall(defined.name, typed, defined.returns, distinct, condition,
-                         () if defined.sums else tuple(order), defined.sums)  # fmt: skip
+                         () if defined.sums else tuple(map(key_in_order, order)), defined.sums)  # fmt: skip
 
 
 def _bare(type: SqlType) -> str:
@@ -126,6 +141,6 @@ def _check_fraction(args: Sequence[Expr]) -> None:
 def _check_distinct(args: Sequence[Expr], order: Sequence[SortKey]) -> None:
     if not args:
         raise UnsupportedSQL("DISTINCT needs an argument", remedy="name the column: count(DISTINCT x)", wrong=True)
-    if any(key.expr not in args for key in order):
+    if any(unordered(key.expr) not in args for key in order):
         raise UnsupportedSQL("in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
                              wrong=True)  # fmt: skip

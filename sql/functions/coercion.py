@@ -17,7 +17,10 @@ _ASSIGNED = {
     (Kind.TIMESTAMP, Kind.DATE), (Kind.TIMESTAMP, Kind.TIME), (Kind.TIMESTAMPTZ, Kind.DATE),
     (Kind.TIMESTAMPTZ, Kind.TIMESTAMP), (Kind.TIMESTAMPTZ, Kind.TIME), (Kind.INTERVAL, Kind.TIME),
 }  # fmt: skip
-_EXPLICIT = {(Kind.INTEGER, Kind.BOOLEAN), (Kind.BOOLEAN, Kind.INTEGER)}
+_EXPLICIT = {
+    (Kind.INTEGER, Kind.BOOLEAN), (Kind.BOOLEAN, Kind.INTEGER),
+    *((Kind.JSONB, kind) for kind in (*NUMBERS, Kind.BOOLEAN)),
+}  # fmt: skip
 
 # The most digits of the values of an integer type.
 INTEGER_DIGITS = {Kind.SMALLINT: 5, Kind.INTEGER: 10, Kind.BIGINT: 19}
@@ -31,7 +34,7 @@ def category(type: SqlType) -> str:
         return "string"
     if type.kind in MOMENTS:
         return "moment"
-    return str(type) if type.kind is Kind.ARRAY else type.kind.value
+    return str(type) if type.kind is Kind.ARRAY else f"{type.kind.value} {type.named}".strip()
 
 
 def implicit(source: SqlType, target: SqlType) -> bool:
@@ -47,6 +50,8 @@ def implicit(source: SqlType, target: SqlType) -> bool:
             return b in order and order.index(a) <= order.index(b)
     if a in STRINGS:
         return b in STRINGS
+    if a is Kind.ENUM:
+        return source == target
     return a is b or (a, b) == (Kind.TIME, Kind.INTERVAL)
 
 

@@ -41,7 +41,7 @@ def cast_fallible(source: SqlType, target: SqlType) -> bool:
         return source.element is None or target.element is None or cast_fallible(source.element, target.element)
     if b in STRINGS or (a is b and b is not Kind.NUMERIC):
         return False
-    if a in STRINGS:
+    if a in STRINGS or a is Kind.JSONB:
         return True
     if a in INTEGERS and b in INTEGERS:
         return INTEGERS.index(a) > INTEGERS.index(b)

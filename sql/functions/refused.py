@@ -11,6 +11,15 @@ REFUSED: dict[str, tuple[str, str]] = {
          "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday"), _CLOCK),
     **dict.fromkeys(
         ("random", "random_normal", "setseed", "gen_random_uuid", "uuid_generate_v4", "nextval", "currval"), _CHANCE),
+    **{name: ("the type json is not supported", f"write {name.replace('json', 'jsonb', 1)}") for name in (
+        "json_agg", "json_array_elements", "json_array_elements_text", "json_array_length", "json_build_array",
+        "json_build_object", "json_each", "json_each_text", "json_extract_path", "json_extract_path_text",
+        "json_object", "json_object_agg", "json_object_keys", "json_strip_nulls", "json_typeof", "to_json")},
+    **dict.fromkeys(("row_to_json", "array_to_json"), ("the type json is not supported", "write to_jsonb")),
+    **dict.fromkeys(
+        ("jsonb_path_exists", "jsonb_path_match", "jsonb_path_query", "jsonb_path_query_array",
+         "jsonb_path_query_first"), ("the language of SQL/JSON paths is not supported",
+                                     "write ->, #> or jsonb_array_elements")),
     "trim_scale": ("a numeric column has one number of decimals", "write round(x, n)"),
     "to_number": ("parsing by a pattern is not supported", "cast the text: x::numeric(p, s)"),
 }  # fmt: skip

@@ -210,6 +210,8 @@ class _Parser:
                 return Anchor(f"(?m:{char})" if self.options.lines else char)
             case "*" | "+" | "?":
                 raise self._refuse(f"{char} has nothing to repeat")
+            case "{" if "0" <= self._peek() <= "9":
+                raise self._refuse("{ has nothing to repeat")
             case _:
                 return self._char(char)
 

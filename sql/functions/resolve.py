@@ -8,7 +8,9 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import coerce, padded
 from halfjoin.sql.functions.coercion import PREFERRED, category, common_type, comparison_type, implicit
+from halfjoin.sql.functions.enums import ORDERING, in_order
 from halfjoin.sql.functions.internal import LENGTH
+from halfjoin.sql.functions.jsonb import of_jsonb
 from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.signature import ANY, ANY_ARRAY, Function, Overload, type_named
 from halfjoin.sql.functions.sum_results import INTERNAL
@@ -29,6 +31,7 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
     if name in REFUSED:
         reason, instead = REFUSED[name]
         raise UnsupportedSQL(f"{name}: {reason}", remedy=instead)
+    name, args = of_jsonb(name, args)
     function = ENTRIES.get(ALIASES.get(name, name))
     if function is None or function.category == INTERNAL:
         raise UnknownName("function", name, _NAMES)
@@ -45,6 +48,8 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
 def call(function: Function, overload: Overload, args: Sequence[Expr]) -> Call:
     """The call of one overload, with its arguments cast."""
     typed = cast_all(function, overload, args)
+    if function.name in ORDERING:
+        typed = tuple(map(in_order, typed))
     if function.category == "comparison":
         typed = tuple(length_of(arg) if arg.type.kind is Kind.INTERVAL else arg for arg in typed)
     type = _wanted(overload.result, _element(function, overload, args))

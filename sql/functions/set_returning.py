@@ -9,23 +9,29 @@ from halfjoin.sql import functions
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.regex import separator
 from halfjoin.sql.functions.regexps import check_regex
-from halfjoin.sql.types import BIGINT, INTEGER, STRINGS, TEXT, Kind, SqlType, array
+from halfjoin.sql.types import BIGINT, INTEGER, JSONB, STRINGS, TEXT, Kind, SqlType, array
 
-# The function that runs, its arguments, and the type of its column (None: it has none).
-Made = tuple[str, tuple[Expr, ...], SqlType | None]
+# The function that runs, its arguments, and its columns; one without a name gets that of the call.
+Made = tuple[str, tuple[Expr, ...], tuple[tuple[str | None, SqlType], ...]]
+
+
+def _one(type: SqlType) -> tuple[tuple[None, SqlType]]:
+    """One column without a name."""
+    return ((None, type),)
+
 
 def _string_to_table(args: Sequence[Expr]) -> Made:
-    return "unnest", (functions.resolve("string_to_array", args),), TEXT
+    return "unnest", (functions.resolve("string_to_array", args),), _one(TEXT)
 
 
 def _split_to_table(args: Sequence[Expr]) -> Made:
     if len(args) == 2 and isinstance(args[1], Literal) and isinstance(args[1].value, str):
         try:
             separator(args[1].value)
-            return "regexp_split_to_table", tuple(functions.cast(arg, TEXT) for arg in args), TEXT
+            return "regexp_split_to_table", tuple(functions.cast(arg, TEXT) for arg in args), _one(TEXT)
         except UnsupportedSQL:
             pass  # RE2 does not run it
-    return "unnest", (functions.resolve("regexp_split_to_array", args),), TEXT
+    return "unnest", (functions.resolve("regexp_split_to_array", args),), _one(TEXT)
 
 
 def _matches(args: Sequence[Expr]) -> Made:
@@ -34,7 +40,7 @@ def _matches(args: Sequence[Expr]) -> Made:
                              wrong=True)
     check_regex(2)(args)
     texts = tuple(functions.cast(arg, TEXT) for arg in args)
-    return "unnest", (Call("matches", texts, array(array(TEXT))),), array(TEXT)
+    return "unnest", (Call("matches", texts, array(array(TEXT))),), _one(array(TEXT))
 
 
 def _subscripts(args: Sequence[Expr]) -> Made:
@@ -44,18 +50,37 @@ def _subscripts(args: Sequence[Expr]) -> Made:
     if len(args) not in (2, 3) or not isinstance(backwards, Literal):
         raise UnsupportedSQL("generate_subscripts takes an array, a dimension, and whether to go backwards")
     if functions.cast(backwards, SqlType(Kind.BOOLEAN)) == Literal(True, SqlType(Kind.BOOLEAN)):
-        return "generate_series", (last, first, Literal(-1, INTEGER)), INTEGER
-    return "generate_series", (first, last), INTEGER
+        return "generate_series", (last, first, Literal(-1, INTEGER)), _one(INTEGER)
+    return "generate_series", (first, last), _one(INTEGER)
 
 
 def _repeat_row_non_negative(args: Sequence[Expr]) -> Made:
     if len(args) != 1:
         raise UnsupportedSQL("repeat_row_non_negative takes one integer, the weight")
-    return "repeat_row", (Call("not negative", (functions.cast(args[0], BIGINT),), BIGINT),), None
+    return "repeat_row", (Call("not negative", (functions.cast(args[0], BIGINT),), BIGINT),), ()
+
+
+def _of_jsonb(name: str, *columns: tuple[str | None, str, SqlType]) -> Callable[[Sequence[Expr]], Made]:
+    """A function of one jsonb: the name of each column, the function that gives its values, and its type."""
+
+    def made(args: Sequence[Expr]) -> Made:
+        if len(args) != 1 or args[0].type.kind not in (Kind.JSONB, Kind.UNKNOWN):
+            raise UnsupportedSQL(f"no such function {name}", remedy=f"{name} takes one jsonb", wrong=True)
+        value = functions.cast(args[0], JSONB)
+        lists = tuple(Call(function, (value,), array(type)) for _, function, type in columns)
+        return "unnest", lists, tuple((column, type) for column, _, type in columns)
+
+    return made
 
 
 BY_NAME: dict[str, Callable[[Sequence[Expr]], Made]] = {
     "generate_subscripts": _subscripts,
+    "jsonb_array_elements": _of_jsonb("jsonb_array_elements", ("value", "jsonb elements", JSONB)),
+    "jsonb_array_elements_text": _of_jsonb("jsonb_array_elements_text", ("value", "jsonb element texts", TEXT)),
+    "jsonb_each": _of_jsonb("jsonb_each", ("key", "jsonb each keys", TEXT), ("value", "jsonb values", JSONB)),
+    "jsonb_each_text": _of_jsonb("jsonb_each_text", ("key", "jsonb each keys", TEXT),
+                                 ("value", "jsonb value texts", TEXT)),
+    "jsonb_object_keys": _of_jsonb("jsonb_object_keys", (None, "jsonb keys", TEXT)),
     "regexp_matches": _matches,
     "regexp_split_to_table": _split_to_table,
     "repeat_row_non_negative": _repeat_row_non_negative,

@@ -11,7 +11,10 @@ from halfjoin.sql.functions.characters import CHARACTERS
 from halfjoin.sql.functions.comparison import COMPARISON
 from halfjoin.sql.functions.dates import DATES
 from halfjoin.sql.functions.encodings import ENCODINGS
+from halfjoin.sql.functions.enums import ENUMS
 from halfjoin.sql.functions.internal import SET_RETURNING
+from halfjoin.sql.functions.jsonb import JSONB_INTERNAL, JSONB_TABLE
+from halfjoin.sql.functions.jsonb_made import JSONB_MADE
 from halfjoin.sql.functions.logic import LOGIC
 from halfjoin.sql.functions.mathematics import MATHEMATICS
 from halfjoin.sql.functions.moments import MOMENTS_TABLE
@@ -27,14 +30,17 @@ from halfjoin.sql.functions.trigonometry import TRIGONOMETRY
 
 TABLE: tuple[Function, ...] = (
     *COMPARISON, *LOGIC, *ARITHMETIC, *BITS, *MATHEMATICS, *NUMERICS, *TRIGONOMETRY, *STRINGS_TABLE, *CHARACTERS,
-    *ENCODINGS, *QUOTING, *PATTERNS, *REGEXPS, *DATES, *MOMENTS_TABLE, *ARRAYS, *ARRAY_PARTS, *TEXT_ARRAYS, *CASTS,
+    *ENCODINGS, *QUOTING, *PATTERNS, *REGEXPS, *DATES, *MOMENTS_TABLE, *ARRAYS, *ARRAY_PARTS, *TEXT_ARRAYS,
+    *JSONB_TABLE, *JSONB_MADE, *CASTS, *ENUMS,
 )  # fmt: skip
 
 # Also the internal functions, which only the engine calls.
-ENTRIES: dict[str, Function] = {entry.name: entry for entry in (*TABLE, *SUM_RESULTS, *SET_RETURNING)}
+ENTRIES: dict[str, Function] = {entry.name: entry for entry in (*TABLE, *SUM_RESULTS, *SET_RETURNING, *JSONB_INTERNAL)}
 
 # Other names of the same functions.
 ALIASES = {
     "!=": "<>", "mod": "%", "pow": "power", "ceiling": "ceil", "char_length": "length", "character_length": "length",
     "substr": "substring", "trim": "btrim", "log10": "log", "^@": "starts_with",
+    "jsonb_concat": "jsonb ||", "jsonb_contains": "jsonb @>", "jsonb_contained": "jsonb <@", "jsonb_delete": "jsonb -",
+    "jsonb_delete_path": "#-", "jsonb_exists": "?", "jsonb_exists_all": "?&", "jsonb_exists_any": "?|",
 }  # fmt: skip

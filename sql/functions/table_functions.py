@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.expr import Expr
+from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.set_returning import BY_NAME
 from halfjoin.sql.types import (
     BIGINT,
@@ -48,8 +49,9 @@ def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
         case "unnest":
             return _unnest(args)
     if name in BY_NAME:
-        runs, made, type = BY_NAME[name](args)
-        return runs, made, ((None, type),) if type is not None else ()
+        return BY_NAME[name](args)
+    if name in REFUSED:
+        raise UnsupportedSQL(f"{name}: {REFUSED[name][0]}", remedy=REFUSED[name][1])
     if schema.reduce(name) is not None:
         raise UnsupportedSQL(f"{name} is a reduce, which takes a table", remedy=f"write {name}(TABLE t PARTITION BY k)")
     columns = schema.table_function(name)

@@ -10,6 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.functions.json_text import parse_jsonb
 from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of
 from halfjoin.sql.functions.text_input_dates import date_of, time_of, timestamp_of, timestamptz_of
 from halfjoin.sql.functions.text_input_intervals import interval_of
@@ -91,6 +92,12 @@ def _uuid(text: str, _: SqlType) -> str | None:
     return str(uuid.UUID(body.replace("-", "")))
 
 
+def _label(text: str, type: SqlType) -> str:
+    if text not in type.labels:
+        raise UnsupportedSQL(f'invalid input value for enum {type}: "{text}"', code="22P02")
+    return text
+
+
 def _array(text: str, type: SqlType) -> list[object]:
     """Parse an array of one dimension, such as `{a, "b c", NULL}`."""
     assert type.element is not None
@@ -130,6 +137,8 @@ _PARSERS: dict[Kind, Callable[[str, SqlType], object]] = {
     Kind.CHAR: _string,
     Kind.BYTEA: _bytea,
     Kind.UUID: _uuid,
+    Kind.JSONB: lambda text, _: parse_jsonb(text),
+    Kind.ENUM: _label,
     Kind.DATE: lambda text, _: date_of(text),
     Kind.TIME: lambda text, _: time_of(text),
     Kind.TIMESTAMP: lambda text, _: timestamp_of(text),

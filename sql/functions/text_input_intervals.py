@@ -37,16 +37,16 @@ _ISO = re.compile(rf"P((?:{_ISO_NUMBER}[YMWD])*)(T(?:{_ISO_NUMBER}[HMS])*)?", re
 _ISO_PLAIN = re.compile(r"P(\d+)-(\d+)(?:-(\d+))?(?:T(\d+):(\d+)(?::(\d+(?:\.\d*)?))?)?", re.ASCII)
 
 
-def interval_of(text: str) -> Interval | None:
+def interval_of(text: str, last: str = "second", *, of_minutes: bool = False) -> Interval | None:
     """Parse `1 mon 2 days 03:04:05`, `1-2 3 04:05`, `@ 1 day ago`, `P1Y2DT3H`; None if the text is not an interval.
 
-    The loop reads fields from last to first, since a number without a unit counts seconds at the end, and days before
-    a time of day or hours.
+    The loop reads fields from last to first, since a number without a unit counts the unit `last` at the end, and days
+    before a time of day or hours. `of_minutes`: `1:02` has minutes and seconds, not hours and minutes.
     """
     if text.startswith("P") and len(text.strip()) > 1:
         return _iso(text.strip())
     sums, seen, ago = _Sums(), set[str](), False
-    unit: str | None = "second"
+    unit: str | None = last
     given: tuple[str, ...]
     for match in reversed(_fields(text.lower()) or ()):
         if match["word"]:
@@ -58,7 +58,8 @@ def interval_of(text: str) -> Interval | None:
             continue
         if match["clock"]:
             given, unit = _CLOCK, "day"
-            if not sums.take_clock(match["clock"], -1 if (match["sign"] or "").startswith("-") else 1):
+            sign = -1 if (match["sign"] or "").startswith("-") else 1
+            if not sums.take_clock(match["clock"], sign, of_minutes=of_minutes):
                 return None
         elif match["years"]:
             sign, months, given = -1 if match["signed"].startswith("-") else 1, int(match["months"] or 0), ("month",)
@@ -133,13 +134,16 @@ class _Sums:
             self._add_micros(fraction, factor)
         return _BELOW_A_SECOND if name == "second" and fraction else (name,)
 
-    def take_clock(self, text: str, sign: int) -> bool:
-        """Set the time from `hours:minutes[:seconds]` or `minutes:seconds.fraction`; False if malformed."""
+    def take_clock(self, text: str, sign: int, *, of_minutes: bool = False) -> bool:
+        """Set the time from `hours:minutes[:seconds]` or `minutes:seconds.fraction`; False if malformed.
+
+        `of_minutes`: two numbers are minutes and seconds in any case.
+        """
         match = _TIME.fullmatch(text)
         if match is None:
             return False
         hours, minutes, seconds = int(match[1]), int(match[2] or 0), int(match[3] or 0)
-        if match[4] and match[3] is None:
+        if (match[4] or of_minutes) and match[3] is None:
             hours, minutes, seconds = 0, hours, minutes
         if minutes > 59 or seconds > 60:
             raise UnsupportedSQL("interval field value out of range")

@@ -20,10 +20,11 @@ def alter(node: exp.Alter, text: str) -> AlterTable | Rename:
     actions = node.args["actions"]
     if len(actions) == 1 and isinstance(actions[0], exp.AlterRename):
         renamed = name_of(actions[0].this)
+        schema = name.rpartition(".")[0] if node.this.args.get("db") is not None else ""
         for option in node.args.get("options") or ():
             if isinstance(option, exp.ToTableProperty) and kind == "table":  # RENAME a TO b
                 return AlterTable(name, (AlterAction("rename column", renamed, to=name_of(option.this)),), exists)
-        return Rename(kind, name, renamed, exists)
+        return Rename(kind, name, f"{schema}.{renamed}" if schema else renamed, exists)
     if kind != "table":
         raise refuse(node, text, f"this ALTER {kind.upper()} is not supported", "write ALTER VIEW v RENAME TO w")
     return AlterTable(name, tuple(made for action in actions for made in _actions(action, text)), exists)
@@ -40,11 +41,9 @@ def _actions(node: exp.Expr, text: str) -> Iterator[AlterAction]:
                 for one in constraints(part, text):
                     yield AlterAction("add constraint", constraint=one)
         case exp.Drop() if str(node.args["kind"]).upper() in ("COLUMN", "CONSTRAINT"):
-            if node.args.get("cascade"):
-                raise refuse(node, text, "CASCADE is not supported in ALTER TABLE", "drop what reads it first")
             for one in node.args["tables"]:
                 yield AlterAction(f"drop {str(node.args['kind']).lower()}", name_of(one),
-                                  lenient=bool(node.args.get("exists")))  # fmt: skip
+                                  lenient=bool(node.args.get("exists")), cascade=bool(node.args.get("cascade")))
         case exp.RenameColumn():
             yield AlterAction("rename column", name_of(node.this), to=name_of(node.args["to"]))
         case exp.AlterColumn():

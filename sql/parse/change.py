@@ -26,8 +26,9 @@ def insert(node: exp.Insert, text: str) -> Insert:
             clause.set("recursive", clause.args.get("recursive") or own.args.get("recursive"))
         query.set("with_", clause)
     table, alias = _target(target.this if isinstance(target, exp.Schema) else target, text)
-    return Insert(table, columns, query, alias, _conflict(node.args.get("conflict"), text), returning(node, text),
-                  clause and clause.copy())
+    overriding = "" if query is None else query.meta.get("overriding", "")
+    return Insert(table, columns, query, alias, overriding, _conflict(node.args.get("conflict"), text),
+                  returning(node, text), clause and clause.copy())
 
 
 def delete(node: exp.Delete, text: str) -> Delete:
@@ -71,7 +72,8 @@ def truncate(node: exp.TruncateTable, text: str) -> Truncate:
     only(node, text, "TRUNCATE", ("expressions", "identity", "option"))
     if node.args.get("option") == "CASCADE":
         raise refuse(node, text, "CASCADE is not supported in TRUNCATE", "name all tables: TRUNCATE t, u")
-    return Truncate(tuple(dict.fromkeys(table_name(table, text) for table in node.expressions)))
+    return Truncate(tuple(dict.fromkeys(table_name(table, text) for table in node.expressions)),
+                    restart=node.args.get("identity") == "RESTART")
 
 
 def returning(node: exp.Expr, text: str) -> tuple[exp.Expr, ...]:
@@ -218,4 +220,4 @@ def _target(node: exp.Expr, text: str) -> tuple[str, str]:
     if isinstance(node, exp.Table):
         node.args.pop("only", None)  # tables have no children here
     table = table_name(node, text, alias=True)
-    return table, name_of(node.args["alias"].this) if node.args.get("alias") else table
+    return table, name_of(node.args["alias"].this) if node.args.get("alias") else name_of(node)

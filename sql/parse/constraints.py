@@ -7,11 +7,14 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from halfjoin.sql.parse.locate import name_of, refuse, written
+from halfjoin.sql.parse.locate import catalog_name, name_of, refuse, written
+from halfjoin.sql.parse.sequences import sequence_options
 from halfjoin.sql.parse.type_names import stored_type
-from halfjoin.sql.statements import ColumnDef, Constraint
+from halfjoin.sql.statements import ColumnDef, Constraint, Identity
+from halfjoin.sql.types import BIGINT, INTEGER, INTEGERS, SMALLINT, SqlType
 
 _GENERATED = re.compile(r"\s*always\s+as\s*(.*?)(\s+stored)?\s*", re.IGNORECASE | re.DOTALL)
+SERIAL = {exp.DType.SMALLSERIAL: SMALLINT, exp.DType.SERIAL: INTEGER, exp.DType.BIGSERIAL: BIGINT}
 KINDS = (exp.PrimaryKey, exp.PrimaryKeyColumnConstraint, exp.UniqueColumnConstraint, exp.CheckColumnConstraint,
          exp.Reference, exp.ForeignKey)  # fmt: skip
 
@@ -20,8 +23,11 @@ def column(node: exp.ColumnDef, text: str) -> tuple[ColumnDef, list[Constraint]]
     """A column with its DEFAULT and GENERATED, and the constraints that stand beside it."""
     if node.args.get("kind") is None:
         raise refuse(node, text, f"column {name_of(node)} has no type")
-    name, type = name_of(node), stored_type(node.args["kind"], text)
-    not_null, default, generated, constraints = False, None, None, list[Constraint]()
+    name, declared = name_of(node), node.args["kind"]
+    serial = SERIAL.get(declared.this)
+    type = stored_type(declared, text) if serial is None else serial
+    not_null, default, generated, constraints = serial is not None, None, None, list[Constraint]()
+    identity = None if serial is None else Identity(always=False)
     for item in node.args.get("constraints") or ():
         kind = item.kind
         if isinstance(kind, exp.NotNullColumnConstraint):
@@ -33,13 +39,23 @@ def column(node: exp.ColumnDef, text: str) -> tuple[ColumnDef, list[Constraint]]
             if found is None:
                 raise refuse(kind, text, "a generated column is not written so", "GENERATED ALWAYS AS (...) STORED")
             generated = _inside(found[1])
+        elif isinstance(kind, exp.GeneratedAsIdentityColumnConstraint):
+            identity, not_null = _identity(kind, type, text), True
         elif isinstance(kind, KINDS):
             made = constraint(kind, item.this and name_of(item.this), text, (name,))
             constraints.append(made)
             not_null |= made.kind == "primary key"
         else:
             raise unknown(kind, text)
-    return ColumnDef(name, type, not_null, default, generated), constraints
+    if identity is not None and (default is not None or generated is not None):
+        raise refuse(node, text, f"column {name} has an identity, and another value as well").with_(code="42601")
+    return ColumnDef(name, type, not_null, default, generated, identity), constraints
+
+
+def _identity(node: exp.GeneratedAsIdentityColumnConstraint, type: SqlType, text: str) -> Identity:
+    if type.kind not in INTEGERS:
+        raise refuse(node, text, "identity column type must be smallint, integer, or bigint").with_(code="22023")
+    return Identity(bool(node.this), *sequence_options(node, text))
 
 
 def constraints(node: exp.Expr, text: str) -> list[Constraint]:
@@ -74,8 +90,6 @@ def unknown(node: exp.Expr, text: str) -> Exception:
     """The error for a constraint that is not supported."""
     if isinstance(node, exp.Identifier):
         return refuse(node, text, f"column {name_of(node)} has no type")
-    if isinstance(node, exp.GeneratedAsIdentityColumnConstraint):
-        return refuse(node, text, "IDENTITY is not supported", "write the value in every row")
     return refuse(node, text, f"{written(node)} is not supported",
                   "constraints: NOT NULL, PRIMARY KEY, UNIQUE, CHECK, REFERENCES, DEFAULT, GENERATED")
 
@@ -89,7 +103,7 @@ def _references(node: exp.Reference, name: str | None, text: str, columns: tuple
             raise refuse(node, text, f"{option} is not supported",
                          "change the rows of both tables in one transaction")
     references = _names(target.expressions) if isinstance(target, exp.Schema) else ()
-    return Constraint("foreign key", name, columns, "", name_of(table), references)
+    return Constraint("foreign key", name, columns, "", catalog_name(table, text), references)
 
 
 def _inside(text: str) -> str:

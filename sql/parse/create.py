@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
-from halfjoin.sql.parse import dialect, syntax
+from halfjoin.sql.parse import dialect, naming, syntax
 from halfjoin.sql.parse.constraints import column, constraints
-from halfjoin.sql.parse.locate import PUBLIC, as_query, name_of, only, refuse, schema_of
+from halfjoin.sql.parse.locate import as_query, catalog_name, name_of, only, refuse
 from halfjoin.sql.parse.times import constant_duration
 from halfjoin.sql.statements import (
+    AlterAction,
+    AlterTable,
     ColumnDef,
     Constraint,
     CreateIndex,
@@ -23,21 +26,25 @@ from halfjoin.sql.statements import (
 )
 
 INCLUDED = ("defaults", "constraints", "generated", "indexes")  # what LIKE can include
-CREATABLE = "create a TABLE, VIEW, MATERIALIZED VIEW, INDEX or SINK"
+NAMED: dict[str, Callable[[exp.Create, str], Statement]] = {
+    "TYPE": naming.create_type, "DOMAIN": naming.create_domain, "SCHEMA": naming.create_schema,
+    "SEQUENCE": naming.create_sequence,
+}  # fmt: skip
+CREATABLE = "create a TABLE, VIEW, MATERIALIZED VIEW, INDEX, SINK, TYPE, DOMAIN, SCHEMA or SEQUENCE"
 
 
 def create(node: exp.Create, text: str) -> Statement:
     """A CREATE statement; UnsupportedSQL for an unsupported kind or clause."""
     only(node, text, "CREATE", ("this", "kind", "expression", "exists", "replace", "properties", "unique"))
     kind = node.args["kind"].upper()
-    if node.args.get("unique"):
-        raise refuse(node, text, "CREATE UNIQUE INDEX is not supported", "write UNIQUE (k) in CREATE TABLE")
     if kind == "TABLE":
         return _table(node, text)
     if kind == "VIEW":
         return _view(node, text)
     if kind == "INDEX":
         return _index(node, text)
+    if kind in NAMED:
+        return NAMED[kind](node, text)
     raise refuse(node, text, f"CREATE {kind} is not supported", CREATABLE)
 
 
@@ -51,13 +58,10 @@ def create_sink(node: syntax.CreateSink, text: str) -> CreateSink:
 
 
 def table_name(node: exp.Expr, text: str, alias: bool = False) -> str:
-    """The name of a table or view; UnsupportedSQL if a schema qualifies it."""
-    if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-        raise refuse(node, text, "expected the name of a table or view")
-    if schema_of(node, text) != PUBLIC:
-        raise refuse(node, text, "information_schema cannot be changed")
+    """The name of a table or view in the catalog."""
+    name = catalog_name(node, text)
     only(node, text, "a name", ("this", "db", "alias") if alias else ("this", "db"))
-    return name_of(node)
+    return name
 
 
 def _properties(node: exp.Create, text: str) -> tuple[bool, int | None]:
@@ -172,7 +176,7 @@ def _renamed(query: exp.Query, text: str, schema: exp.Schema) -> tuple[exp.Query
     return outer, f"SELECT * FROM ({text}) AS {alias.sql('materialize')}"
 
 
-def _index(node: exp.Create, text: str) -> CreateIndex:
+def _index(node: exp.Create, text: str) -> CreateIndex | AlterTable:
     index = node.this
     params = index.args.get("params") or exp.IndexParameters()
     only(index, text, "CREATE INDEX", ("this", "table", "params"))
@@ -186,5 +190,18 @@ def _index(node: exp.Create, text: str) -> CreateIndex:
     if not keys:
         raise refuse(index, text, "an index needs keys", "write CREATE INDEX ON t (a)")
     name = index.args.get("this")
+    if node.args.get("unique"):
+        return _unique_index(node, keys, text)
     return CreateIndex(name and name_of(name), table_name(index.args["table"], text), tuple(keys),
                        node.meta["text"], bool(node.args.get("exists")))
+
+
+def _unique_index(node: exp.Create, keys: Sequence[exp.Expr], text: str) -> AlterTable:
+    """CREATE UNIQUE INDEX: a UNIQUE constraint with the index's name."""
+    if not all(isinstance(key, exp.Column) and not key.table for key in keys):
+        raise refuse(node, text, "a unique index over an expression is not supported", "name columns")
+    table, columns = table_name(node.this.args["table"], text), tuple(name_of(key) for key in keys)
+    name = node.this.args.get("this")
+    named = name_of(name) if name else "_".join((table.rpartition(".")[2], *columns, "idx"))
+    made = Constraint("unique", named, columns, index=True)
+    return AlterTable(table, (AlterAction("add constraint", constraint=made, lenient=bool(node.args.get("exists"))),))

@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.parse.locate import as_query, line_and_column
+from halfjoin.sql.parse.named import NamedParser
 from halfjoin.sql.parse.operators import OperatorParser
 from halfjoin.sql.parse.string_escapes import unescaped
 from halfjoin.sql.parse.syntax import (
@@ -36,9 +37,8 @@ from halfjoin.sql.parse.syntax import (
     Subscribe,
     TableArgument,
 )
-from halfjoin.sql.parse.with_clause import WithParser
 
-SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "columns")
+SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "comments", "columns")
 SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder'"
 TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a query
 INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
@@ -50,7 +50,7 @@ AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.
                TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
 
 
-class HalfjoinParser(OperatorParser, WithParser):
+class HalfjoinParser(OperatorParser, NamedParser):
     """Parses SQL text to sqlglot's syntax trees, and to those of `syntax`."""
 
     FUNCTIONS: ClassVar = {}
@@ -86,6 +86,8 @@ class HalfjoinParser(OperatorParser, WithParser):
         return made
 
     def _parse_statement(self) -> exp.Expr | None:
+        if (named := self._parse_named()) is not None:
+            return named
         if self._match_text_seq("SUBSCRIBE"):
             return self._parse_subscribe()
         if self._match_text_seq("EXPLAIN"):
@@ -251,6 +253,14 @@ class HalfjoinParser(OperatorParser, WithParser):
         named_of = self._next.token_type is TokenType.VAR and self._next.text.upper() == "OF"
         return named_of and after is not None and after.token_type in AFTER_AS_OF
 
+    def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
+        """Parse what follows IS. Of a row, IS NOT NULL is not the same as NOT (... IS NULL)."""
+        negated = bool(self._curr) and self._curr.token_type is TokenType.NOT
+        made = super()._parse_is(this)
+        if negated and isinstance(made, exp.Not):
+            made.meta["is_not"] = True
+        return made
+
     def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
         return this if self._at_as_of() or self._at_iterate() else super()._parse_alias(this, explicit)
 
@@ -261,15 +271,27 @@ class HalfjoinParser(OperatorParser, WithParser):
         index = self._index
         if not self._match(TokenType.INTERVAL):
             return None
+        unit = self._digits()
         if not self._match(TokenType.STRING):  # `interval` is a column's name here
             self._retreat(index)
             return None
         text = self.expression(exp.Literal(this=self._prev.text, is_string=True), token=self._prev)
-        unit = exp.var(self._prev.text.upper()) if self._match_texts(INTERVAL_UNITS) else None
-        if unit is not None and self._match_text_seq("TO"):
-            raise self._refused("a range of units is not supported",
-                                "write the units in the text: INTERVAL '1 year 2 months'")
-        return self.expression(exp.Interval(this=text, unit=unit))
+        if self._match_texts(INTERVAL_UNITS):
+            unit = self._prev.text.upper()
+            if self._match_text_seq("TO") and self._match_texts(INTERVAL_UNITS):
+                unit += f" TO {self._prev.text.upper()}"
+            unit += self._digits() if unit.endswith("SECOND") else ""
+        return self.expression(exp.Interval(this=text, unit=exp.var(unit) if unit else None))
+
+    def _digits(self) -> str:
+        """A number in parentheses, if there is one."""
+        index = self._index
+        if self._match(TokenType.L_PAREN) and self._match(TokenType.NUMBER):
+            number = self._prev.text
+            if self._match(TokenType.R_PAREN) and number.isdigit():
+                return f"({number})"
+        self._retreat(index)
+        return ""
 
     def _parse_escapes(self, token: Token) -> exp.Literal:
         """Parse `E'...'` from the SQL text, since sqlglot's tokenizer decodes escapes otherwise than PostgreSQL."""
@@ -298,6 +320,8 @@ class HalfjoinParser(OperatorParser, WithParser):
             return self._parse_create_sink(replace=False)
         if self._match_text_seq("OR", "REPLACE", "SINK"):
             return self._parse_create_sink(replace=True)
+        if self._match_text_seq("DOMAIN"):
+            return self._parse_create_domain()
         first = self._prev
         created = super()._parse_create()
         if first is not None and self._prev is not None:
@@ -305,6 +329,8 @@ class HalfjoinParser(OperatorParser, WithParser):
         return created
 
     def _parse_drop(self, exists: bool = False, kind: str | None = None) -> exp.Drop | exp.Command:
+        if kind is None and (named := self._parse_drop_named()) is not None:
+            return named  # type: ignore[return-value]
         if kind is None and self._match_text_seq("SINK"):
             kind = "SINK"
         return super()._parse_drop(exists, kind)
@@ -328,10 +354,12 @@ class HalfjoinParser(OperatorParser, WithParser):
         return self.expression(made)
 
     def _parse_ddl_select(self) -> exp.Expr | None:
+        if self._match_text_seq("OVERRIDING"):
+            return self._parse_overriding()
         first = self._curr
         query = super()._parse_ddl_select()
         if query is not None and first is not None and self._prev is not None:
-            query.meta["text"] = self._find_sql(first, self._prev)
+            query.meta["text"], query.meta["from"] = self._find_sql(first, self._prev), first.start
         if self._at_as_of():
             raise self._refused("a view has no AS OF", "write AS OF in the query that reads it")
         return query

@@ -53,12 +53,24 @@ PUBLIC, INFORMATION = "public", "information_schema"
 
 
 def schema_of(node: exp.Expr, sql: str) -> str:
-    """The schema of a table's name: PUBLIC if it names none. UnsupportedSQL for one that does not exist."""
+    """The schema of a table's name: PUBLIC if it names none. UnsupportedSQL if it names a database."""
+    if node.args.get("catalog"):
+        raise refuse(node, sql, "a name with a database is not supported", "write schema.name")
     given = node.args.get("db")
-    name = PUBLIC if given is None else name_of(given)
-    if name not in (PUBLIC, INFORMATION) or node.args.get("catalog"):
-        raise refuse(node, sql, "schemas are not supported", f"write {name_of(node)}")
-    return name
+    return PUBLIC if given is None else name_of(given)
+
+
+def catalog_name(node: exp.Expr, sql: str) -> str:
+    """The name of a table, view, type, ... in the catalog: bare in PUBLIC, else with the schema: `s.t`.
+
+    UnsupportedSQL if it is not a name, or one of information_schema.
+    """
+    if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+        raise refuse(node, sql, "expected the name of a table or view")
+    schema = schema_of(node, sql)
+    if schema == INFORMATION:
+        raise refuse(node, sql, "information_schema cannot be changed")
+    return name_of(node) if schema == PUBLIC else f"{schema}.{name_of(node)}"
 
 
 def as_query(node: exp.Expr) -> Any:

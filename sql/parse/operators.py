@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import TokenType
 
 
 class OperatorParser(MaterializeParser):
-    """Adds operators that sqlglot's parser lacks, or to which it gives another precedence.
+    """Adds operators that sqlglot's parser lacks, or to which it gives another precedence or meaning.
 
     A prefix operator binds looser than `+`: `~ 5 + 1` is `~ (5 + 1)`.
     """
@@ -22,6 +22,15 @@ class OperatorParser(MaterializeParser):
         TokenType.PIPE_SLASH: lambda self: self._parse_prefixed(exp.Sqrt),
         TokenType.DPIPE_SLASH: lambda self: self._parse_prefixed(exp.Cbrt),
         TokenType.PARAMETER: lambda self: self._parse_at(),
+    }
+
+    LAMBDAS: ClassVar = {
+        kind: made for kind, made in MaterializeParser.LAMBDAS.items() if kind is not TokenType.ARROW  # `->` of jsonb
+    }
+    JSON_OPERATORS: ClassVar = {
+        **MaterializeParser.JSON_OPERATORS,  # its `->` would read a key as a path
+        TokenType.ARROW: lambda self, value, step: self.expression(exp.JSONExtract(this=value, expression=step)),
+        TokenType.DARROW: lambda self, value, step: self.expression(exp.JSONExtractScalar(this=value, expression=step)),
     }
 
     def _parse_prefixed(self, kind: type[exp.Expr]) -> exp.Expr:

@@ -17,6 +17,7 @@ from halfjoin.sql.parse.copying import copy
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
+from halfjoin.sql.parse.naming import alter_enum, comment, schema_named
 from halfjoin.sql.parse.parameters import Params, check_unicode, with_arguments, with_values
 from halfjoin.sql.parse.times import constant_time
 from halfjoin.sql.parse.with_changes import split
@@ -50,13 +51,18 @@ def parse(text: str, params: Params = None) -> list[Statement]:
 
     `params`: the values of `$1`, `$2`, ... or of `:name` in queries and changes; see `parameters`.
     """
+    return [statement_of(node, text) for node in trees_of(text, params)]
+
+
+def trees_of(text: str, params: Params = None) -> list[exp.Expr]:
+    """The statements of a text as syntax trees, with the values of parameters."""
     trees = _trees(text)
-    return [_statement(node, text) for node in (trees if params is None else with_values(trees, params, text))]
+    return list(trees if params is None else with_values(trees, params, text))
 
 
 def executed(statement: Prepare, values: tuple[exp.Expr, ...]) -> Statement:
     """A prepared statement with these values for its parameters."""
-    return _statement(with_arguments(statement, values), statement.text)
+    return statement_of(with_arguments(statement, values), statement.text)
 
 
 def parse_query(text: str) -> exp.Query:
@@ -137,10 +143,11 @@ def _unknown_statement(error: ParseError, text: str) -> UnsupportedSQL | None:
     return None
 
 
-def _statement(node: exp.Expr, text: str) -> Statement:
+def statement_of(node: exp.Expr, text: str) -> Statement:
+    """The statement of a syntax tree."""
     if (found := split(node, text)) is not None:
-        made = [(name, _statement(part, text)) for name, part in found[0]]
-        main = _statement(found[1], text)
+        made = [(name, statement_of(part, text)) for name, part in found[0]]
+        main = statement_of(found[1], text)
         parts = tuple((name, part) for name, part in made if isinstance(part, Insert | Delete | Update | Merge))
         if not isinstance(main, Select | Insert | Delete | Update | Merge):
             raise refuse(node, text, "WITH that changes rows takes a query or a change after it")
@@ -170,7 +177,7 @@ def _explain(node: syntax.Explain, text: str) -> Statement:
         return Explain(view=table_name(node.this, text))
     if not isinstance(node.this, (exp.Query, syntax.AsOf)):
         raise refuse(node, text, "EXPLAIN takes a query or a view", EXPLAINED)
-    inner = _statement(node.this, text)
+    inner = statement_of(node.this, text)
     if not isinstance(inner, Select) or inner.as_of is not None:
         raise refuse(node, text, "EXPLAIN takes a view, or a query without AS OF", EXPLAINED)
     return Explain(query=inner.query)
@@ -219,16 +226,16 @@ def _transaction(node: exp.Transaction | exp.Commit | exp.Rollback, text: str) -
 
 
 def _drop(node: exp.Drop, text: str) -> Statement:
-    if node.args.get("cascade"):
-        raise refuse(node, text, "CASCADE is not supported in DROP", "drop what reads it first")
-    only(node, text, "DROP", ("exists", "tables", "kind", "materialized", "restrict"))
+    only(node, text, "DROP", ("exists", "tables", "kind", "materialized", "restrict", "cascade"))
     kind = node.args["kind"].lower()
-    if kind not in ("table", "view", "index", "sink"):
+    if kind not in DROPPED:
         raise refuse(node, text, f"DROP {kind.upper()} is not supported",
-                     "drop a TABLE, VIEW, MATERIALIZED VIEW, INDEX or SINK")
+                     "drop a TABLE, VIEW, MATERIALIZED VIEW, INDEX, SINK, TYPE, DOMAIN, SCHEMA or SEQUENCE")
     if node.args.get("materialized"):
         kind = f"materialized {kind}"
-    return Drop(kind, tuple(table_name(table, text) for table in node.args["tables"]), bool(node.args.get("exists")))
+    named = schema_named if kind == "schema" else table_name
+    return Drop(kind, tuple(named(table, text) for table in node.args["tables"]), bool(node.args.get("exists")),
+                bool(node.args.get("cascade")))
 
 
 def _prepare(node: syntax.Prepare, text: str) -> Statement:
@@ -269,6 +276,8 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     exp.Merge: change.merge,
     exp.Alter: alter,
     exp.Copy: copy,
+    syntax.AlterEnum: alter_enum,
+    syntax.Comment: comment,
     exp.TruncateTable: change.truncate,
     syntax.Prepare: _prepare,
     syntax.Execute: _execute,
@@ -276,12 +285,14 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     syntax.Savepoint: _savepoint,
     exp.Query: _select,
 }
-FIRST_WORDS = ("ABORT", "ALTER", "BEGIN", "COMMIT", "COPY", "CREATE", "DEALLOCATE", "DELETE", "DESC", "DESCRIBE",
-               "DROP", "END", "EXECUTE", "EXPLAIN", "INSERT", "MERGE", "PREPARE", "REFRESH", "RELEASE", "RESET",
-               "ROLLBACK", "SAVEPOINT", "SELECT", "SET", "SHOW", "START", "SUBSCRIBE", "TABLE", "TRUNCATE", "UPDATE",
-               "VALUES", "WITH")
+FIRST_WORDS = ("ABORT", "ALTER", "BEGIN", "COMMENT", "COMMIT", "COPY", "CREATE", "DEALLOCATE", "DELETE", "DESC",
+               "DESCRIBE", "DROP", "END", "EXECUTE", "EXPLAIN", "INSERT", "MERGE", "PREPARE", "REFRESH", "RELEASE",
+               "RESET", "ROLLBACK", "SAVEPOINT", "SELECT", "SET", "SHOW", "START", "SUBSCRIBE", "TABLE", "TRUNCATE",
+               "UPDATE", "VALUES", "WITH")
 PREPARABLE = (exp.Query, exp.Values, exp.Insert, exp.Update, exp.Delete, exp.Merge)
-CREATED = ("INDEX", "MATERIALIZED", "OR", "SINK", "TABLE", "TEMP", "TEMPORARY", "UNIQUE", "VIEW")
+CREATED = ("DOMAIN", "INDEX", "MATERIALIZED", "OR", "SCHEMA", "SEQUENCE", "SINK", "TABLE", "TEMP", "TEMPORARY", "TYPE",
+           "UNIQUE", "VIEW")
+DROPPED = ("table", "view", "index", "sink", "type", "domain", "schema", "sequence")
 EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
 MAX_DEPTH = 200
 KNOWN = ("CREATE TABLE, ALTER TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, INSERT, DELETE, "

@@ -45,6 +45,20 @@ class CreateSink(exp.Expression):
     }  # fmt: skip
 
 
+class AlterEnum(exp.Expression):
+    """ALTER TYPE name ADD VALUE label [BEFORE | AFTER label], or with `old`: RENAME VALUE old TO label."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True, "add": True, "old": False, "beside": False, "before": False, "exists": False,
+    }  # fmt: skip
+
+
+class Comment(exp.Expression):
+    """COMMENT ON kind name IS text; no text: it is dropped. The name of a column has that of its table before it."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "text": False}
+
+
 class Reset(exp.Expression):
     """RESET name: set a setting back to its default."""
 

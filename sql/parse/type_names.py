@@ -6,7 +6,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from halfjoin.sql import types as t
-from halfjoin.sql.parse.locate import refuse, written
+from halfjoin.sql.parse.locate import PUBLIC, name_of, refuse, written
 from halfjoin.sql.types import SqlType
 
 NAMED: dict[exp.DType, SqlType] = {
@@ -23,6 +23,7 @@ NAMED: dict[exp.DType, SqlType] = {
     exp.DType.TIMESTAMP: t.TIMESTAMP,
     exp.DType.TIMESTAMPTZ: t.TIMESTAMPTZ,
     exp.DType.UUID: t.UUID,
+    exp.DType.JSONB: t.JSONB,
     exp.DType.INTERVAL: t.INTERVAL,
 }
 FUNCTIONS: dict[str, SqlType] = {  # types that PostgreSQL can also call as functions, as in date(ts)
@@ -33,9 +34,9 @@ WITH_PRECISION = (exp.DType.TIME, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
 STRINGS = {exp.DType.VARCHAR: t.Kind.VARCHAR, exp.DType.CHAR: t.Kind.CHAR, exp.DType.NCHAR: t.Kind.CHAR,
            exp.DType.BPCHAR: t.Kind.CHAR}
 NEAREST = {exp.DType.DATETIME: "timestamp", exp.DType.NVARCHAR: "varchar(n)", exp.DType.TINYINT: "smallint",
-           exp.DType.JSON: "text", exp.DType.JSONB: "text"}
+           exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends on the date", exp.DType.JSON: "jsonb"}
 KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,s), text, varchar(n), char(n), bytea, "
-         "date, time, timestamp, timestamptz, uuid, interval, and arrays of these")
+         "date, time, timestamp, timestamptz, uuid, jsonb, interval, and arrays of these")
 
 
 def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
@@ -46,6 +47,8 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
         if element.kind is t.Kind.ARRAY:
             return element  # PostgreSQL's array types do not fix the number of dimensions
         return t.array(element)
+    if kind is exp.DType.USERDEFINED and isinstance(node.args.get("kind"), exp.Expr) and not sizes:
+        return SqlType(t.Kind.NAMED, named=_named(node.args["kind"]))
     if kind is exp.DType.DECIMAL:
         return _numeric(node, sizes, sql)
     if kind in STRINGS:
@@ -54,7 +57,9 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
         default = 1 if kind in (exp.DType.CHAR, exp.DType.NCHAR) else None
         return SqlType(STRINGS[kind], sizes[0] if sizes else default)
     if kind in WITH_PRECISION and sizes not in ([], [6]):
-        raise refuse(node, sql, f"{NAMED[kind]} has a precision of 6 (microseconds)", f"write {NAMED[kind]}")
+        raise refuse(node, sql, f"a column of type {NAMED[kind]}({sizes[0]}) is not supported: {NAMED[kind]} has a "
+                     "precision of 6 (microseconds)",
+                     f"write {NAMED[kind]}, and round values: x::{NAMED[kind]}({sizes[0]})")
     if kind not in NAMED or (sizes and kind not in WITH_PRECISION):
         # The name as parsed: sqlglot's writer replaces some types by others.
         text = written(node) if kind is exp.DType.USERDEFINED else kind.value
@@ -70,6 +75,12 @@ def stored_type(node: exp.DataType, sql: str) -> SqlType:
     if type == SqlType(t.Kind.NUMERIC):
         return t.numeric()
     return t.array(t.numeric()) if type.element == SqlType(t.Kind.NUMERIC) else type
+
+
+def _named(node: exp.Expr) -> str:
+    """The name of a type of the user's in the catalog; see `locate.catalog_name`."""
+    *schema, name = [name_of(part) for part in node.find_all(exp.Identifier, bfs=False)]
+    return ".".join([*(part for part in schema if part != PUBLIC), name])
 
 
 def _numeric(node: exp.DataType, sizes: list[int], sql: str) -> SqlType:

@@ -84,6 +84,38 @@ class Corners(Calls):
         having = self.rng.choice(("", "", f" HAVING EXISTS (SELECT 1 FROM c WHERE c.x = {call})"))
         return f"SELECT a.k AS c0, a.s, count(*) AS n, {value} AS g FROM a GROUP BY {keys}{having}"
 
+    def rows(self) -> str:
+        """Whole rows as values, of both sides of a join and of written rows."""
+        join = self.rng.choice(("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
+        on = self.rng.choice(("t.k = u.k", "t.k = u.k AND u.x > 0", "t.k < u.x"))
+        on = "t.k = u.k" if join == "FULL JOIN" else on
+        source = f"b AS t {join} b AS u ON {on}"
+        sides = ("t", "u", "u.*", "(t)", "ROW(t.k, u.x)", "(t.x, u.x)")
+        one, other = self.rng.choice((("t", "u"), ("u", "t"), ("t.*", "u"), ("(t.k, t.x)", "(u.k, u.x)"),
+                                      ("(t.k, u.x)", "(1, NULL)"), ("ROW(u.k, t.x)", "ROW(1, 2)"),
+                                      ("u", "(t.k, t.x)"), ("t", "ROW(1, 2)")))  # fmt: skip
+        compared = f"{one} {self.rng.choice(('=', '<>', '<', '<=', '>', '>=', 'IS DISTINCT FROM'))} {other}"
+        test = f"{self.rng.choice(sides)} IS {self.rng.choice(('', 'NOT '))}NULL"
+        both = self.rng.choice((compared, test, f"NOT {test}", f"{compared} OR {test}",
+                                "(t.k, u.x) IN ((1, 2), (0, 1), (2, NULL))", "ROW(t.k, t.x) BETWEEN (0, 1) AND (1, 2)"))
+        side, key = self.rng.choice(sides), self.rng.choice(("t", "u", "(t.x, u.k)", "u.*, t.k"))
+        shown = (f"coalesce(t.k, u.k) AS c0, t.x, u.x AS y, {compared} AS a, {test} AS b, "
+                 f"CASE (t.k, u.x) WHEN (1, 2) THEN 1 WHEN (u.k, t.x) THEN 2 END AS d")  # fmt: skip
+        columns = "t.k AS c0, t.x, u.k AS uk, u.x AS ux"
+        return self.rng.choice((
+            f"SELECT {shown} FROM {source}",
+            f"SELECT {shown} FROM {source} WHERE {both}",
+            f"SELECT max(t.k) AS c0, count({side}) AS n, count(DISTINCT {side}) AS m, "
+            f"count(*) FILTER (WHERE {both}) AS o FROM {source} GROUP BY {key}",
+            f"SELECT DISTINCT ON ({key}) {columns} FROM {source} ORDER BY {key}, t.k, t.x, u.k, u.x",
+            f"SELECT {columns} FROM {source} ORDER BY {key.split(', ')[0]} DESC, t, u LIMIT 3",
+            f"SELECT t.k AS c0, rank() OVER (PARTITION BY ROW(t.x) ORDER BY {key}) AS r, count({side}) OVER () AS n "
+            f"FROM {source}",
+            f"SELECT t.k AS c0, (SELECT count(*) FROM b AS z WHERE z = t) AS n FROM {source} WHERE {both}",
+            f"SELECT t.k AS c0, (t).x AS tx, (u).k AS uk FROM {source} WHERE EXISTS "
+            f"(SELECT 1 FROM b AS z WHERE z IS NOT DISTINCT FROM u)",
+        ))  # fmt: skip
+
     def filtered(self, column: str = "a.v") -> str:
         return f" FILTER (WHERE {column} {self.rng.choice(('> 0', '<> 1', 'IS NOT NULL'))})" if self.chance(30) else ""
 
@@ -93,5 +125,6 @@ FORMS: dict[str, Callable[[Corners], str]] = {
     "fractions": Corners.fractions,
     "limits": Corners.limits,
     "groupings": Corners.groupings,
+    "rows": Corners.rows,
 }
 IN_DUCKDB: tuple[str, ...] = ()  # the forms that DuckDB reads alike

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from halfjoin.sql.functions import TABLE, Function, Overload
 from tests.oracle.choice import Choices
 
@@ -27,11 +29,15 @@ POOLS: dict[str, tuple[str, ...]] = {
     "interval": ("interval '1 day'", "interval '-1 mon 40 days 25:00'", "interval '0'", "interval '15 minutes'"),
     "any[]": ("ARRAY[1,2,3]", "ARRAY[3,NULL,3]", "'{}'::int[]"),
     "any": ("1", "3", "NULL", "0"),
-    "text[]": ("ARRAY['a','b',NULL]", "'{}'::text[]"),
+    "text[]": ("ARRAY['a','b',NULL]", "'{}'::text[]", "ARRAY['0']", "'{a,-1}'::text[]", "'{b,b}'::text[]"),
+    "jsonb": ("'null'::jsonb", "'true'::jsonb", "'-0.5'::jsonb", "'12345678901234567890123'::jsonb", "'\"a\"'::jsonb",
+              "'[]'::jsonb", "'{}'::jsonb", "'[\"a\", 1, null, [2, {\"b\": false}]]'::jsonb", "'\"é\\n\\\"\"'::jsonb",
+              "'{\"a\": [1, {\"x\": null}], \"b\": {\"b\": 2}}'::jsonb", "'[[\"a\"], \"b\", \"a\"]'::jsonb",
+              "'{\"ab\": 1, \"b\": \"x\", \"aa\": true, \"a\": [1, 2]}'::jsonb", "'[1, 2]'::jsonb", "'2'::jsonb"),
 }  # fmt: skip
 INFIX = frozenset((
     "+", "-", "*", "/", "%", "^", "||", "&", "|", "#", "<<", ">>", "=", "<>", "<", "<=", ">", ">=", "~", "~*", "!~",
-    "!~*", "@>", "<@", "&&",
+    "!~*", "@>", "<@", "&&", "->", "->>", "#>", "#>>", "?", "?|", "?&", "#-",
 ))  # fmt: skip
 _PREFIX = {"bit not": "~ ", "neg": "- "}
 # What PostgreSQL's C library decides, and what makes texts too long for a test.
@@ -41,17 +47,27 @@ _LEFT_OUT = frozenset({"cbrt", "date_trunc", "extract", "date_part", "scale"})
 def callable_entries() -> list[Function]:
     """The functions that can be called by name or as an operator."""
     return [entry for entry in TABLE if entry.overloads and entry.category != "casts" and entry.name not in _LEFT_OUT
-            and (entry.name in INFIX or entry.name in _PREFIX or entry.name.replace("_", "").isalnum())
+            and (operator_of(entry) in INFIX or entry.name in _PREFIX or entry.name.replace("_", "").isalnum())
             and entry.name not in ("and", "or", "not", "in", "like", "ilike", "case", "array", "slice")]  # fmt: skip
+
+
+def operator_of(entry: Function) -> str:
+    """The operator of an entry; of those that other types have as well, without the word jsonb."""
+    return entry.name.removeprefix("jsonb ")
 
 
 def call(choices: Choices, entry: Function) -> str:
     """A random call of a function; now and then an argument is NULL, or a call itself."""
     overload = choices.one_of(entry.overloads)
     args = [_argument(choices, overload, i) for i in range(_count(choices, overload))]
-    if entry.name in INFIX and len(args) == 2:
-        return f"({args[0]} {entry.name} {args[1]})"
-    return f"({_PREFIX[entry.name]}{args[0]})" if entry.name in _PREFIX else f"{entry.name}({', '.join(args)})"
+    return written(operator_of(entry), args)
+
+
+def written(name: str, args: Sequence[str]) -> str:
+    """The call as SQL: an operator between its arguments or before one, or a name with parentheses."""
+    if name in INFIX and len(args) == 2:
+        return f"({args[0]} {name} {args[1]})"
+    return f"({_PREFIX[name]}{args[0]})" if name in _PREFIX else f"{name}({', '.join(args)})"
 
 
 def _count(choices: Choices, overload: Overload) -> int:

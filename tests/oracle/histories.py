@@ -15,11 +15,12 @@ from tests.oracle.nested import TABLES
 
 Row = tuple[Any, ...]
 Update = tuple[str, Row, int, int]  # table, row, time, diff
-SQL = {"int": "int", "text": "text", "float": "double precision"}
+SQL = {"int": "int", "text": "text", "float": "double precision", "span": "interval"}
 DDL = [f"CREATE TABLE {name} ({', '.join(f'{column} {SQL[kind]}' for column, kind in columns)})"
        for name, columns in TABLES.items()]  # fmt: skip
 VALUES: dict[str, tuple[Any, ...]] = {"int": (None, 0, 1, 2, 1), "text": ("p", "q", None),
-                                      "float": (None, 0.5, 1.25, -2.0, 0.1)}  # fmt: skip
+                                      "float": (None, 0.5, 1.25, -2.0, 0.1),
+                                      "span": (None, "1 mon", "30 days", "1 day", "24:00", "-1:30")}  # fmt: skip
 
 
 def random_row(rng: random.Random, table: str) -> Row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from tests.oracle.histories import DDL, Update
 from tests.oracle.nested import TABLES
@@ -29,11 +31,13 @@ def contents(updates: Iterable[Update], time: int) -> Contents:
 
 
 def normal(rows: Iterable[Sequence[Any]]) -> Bag:
-    """The rows, counted. Numbers of any type are compared up to rounding."""
+    """The rows, counted. Numbers of any type are compared up to rounding, and intervals by their lengths."""
     return Counter(tuple(map(_normal, hashable(row))) for row in rows)
 
 
 def _normal(value: Any) -> Any:
+    if isinstance(value, pa.MonthDayNano):
+        return dt.timedelta(30 * value.months + value.days, microseconds=value.nanoseconds // 1000)
     if isinstance(value, tuple):
         return tuple(map(_normal, value))
     if isinstance(value, Decimal | float):

@@ -19,7 +19,7 @@ def hashable(row: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _hashable(value: Any) -> Any:
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple) and not isinstance(value, pa.MonthDayNano):
         return hashable(value)
     if isinstance(value, dt.datetime) and value.tzinfo is not None:
         return value.astimezone(dt.UTC).replace(tzinfo=None)

@@ -11,8 +11,8 @@ from tests.oracle.values import EXACT, WHOLE, Columns
 
 TABLES = {
     "a": (("k", "int"), ("v", "int"), ("s", "text")),
-    "b": (("k", "int"), ("x", "int")),
-    "c": (("x", "int"), ("y", "float")),
+    "b": (("k", "int"), ("x", "int"), ("d", "span")),
+    "c": (("x", "int"), ("y", "float"), ("d", "span")),
 }
 
 

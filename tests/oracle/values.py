@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal
 
-# Kinds of columns: `real` is a number that is right up to rounding, so nothing depends on it; `list` an array.
+# Kinds of columns: `real` is a number that is right up to rounding, so nothing depends on it; `list` an array;
+# `span` an interval, of which equal ones may look different.
 WHOLE = ("int", "big", "num")
-EXACT = (*WHOLE, "text", "float", "bool")
+EXACT = (*WHOLE, "text", "float", "bool", "span")
 Columns = tuple[tuple[str, str], ...]  # the name and the kind of each column
 Oracle = Literal["duckdb", "postgres"]
 
@@ -71,7 +72,8 @@ class Values:
         if kind in WHOLE:
             return self.number(scope)[0]
         names = [name for name, own in scope if own == kind]
-        literal = {"text": "'p'", "float": "0.5::double precision", "bool": "true"}
+        literal = {"text": "'p'", "float": "0.5::double precision", "bool": "true",
+                   "span": "interval '30 days'"}
         return self.rng.choice(names) if names else literal[kind]
 
     def predicate(self, scope: Columns) -> str:
@@ -81,7 +83,8 @@ class Values:
         text, kind = self.value(scope)
         if kind == "bool":
             return self.rng.choice((f"{text}", f"NOT {text}", f"{text} IS NOT TRUE"))
-        literals = {"text": ("'p'", "'q'"), "float": ("0.5", "0.1")}.get(kind, ("0", "1", "2", "3"))
+        literals = {"text": ("'p'", "'q'"), "float": ("0.5", "0.1"),
+                    "span": ("interval '1 day'", "interval '30 days'")}.get(kind, ("0", "1", "2", "3"))
         return self.rng.choice((  # most are true of most rows, or little would be left of nested queries
             f"{text} {self.rng.choice(('=', '<', '>'))} {self.rng.choice(literals)}",
             f"{text} >= {literals[0]}", f"{text} <> {literals[-1]}", f"coalesce({text} <> {literals[0]}, true)",

@@ -82,7 +82,6 @@ def test_the_answer_is_postgresqls(sql: str, engine: hj.Engine) -> None:
     ("SELECT count(*) FROM t GROUP BY t.*", "GROUP BY of a whole row is not supported"),
     ("SELECT count(*) FROM t GROUP BY ALL", "GROUP BY ALL is not supported"),
     ("SELECT count(*) FROM t, (SELECT y FROM u WHERE u.k = t.k) q", "t is to the left of the subquery"),
-    ("SELECT count(now()::timestamp(1)) FROM t", "timestamp has a precision of 6"),
     ("SELECT 1 FROM t WHERE (SELECT sum(t.b)) > 1", "an aggregate over columns of an outer query only belongs to that"),
     ("SELECT sum(DISTINCT b) OVER () FROM t", "DISTINCT is not implemented for window functions"),
 ])  # fmt: skip

@@ -19,6 +19,7 @@ from halfjoin.sql.functions.aggregates import (
     decompose,
     resolve_aggregate,
 )
+from halfjoin.sql.functions.jsonb_aggregates import finished
 from halfjoin.sql.functions.sum_results import SUM_RESULTS
 from halfjoin.sql.relation import SortKey
 from halfjoin.sql.types import (
@@ -29,6 +30,7 @@ from halfjoin.sql.types import (
     DOUBLE,
     INTEGER,
     INTERVAL,
+    JSONB,
     REAL,
     SMALLINT,
     TEXT,
@@ -48,8 +50,9 @@ pytest_plugins = ("tests.support.postgres",)
 
 VARCHAR = SqlType(Kind.VARCHAR, 5)
 TYPES = (SMALLINT, INTEGER, BIGINT, numeric(10, 2), REAL, DOUBLE, BOOLEAN, TEXT, VARCHAR, DATE, TIMESTAMP, TIMESTAMPTZ,
-         INTERVAL, array(INTEGER))  # fmt: skip
-REFUSED = {("array_agg", Kind.ARRAY), ("percentile_cont", Kind.INTERVAL)}
+         INTERVAL, JSONB, array(INTEGER))  # fmt: skip
+REFUSED = {("array_agg", Kind.ARRAY), ("percentile_cont", Kind.INTERVAL), ("mode", Kind.JSONB),
+           ("percentile_disc", Kind.JSONB), ("jsonb_object_agg", Kind.JSONB)}
 PAIRS = frozenset(name for name in AGGREGATES if name.startswith(("corr", "covar", "regr")))
 EXAMPLES = [(entry.name, example.sql, example.answer) for entry in AGGREGATE_TABLE for example in entry.examples]
 
@@ -89,7 +92,8 @@ def test_types_are_postgresqls(name: str, postgres: Any) -> None:
             wanted = type_in_postgres(postgres, text, type)
             assert wanted is None or (name, type.kind) in REFUSED, (type, wanted)
             continue
-        assert shown(call.type) == type_in_postgres(postgres, text, type), type
+        made = finished(name, Column("made", call.type)).type
+        assert shown(made) == type_in_postgres(postgres, text, type), type
 
 
 def call_of_text(name: str) -> str:

@@ -89,8 +89,10 @@ def test_overloads(name: str, args: tuple[SqlType, ...], types: tuple[SqlType, .
 )  # fmt: skip
 def test_a_literal_takes_the_type_of_the_other_side(type: SqlType, literal: str, value: object) -> None:
     call = resolve("=", (col(type), text(literal)))
-    assert isinstance(call, Call) and isinstance(call.args[1], Literal)
-    assert call.args[1].value == value
+    assert isinstance(call, Call)
+    other = call.args[1].args[0] if isinstance(call.args[1], Call) else call.args[1]  # an interval in its length
+    assert isinstance(other, Literal)
+    assert other.value == value
 
 
 def test_what_no_overload_takes_is_refused_with_what_would_be() -> None:
@@ -116,7 +118,7 @@ def test_volatile_functions_are_refused_naming_mz_now() -> None:
         ("3000000000", INTEGER, "integer out of range"),
         ("1e400", DOUBLE, "out of range"),
         ("12345.678", numeric(5, 2), "numeric field overflow"),
-        ("2023-02-29", DATE, 'invalid input syntax for type date: "2023-02-29"'),
+        ("2023-02-29", DATE, 'date/time field value out of range: "2023-02-29"'),
         ("x", BOOLEAN, "invalid input syntax for type boolean"),
         ("{1,x}", array(INTEGER), 'invalid input syntax for type integer: "x"'),
         ("[1]", array(INTEGER), "malformed array literal"),

@@ -40,7 +40,6 @@ def test_an_open_string() -> None:
 
 @pytest.mark.parametrize(("sql", "reason", "instead"), [
     ("CREATE TABLE t (a int REFERENCES u ON DELETE CASCADE)", "ON DELETE CASCADE is not supported", "one transaction"),
-    ("CREATE TABLE t (a int GENERATED ALWAYS AS IDENTITY)", "IDENTITY is not supported", "write the value"),
     ("CREATE TABLE t (a int UNIQUE NULLS NOT DISTINCT)", "UNIQUE NULLS NOT DISTINCT", "leave NULLS out"),
     ("CREATE TABLE t (a int PRIMARY KEY, PRIMARY KEY (a))", "a table has one PRIMARY KEY", "PRIMARY KEY (a, b)"),
     ("CREATE TABLE t (a int, PRIMARY KEY (b))", "PRIMARY KEY names column b, which the table does not have", None),
@@ -49,11 +48,10 @@ def test_an_open_string() -> None:
     ("CREATE TABLE t (__time int)", "__time is the name of an update's own column", "another name"),
     ('CREATE TABLE t ("__TIME" int)', "__TIME is the name of an update's own column", "another name"),
     ("CREATE TABLE t (a numeric(39, 2))", "numeric(39,2) is not supported", "1 to 38"),
-    ("CREATE TABLE t (a timestamp(3))", "timestamp has a precision of 6 (microseconds)", "write timestamp"),
-    ("CREATE TABLE t (a serial)", "type serial is not supported", "types:"),
+    ("CREATE TABLE t (a timestamp(3))", "a column of type timestamp(3) is not supported", "write timestamp"),
+    ("CREATE TABLE t (a int GENERATED ALWAYS AS IDENTITY (MAXVALUE 9))", "the option MAXVALUE", "START WITH n"),
     ("CREATE TABLE t", "a table needs columns", "CREATE TABLE t (a"),
     ("CREATE TEMPORARY TABLE t (a int)", "TEMPORARY is not supported", "RETAIN HISTORY"),
-    ("CREATE TABLE s.t (a int)", "schemas are not supported", "write t"),
     ("CREATE VIEW v WITH (RETAIN HISTORY FOR 5) AS SELECT 1", "RETAIN HISTORY is not supported for a plain view",
      "CREATE MATERIALIZED VIEW"),
     ("CREATE MATERIALIZED VIEW v WITH (RETAIN HISTORY FOR '1 month') AS SELECT 1", "a duration is in days or less",
@@ -61,14 +59,14 @@ def test_an_open_string() -> None:
     ("CREATE MATERIALIZED VIEW v WITH (RETAIN HISTORY FOR 'x') AS SELECT 1", "invalid input syntax for type interval",
      None),
     ("CREATE VIEW v AS SELECT 1 AS OF 5", "a view has no AS OF", "in the query"),
-    ("CREATE UNIQUE INDEX ON t (a)", "CREATE UNIQUE INDEX is not supported", "UNIQUE (k)"),
+    ("CREATE UNIQUE INDEX ON t ((a + 1))", "a unique index over an expression", "name columns"),
     ("CREATE INDEX ON t (a DESC)", "an index has no order", "DESC"),
     ("CREATE INDEX ON t USING hash (a)", "USING is not supported in CREATE INDEX", None),
     ("CREATE INDEX ON t (a) WHERE a > 1", "WHERE is not supported in CREATE INDEX", None),
-    ("CREATE SCHEMA s", "CREATE SCHEMA is not supported", "TABLE, VIEW"),
     ("CREATE FUNCTION f(int) RETURNS int AS 'x' LANGUAGE sql", "CREATE FUNCTION is not supported", "TABLE, VIEW"),
-    ("DROP SCHEMA s", "DROP SCHEMA is not supported", "TABLE, VIEW"),
-    ("DROP TABLE t CASCADE", "CASCADE is not supported in DROP", None),
+    ("DROP FUNCTION s", "DROP FUNCTION is not supported", "TABLE, VIEW"),
+    ("ALTER DOMAIN d DROP NOT NULL", "ALTER DOMAIN is not supported", "CREATE DOMAIN"),
+    ("CREATE TYPE t AS (a int)", "a type other than an enum", "AS ENUM"),
     ("SELECT 1 AS OF a", "a time must be a constant", "write a number"),
     ("SELECT 1 AS OF 'x'", "invalid input syntax for type timestamp", None),
     ("SUBSCRIBE (SELECT 1)", "SUBSCRIBE takes the name of a view", "materialized view"),
@@ -77,7 +75,6 @@ def test_an_open_string() -> None:
     ("EXPLAIN ANALYZE SELECT 1", "EXPLAIN ANALYZE is not supported", "EXPLAIN SELECT"),
     ("SHOW 5", "SHOW needs a kind of object", "TABLES"),
     ("SHOW COLUMNS", "SHOW COLUMNS needs FROM and a name", None),
-    ("ALTER TABLE t DROP COLUMN a CASCADE", "CASCADE is not supported in ALTER TABLE", "drop what reads it"),
     ("ALTER TABLE t ALTER a TYPE int USING a + 1", "USING is not supported in ALTER TABLE", "no value changes"),
     ("COPY t FROM 'x'", "COPY from or to a file is not supported", "engine.copy_from"),
     ("MERGE INTO t USING u ON t.a = u.a WHEN NOT MATCHED BY SOURCE THEN INSERT VALUES (1)",
@@ -89,7 +86,6 @@ def test_an_open_string() -> None:
     ("PREPARE p AS CREATE TABLE x (a int)", "PREPARE takes a query", None),
     ("SET TIME = 1 + 1", "a time must be a constant", "write a number"),
     ("VACUUM", "not a supported statement", "CREATE TABLE"),
-    ("SELECT interval '1-2' year to month", "a range of units is not supported", "INTERVAL '1 year 2 months'"),
 ])  # fmt: skip
 def test_refused(sql: str, reason: str, instead: str | None) -> None:
     error = refusal(sql)
@@ -98,7 +94,7 @@ def test_refused(sql: str, reason: str, instead: str | None) -> None:
 
 
 def test_a_later_statement_is_placed_in_the_whole_text() -> None:
-    error = refusal("SELECT 1;\nSELECT 2;\n  DROP TABLE t CASCADE")
+    error = refusal("SELECT 1;\nSELECT 2;\n  TRUNCATE t CASCADE")
     assert error.line == 3
 
 

@@ -54,7 +54,7 @@ def _rows(table: Any) -> list[tuple[Any, ...]]:
 
 
 def _in_postgres(postgres: Any, sql: str, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    postgres.execute(TABLE)
+    postgres.execute(f"DROP TABLE IF EXISTS g; {TABLE}")
     postgres.cursor().executemany("INSERT INTO g VALUES (%s, %s, %s, %s, %s, %s, %s)", rows)
     found: list[tuple[Any, ...]] = postgres.execute(sql).fetchall()
     return found

@@ -47,6 +47,18 @@ class FakeSchema:
     def default(self, table: str, column: str) -> str | None:
         return None
 
+    def named_type(self, name: str) -> SqlType | None:
+        return None
+
+    def domain(self, name: str) -> None:
+        return None
+
+    def sequence(self, table: str, column: str) -> tuple[str, bool]:
+        return "", False
+
+    def next_number(self, sequence: str, count: int = 1) -> range:
+        return range(1, count + 1)
+
     def generated(self, table: str) -> tuple[str, ...]:
         return ()
 

@@ -13,10 +13,12 @@ from halfjoin.sql.functions.regex import separator
 
 
 def unnest(arguments: list[pa.Array], length: int) -> Exploded:
-    """Argument: an array. Gives its elements in order, and nothing for NULL or an empty array."""
-    lists = arguments[0]
-    rows = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
-    return Exploded(rows, (lists.flatten(),))
+    """Argument: an array. Gives its elements in order, and nothing for NULL or an empty array.
+
+    Several arrays have the same length in each row, and give a column each.
+    """
+    rows = pc.list_parent_indices(arguments[0]).to_numpy().astype(np.int64)
+    return Exploded(rows, tuple(lists.flatten() for lists in arguments))
 
 
 def regexp_split_to_table(arguments: list[pa.Array], length: int) -> Exploded:

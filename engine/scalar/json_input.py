@@ -1,0 +1,60 @@
+"""Takes columns of jsonb from batches: texts of JSON, and Python's dicts, lists, numbers and booleans."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from halfjoin.sql.functions.json_text import Json, JsonError, canonical, written
+from halfjoin.sql.types import Kind, SqlType
+
+
+def holds_json(kind: SqlType) -> bool:
+    """Whether the type is jsonb, or an array of it."""
+    return kind.kind is Kind.JSONB or (kind.element is not None and holds_json(kind.element))
+
+
+def canonical_texts(texts: pa.Array) -> pa.Array:
+    """The canonical text of each text of JSON; each distinct one is read once.
+
+    Raises:
+        JsonError: one is not JSON.
+    """
+    distinct = texts.dictionary_encode()
+    made = [None if text is None else canonical(text) for text in distinct.dictionary.to_pylist()]
+    return pa.array(made, pa.string()).take(distinct.indices)
+
+
+def json_text(value: Any, kind: SqlType) -> Any:
+    """The text of one Python value of a column: of a str itself, which is a text of JSON. NaN and None are NULL.
+
+    Raises:
+        JsonError, TypeError: it is not JSON.
+    """
+    if value is None or (isinstance(value, float) and value != value) or type(value).__name__ == "NAType":
+        return None
+    if kind.element is not None:
+        return [json_text(item, kind.element) for item in value]
+    return value if isinstance(value, str) else canonical(written(_json(value)))
+
+
+def _json(value: Any) -> Json:
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return Decimal(value)
+        case float() | Decimal():
+            number = Decimal(repr(value)) if isinstance(value, float) else value
+            if not number.is_finite():
+                raise JsonError(f"JSON has no {value}")
+            return number
+        case dict():
+            if not all(isinstance(key, str) for key in value):
+                raise JsonError("a key of a JSON object is a str")
+            return {key: _json(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_json(item) for item in value]
+    raise TypeError(f"a {type(value).__name__} is not JSON")

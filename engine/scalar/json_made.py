@@ -1,0 +1,139 @@
+"""Kernels that make jsonb from values of other types, by their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from json.encoder import encode_basestring
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.engine.scalar.bounds import check, sizes
+from halfjoin.engine.scalar.casts_text import to_text
+from halfjoin.engine.scalar.each import Bad, each
+from halfjoin.engine.scalar.json_parts import of_json
+from halfjoin.engine.scalar.values import Kernel, on_arrays, valid
+from halfjoin.sql.expr import Call
+from halfjoin.sql.functions.json_text import DEPTH, key_order, number_text, value_of, written
+from halfjoin.sql.types import FLOATS, INTEGERS, TEXT, VALUE_BYTES, Kind, SqlType
+
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+_quoted = each(encode_basestring, pa.string())
+
+
+def _to_jsonb(type: SqlType) -> Kernel:
+    """The kernel from values of a type to their texts as JSON."""
+    if type.kind is Kind.JSONB:
+        return lambda a: a
+    if type.kind is Kind.ARRAY:
+        assert type.element is not None
+        return _array(_to_jsonb(type.element))
+    printed = to_text(type, TEXT) or (lambda a: a)
+    if type.kind in (*INTEGERS, Kind.BOOLEAN):
+        return printed
+    if type.kind is Kind.NUMERIC or type.kind in FLOATS:
+        number = each(_number, pa.string())
+        return lambda a: number(printed(a))
+    if type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+        return lambda a: _quoted(_with_t(printed(a)))
+    return lambda a: _quoted(printed(a))
+
+
+def _number(text: str) -> str:
+    return f'"{text}"' if text in _NOT_FINITE else number_text(Decimal(text))
+
+
+@on_arrays
+def _with_t(texts: Any) -> Any:
+    """Timestamps as ISO 8601 writes them."""
+    return pc.replace_substring_regex(pc.replace_substring(texts, " ", "T", max_replacements=1), r"\+00( BC)?$",
+                                      r"+00:00\1")  # fmt: skip
+
+
+def _array(element: Kernel) -> Kernel:
+    @on_arrays
+    def run(array: Any) -> Any:
+        counts = pc.fill_null(pc.list_value_length(array), 0)
+        offsets = pa.array(np.concatenate([[0], np.cumsum(counts.to_numpy())]).astype(np.int32))
+        flat = array.flatten()
+        texts = pc.fill_null(element(flat) if len(flat) else flat.cast(pa.string()), "null")
+        lists = pa.ListArray.from_arrays(offsets, texts)
+        check(sizes(lists) + 2 * counts.to_numpy() + 2, len(array))
+        made = pc.binary_join_element_wise("[", pc.binary_join(lists, ", "), "]", "")
+        return _shallow(pc.if_else(pa.array(valid(array)), made, pa.scalar(None, pa.string())))
+
+    return run
+
+
+def _checked(text: str) -> str:
+    """A text that was put together from canonical ones, if it is not nested too deeply."""
+    if text.count("[") + text.count("{") > DEPTH:
+        written(value_of(text))
+    return text
+
+
+_shallow = of_json(_checked, pa.string())(Call("to_jsonb", (), TEXT))
+
+
+def _build_array(*items: str | None) -> str:
+    return _assembled(["null" if item is None else item for item in items], "[", "]")
+
+
+def _assembled(parts: Sequence[str], start: str, end: str) -> str:
+    if sum(map(len, parts)) > VALUE_BYTES:
+        raise Bad(f"the result would be longer than {VALUE_BYTES:,} bytes")
+    return _checked(f"{start}{', '.join(parts)}{end}")
+
+
+def _object(members: Mapping[str, str | None]) -> str:
+    """The object of keys and the texts of their values."""
+    return _assembled([f"{encode_basestring(key)}: {members[key] or 'null'}" for key in sorted(members, key=key_order)],
+                      "{", "}")  # fmt: skip
+
+
+def _build_object(*items: str | None) -> str:
+    members = {}
+    for place, (key, value) in enumerate(zip(items[::2], items[1::2], strict=True)):
+        if key is None:
+            raise Bad(f"argument {2 * place + 1}: key must not be null")
+        members[key] = value
+    return _object(members)
+
+
+def _of_texts(keys: Sequence[str | None], *values: Sequence[str | None]) -> str:
+    if values and len(keys) != len(values[0]):
+        raise Bad("mismatched array dimensions")
+    if not values and len(keys) % 2:
+        raise Bad("array must have even number of elements")
+    found = zip(keys, values[0], strict=True) if values else zip(keys[::2], keys[1::2], strict=True)
+    members = {}
+    for key, value in found:
+        if key is None:
+            raise Bad("null value not allowed for object key")
+        members[key] = None if value is None else encode_basestring(value)
+    return _object(members)
+
+
+def _of_pairs(pairs: Sequence[str]) -> str:
+    """The object of jsonb_object_agg, from arrays of a key and a value."""
+    members = {}
+    for pair in pairs:
+        found = value_of(pair)
+        assert isinstance(found, list)
+        key, value = found
+        if not isinstance(key, str):
+            raise Bad("field name must not be null")
+        members[key] = written(value)
+    return _object(members)
+
+
+JSON_MADE: dict[str, Callable[[Call], Kernel]] = {
+    "to_jsonb": lambda expr: _to_jsonb(expr.args[0].type),
+    "jsonb_build_array": of_json(_build_array, pa.string(), nulls=True),
+    "jsonb_build_object": of_json(_build_object, pa.string(), nulls=True),
+    "jsonb_object": of_json(_of_texts, pa.string()),
+    "jsonb of pairs": of_json(_of_pairs, pa.string()),
+}

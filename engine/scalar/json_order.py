@@ -1,0 +1,102 @@
+"""Bytes that order as PostgreSQL orders jsonb, and casts from jsonb.
+
+Kinds come first: null, string, number, boolean, array, object. Of two arrays or objects the one with more members is
+greater. Then members decide, one after the other; of an object its keys and values. One exception is PostgreSQL's: an
+empty array that is the whole value is below all others.
+
+>>> texts = ['{"a": 1}', '[1]', '[]', 'true', '-1.5', '2', '"a"', 'null']
+>>> sorted(texts, key=order_key)
+['[]', 'null', '"a"', '-1.5', '2', 'true', '[1]', '{"a": 1}']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.casts_text import from_text
+from halfjoin.engine.scalar.json_parts import kind_of, of_json
+from halfjoin.engine.scalar.values import Kernel
+from halfjoin.sql.expr import Call, Literal
+from halfjoin.sql.functions.json_text import Json, JsonError, canonical, number_text, value_of
+from halfjoin.sql.types import INTEGERS, TEXT, Kind, SqlType
+
+_END = b"\x00"  # after a string or digits; no string of a jsonb has a NUL
+_FLIP = bytes(255 - byte for byte in range(256))
+_MIDDLE = 1 << 31
+_WIDE = Context(prec=200_000)
+
+
+def order_key(text: str) -> bytes:
+    """The bytes for a canonical text."""
+    if text == "[]":
+        return b"\x00"
+    out: list[bytes] = []
+    _add(value_of(text), out)
+    return b"".join(out)
+
+
+def _add(value: Json, out: list[bytes]) -> None:
+    if value is None:
+        out.append(b"\x01")
+    elif isinstance(value, str):
+        out += (b"\x02", value.encode(), _END)
+    elif isinstance(value, bool):
+        out.append(b"\x04\x01" if value else b"\x04\x00")
+    elif isinstance(value, Decimal):
+        out += (b"\x03", _number(value))
+    elif isinstance(value, list):
+        out.append(b"\x05" + len(value).to_bytes(4, "big"))
+        for item in value:
+            _add(item, out)
+    else:
+        out.append(b"\x06" + len(value).to_bytes(4, "big"))
+        for key, item in value.items():
+            out += (b"\x02", key.encode(), _END)
+            _add(item, out)
+
+
+def _number(value: Decimal) -> bytes:
+    """The sign, the exponent of the first digit, and the digits."""
+    if not value:
+        return b"\x01"
+    digits = "".join(map(str, value.as_tuple().digits)).rstrip("0").encode()
+    size = (value.adjusted() + _MIDDLE).to_bytes(4, "big") + digits + _END
+    return b"\x02" + size if value > 0 else b"\x00" + size.translate(_FLIP)
+
+
+def from_jsonb(target: SqlType) -> Kernel:
+    """The kernel of a cast to a boolean or a number; a number is rounded as a numeric is."""
+    if target.kind is Kind.BOOLEAN:
+        return of_json(lambda text: _only(text, bool, target), pa.bool_())(_CALL)
+    parse = from_text(target)
+    printed = of_json(lambda text: _digits(_only(text, Decimal, target), target), pa.string())(_CALL)
+    return lambda datum: parse(printed(datum))
+
+
+def _only(text: str, kind: type, target: SqlType) -> Any:
+    value = value_of(text)
+    if type(value) is not kind:
+        raise JsonError(f"cannot cast jsonb {kind_of(value).replace('number', 'numeric')} to type {target.kind}")
+    return value
+
+
+def _digits(value: Decimal, target: SqlType) -> str:
+    """The number as text; for an integer type rounded, and within its range."""
+    if target.kind not in INTEGERS:
+        return number_text(value)
+    whole = value.quantize(Decimal(1), ROUND_HALF_UP, _WIDE)
+    limit = 1 << (arrow_type(target).bit_width - 1)
+    if not -limit <= whole < limit:
+        raise JsonError(f"{target} out of range")
+    return str(int(whole))
+
+
+_CALL = Call("jsonb order", (Literal(None, TEXT),), TEXT)  # builders of these kernels read nothing of a call
+
+to_canonical: Kernel = of_json(canonical, pa.string())(_CALL)
+JSON_ORDER: dict[str, Callable[[Call], Kernel]] = {"jsonb order": of_json(order_key, pa.binary())}

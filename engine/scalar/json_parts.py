@@ -1,0 +1,214 @@
+"""Kernels that read jsonb: parts of a value, tests of it, its elements, and bytes that order as the values do.
+
+A function runs once for each distinct text of a batch. Values of short texts are also kept between functions, so
+`j ->> 'a', j ->> 'b'` reads each text once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from halfjoin.engine.scalar.each import Bad, each
+from halfjoin.engine.scalar.values import Kernel
+from halfjoin.sql.expr import Call
+from halfjoin.sql.functions.json_text import Json, JsonError, value_of, written
+
+_INDEX = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", re.ASCII)
+_MOST_PAIRS = 10_000_000  # of elements to compare in one `@>`
+Path: TypeAlias = Sequence[str | None]
+
+
+class _Absent:
+    """What is not there; None is a JSON null."""
+
+
+ABSENT = _Absent()
+
+
+def of_json(compute: Callable[..., Any], type: Any, *, nulls: bool = False) -> Callable[[Call], Kernel]:
+    """The builder of a kernel that computes each row's value from texts; a JsonError is a failure of the row."""
+
+    def guarded(*args: Any) -> Any:
+        try:
+            return compute(*args)
+        except JsonError as error:
+            raise Bad(error.reason) from None
+
+    kernel = each(guarded, type, nulls=nulls)
+    return lambda _: kernel
+
+
+def shown(value: Json | _Absent) -> str | None:
+    """The text that `->>` gives: of a string its characters."""
+    if value is None or isinstance(value, _Absent):
+        return None
+    return value if isinstance(value, str) else written(value)
+
+
+def index_of(step: str) -> int | None:
+    """The index that a step of a path means; None if it is not a 32-bit integer."""
+    found = _INDEX.fullmatch(step)
+    if found is None or len(step) > 40:
+        return None
+    index = int(found[1])
+    return index if -(2**31) <= index < 2**31 else None
+
+
+def _step(value: Json, step: str | int) -> Json | _Absent:
+    """One step of `->`."""
+    if isinstance(step, str):
+        return value[step] if isinstance(value, dict) and step in value else ABSENT
+    if isinstance(value, dict):
+        return ABSENT
+    items = value if isinstance(value, list) else [value]  # a scalar is an array of itself
+    return items[step] if -len(items) <= step < len(items) else ABSENT
+
+
+def _get(text: str, *steps: str | int) -> Json | _Absent:
+    value = value_of(text)
+    for step in steps:
+        found = _step(value, step)
+        if isinstance(found, _Absent):
+            return found
+        value = found
+    return value
+
+
+def _path(text: str, path: Path) -> Json | _Absent:
+    value = value_of(text)
+    for step in path:
+        place: str | int | None = step
+        if isinstance(value, list) and step is not None:
+            place = index_of(step)
+        found = ABSENT if place is None or not isinstance(value, (dict, list)) else _step(value, place)
+        if isinstance(found, _Absent):
+            return found
+        value = found
+    return value
+
+
+def _as_json(found: Json | _Absent) -> str | None:
+    return None if isinstance(found, _Absent) else written(found)
+
+
+def _has(text: str, key: str) -> bool:
+    value = value_of(text)
+    return key in value if isinstance(value, dict) else key in _strings(value)
+
+
+def _strings(value: Json) -> set[str]:
+    """The strings among the elements; a string is its own element."""
+    return {item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)}
+
+
+def _has_of(text: str, keys: Sequence[str | None], decide: Callable[..., bool]) -> bool:
+    value = value_of(text)
+    among = value if isinstance(value, dict) else _strings(value)
+    return decide(key in among for key in keys if key is not None)
+
+
+class _Containment:
+    """`@>`, with a bound on the pairs of elements that it compares."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_PAIRS
+
+    def holds(self, a: Json, b: Json) -> bool:
+        """Whether `a` contains `b`, which is of the same kind or a scalar."""
+        if isinstance(b, dict):
+            return isinstance(a, dict) and all(key in a and self.holds(a[key], item) for key, item in b.items())
+        if not isinstance(b, list):
+            return type(a) is type(b) and a == b
+        if not isinstance(a, list):
+            return False
+        scalars = {(type(item), item) for item in a if not isinstance(item, (dict, list))}
+        nested = [item for item in a if isinstance(item, (dict, list))]
+        return all(self._among(nested, item) if isinstance(item, (dict, list)) else (type(item), item) in scalars
+                   for item in b)  # fmt: skip
+
+    def _among(self, items: list[dict[str, Json] | list[Json]], wanted: Json) -> bool:
+        self._left -= len(items)
+        if self._left < 0:
+            raise JsonError(f"@> compares at most {_MOST_PAIRS:,} pairs of elements")
+        return any(type(item) is type(wanted) and self.holds(item, wanted) for item in items)
+
+
+def _contains(a: str, b: str) -> bool:
+    whole, part = value_of(a), value_of(b)
+    if isinstance(whole, list) and not isinstance(part, (dict, list)):  # an array contains a scalar
+        part = [part]
+    return _Containment().holds(whole, part)
+
+
+def kind_of(value: Json) -> str:
+    """The name of the kind of value, as jsonb_typeof gives it."""
+    return "null" if value is None else _KINDS[type(value)]
+
+
+_KINDS: dict[type, str] = {dict: "object", list: "array", str: "string", Decimal: "number", bool: "boolean"}
+
+
+def _length(text: str) -> int:
+    value = value_of(text)
+    if not isinstance(value, list):
+        raise Bad(f"cannot get array length of a {'non-array' if isinstance(value, dict) else 'scalar'}")
+    return len(value)
+
+
+def _elements(text: str) -> list[Json]:
+    value = value_of(text)
+    if not isinstance(value, list):
+        raise Bad(f"cannot extract elements from {'an object' if isinstance(value, dict) else 'a scalar'}")
+    return value
+
+
+def _keys(text: str) -> list[str]:
+    value = value_of(text)
+    if not isinstance(value, dict):
+        raise Bad(f"cannot call jsonb_object_keys on {'an array' if isinstance(value, list) else 'a scalar'}")
+    return list(value)
+
+
+def _pairs(text: str) -> dict[str, Json]:
+    value = value_of(text)
+    if not isinstance(value, dict):
+        raise Bad("cannot call jsonb_each on a non-object")
+    return value
+
+
+_TEXTS = pa.list_(pa.string())
+
+
+def _contained(flip: bool) -> Callable[[Call], Kernel]:
+    return of_json((lambda a, b: _contains(b, a)) if flip else _contains, pa.bool_())
+
+
+def _subscripted(compute: Callable[..., str | None]) -> Callable[[Call], Kernel]:
+    """The steps of `->` are texts and integers; a NULL among them makes the result NULL."""
+    return of_json(lambda text, *steps: compute(_get(text, *steps)), pa.string())
+
+
+JSON_PARTS: dict[str, Callable[[Call], Kernel]] = {
+    "->": _subscripted(_as_json),
+    "->>": _subscripted(shown),
+    "#>": of_json(lambda text, path: _as_json(_path(text, path)), pa.string()),
+    "#>>": of_json(lambda text, path: shown(_path(text, path)), pa.string()),
+    "jsonb @>": _contained(False),
+    "jsonb <@": _contained(True),
+    "?": of_json(_has, pa.bool_()),
+    "?|": of_json(lambda text, keys: _has_of(text, keys, any), pa.bool_()),
+    "?&": of_json(lambda text, keys: _has_of(text, keys, all), pa.bool_()),
+    "jsonb_typeof": of_json(lambda text: kind_of(value_of(text)), pa.string()),
+    "jsonb_array_length": of_json(_length, pa.int32()),
+    "jsonb elements": of_json(lambda text: list(map(written, _elements(text))), _TEXTS),
+    "jsonb element texts": of_json(lambda text: list(map(shown, _elements(text))), _TEXTS),
+    "jsonb keys": of_json(_keys, _TEXTS),
+    "jsonb each keys": of_json(lambda text: list(_pairs(text)), _TEXTS),
+    "jsonb values": of_json(lambda text: list(map(written, _pairs(text).values())), _TEXTS),
+    "jsonb value texts": of_json(lambda text: list(map(shown, _pairs(text).values())), _TEXTS),
+}

@@ -1,0 +1,134 @@
+"""ALTER TYPE: an enum gets another value, or another name for one.
+
+The order of labels is a part of plans, so the views over the enum are made anew from their texts, in the same entry of
+the journal. Readers see the view before or after.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.catalog.models import Table, View
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.spark.runners import Runners
+from halfjoin.engine.statements.definitions import create_index, create_view, drop_view
+from halfjoin.engine.statements.dropping import users_of_type
+from halfjoin.engine.statements.reshaping import put
+from halfjoin.engine.updates.updates import Updates
+from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.sql.named import AlterEnum
+from halfjoin.sql.parse.parse import parse, parse_query
+from halfjoin.sql.statements import CreateIndex, CreateView
+from halfjoin.sql.types import Kind, SqlType
+
+
+def alter_enum(state: State, runners: Runners, statement: AlterEnum) -> None:
+    """Carry out ALTER TYPE ... ADD VALUE or RENAME VALUE.
+
+    Raises:
+        UnknownName: there is no such enum.
+        UnsupportedSQL: a label is not there, or already there.
+        Conflict: a sink reads rows of the enum.
+    """
+    catalog = state.catalog
+    old = catalog.enums.get(statement.name)
+    if old is None:
+        raise UnknownName("type", statement.name, catalog.enums)
+    labels = _labels(old, statement)
+    if labels == old.labels:
+        return
+    new = replace(old, labels=labels)
+    columns, named, domains = users_of_type(catalog, old.named)
+    tables = {table.name for table, _ in columns}
+    for domain in domains:
+        tables |= {table.name for table, _ in users_of_type(catalog, domain)[0]}
+        named += users_of_type(catalog, domain)[1]
+    views = _above(state, tables, {view.name for view in named})
+    touched = {*tables, *(view.name for view in views)}
+    if sinks := [sink.name for sink in catalog.sinks.values() if sink.collection in touched]:
+        raise Conflict(f"the sink {sinks[0]} reads rows of {old.named}", remedy="drop it first", name=old.named,
+                       holder=sinks[0], code="2BP01")  # fmt: skip
+    indexes = [index for index in catalog.indexes.values() if index.collection in {view.name for view in views}]
+    for view in reversed(views):
+        drop_view(state, view)
+    catalog.enums[old.named] = new
+    for domain in domains:
+        catalog.domains[domain] = replace(catalog.domains[domain], type=_with(catalog.domains[domain].type, old, new))
+    for name in tables:
+        _retype(state, catalog.tables[name], old, new, statement)
+    for view in views:
+        again = CreateView(view.name, parse_query(view.text), view.text, (), view.materialized, view.retain)
+        create_view(state, runners, again, view.text)
+        notes = {column.name: column.comment for column in view.columns}
+        made = catalog.views[view.name]
+        catalog.views[view.name] = made.model_copy(update={"comment": view.comment, "columns": tuple(
+            column.model_copy(update={"comment": notes.get(column.name, "")}) for column in made.columns)})
+    for index in indexes:
+        (written,) = parse(index.text)
+        assert isinstance(written, CreateIndex)
+        create_index(state, replace(written, name=index.name), index.text)
+
+
+def _labels(type: SqlType, statement: AlterEnum) -> tuple[str, ...]:
+    """The labels after the statement."""
+    labels, label = list(type.labels), statement.label
+    for needed in (statement.old, statement.beside):
+        if needed is not None and needed not in labels:
+            raise UnsupportedSQL(f'"{needed}" is not an existing enum label', code="22023")
+    if label in labels:
+        if statement.if_not_exists:
+            return type.labels
+        raise UnsupportedSQL(f'enum label "{label}" already exists', remedy="write IF NOT EXISTS", code="42710")
+    if statement.old is not None:
+        labels[labels.index(statement.old)] = label
+    elif statement.beside is not None:
+        labels.insert(labels.index(statement.beside) + (not statement.before), label)
+    else:
+        labels.append(label)
+    return tuple(labels)
+
+
+def _above(state: State, tables: set[str], named: set[str]) -> list[View]:
+    """The views over these tables, and those named, with the views over them; in order of creation."""
+    found, names = [], set(tables)
+    for view in state.catalog.views.values():
+        if view.name in named or names.intersection(view.reads):
+            names.add(view.name)
+            found.append(view)
+    return found
+
+
+def _with(type: SqlType, old: SqlType, new: SqlType) -> SqlType:
+    if type.element is not None:
+        return replace(type, element=_with(type.element, old, new))
+    return new if (type.kind, type.named) == (Kind.ENUM, old.named) else type
+
+
+def _retype(state: State, table: Table, old: SqlType, new: SqlType, statement: AlterEnum) -> None:
+    """Put a table with the new type in the place of the old one; its rows get the new label."""
+    columns = []
+    changed = []
+    for column in table.columns:
+        domain = column.domain and replace(column.domain, type=_with(column.domain.type, old, new))
+        made = column.model_copy(update={"type": _with(column.type, old, new), "domain": domain})
+        changed += [column.name] if made.type != column.type else []
+        columns.append(made)
+    before, after = statement.old, statement.label
+
+    def rows(updates: Updates) -> Updates:
+        return updates.with_columns({name: _renamed(updates.columns[name], str(before), after) for name in changed})
+
+    put(state, table, table.model_copy(update={"columns": tuple(columns)}), None if before is None else rows)
+
+
+def _renamed(values: pa.Array, before: str, after: str) -> pa.Array:
+    """Texts, or lists of texts, with one text in the place of another."""
+    if pa.types.is_list(values.type):
+        inner = _renamed(values.flatten(), before, after)
+        lengths = pc.fill_null(pc.list_value_length(values), 0)
+        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+        return pa.ListArray.from_arrays(offsets, inner, mask=values.is_null())
+    return pc.if_else(pc.fill_null(pc.equal(values, before), False), pa.scalar(after, values.type), values)

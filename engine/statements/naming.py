@@ -1,0 +1,143 @@
+"""CREATE TYPE, DOMAIN, SCHEMA and SEQUENCE, and COMMENT ON."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+from dataclasses import replace
+
+from halfjoin.catalog.catalog import Catalog
+from halfjoin.catalog.models import ColumnModel, Index, Sequence, Sink, Table, View
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.statements.tables import check_schema
+from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.sql.bind.constraints import bind_default
+from halfjoin.sql.bind.named_types import condition, resolved
+from halfjoin.sql.named import Comment, CreateDomain, CreateEnum, CreateSchema, CreateSequence
+from halfjoin.sql.types import Kind, SqlType
+
+Named = CreateEnum | CreateDomain | CreateSchema | CreateSequence | Comment
+RESERVED = ("public", "information_schema", "pg_catalog")
+
+
+def name_things(state: State, statement: Named) -> None:
+    """Carry out one of these statements.
+
+    Raises:
+        Conflict: the name is taken.
+        UnknownName: what the statement names does not exist.
+        UnsupportedSQL: a condition or a default is not valid.
+    """
+    match statement:
+        case CreateEnum(name, labels):
+            _check_free(state.catalog, name)
+            state.catalog.enums[name] = SqlType(Kind.ENUM, named=name, labels=labels)
+        case CreateDomain():
+            _create_domain(state.catalog, statement)
+        case CreateSchema():
+            _create_schema(state.catalog, statement)
+        case CreateSequence():
+            _create_sequence(state.catalog, statement)
+        case Comment():
+            _comment(state.catalog, statement)
+
+
+def _check_free(catalog: Catalog, name: str) -> None:
+    """Check that no type has the name of a new one."""
+    check_schema(name, catalog)
+    if name in catalog.enums or name in catalog.domains:
+        raise Conflict(f"type {name} already exists", remedy="drop it first", name=name, code="42710")
+
+
+def _create_domain(catalog: Catalog, statement: CreateDomain) -> None:
+    given = statement.domain
+    _check_free(catalog, given.name)
+    below = catalog.domain(given.type.named) if given.type.kind is Kind.NAMED else None
+    domain = replace(given, type=resolved(given.type, catalog))
+    if below is not None:
+        domain = replace(domain, not_null=domain.not_null or below.not_null, default=domain.default or below.default)
+    names = [name for name, _ in given.checks if name]
+    checks = list(below.checks if below else ())
+    own = given.name.rpartition(".")[2]
+    for name, text in given.checks:
+        condition(text, domain.type, catalog)
+        numbered = (f"{own}_check{n or ''}" for n in range(len(given.checks) + len(names) + 1))
+        name = name or next(one for one in numbered if one not in names)
+        names.append(name)
+        checks.append((name, text))
+    if domain.default is not None:
+        bind_default(domain.default, domain.type, catalog)
+    catalog.domains[given.name] = replace(domain, checks=tuple(checks))
+
+
+def _create_schema(catalog: Catalog, statement: CreateSchema) -> None:
+    name = statement.name
+    if name in catalog.schemas or name in RESERVED:
+        if not statement.if_not_exists:
+            raise Conflict(f"schema {name} already exists", remedy="write IF NOT EXISTS", name=name, code="42P06")
+        return
+    if name.startswith("pg_"):
+        raise UnsupportedSQL(f"unacceptable schema name {name}", remedy="a name does not begin with pg_", code="42939")
+    if dotted := [one for one in (*catalog.names(), *catalog.indexes) if one.startswith(f"{name}.")]:
+        raise Conflict(f"{dotted[0]} would look like a name in the schema {name}", remedy="rename it", name=name)
+    catalog.schemas = (*catalog.schemas, name)
+
+
+def _create_sequence(catalog: Catalog, statement: CreateSequence) -> None:
+    name = statement.name
+    check_schema(name, catalog)
+    if name in catalog.sequences or name in catalog.names():
+        if statement.if_not_exists:
+            return
+        raise Conflict(f"{name} already exists", remedy="drop it first, or write IF NOT EXISTS", name=name,
+                       code="42P07")  # fmt: skip
+    catalog.sequences[name] = Sequence(name=name, next=statement.start, start=statement.start, step=statement.step,
+                                       id=uuid.uuid4().hex)  # fmt: skip
+
+
+def restart(state: State, tables: Collection[str]) -> None:
+    """Let the sequences that number columns of these tables begin anew."""
+    for name, one in state.catalog.sequences.items():
+        if one.owner in tables:
+            state.catalog.sequences[name] = one.model_copy(update={"next": one.start, "id": uuid.uuid4().hex})
+
+
+def _comment(catalog: Catalog, statement: Comment) -> None:
+    kind, name, text = statement.kind, statement.name, statement.text or ""
+    update = {"comment": text}
+    if kind == "column":
+        item: Table | View | None = catalog.tables.get(name) or catalog.views.get(name)
+        if item is None:
+            raise UnknownName("table or view", name, catalog.names())
+        known = [column.name for column in item.columns]
+        if statement.column not in known:
+            raise UnknownName(f"column of {name}", statement.column, known)
+        _replace(catalog, item.model_copy(update={"columns": tuple(
+            _noted(column, text) if column.name == statement.column else column for column in item.columns)}))
+    elif kind in ("table", "view", "materialized view", "index", "sink"):
+        match catalog.find(kind, name):
+            case Index() as index:
+                catalog.indexes[name] = index.model_copy(update=update)
+            case Sink() as sink:
+                catalog.sinks[name] = sink.model_copy(update=update)
+            case found:
+                _replace(catalog, found.model_copy(update=update))
+    else:
+        known_names = {"type": [*catalog.enums, *catalog.domains], "domain": [*catalog.domains],
+                       "schema": ["public", *catalog.schemas], "sequence": [*catalog.sequences]}[kind]  # fmt: skip
+        if name not in known_names:
+            raise UnknownName(kind, name, known_names, code="3F000" if kind == "schema" else None)
+        catalog.comments[f"{kind} {name}"] = text
+        if not text:
+            del catalog.comments[f"{kind} {name}"]
+
+
+def _noted(column: ColumnModel, text: str) -> ColumnModel:
+    return column.model_copy(update={"comment": text})
+
+
+def _replace(catalog: Catalog, item: Table | View) -> None:
+    if isinstance(item, Table):
+        catalog.tables[item.name] = item
+    else:
+        catalog.views[item.name] = item

@@ -1,0 +1,107 @@
+"""search_path: gives the names in a statement that have no schema the one that they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+from sqlglot import exp
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.bind.tables import references
+from halfjoin.sql.parse.locate import PUBLIC, name_of
+from halfjoin.sql.parse.syntax import ShowObjects
+
+MADE = ("TABLE", "VIEW", "TYPE", "DOMAIN", "SEQUENCE")
+
+
+class Names(Protocol):
+    """What exists, by its names in the catalog."""
+
+    schemas: tuple[str, ...]
+
+    def names(self) -> Collection[str]:
+        """Of tables and views."""
+
+    @property
+    def others(self) -> Mapping[str, Collection[str]]:
+        """Of other things, by their kinds in upper case."""
+
+
+def path_of(setting: str | None) -> tuple[str, ...]:
+    """The schemas of a setting's value; those that a session may lack are left out.
+
+    >>> path_of('"$user", sales, public')
+    ('sales', 'public')
+    """
+    names = [name.strip().strip('"') for name in (PUBLIC if setting is None else setting).split(",")]
+    return tuple(name for name in names if name and name != "$user")
+
+
+def placed(tree: exp.Expr, names: Names, path: Sequence[str]) -> exp.Expr:
+    """The statement with a schema for each name that has none: the first of the path where the name exists.
+
+    Raises:
+        UnsupportedSQL: something is to be created, and no schema of the path exists.
+    """
+    if isinstance(tree, ShowObjects) and tree.this == "setting":
+        return tree
+    kind = str(tree.args.get("kind") or "").upper()
+    made = _made(tree, kind)
+    if made is not None and made.args.get("db") is None:
+        schema = next((one for one in path if one == PUBLIC or one in names.schemas), None)
+        if schema is None:
+            raise UnsupportedSQL("no schema has been selected to create in", remedy="CREATE SCHEMA, or SET search_path",
+                                 code="3F000")  # fmt: skip
+        made.set("db", exp.to_identifier(schema, quoted=True))
+    known = names.others.get(kind, names.names()) if isinstance(tree, exp.Drop) else names.names()
+    for table in list(references(tree)):
+        if table is not made and table.args.get("db") is None and not isinstance(table.parent, exp.AlterRename):
+            _place(table, known, path)
+    types = [*names.others["TYPE"], *names.others["DOMAIN"]]
+    for type in tree.find_all(exp.DataType):
+        name = type.args.get("kind")
+        if type.this is exp.DType.USERDEFINED and isinstance(name, exp.Identifier):
+            schema = _schema(name_of(name), types, path)
+            if schema != PUBLIC:
+                type.set("kind", exp.Dot.build([exp.to_identifier(schema, quoted=True), name]))
+                _note(tree, name, schema)
+    return tree
+
+
+def _made(tree: exp.Expr, kind: str) -> exp.Expr | None:
+    """The name of what a statement creates."""
+    if not isinstance(tree, exp.Create) or kind not in MADE:
+        return None
+    made: exp.Expr = tree.this
+    return made.this if isinstance(made, exp.Schema) else made
+
+
+def _place(table: exp.Table, known: Collection[str], path: Sequence[str]) -> None:
+    schema = _schema(name_of(table), known, path)
+    if schema != PUBLIC:
+        table.set("db", exp.to_identifier(schema, quoted=True))
+        _note(table.root(), table.this, schema)
+
+
+def _schema(name: str, known: Collection[str], path: Sequence[str]) -> str:
+    """The schema that a name means. For a name that is nowhere on the path it is the path's first one."""
+    for schema in path:
+        if (name if schema == PUBLIC else f"{schema}.{name}") in known:
+            return schema
+    return PUBLIC if PUBLIC in path or not path else path[0]
+
+
+def _note(tree: exp.Expr, name: exp.Expr, schema: str) -> None:
+    """Write the schema into the text that the catalog keeps of a view."""
+    query = tree.args.get("expression")
+    if not isinstance(tree, exp.Create) or query is None or "text" not in query.meta or "start" not in name.meta:
+        return
+    edits = query.meta.setdefault("edits", [])
+    place = name.meta["start"] - query.meta["from"]
+    if place >= 0:
+        edits.append((place, '"' + schema.replace('"', '""') + '".'))
+        text = query.meta.setdefault("written", query.meta["text"])
+        for at, more in sorted(edits, reverse=True):
+            text = text[:at] + more + text[at:]
+        query.meta["text"] = text

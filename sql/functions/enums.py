@@ -1,0 +1,104 @@
+"""Enums. Their values are labels, which are stored as texts; what orders them reads their positions instead.
+
+A comparison with `<`, a sort key, and what min, max, greatest and least compare is the `enum position` of a value: a
+number. Equality, groups and joins need the label only. `in_order` and `label` are the ways to and fro.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.expr import Call, Column, Expr, Literal
+from halfjoin.sql.functions.signature import Resolve, Special, function
+from halfjoin.sql.relation import AggregateCall, SortKey, WindowCall
+from halfjoin.sql.types import INTEGER, TEXT, Kind, SqlType, array
+
+POSITION = "enum position"
+ORDERING = ("<", "<=", ">", ">=")
+
+
+def in_order(expr: Expr) -> Expr:
+    """What orders as the expression does: the position of an enum, another expression itself.
+
+    Raises:
+        UnsupportedSQL: it is an array of an enum, whose order is not known.
+    """
+    type = expr.type
+    if type.element is not None and type.element.kind is Kind.ENUM:
+        raise UnsupportedSQL(f"arrays of the enum {type.element} have no order", remedy="unnest them, or compare texts")
+    if type.kind is not Kind.ENUM:
+        return expr
+    if isinstance(expr, Literal):
+        return Literal(None if expr.value is None else type.labels.index(str(expr.value)) + 1, INTEGER)
+    return Call(POSITION, (expr, Literal(list(type.labels), array(TEXT))), INTEGER)
+
+
+def key_in_order(key: SortKey) -> SortKey:
+    """A sort key over an enum, over its position."""
+    return replace(key, expr=in_order(key.expr))
+
+
+def label(position: Expr, type: SqlType) -> Expr:
+    """The label at a position, from 1."""
+    return Call("enum label", (position, Literal(list(type.labels), array(TEXT))), type)
+
+
+def result_of(call: AggregateCall | WindowCall, column: Column) -> Expr:
+    """The result of an aggregate in its column: where positions were compared, the label."""
+    compared = call.args[0] if call.args else None
+    if isinstance(call, AggregateCall) and call.function in ("mode", "percentile_disc"):
+        compared = call.order[0].expr
+    elif call.function not in ("min", "max"):
+        return column
+    if isinstance(compared, Call) and compared.function == POSITION:
+        return label(column, compared.args[0].type)
+    return column
+
+
+def _end(name: str, place: int) -> Special:
+    """The first or the last label of the enum of the argument."""
+
+    def special(resolve: Resolve, args: Sequence[Expr]) -> Expr:
+        type = _enum(name, args)
+        if len(args) != 1:
+            raise UnsupportedSQL(f"{name} takes one argument", wrong=True)
+        return Literal(type.labels[place], type)
+
+    return special
+
+
+def _range(resolve: Resolve, args: Sequence[Expr]) -> Expr:
+    """All labels, or those from the first argument to the second; a bound that is NULL leaves none out."""
+    type = _enum("enum_range", args)
+    bounds: list[int | None] = []
+    for arg in args if len(args) == 2 else ():
+        if not isinstance(arg, Literal) or arg.type.kind not in (type.kind, Kind.UNKNOWN):
+            raise UnsupportedSQL("enum_range takes constants", remedy="compare the values")
+        text = None if arg.value is None else str(arg.value)
+        if text is not None and text not in type.labels:
+            raise UnsupportedSQL(f'invalid input value for enum {type}: "{text}"', code="22P02")
+        bounds.append(None if text is None else type.labels.index(text))
+    if len(args) > 2:
+        raise UnsupportedSQL("enum_range takes one or two arguments", wrong=True)
+    first, last = bounds or (None, None)
+    return Literal(list(type.labels[first : None if last is None else last + 1]), array(type))
+
+
+def _enum(name: str, args: Sequence[Expr]) -> SqlType:
+    """The enum of the arguments."""
+    found = next((arg.type for arg in args if arg.type.kind is Kind.ENUM), None)
+    if found is None:
+        raise UnsupportedSQL(f"{name} takes an enum", remedy=f"write {name}(NULL::your_type)", wrong=True)
+    return found
+
+
+ENUMS = (
+    function("enum_first", "casts", "The first value of the argument's enum", "any -> any",
+             special=_end("enum_first", 0)),
+    function("enum_last", "casts", "The last value of the argument's enum", "any -> any",
+             special=_end("enum_last", -1)),
+    function("enum_range", "casts", "The values of the argument's enum; or those between two constants, where NULL is "
+             "no bound", "any -> any[]", "any, any -> any[]", special=_range),
+)  # fmt: skip

@@ -1,0 +1,195 @@
+"""Operators and functions of jsonb: parts, tests and changes of a value.
+
+Operators that other types have as well go by the name `jsonb` and the operator here; `resolve` chooses between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.functions.casting import coerce
+from halfjoin.sql.functions.signature import Function, Resolve, Special, function
+from halfjoin.sql.functions.sum_results import INTERNAL
+from halfjoin.sql.types import BOOLEAN, BYTEA, INTEGER, JSONB, STRINGS, TEXT, Kind, SqlType
+
+_SHARED = ("-", "||", "@>", "<@")  # operators that other types have, too
+_ORDERED = ("<", "<=", ">", ">=")
+
+
+def of_jsonb(name: str, args: Sequence[Expr]) -> tuple[str, Sequence[Expr]]:
+    """The function that an operator means, and its arguments, which it may change, if one of them is a jsonb."""
+    kinds = {arg.type.kind for arg in args}
+    if name in _ORDERED or name in ("greatest", "least"):
+        args = [ordered(arg) if arg.type.kind is Kind.ARRAY else arg for arg in args]
+    if Kind.JSONB not in kinds:
+        return name, args
+    if name in _SHARED and (name != "||" or kinds <= {Kind.JSONB, Kind.UNKNOWN}):
+        return f"jsonb {name}", args
+    if name in _ORDERED and kinds <= {Kind.JSONB, Kind.UNKNOWN}:
+        return name, tuple(ordered(coerce(arg, JSONB)) for arg in args)
+    if name in ("greatest", "least"):
+        raise UnsupportedSQL(f"{name} of jsonb is not supported", remedy="write CASE WHEN a > b THEN a ELSE b END")
+    return name, args
+
+
+def ordered(expr: Expr) -> Expr:
+    """What an expression is ordered by: its value, or of a jsonb, bytes that order as PostgreSQL orders the values.
+
+    Raises:
+        UnsupportedSQL: it is an array of jsonb.
+    """
+    if expr.type.element is not None and expr.type.element.kind is Kind.JSONB:
+        raise UnsupportedSQL("an order of jsonb[] is not supported", remedy="write to_jsonb(...) of the array")
+    return Call("jsonb order", (expr,), BYTEA) if expr.type.kind is Kind.JSONB else expr
+
+
+def unordered(expr: Expr) -> Expr:
+    """The expression that `ordered` was given."""
+    return expr.args[0] if isinstance(expr, Call) and expr.function == "jsonb order" else expr
+
+
+def _get(name: str, type: SqlType) -> Special:
+    """`j -> 'a' -> 0` is one call, with all its steps."""
+
+    def special(resolve: Resolve, args: Sequence[Expr]) -> Expr:
+        if len(args) != 2 or args[0].type.kind is not Kind.JSONB or not _is_step(args[1].type):
+            types = " and ".join("unknown literal" if a.type.kind is Kind.UNKNOWN else str(a.type) for a in args)
+            raise UnsupportedSQL(f"no operator {name} of {types}",
+                                 remedy="the left side is a jsonb, the right side a text or an integer", wrong=True)
+        value, step = args
+        typed = coerce(step, INTEGER if step.type.kind in (Kind.SMALLINT, Kind.INTEGER) else TEXT)
+        before = value.args if isinstance(value, Call) and value.function == "->" else (value,)
+        return Call(name, (*before, typed), type)
+
+    return special
+
+
+def _is_step(type: SqlType) -> bool:
+    return type.kind in (*STRINGS, Kind.SMALLINT, Kind.INTEGER, Kind.UNKNOWN)
+
+
+def _extract(name: str) -> Special:
+    """jsonb_extract_path(j, 'a', 'b') is `j #> '{a,b}'`."""
+
+    def special(resolve: Resolve, args: Sequence[Expr]) -> Expr:
+        if len(args) < 2:
+            raise UnsupportedSQL("it takes a jsonb and the steps of a path", wrong=True)
+        return resolve(name, (coerce(args[0], JSONB), resolve("array", tuple(coerce(arg, TEXT) for arg in args[1:]))))
+
+    return special
+
+
+def _set_lax(resolve: Resolve, args: Sequence[Expr]) -> Expr:
+    """jsonb_set, where a NULL value does what the last argument says."""
+    if not 3 <= len(args) <= 5:
+        raise UnsupportedSQL("jsonb_set_lax takes a jsonb, a path, a value, a boolean and a text", wrong=True)
+    j, path, value = args[:3]
+    create = args[3] if len(args) > 3 else Literal(True, BOOLEAN)
+    treatment = args[4] if len(args) > 4 else Literal("use_json_null", TEXT)
+    treat = coerce(treatment, TEXT)
+    words = ("raise_exception", "use_json_null", "delete_key", "return_target")
+    if not isinstance(treat, Literal) or treat.value not in words:
+        raise UnsupportedSQL("that is not a treatment of NULL", remedy=f"write {', '.join(words)}", code="22023")
+    if treat.value == "raise_exception":
+        raise UnsupportedSQL("jsonb_set_lax with raise_exception is not supported", remedy="write a CHECK instead")
+    given = coerce(value, JSONB)
+    done = {
+        "use_json_null": lambda: resolve("jsonb_set", (j, path, Literal("null", JSONB), create)),
+        "delete_key": lambda: resolve("#-", (j, path)),
+        "return_target": lambda: coerce(j, JSONB),
+    }[str(treat.value)]()
+    return resolve("case", (resolve("is null", (given,)), done, resolve("jsonb_set", (j, path, given, create))))
+
+
+def _operator(name: str, doc: str, *signatures: str, examples: Sequence[tuple[str, str | None]]) -> Function:
+    return function(name, "jsonb", doc, *signatures, examples=examples)
+
+
+JSONB_TABLE = (
+    function("->", "jsonb", "The value of a key, or the element at an index, counted from 0; NULL if it is not there",
+        "jsonb, text -> jsonb", "jsonb, integer -> jsonb", special=_get("->", JSONB), examples=[
+        ("""'{"a": {"b": 5}}'::jsonb -> 'a'""", '{"b": 5}'), ("""'{"a": {"b": 5}}'::jsonb -> 'a' -> 'b'""", "5"),
+        ("'[1, 2, 3]'::jsonb -> -1", "3"), ("'[1, 2]'::jsonb -> 2", None), ("'[1, 2]'::jsonb -> 'a'", None),
+        ("""'"foo"'::jsonb -> 0""", '"foo"'), ("""'{"a": null}'::jsonb -> 'a'""", "null")]),
+    function("->>", "jsonb", "As `->`, as text; NULL for a null", "jsonb, text -> text", "jsonb, integer -> text",
+        special=_get("->>", TEXT), examples=[("""'{"a": "x"}'::jsonb ->> 'a'""", "x"),
+        ("""'{"a": [1,{"b":2}]}'::jsonb ->> 'a'""", '[1, {"b": 2}]'), ("""'{"a": null}'::jsonb ->> 'a'""", None),
+        ("""'{"a": ["x", true]}'::jsonb -> 'a' ->> 1""", "true")]),
+    _operator("#>", "The value at a path of keys and indexes; NULL if it is not there", "jsonb, text[] -> jsonb",
+        examples=[("""'{"a": [1, {"b": 2}]}'::jsonb #> '{a,1,b}'""", "2"), ("'[1, [2, 3]]'::jsonb #> '{1,-1}'", "3"),
+        ("""'"foo"'::jsonb #> '{0}'""", None), ("'[1]'::jsonb #> '{}'", "[1]"), ("'[1]'::jsonb #> '{NULL}'", None),
+        ("""('{"a": [1, 2]}'::jsonb)['a'][1]""", "2"), ("""('[{"a": 1}]'::jsonb)[0]['a']""", "1")]),
+    _operator("#>>", "As `#>`, as text; NULL for a null", "jsonb, text[] -> text", examples=[
+        ("""'{"a": ["x", null]}'::jsonb #>> '{a,0}'""", "x"), ("""'{"a": [null]}'::jsonb #>> '{a,0}'""", None)]),
+    _operator("jsonb @>", "Whether the first contains the second: all its keys and elements",
+        "jsonb, jsonb -> boolean or error",
+        examples=[("""'{"a": 1, "b": [1, 2, 3]}'::jsonb @> '{"b": [3, 1]}'""", "true"),
+        ("""'["foo", "bar"]'::jsonb @> '"foo"'""", "true"), ("""'{"a": ["x"]}'::jsonb @> '{"a": "x"}'""", "false"),
+        ("'[1, [2]]'::jsonb @> '[[2]]'", "true"), ("'[true]'::jsonb @> '[1]'", "false")]),
+    _operator("jsonb <@", "Whether the second contains the first", "jsonb, jsonb -> boolean or error", examples=[
+        ("""'{"b": 2}'::jsonb <@ '{"a": 1, "b": 2}'""", "true")]),
+    _operator("?", "Whether a text is a key or an element", "jsonb, text -> boolean", examples=[
+        ("""'{"a": 1}'::jsonb ? 'a'""", "true"), ("""'["a", "b"]'::jsonb ? 'b'""", "true"),
+        ("""'[1]'::jsonb ? '1'""", "false"), ("""'"a"'::jsonb ? 'a'""", "true")]),
+    _operator("?|", "Whether any of the texts is a key or an element", "jsonb, text[] -> boolean", examples=[
+        ("""'{"a": 1}'::jsonb ?| ARRAY['b', 'a']""", "true"), ("""'{"a": 1}'::jsonb ?| '{}'""", "false")]),
+    _operator("?&", "Whether all of the texts are keys or elements", "jsonb, text[] -> boolean", examples=[
+        ("""'{"a": 1}'::jsonb ?& ARRAY['b', 'a']""", "false"), ("""'{"a": 1}'::jsonb ?& ARRAY['a', NULL]""", "true")]),
+    _operator("jsonb ||", "Merges objects, or concatenates arrays", "jsonb, jsonb -> jsonb or error", examples=[
+        ("""'{"a": 1, "b": 2}'::jsonb || '{"b": 3}'""", '{"a": 1, "b": 3}'), ("'[1]'::jsonb || '[2, 3]'", "[1, 2, 3]"),
+        ("""'[1]'::jsonb || '{"a": 1}'""", '[1, {"a": 1}]'), ("'1'::jsonb || '2'", "[1, 2]")]),
+    _operator("jsonb -", "Without keys, elements equal to texts, or the element at an index",
+        "jsonb, text -> jsonb or error", "jsonb, integer -> jsonb or error", "jsonb, text[] -> jsonb or error",
+        examples=[("""'{"a": 1, "b": 2}'::jsonb - 'a'""", '{"b": 2}'), ("""'["a", "b", "a"]'::jsonb - 'a'""", '["b"]'),
+        ("'[1, 2, 3]'::jsonb - (-1)", "[1, 2]"), ("""'{"a": 1, "b": 2}'::jsonb - '{a,c}'::text[]""", '{"b": 2}'),
+        ("'1'::jsonb - 'a'", "ERROR: cannot delete from scalar"),
+        ("""'{"a": 1}'::jsonb - 1""", "ERROR: cannot delete from object using integer index")]),
+    _operator("#-", "Without what is at a path", "jsonb, text[] -> jsonb or error", examples=[
+        ("""'{"a": [1, {"b": 2}]}'::jsonb #- '{a,1,b}'""", '{"a": [1, {}]}'),
+        ("'1'::jsonb #- '{a}'", "ERROR: cannot delete path in scalar"),
+        ("'[1]'::jsonb #- '{x}'", 'ERROR: path element at position 1 is not an integer: "x"')]),
+    function("jsonb_typeof", "jsonb", "object, array, string, number, boolean or null", "jsonb -> text", examples=[
+        ("jsonb_typeof('-123.4')", "number"), ("jsonb_typeof('null')", "null"), ("jsonb_typeof(NULL)", None)]),
+    function("jsonb_array_length", "jsonb", "The number of elements", "jsonb -> integer or error", examples=[
+        ("""jsonb_array_length('[1, [2, 3], {"a": 1}]')""", "3"),
+        ("jsonb_array_length('{}')", "ERROR: cannot get array length of a non-array"),
+        ("jsonb_array_length('1')", "ERROR: cannot get array length of a scalar")]),
+    function("jsonb_extract_path", "jsonb", "The value at a path: `#>`", "jsonb, text... -> jsonb",
+        special=_extract("#>"), examples=[("""jsonb_extract_path('{"a": [1, 2]}', 'a', '1')""", "2")]),
+    function("jsonb_extract_path_text", "jsonb", "The value at a path as text: `#>>`", "jsonb, text... -> text",
+        special=_extract("#>>"), examples=[("""jsonb_extract_path_text('{"a": ["x"]}', 'a', '0')""", "x")]),
+    function("jsonb_set", "jsonb", "With another value at a path; it makes the last key unless you say false",
+        "jsonb, text[], jsonb -> jsonb or error", "jsonb, text[], jsonb, boolean -> jsonb or error", examples=[
+        ("""jsonb_set('{"a": [1, 2]}', '{a,0}', '"x"')""", '{"a": ["x", 2]}'),
+        ("""jsonb_set('{"a": 1}', '{b}', '2')""", '{"a": 1, "b": 2}'),
+        ("""jsonb_set('{"a": 1}', '{b}', '2', false)""", '{"a": 1}'), ("jsonb_set('[1, 2]', '{-5}', '9')", "[9, 1, 2]"),
+        ("jsonb_set('1', '{a}', '2')", "ERROR: cannot set path in scalar"),
+        ("jsonb_set('{}', '{NULL}', '2')", "ERROR: path element at position 1 is null")]),
+    function("jsonb_set_lax", "jsonb", "As jsonb_set, with a treatment of NULL",
+        "jsonb, text[], jsonb -> jsonb or error", "jsonb, text[], jsonb, boolean, text -> jsonb or error",
+        special=_set_lax, examples=[
+        ("""jsonb_set_lax('{"a": 1}', '{a}', NULL)""", '{"a": null}'),
+        ("""jsonb_set_lax('{"a": 1}', '{a}', NULL, true, 'delete_key')""", "{}")]),
+    function("jsonb_insert", "jsonb", "With a new value before the one at a path, or after it",
+        "jsonb, text[], jsonb -> jsonb or error", "jsonb, text[], jsonb, boolean -> jsonb or error", examples=[
+        ("""jsonb_insert('{"a": [1, 2]}', '{a,1}', '9')""", '{"a": [1, 9, 2]}'),
+        ("""jsonb_insert('{"a": [1, 2]}', '{a,1}', '9', true)""", '{"a": [1, 2, 9]}'),
+        ("""jsonb_insert('{"a": 1}', '{a}', '9')""", "ERROR: cannot replace existing key")]),
+    function("jsonb_strip_nulls", "jsonb", "Without the keys whose values are null", "jsonb -> jsonb", examples=[
+        ("""jsonb_strip_nulls('{"a": null, "b": [null, {"c": null}]}')""", '{"b": [null, {}]}')]),
+    function("jsonb_pretty", "jsonb", "A text with a line for each value", "jsonb -> text or error", examples=[
+        ("""jsonb_pretty('{"a": [1], "b": {}}')""", '{\n    "a": [\n        1\n    ],\n    "b": {\n    }\n}')]),
+)  # fmt: skip
+
+JSONB_INTERNAL = (
+    function("jsonb order", INTERNAL, "Bytes that order as the values do", "jsonb -> bytea or error"),
+    function("jsonb elements", INTERNAL, "The elements of an array", "jsonb -> jsonb[] or error"),
+    function("jsonb element texts", INTERNAL, "The elements of an array as texts", "jsonb -> text[] or error"),
+    function("jsonb keys", INTERNAL, "The keys of an object", "jsonb -> text[] or error"),
+    function("jsonb each keys", INTERNAL, "The keys of an object, for jsonb_each", "jsonb -> text[] or error"),
+    function("jsonb values", INTERNAL, "The values of an object", "jsonb -> jsonb[] or error"),
+    function("jsonb value texts", INTERNAL, "The values of an object as texts", "jsonb -> text[] or error"),
+    function("jsonb of pairs", INTERNAL, "The object of arrays of a key and a value", "jsonb[] -> jsonb or error"),
+)  # fmt: skip

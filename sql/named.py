@@ -1,0 +1,73 @@
+"""The statements about types, domains, schemas, sequences and comments, as data; and what a domain is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from halfjoin.sql.types import SqlType
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A type with conditions for its values. `checks`: names and texts of conditions over VALUE."""
+
+    name: str
+    type: SqlType
+    not_null: bool = False
+    default: str | None = None
+    checks: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class CreateEnum:
+    """CREATE TYPE name AS ENUM (label, ...)."""
+
+    name: str
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AlterEnum:
+    """ALTER TYPE name ADD VALUE [IF NOT EXISTS] label [BEFORE | AFTER `beside`], or RENAME VALUE `old` TO label."""
+
+    name: str
+    label: str
+    old: str | None = None
+    beside: str | None = None
+    before: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class CreateDomain:
+    """CREATE DOMAIN name AS type ... The names of its checks may be empty."""
+
+    domain: Domain
+
+
+@dataclass(frozen=True)
+class CreateSchema:
+    """CREATE SCHEMA [IF NOT EXISTS] name."""
+
+    name: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class CreateSequence:
+    """CREATE SEQUENCE [IF NOT EXISTS] name [INCREMENT BY n] [START WITH n]."""
+
+    name: str
+    start: int = 1
+    step: int = 1
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class Comment:
+    """COMMENT ON kind name IS text; None: no comment. `column`: of a table or view."""
+
+    kind: str
+    name: str
+    text: str | None
+    column: str = ""

@@ -1,0 +1,118 @@
+"""Parses the statements about types, domains, schemas, sequences and comments, which sqlglot does not know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from halfjoin.sql.parse.syntax import AlterEnum, Comment
+from halfjoin.sql.parse.with_clause import WithParser
+
+DROPPED = ("TYPE", "DOMAIN", "SCHEMA", "SEQUENCE", "INDEX")  # what DROP takes several of
+COMMENTED = ("TABLE", "MATERIALIZED VIEW", "VIEW", "COLUMN", "INDEX", "TYPE", "DOMAIN", "SCHEMA", "SEQUENCE", "SINK")
+UNALTERED = {
+    "DOMAIN": ("a domain does not change, since the rows of its columns are not checked again",
+               "DROP DOMAIN and CREATE DOMAIN; or put the CHECK at the tables"),
+    "SCHEMA": ("a schema keeps its name", "CREATE SCHEMA, and RENAME its tables into it"),
+    "SEQUENCE": ("a sequence keeps its numbers", "DROP SEQUENCE and CREATE SEQUENCE"),
+}  # fmt: skip
+
+
+class NamedParser(WithParser):
+    """The part of the parser that reads the statements about named things other than tables and views."""
+
+    def _parse_named(self) -> exp.Expr | None:
+        """ALTER TYPE, COMMENT ON and SET search_path; None for another statement."""
+        if self._match_text_seq("ALTER", "TYPE"):
+            return self._parse_alter_enum()
+        for word, (reason, instead) in UNALTERED.items():
+            if self._match_text_seq("ALTER", word):
+                raise self._refused(f"ALTER {word} is not supported: {reason}", instead)
+        if self._match_text_seq("COMMENT", "ON"):
+            return self._parse_comment_on()
+        index = self._index
+        if self._match_text_seq("SET"):
+            self._match_texts(("SESSION", "LOCAL"))
+            if self._match_text_seq("SEARCH_PATH") and (self._match(TokenType.EQ) or self._match_text_seq("TO")):
+                return self._parse_search_path()
+            self._retreat(index)
+        return None
+
+    def _parse_search_path(self) -> exp.Expr:
+        parts = self._parse_csv(lambda: self._parse_string() or self._parse_id_var(any_token=True))
+        names = [part.name if part.args.get("quoted") or part.is_string else part.name.lower() for part in parts]
+        value: exp.Expr = exp.Literal.string(", ".join(names))
+        if names == ["default"]:
+            value = exp.var("DEFAULT")
+        item = exp.SetItem(this=exp.EQ(this=exp.column("search_path"), expression=value))
+        return self.expression(exp.Set(expressions=[item]))
+
+    def _parse_alter_enum(self) -> exp.Expr:
+        name = self._parse_table_parts()
+        if self._match_text_seq("ADD", "VALUE"):
+            lenient = bool(self._parse_exists(not_=True))
+            made, beside, before = self._parse_string(), None, False
+            if self._match_texts(("BEFORE", "AFTER")):
+                before = self._prev.text.upper() == "BEFORE"
+                beside = self._parse_string()
+            if made is not None:
+                return self.expression(AlterEnum(this=name, add=made, beside=beside, before=before, exists=lenient))
+        elif self._match_text_seq("RENAME", "VALUE"):
+            old = self._parse_string()
+            if old is not None and self._match_text_seq("TO") and (new := self._parse_string()) is not None:
+                return self.expression(AlterEnum(this=name, old=old, add=new))
+        raise self._refused("this ALTER TYPE is not supported", "ADD VALUE 'label' [BEFORE | AFTER 'label'], or RENAME "
+                            "VALUE 'label' TO 'label'")  # fmt: skip
+
+    def _parse_comment_on(self) -> exp.Expr:
+        kind = next((words for words in COMMENTED if self._match_text_seq(*words.split())), None)
+        if kind is None:
+            raise self._refused(f"COMMENT ON {self._curr.text if self._curr else ''} is not supported",
+                                f"comment on a {', '.join(COMMENTED)}")  # fmt: skip
+        name = self._parse_table_parts(is_db_reference=kind == "SCHEMA")
+        if not self._match(TokenType.IS):
+            raise self._refused("COMMENT ON needs IS and a text", "write COMMENT ON TABLE t IS 'text'")
+        text = None if self._match(TokenType.NULL) else self._parse_string()
+        return self.expression(Comment(this=name, kind=kind.lower(), text=text))
+
+    def _parse_overriding(self) -> exp.Expr | None:
+        """The rows of INSERT after OVERRIDING SYSTEM | USER VALUE."""
+        if not self._match_texts(("SYSTEM", "USER")):
+            raise self._refused("OVERRIDING needs SYSTEM VALUE or USER VALUE")
+        word = self._prev.text.lower()
+        if not self._match_text_seq("VALUE"):
+            raise self._refused("OVERRIDING needs SYSTEM VALUE or USER VALUE")
+        query = self._parse_derived_table_values() or self._parse_ddl_select()
+        if query is not None:
+            query.meta["overriding"] = word
+        return query
+
+    def _parse_create_domain(self) -> exp.Expr:
+        name = self._parse_table_parts()
+        self._match(TokenType.ALIAS)
+        column = self._parse_column_def(exp.to_identifier("value"))
+        return self.expression(exp.Create(this=name, kind="DOMAIN", expression=column))
+
+    def _parse_drop_named(self) -> exp.Expr | None:
+        """DROP of several types, domains, schemas, sequences or indexes; None for another DROP."""
+        kind = next((word for word in DROPPED if self._match_text_seq(word)), None)
+        if kind is None:
+            return None
+        exists = self._parse_exists()
+        names = self._parse_csv(lambda: self._parse_table_parts(is_db_reference=kind == "SCHEMA"))
+        cascade = self._match_text_seq("CASCADE")
+        made = exp.Drop(kind=kind, exists=exists, tables=names, cascade=cascade)
+        if not cascade:
+            self._match_text_seq("RESTRICT")
+        return self.expression(made)
+
+    def _parse_user_defined_type(self, identifier: exp.Identifier) -> Any:
+        """The name of a type, with its schema."""
+        parts: list[exp.Expr] = [identifier]
+        while self._match(TokenType.DOT):
+            part = self._parse_id_var(any_token=True)
+            if part is not None:
+                parts.append(part)
+        return exp.DataType(this=exp.DType.USERDEFINED, kind=exp.Dot.build(parts) if len(parts) > 1 else identifier)

@@ -1,0 +1,96 @@
+"""CREATE TYPE, DOMAIN, SCHEMA and SEQUENCE, ALTER TYPE and COMMENT ON: from syntax trees to statements."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from halfjoin.sql.named import AlterEnum, Comment, CreateDomain, CreateEnum, CreateSchema, CreateSequence, Domain
+from halfjoin.sql.parse import syntax
+from halfjoin.sql.parse.constraints import column
+from halfjoin.sql.parse.locate import catalog_name, name_of, only, refuse
+from halfjoin.sql.parse.sequences import sequence_options
+
+
+def create_type(node: exp.Create, text: str) -> CreateEnum:
+    """CREATE TYPE ... AS ENUM."""
+    only(node, text, "CREATE TYPE", ("this", "kind", "expression"))
+    type = node.expression
+    if not isinstance(type, exp.DataType) or type.this is not exp.DType.ENUM:
+        raise refuse(node, text, "a type other than an enum is not supported", "write CREATE TYPE t AS ENUM ('a', 'b')")
+    labels = tuple(part.name for part in type.expressions)
+    if not labels:
+        raise refuse(node, text, "an enum without values is not supported", "name at least one value")
+    for label in labels:
+        if labels.count(label) > 1:
+            raise refuse(node, text, f"the label {label!r} appears twice").with_(code="23505")
+        _check_label(label, node, text)
+    return CreateEnum(catalog_name(node.this, text), labels)
+
+
+def _check_label(label: str, node: exp.Expr, text: str) -> None:
+    if not 0 < len(label.encode()) < 64:
+        raise refuse(node, text, f'invalid enum label "{label}"', "a label has 1 to 63 bytes").with_(code="42602")
+
+
+def alter_enum(node: syntax.AlterEnum, text: str) -> AlterEnum:
+    """ALTER TYPE ... ADD VALUE or RENAME VALUE."""
+    old, beside, label = node.args.get("old"), node.args.get("beside"), node.args["add"].name
+    _check_label(label, node, text)
+    return AlterEnum(catalog_name(node.this, text), label, old and old.name, beside and beside.name,
+                     bool(node.args.get("before")), bool(node.args.get("exists")))  # fmt: skip
+
+
+def create_domain(node: exp.Create, text: str) -> CreateDomain:
+    """CREATE DOMAIN: a column's type, DEFAULT, NOT NULL and CHECKs, without the column."""
+    if not isinstance(node.expression, exp.ColumnDef):
+        raise refuse(node, text, "a domain needs a type", "write CREATE DOMAIN d AS integer CHECK (VALUE > 0)")
+    made, constraints = column(node.expression, text)
+    if made.generated is not None or made.identity is not None:
+        raise refuse(node, text, "a domain is not GENERATED", "write DEFAULT")
+    if wrong := [one.kind for one in constraints if one.kind != "check"]:
+        error = refuse(node, text, f"{wrong[0]} constraints not possible for domains", "write CHECK (VALUE ...)")
+        raise error.with_(code="42601")
+    checks = tuple((one.name or "", one.text) for one in constraints)
+    return CreateDomain(Domain(catalog_name(node.this, text), made.type, made.not_null, made.default, checks))
+
+
+def create_schema(node: exp.Create, text: str) -> CreateSchema:
+    """CREATE SCHEMA."""
+    only(node, text, "CREATE SCHEMA", ("this", "kind", "exists"))
+    return CreateSchema(schema_named(node.this, text), bool(node.args.get("exists")))
+
+
+def schema_named(node: exp.Expr, text: str) -> str:
+    """The name of a schema."""
+    given = node.args.get("db")
+    if given is None or node.args.get("catalog"):
+        raise refuse(node, text, "expected the name of a schema")
+    name = name_of(given)
+    if "." in name:
+        raise refuse(node, text, f"the schema {name!r} has a dot in its name", "choose another name")
+    return name
+
+
+def create_sequence(node: exp.Create, text: str) -> CreateSequence:
+    """CREATE SEQUENCE."""
+    only(node, text, "CREATE SEQUENCE", ("this", "kind", "exists", "properties"))
+    start, step = 1, 1
+    for item in node.args["properties"].expressions if node.args.get("properties") else ():
+        if not isinstance(item, exp.SequenceProperties):
+            raise refuse(node, text, "this option of CREATE SEQUENCE is not supported", "START WITH, INCREMENT BY")
+        start, step = sequence_options(item, text)
+    return CreateSequence(catalog_name(node.this, text), start, step, bool(node.args.get("exists")))
+
+
+def comment(node: syntax.Comment, text: str) -> Comment:
+    """COMMENT ON."""
+    kind, given = node.args["kind"], node.args.get("text")
+    if kind == "schema":
+        return Comment(kind, schema_named(node.this, text), given and given.name)
+    if kind != "column":
+        return Comment(kind, catalog_name(node.this, text), given and given.name)
+    parts = [name_of(part) for part in node.this.parts]
+    if not 1 < len(parts) < 4:
+        raise refuse(node, text, "expected the name of a column", "write COMMENT ON COLUMN t.a IS 'text'")
+    table = exp.Table(this=node.this.parts[-2], db=node.this.parts[0] if len(parts) == 3 else None)
+    return Comment(kind, catalog_name(table, text), given and given.name, parts[-1])
