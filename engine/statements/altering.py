@@ -76,8 +76,7 @@ def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Ro
             check_columns(made, catalog)
             return made, None
         case "set not null":
-            late = {"not_null": True, "had_nulls": column.had_nulls or not column.not_null}
-            return _with(table, column.model_copy(update=late)), None
+            return _with(table, _not_null(column)), None
         case "drop not null":
             if column.name in table.primary_key:
                 raise UnsupportedSQL(f"column {column.name} is in a primary key", code="42P16")
@@ -100,6 +99,11 @@ def _same(updates: Updates) -> Updates:
     return updates
 
 
+def _not_null(column: ColumnModel) -> ColumnModel:
+    """The column with NOT NULL. Its past may have NULLs."""
+    return column.model_copy(update={"not_null": True, "had_nulls": column.had_nulls or not column.not_null})
+
+
 def _keyed(table: Table, wanted: Constraint) -> Table:
     """The table with a PRIMARY KEY."""
     known = [column.name for column in table.columns]
@@ -115,8 +119,7 @@ def _keyed(table: Table, wanted: Constraint) -> Table:
         raise UnsupportedSQL(f"constraint {wanted.name} for {table.name} already exists", code="42710")
     return table.model_copy(update={
         "primary_key": wanted.columns, "key_name": wanted.name or "",
-        "columns": tuple(one.model_copy(update={"not_null": True}) if one.name in wanted.columns else one
-                         for one in table.columns),
+        "columns": tuple(_not_null(one) if one.name in wanted.columns else one for one in table.columns),
     })  # fmt: skip
 
 
