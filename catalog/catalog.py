@@ -33,6 +33,7 @@ class Catalog:
         self.aggregates: dict[str, UserAggregate] = {}
         self.reductions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
         self.incarnations: dict[str, tuple[str, str]] = {}  # the version and the code of the user's functions
+        self.nodes: dict[str, str] = {}  # the names of nodes whose fingerprints have changed, by the fingerprints
         self.schemas: tuple[str, ...] = ()
         self.enums: dict[str, SqlType] = {}
         self.domains: dict[str, Domain] = {}
@@ -47,6 +48,7 @@ class Catalog:
         other.sinks, other.functions = dict(self.sinks), dict(self.functions)
         other.aggregates, other.reductions = dict(self.aggregates), dict(self.reductions)
         other.former_sinks, other.incarnations = self.former_sinks, dict(self.incarnations)
+        other.nodes = dict(self.nodes)
         other.schemas, other.enums, other.domains = self.schemas, dict(self.enums), dict(self.domains)
         other.sequences, other.numbers, other.comments = dict(self.sequences), self.numbers, dict(self.comments)
         return other
@@ -63,6 +65,7 @@ class Catalog:
             aggregates=self.aggregates,
             reductions=self.reductions,
             incarnations=self.incarnations,
+            nodes=self.nodes,
             schemas=self.schemas,
             enums=tuple(self.enums.values()),
             domains=tuple(self.domains.values()),

@@ -37,6 +37,7 @@ class ColumnModel(BaseModel):
     not_null: bool = False
     default: str | None = None
     generated: str | None = None
+    had_nulls: bool = False  # NOT NULL came later, so the past may have NULLs
     domain: Domain | None = None
     sequence: str = ""
     always: bool = False
@@ -44,8 +45,8 @@ class ColumnModel(BaseModel):
 
     @property
     def column(self) -> Column:
-        """The column as the binder and the planner represent it."""
-        return Column(self.name, self.type, not self.not_null)
+        """The column as the binder and the planner represent it. They must not count on a NOT NULL that came later."""
+        return Column(self.name, self.type, not self.not_null or self.had_nulls)
 
 
 class Unique(Definition):
@@ -123,8 +124,20 @@ class Figures(BaseModel):
     shared: tuple[str, ...]
 
 
+class Frame(BaseModel):
+    """What a name in the text of a view stands for, after ALTER TABLE: a table or view, and columns by their names in
+    the text, each with its name now."""
+
+    model_config = ConfigDict(frozen=True)
+    source: str
+    columns: tuple[tuple[str, str], ...]
+
+
 class View(Definition):
-    """A view and its SQL text. The engine maintains a materialized view; the binder inlines a plain one."""
+    """A view and its SQL text. The engine maintains a materialized view; the binder inlines a plain one.
+
+    `base`, `frames`: the text as the user wrote it, and what names in it stand for now; empty while it is `text`.
+    """
 
     columns: tuple[ColumnModel, ...]
     text: str
@@ -133,6 +146,8 @@ class View(Definition):
     retain: int | None = None
     id: str = ""  # tells the view from any other that had or gets its name
     planned: Figures | None = None  # None for a plain view, or one from an older version of halfjoin
+    base: str = ""
+    frames: dict[str, Frame] = {}
 
 
 class Index(Definition):
@@ -170,6 +185,7 @@ class Document(BaseModel):
     aggregates: dict[str, UserAggregate] = {}
     reductions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
     incarnations: dict[str, tuple[str, str]] = {}  # the version and the code of the user's functions
+    nodes: dict[str, str] = {}  # the names of nodes whose fingerprints ALTER TABLE has changed, by the fingerprints
     schemas: tuple[str, ...] = ()
     enums: tuple[SqlType, ...] = ()
     domains: tuple[Domain, ...] = ()

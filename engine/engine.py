@@ -33,7 +33,7 @@ from halfjoin.engine.intake.times import Time, to_time
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners, Setting
 from halfjoin.engine.statements import reading
-from halfjoin.engine.statements.execute import execute, query
+from halfjoin.engine.statements.execute import copy_from, copy_to, execute, query
 from halfjoin.engine.statements.explaining import Format, explain
 from halfjoin.engine.statements.registering import Registering
 from halfjoin.engine.statements.replan import reconsider
@@ -146,6 +146,40 @@ class Engine(Registering):
         self._wait()
         with self._reading() as state:
             return execute(self._session, state, sql, params)
+
+    @exclusive
+    def copy_from(self, sql: str, source: Any) -> int:
+        """Insert the rows of a stream: `COPY t [(a, b)] FROM STDIN [WITH (FORMAT csv, HEADER, ...)]`.
+
+        Args:
+            sql: the statement. Its options are FORMAT (csv or text), HEADER, DELIMITER, NULL and QUOTE.
+            source: bytes or text, or a stream with `read`. It is read whole: its rows are one batch.
+
+        Returns:
+            The number of rows.
+
+        Raises:
+            UnsupportedSQL, UnknownName, InvalidRow, DataError: nothing is inserted.
+        """
+        read = source.read() if hasattr(source, "read") else source
+        data = read.encode() if isinstance(read, str) else bytes(read)
+        self._wait()
+        with self._reading() as state:
+            return copy_from(self._session, state, sql, data)
+
+    @retried
+    @exclusive
+    def copy_to(self, sql: str, target: Any = None) -> bytes | None:
+        """The rows of `COPY t [(a, b)] | (query) TO STDOUT [WITH (...)]` as bytes, written as PostgreSQL writes them.
+
+        `target`: a binary stream that gets them instead. Options and errors are those of `copy_from`.
+        """
+        with self._reading() as state:
+            data = copy_to(self._session, state, sql)
+        if target is None:
+            return data
+        target.write(data)
+        return None
 
     def create_view(self, name: str, collection: Collection) -> None:
         """Make a materialized view of a collection: `CREATE MATERIALIZED VIEW` with its text.

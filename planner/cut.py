@@ -121,7 +121,7 @@ class _Cutter:
         input, columns = self._input(below, passing=low.passing)
         keys, function = columns[: low.keys], low.function(columns)
         made = Reduce("", output_columns(keys, function, columns), input, keys, function)
-        name = fingerprint("reduce", made, {input: self.facts.incarnation(input)})
+        name = self._named("reduce", made, {input: self.facts.incarnation(input)})
         words = meanings(low.input, columns, self.binding) if "#" in input else ()
         self.nodes.setdefault(name, replace(made, output=name, checked=self._is_checked(input), words=words))
         alias = f"={self.aliases.fresh('groups')}"  # no user can write this name
@@ -153,7 +153,7 @@ class _Cutter:
         input, columns = self._input(below, passing=low.passing, names=names)
         keys, function = columns[: low.keys], low.function(columns[:-many])
         made = Reduce("", (*output_columns(keys, function, columns[:-many]), *rounds), input, keys, function)
-        name = fingerprint("reduce", made, {input: self.facts.incarnation(input)})
+        name = self._named("reduce", made, {input: self.facts.incarnation(input)})
         if binding is not None:
             name, made = binding.name, replace(made, last=binding.last, named=binding.named)
         words = meanings(low.input, columns, self.binding) if "#" in input else ()
@@ -186,7 +186,7 @@ class _Cutter:
         outer = () if around is None else tuple(around.collections)
         path = () if around is None else around.path
         form = nameless((loop.bindings, loop.limit, loop.strict), (loop.name, *path))
-        names = [fingerprint("loop", (form, outer, number), incarnations) for number in range(len(loop.bindings))]
+        names = [self._named("loop", (form, outer, number), incarnations) for number in range(len(loop.bindings))]
         if names[0] in self.bindings:  # an equal loop of the view
             return [self.bindings[name] for name in names]
         rounds, known, made = Rounds(loop, names, around), set(self.nodes), list[CutNode]()
@@ -325,7 +325,11 @@ class _Cutter:
         steps = normal_form(relation)
         incarnations = {scan.collection: self.facts.incarnation(scan.collection) for scan in _scans(relation)}
         kind = "passing" if passing else "join"
-        return CutNode(fingerprint(kind, steps[-1][1], incarnations), relation, steps, passing)
+        return CutNode(self._named(kind, steps[-1][1], incarnations), relation, steps, passing)
+
+    def _named(self, kind: str, form: object, incarnations: Mapping[str, str]) -> str:
+        """The name of a node."""
+        return self.facts.node_name(fingerprint(kind, form, incarnations))
 
 
 def _swapped(relation: Relation, old: Relation, new: Relation) -> Relation:

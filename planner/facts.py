@@ -38,6 +38,10 @@ class Facts(Protocol):
     def incarnation(self, collection: str) -> str:
         """A text that tells a table or materialized view apart from earlier and later ones of the same name."""
 
+    def node_name(self, fingerprint: str) -> str:
+        """The name of the node with that fingerprint: the fingerprint, or the one that the node had before its tables
+        were altered."""
+
     def node(self, name: str) -> Node | None:
         """The node of that name if its output is kept already, else None."""
 

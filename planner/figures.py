@@ -32,6 +32,10 @@ class _Answers:
         """A text that tells a table or view apart from others of the same name."""
         return self.facts.incarnation(collection)
 
+    def node_name(self, fingerprint: str) -> str:
+        """The name of the node with that fingerprint."""
+        return self.facts.node_name(fingerprint)
+
     def node(self, name: str) -> Node | None:
         """The node of that name if it is kept already, with its own plan."""
         return self.facts.node(name)

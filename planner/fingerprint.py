@@ -2,6 +2,9 @@
 
 It covers the node's kind, its normal form, the incarnations of the collections that it reads, and the version of the
 state that nodes keep. The normal form must not hold names that a view gives: see `planner.canonical`.
+
+The normal form names all columns of a table, read or not, so ALTER TABLE changes the fingerprints above the table. A
+node whose work stays the same keeps its name then (`Facts.node_name`), and so its state.
 """
 
 from __future__ import annotations

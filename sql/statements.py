@@ -223,7 +223,8 @@ class Update:
 
 @dataclass(frozen=True)
 class When:
-    """WHEN [NOT] MATCHED [AND condition] THEN UPDATE SET ... | DELETE | INSERT ... | DO NOTHING, a clause of MERGE.
+    """WHEN [NOT] MATCHED [BY SOURCE] [AND condition] THEN UPDATE SET ... | DELETE | INSERT ... | DO NOTHING, in
+    MERGE. `by_source`: for rows of the table that the source does not match.
 
     `kind`: `update`, `delete`, `insert` or `nothing`. `columns` and `values` are those of INSERT; `values` is None for
     DEFAULT VALUES.
@@ -235,11 +236,12 @@ class When:
     assignments: tuple[Assignment, ...] = ()
     columns: tuple[str, ...] = ()
     values: tuple[exp.Expr, ...] | None = None
+    by_source: bool = False
 
 
 @dataclass(frozen=True)
 class Merge:
-    """[WITH ...] MERGE INTO table [AS alias] USING source ON condition WHEN ..."""
+    """[WITH ...] MERGE INTO table [AS alias] USING source ON condition WHEN ... [RETURNING ...]."""
 
     table: str
     alias: str
@@ -247,6 +249,36 @@ class Merge:
     on: exp.Expr
     whens: tuple[When, ...]
     common: exp.With | None = None
+    returning: tuple[exp.Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class WithChanges:
+    """WITH name AS (INSERT | UPDATE | DELETE | MERGE ... [RETURNING ...]), ... and a query or change.
+
+    `parts`: the changes in WITH, each with the name of the table of what it returns.
+    """
+
+    parts: tuple[tuple[str, Insert | Delete | Update | Merge], ...]
+    main: Insert | Delete | Update | Merge | Select
+
+
+@dataclass(frozen=True)
+class Copy:
+    """COPY table [(column, ...)] FROM STDIN (`incoming`), COPY table | (query) TO STDOUT, [WITH (...)].
+
+    `csv`: the format is CSV, else PostgreSQL's text format. `null`: the text of NULL.
+    """
+
+    incoming: bool
+    table: str
+    columns: tuple[str, ...]
+    query: exp.Query | None
+    csv: bool
+    header: bool
+    delimiter: str
+    null: str
+    quote: str
 
 
 @dataclass(frozen=True)
@@ -375,7 +407,7 @@ class Drop:
 Change: TypeAlias = Insert | Delete | Update | Merge  # statements that change the rows of one table
 Statement: TypeAlias = (
     CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | AlterTable | Rename | Insert | Delete | Update
-    | Merge | Truncate | Select | Subscribe | Explain | RefreshPlan | Show | SetTime | SetSetting | Begin | Commit
-    | Rollback | Savepoint | Drop | Prepare | Execute | Deallocate | CreateEnum | AlterEnum | CreateDomain
-    | CreateSchema | CreateSequence | Comment
+    | Merge | WithChanges | Copy | Truncate | Select | Subscribe | Explain | RefreshPlan | Show | SetTime | SetSetting
+    | Begin | Commit | Rollback | Savepoint | Drop | Prepare | Execute | Deallocate | CreateEnum | AlterEnum
+    | CreateDomain | CreateSchema | CreateSequence | Comment
 )

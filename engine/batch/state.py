@@ -233,6 +233,10 @@ class State:
         """The id of a table or view; a node is identified by its name."""
         return self.catalog.incarnation(collection)
 
+    def node_name(self, fingerprint: str) -> str:
+        """The name of the node with that fingerprint."""
+        return self.catalog.nodes.get(fingerprint, fingerprint)
+
     def node(self, name: str) -> Node | None:
         """The node of that name, if its output is kept already."""
         found = self.maintained.get(name)

@@ -12,7 +12,7 @@ from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.statements.definitions import drop_view
 from halfjoin.engine.statements.dependents import readers_of_column
-from halfjoin.engine.statements.renaming import refuse_readers
+from halfjoin.engine.statements.renaming import columns_of_index, refuse_sinks, rename_column
 from halfjoin.engine.statements.reshaping import Rows, check_rows, put
 from halfjoin.engine.statements.tables import check_columns, check_key, column_of, constraint_names, with_constraint
 from halfjoin.engine.updates.updates import Updates
@@ -37,6 +37,9 @@ def alter_table(state: State, statement: AlterTable) -> None:
         return
     for action in statement.actions:
         table = state.catalog.table(statement.name)
+        if action.kind == "rename column":
+            rename_column(state, table, action.name, str(action.to))
+            continue
         made, rows = _changed(state, table, action)
         if made is not table:
             put(state, table, made, rows)
@@ -76,15 +79,13 @@ def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Ro
             check_columns(made, catalog)
             return made, None
         case "set not null":
-            return _with(table, column.model_copy(update={"not_null": True})), None
+            return _with(table, _not_null(column)), None
         case "drop not null":
             if column.name in table.primary_key:
                 raise UnsupportedSQL(f"column {column.name} is in a primary key", code="42P16")
-            return _with(table, column.model_copy(update={"not_null": False})), None
+            return _with(table, column.model_copy(update={"not_null": False, "had_nulls": False})), None
         case "type":
             return _with_type(catalog, table, column, action)
-        case "rename column":
-            return _renamed(catalog, table, column.name, str(action.to))
         case _:
             if action.cascade:
                 table = _drop_readers(state, table, column.name)
@@ -99,6 +100,11 @@ def _constrained(catalog: Catalog, table: Table, wanted: Constraint) -> Table:
 
 def _same(updates: Updates) -> Updates:
     return updates
+
+
+def _not_null(column: ColumnModel) -> ColumnModel:
+    """The column with NOT NULL. Its past may have NULLs."""
+    return column.model_copy(update={"not_null": True, "had_nulls": column.had_nulls or not column.not_null})
 
 
 def _keyed(table: Table, wanted: Constraint) -> Table:
@@ -116,8 +122,7 @@ def _keyed(table: Table, wanted: Constraint) -> Table:
         raise UnsupportedSQL(f"constraint {wanted.name} for {table.name} already exists", code="42710")
     return table.model_copy(update={
         "primary_key": wanted.columns, "key_name": wanted.name or "",
-        "columns": tuple(one.model_copy(update={"not_null": True}) if one.name in wanted.columns else one
-                         for one in table.columns),
+        "columns": tuple(_not_null(one) if one.name in wanted.columns else one for one in table.columns),
     })  # fmt: skip
 
 
@@ -128,8 +133,7 @@ def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[T
         raise Conflict(f"column {given.name} of {table.name} already exists", name=given.name, code="42701")
     if given.name.lower() in ("__time", "__diff"):
         raise UnsupportedSQL(f"{given.name} is the name of an update's own column", remedy="choose another name")
-    if sinks := [sink.name for sink in catalog.sinks.values() if sink.collection == table.name]:
-        raise Conflict(f"{table.name} is read by sink {sinks[0]}", remedy="drop it first", name=table.name)
+    refuse_sinks(catalog, table.name)
     column = column_of(table.name, given, catalog)
     if column.sequence:
         raise UnsupportedSQL("ADD COLUMN with an identity is not supported", remedy="CREATE TABLE with it, and INSERT "
@@ -150,21 +154,24 @@ def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[T
 
 
 def _without(catalog: Catalog, table: Table, column: ColumnModel) -> tuple[Table, Rows]:
-    """The table without a column, and the constraints on it."""
+    """The table without a column, and without the constraints and indexes on it."""
     name = column.name
-    refuse_readers(catalog, table.name, "drop")
+    refuse_sinks(catalog, table.name)
     if any(name in one.columns for one in _referred(catalog, table)):
         raise UnsupportedSQL(f"a foreign key refers to column {name}", remedy="write CASCADE", code="2BP01")
-    if any(other.generated is not None and other.name != name for other in table.columns) or table.checks:
-        _refuse_reading(table, name)
+    _refuse_generated(table, name)
     if len(table.columns) == 1:
         raise UnsupportedSQL("a table needs columns", remedy="DROP TABLE", code="42P16")
+    for index in list(catalog.indexes.values()):
+        if index.collection == table.name and name in columns_of_index(index):
+            catalog.remove(index)
     made = table.model_copy(update={
         "columns": tuple(one for one in table.columns if one.name != name),
         "primary_key": () if name in table.primary_key else table.primary_key,
         "key_name": "" if name in table.primary_key else table.key_name,
         "unique": tuple(one for one in table.unique if name not in one.columns),
         "foreign_keys": tuple(one for one in table.foreign_keys if name not in one.columns),
+        "checks": tuple(one for one in table.checks if name not in names_read(one.text)),
     })  # fmt: skip
     if column.sequence:
         del catalog.sequences[column.sequence]
@@ -192,35 +199,13 @@ def _drop_readers(state: State, table: Table, name: str) -> Table:
     return table.model_copy(update={"checks": tuple(one for one in table.checks if name not in names_read(one.text))})
 
 
-def _renamed(catalog: Catalog, table: Table, name: str, to: str) -> tuple[Table, Rows]:
-    refuse_readers(catalog, table.name)
-    if to in {column.name for column in table.columns}:
-        raise Conflict(f"column {to} of {table.name} already exists", name=to, code="42701")
-    if table.checks or any(column.generated is not None for column in table.columns):
-        _refuse_reading(table, name)
-    if _referred(catalog, table) and any(name in one.columns for one in _referred(catalog, table)):
-        raise UnsupportedSQL(f"a foreign key refers to column {name}", remedy="DROP CONSTRAINT first")
-
-    def new(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(to if one == name else one for one in names)
-
-    made = table.model_copy(update={
-        "columns": tuple(one.model_copy(update={"name": to}) if one.name == name else one for one in table.columns),
-        "primary_key": new(table.primary_key),
-        "unique": tuple(one.model_copy(update={"columns": new(one.columns)}) for one in table.unique),
-        "foreign_keys": tuple(one.model_copy(update={"columns": new(one.columns)}) for one in table.foreign_keys),
-    })  # fmt: skip
-    pairs = list(zip((one.name for one in table.columns), (one.name for one in made.columns), strict=True))
-    return made, lambda updates: updates.renamed(pairs)
-
-
 def _with_type(catalog: Catalog, table: Table, column: ColumnModel, action: AlterAction) -> tuple[Table, Rows | None]:
     assert action.type is not None
     action = replace(action, type=resolved(action.type, catalog))
     assert action.type is not None
     if action.type == column.type:
         return table, None
-    refuse_readers(catalog, table.name, "change the type")
+    refuse_sinks(catalog, table.name)
     if not _keeps(column.type, action.type):
         raise UnsupportedSQL(f"a column of type {column.type} cannot become {action.type}, since values may change",
                              remedy="add a column, and fill it with UPDATE")  # fmt: skip
@@ -279,17 +264,15 @@ def _drop_references(state: State, table: Table, key: list[str]) -> None:
             put(state, other, other.model_copy(update={"foreign_keys": kept}), None)
 
 
-def _refuse_reading(table: Table, column: str) -> None:
-    """Refuse to change a column that a CHECK or a generated column names.
+def _refuse_generated(table: Table, column: str) -> None:
+    """Refuse to drop a column that a generated column names.
 
     Raises:
         UnsupportedSQL: one does.
     """
-    texts = [(one.name, one.text) for one in table.checks]
-    texts += [(one.name, one.generated) for one in table.columns if one.generated is not None]
-    for name, text in texts:
-        if column in names_read(text):
-            raise UnsupportedSQL(f"{name} reads the column {column}", remedy="drop it first", code="2BP01")
+    for one in table.columns:
+        if one.generated is not None and one.name != column and column in names_read(one.generated):
+            raise UnsupportedSQL(f"{one.name} reads the column {column}", remedy="drop it first", code="2BP01")
 
 
 def _with(table: Table, column: ColumnModel) -> Table:

@@ -34,11 +34,13 @@ from halfjoin.sql.statements import Change, Delete, Insert, Merge, Update
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What a statement does: the updates of its table, how many rows it changes, and the rows of RETURNING."""
+    """What a statement does: the updates of its table, how many rows it changes, and the rows of RETURNING with their
+    columns."""
 
     updates: Updates
     count: int
     returned: pa.Table | None
+    columns: tuple[Column, ...] = ()
 
 
 def carry_out(state: State, statement: Change, sql: str) -> Changed:
@@ -121,19 +123,29 @@ def _merged(state: State, bound: BoundChange) -> Changed:
                          remedy="the source must match each row of the table at most once")  # fmt: skip
     new = _new(state, rows.filter(coming), bound)
     made = _changed(state, replace(bound, returning=None), old, new, new)
-    return replace(made, count=int(rows.diff[leaving | coming].sum()))
+    made = replace(made, count=int(rows.diff[leaving | coming].sum()))
+    if bound.returning is None:
+        return made
+    returned, columns = list[pa.Table](), made.columns
+    for kind in ("insert", "update", "delete"):
+        acted = replace(bound, returning=replace(bound.returning, action=kind.upper()))
+        some = rows.filter(kinds == kind)
+        part = _part(some, bound, bound.old) if kind == "delete" else _new(state, some, bound)
+        found, columns = _returned(state, acted, _with_others(part, some, bound))
+        returned.append(found)
+    return replace(made, returned=pa.concat_tables(returned), columns=columns)
 
 
 def _changed(state: State, bound: BoundChange, old: Updates | None, new: Updates | None, shown: Updates) -> Changed:
     """The outcome; `shown`: the rows that RETURNING reads, with its other columns."""
     parts = [] if old is None else [Updates(old.columns, old.time, -old.diff)]
     parts += [] if new is None else [new]
-    returned = None if bound.returning is None else _returned(state, bound, shown)
-    return Changed(concat(parts), int(shown.diff.sum()), returned)
+    returned, columns = (None, ()) if bound.returning is None else _returned(state, bound, shown)
+    return Changed(concat(parts), int(shown.diff.sum()), returned, columns)
 
 
-def _returned(state: State, bound: BoundChange, shown: Updates) -> pa.Table:
-    """The rows of RETURNING, in the order of the changed rows."""
+def _returned(state: State, bound: BoundChange, shown: Updates) -> tuple[pa.Table, tuple[Column, ...]]:
+    """The rows of RETURNING, in the order of the changed rows; and their columns, under the names that they show."""
     rows = singly(shown, bound.target.table)
     found = bind_returning(bound, SCRATCH)
     made = reading.evaluate(beside(state, numbered(list(rows.columns.values()), len(rows))), found.relation, None,
@@ -141,7 +153,10 @@ def _returned(state: State, bound: BoundChange, shown: Updates) -> pa.Table:
     *outputs, number = made.columns.values()
     order = np.argsort(number.to_numpy(zero_copy_only=False), kind="stable")
     shown = Updates({str(n): column for n, column in enumerate(outputs)}, made.time, made.diff).take(order)
-    return pa.Table.from_arrays(list(expand(shown, bound.target.table).columns.values()), names=list(found.names))
+    columns = tuple(replace(column, name=name, nullable=True)
+                    for column, name in zip(found.relation.columns[:-1], found.names, strict=True))  # fmt: skip
+    arrays = list(expand(shown, bound.target.table).columns.values())
+    return pa.Table.from_arrays(arrays, names=list(found.names)), columns
 
 
 def _part(rows: Updates, bound: BoundChange, columns: tuple[Column, ...]) -> Updates:

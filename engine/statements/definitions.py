@@ -123,7 +123,7 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
             state.maintained[name] = maintained
             share_all(state, planned, name)
             _renew_sinks(state, name)
-        _remove_unused_nodes(state)
+        remove_unused_nodes(state)
         for notice in notices:
             _log.warning("%s: %s", name, notice)
     finally:
@@ -232,7 +232,7 @@ def _free_name(state: State, collection: str, keys: tuple[str, ...]) -> str:
 def drop_view(state: State, view: View) -> None:
     """Remove a view, with the nodes and arrangements that nobody else uses."""
     _leave_view(state, view)
-    _remove_unused_nodes(state)
+    remove_unused_nodes(state)
 
 
 def _leave_view(state: State, view: View) -> None:
@@ -245,7 +245,8 @@ def _leave_view(state: State, view: View) -> None:
         state.subscriptions.pop(view.name, None)  # they end once the definition is kept
 
 
-def _remove_unused_nodes(state: State) -> None:
+def remove_unused_nodes(state: State) -> None:
+    """Remove the nodes that no view has any more."""
     plans = [view.plan for view in state.views.values() if view.plan is not None]
     used = {node.output for plan in plans for node in plan.below}
     for name in [name for name, one in state.maintained.items() if one.plan is None and name not in used]:

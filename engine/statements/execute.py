@@ -10,7 +10,8 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.statements import querying, reading
 from halfjoin.engine.statements.altering import alter_table
-from halfjoin.engine.statements.changing import carry_out
+from halfjoin.engine.statements.changing import Changed, carry_out
+from halfjoin.engine.statements.copying import copied_in, copied_out
 from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.dropping import drop
 from halfjoin.engine.statements.enums import alter_enum
@@ -24,6 +25,7 @@ from halfjoin.engine.statements.showing import show
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.statements.tables import columns_of_query
 from halfjoin.engine.statements.transaction import Transaction, check
+from halfjoin.engine.statements.with_changes import carry_out_all, together
 from halfjoin.engine.updates.updates import Updates, empty
 from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
 from halfjoin.sql.bind.search_path import path_of, placed
@@ -36,6 +38,7 @@ from halfjoin.sql.statements import (
     Begin,
     Change,
     Commit,
+    Copy,
     CreateIndex,
     CreateSink,
     CreateTable,
@@ -61,6 +64,7 @@ from halfjoin.sql.statements import (
     Subscribe,
     Truncate,
     Update,
+    WithChanges,
 )
 
 TAG = "tag"  # metadata key of PostgreSQL's command tag, in the table that INSERT, UPDATE and DELETE return
@@ -100,6 +104,37 @@ def query(state: State, sql: str, as_of: int | None, params: Params = None) -> p
 
 
 @bounded()
+def copy_from(session: Session, state: State, sql: str, data: bytes) -> int:
+    """COPY FROM STDIN: insert the rows of a text. Returns their number."""
+    statement = _copy(sql, incoming=True)
+    session.check_alive(statement)
+    try:
+        made = copied_in(session.seen(state), statement, data, sql)
+        session.change(state, statement.table, made.updates)
+    except BaseException:
+        session.fail(keep=True)
+        raise
+    session.report(f"COPY {made.count}")
+    return made.count
+
+
+@bounded()
+def copy_to(session: Session, state: State, sql: str) -> bytes:
+    """COPY TO STDOUT: the rows as text."""
+    statement = _copy(sql, incoming=False)
+    session.check_alive(statement)
+    return copied_out(session.seen(state), statement, sql)
+
+
+def _copy(sql: str, *, incoming: bool) -> Copy:
+    statements = parse(sql)
+    (statement,) = statements if len(statements) == 1 else (None,)
+    if not isinstance(statement, Copy) or statement.incoming is not incoming:
+        raise UnsupportedSQL(f"expected one COPY {'... FROM STDIN' if incoming else '... TO STDOUT'}")
+    return statement
+
+
+@bounded()
 def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.Table | None:
     session.check_alive(statement)
     match statement:
@@ -131,6 +166,11 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             _create_sink(session, state, statement, sql)
         case Insert() | Delete() | Update() | Merge():
             return _change(session, state, statement, sql)
+        case WithChanges():
+            return _change_with(session, state, statement, sql)
+        case Copy(incoming):
+            raise UnsupportedSQL(f"COPY {'FROM STDIN' if incoming else 'TO STDOUT'} needs a stream",
+                                 remedy=f"engine.copy_{'from(sql, stream)' if incoming else 'to(sql)'}")
         case Truncate():
             return _truncate(session, state, statement)
         case Prepare():
@@ -181,6 +221,24 @@ def _change(session: Session, state: State, statement: Change, sql: str) -> pa.T
     made = carry_out(session.seen(state), statement, sql)
     session.keep_numbers(state)
     session.change(state, statement.table, made.updates)
+    return _answer(session, statement, made)
+
+
+def _change_with(session: Session, state: State, statement: WithChanges, sql: str) -> pa.Table:
+    """Carry out the changes in WITH and what comes after it, in one batch. The answer is that of the latter."""
+    seen = session.seen(state)
+    after, changes = carry_out_all(seen, statement.parts, sql)
+    if isinstance(statement.main, Select):
+        answer = querying.query(after, statement.main.query, None, sql)
+        session.change_all(state, changes)
+        return answer
+    made = carry_out(after, statement.main, sql)
+    session.change_all(state, together(seen, changes, {statement.main.table: made.updates}))
+    return _answer(session, statement.main, made)
+
+
+def _answer(session: Session, statement: Change, made: Changed) -> pa.Table:
+    """What a change gives back: its rows, or how many it changed; with its tag."""
     word = "INSERT 0" if isinstance(statement, Insert) else type(statement).__name__.upper()
     answer = pa.table({"count": pa.array([made.count], pa.int64())}) if made.returned is None else made.returned
     return _tagged(session, answer, f"{word} {made.count}", {} if made.returned is None else {RETURNED: "true"})

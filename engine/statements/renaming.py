@@ -1,63 +1,174 @@
-"""RENAME of tables and views."""
+"""RENAME of tables, views and columns. What names them follows: views, indexes, foreign keys, CHECK and GENERATED."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from halfjoin.catalog.catalog import Catalog
-from halfjoin.catalog.models import Table, View
-from halfjoin.engine.batch.state import State
+from halfjoin.catalog.models import Index, Table, View
+from halfjoin.engine.batch.enter import enter_index
+from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.spark.runners import Runners
+from halfjoin.engine.statements.creating import identifier
 from halfjoin.engine.statements.definitions import create_view, drop_view
+from halfjoin.engine.statements.following import follow
+from halfjoin.engine.statements.framing import Change
 from halfjoin.engine.statements.reshaping import put
-from halfjoin.errors import Conflict
-from halfjoin.sql.parse.parse import parse_query
-from halfjoin.sql.statements import CreateView, Rename
+from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.sql.bind.bind import bind_scalar
+from halfjoin.sql.functions import render
+from halfjoin.sql.parse.parse import parse, parse_query
+from halfjoin.sql.parse.renaming import names_in, renamed, renamed_in
+from halfjoin.sql.statements import CreateIndex, CreateView, Rename
 
 
 def rename(state: State, runners: Runners, statement: Rename) -> None:
-    """Carry out RENAME TO of a table or view. Foreign keys follow.
+    """Carry out RENAME TO of a table or view.
 
     Raises:
-        UnknownName: nothing has the name. Conflict: a view, an index or a sink reads it, or the new name is taken.
+        UnknownName: nothing has the name. Conflict: a sink reads it, or the new name is taken.
     """
-    catalog = state.catalog
+    catalog, to = state.catalog, statement.to
     if statement.if_exists and statement.name not in catalog.names():
         return
     kind = statement.kind if statement.name not in catalog.views else _kind(catalog.views[statement.name])
     found = catalog.find(kind if statement.kind != "materialized view" else statement.kind, statement.name)
-    refuse_readers(catalog, statement.name)
-    if statement.to in catalog.names():
-        raise Conflict(f"{statement.to} exists already", remedy="choose another name", name=statement.to, code="42P07")
+    refuse_sinks(catalog, statement.name)
+    if to in catalog.names():
+        raise Conflict(f"{to} exists already", remedy="choose another name", name=to, code="42P07")
+    assert isinstance(found, Table | View)
+    change = Change(found.name, to, {column.name: column.name for column in found.columns})
+    _rename_indexes(state, found, change)
     if isinstance(found, View):
-        view = CreateView(statement.to, parse_query(found.text), found.text, (), found.materialized, found.retain)
+        before = catalog.copy()
+        view = CreateView(to, parse_query(found.text), found.text, (), found.materialized, found.retain)
         create_view(state, runners, view, found.text)
+        for index in catalog.indexes.values():
+            if index.collection == to:
+                enter_index(state, index)
+        catalog.views[to] = catalog.views[to].model_copy(update={"base": found.base, "frames": found.frames})
+        _in_its_place(state, found.name, to)
         drop_view(state, found)
+        follow(state, before, change)
         return
-    assert isinstance(found, Table)
-    keys = tuple(one.model_copy(update={"table": statement.to}) if one.table == found.name else one
-                 for one in found.foreign_keys)  # fmt: skip
-    named = found.key_name or (f"{found.name}_pkey" if found.primary_key else "")
-    put(state, found, found.model_copy(update={"name": statement.to, "foreign_keys": keys, "key_name": named}),
-         lambda rows: rows)  # fmt: skip
-    for one in [one for one in catalog.sequences.values() if one.owner == found.name]:
-        catalog.sequences[one.name] = one.model_copy(update={"owner": statement.to})
+    put(state, found, _named(found, change), lambda rows: rows, change)
+    for sequence in [one for one in catalog.sequences.values() if one.owner == found.name]:
+        catalog.sequences[sequence.name] = sequence.model_copy(update={"owner": to})
     for name, table in catalog.tables.items():
-        theirs = tuple(one.model_copy(update={"table": statement.to}) if one.table == found.name else one
+        theirs = tuple(one.model_copy(update={"table": to}) if one.table == found.name else one
                        for one in table.foreign_keys)  # fmt: skip
         catalog.tables[name] = table.model_copy(update={"foreign_keys": theirs})
 
 
-def refuse_readers(catalog: Catalog, name: str, word: str = "rename") -> None:
-    """Refuse to change what views, indexes or sinks name.
+def _in_its_place(state: State, name: str, to: str) -> None:
+    """Move a new view, and the nodes below it, before the views that read the old one."""
+    views = state.catalog.views
+    names = [one for old in views if old != to for one in ((to, old) if old == name else (old,))]
+    state.catalog.views = {one: views[one] for one in names}
+    new = state.maintained.get(to)
+    if new is None or new.plan is None:
+        return
+    order: dict[str, MaintainedView] = {}
+    for old, one in state.maintained.items():
+        if old == name:
+            order |= {node.output: state.maintained[node.output] for node in new.plan.below if node.output not in order}
+            order[to] = new
+        order.setdefault(old, one)
+    state.maintained = order
+
+
+def rename_column(state: State, table: Table, name: str, to: str) -> None:
+    """Carry out RENAME COLUMN.
 
     Raises:
-        Conflict: one does.
+        UnknownName: the table has no such column. Conflict: the new name is taken, or a sink reads the table.
     """
-    readers = [view.name for view in catalog.views.values() if name in view.reads]
-    readers += [f"sink {sink.name}" for sink in catalog.sinks.values() if sink.collection == name]
-    readers += [f"index {index.name}" for index in catalog.indexes.values() if index.collection == name]
-    if readers:
-        raise Conflict(f"{name} is read by {', '.join(readers)}", remedy=f"drop what reads it, {word}, create it again",
-                       name=name, holder=", ".join(readers), code="2BP01")  # fmt: skip
+    names = [column.name for column in table.columns]
+    if name not in names:
+        raise UnknownName(f"column of {table.name}", name, names)
+    refuse_sinks(state.catalog, table.name)
+    if to in names:
+        raise Conflict(f"column {to} of {table.name} already exists", name=to, code="42701")
+    if to.lower() in ("__time", "__diff"):
+        raise UnsupportedSQL(f"{to} is the name of an update's own column", remedy="choose another name")
+    change = Change(table.name, table.name, {one: to if one == name else one for one in names})
+    _rename_indexes(state, table, change)
+    for other in list(state.catalog.tables.values()):  # they refer to it
+        keys = tuple(one.model_copy(update={"references": _new(change, one.references)})
+                     if one.table == table.name else one for one in other.foreign_keys)  # fmt: skip
+        state.catalog.tables[other.name] = other.model_copy(update={"foreign_keys": keys})
+    table = state.catalog.tables[table.name]
+    pairs = [(one, to if one == name else one) for one in names]
+    put(state, table, _named(table, change), lambda rows: rows.renamed(pairs), change)
+
+
+def _named(table: Table, change: Change) -> Table:
+    """The table under its new names."""
+    names, tables = _texts(change)
+
+    def text(old: str | None) -> str | None:
+        return None if old is None else renamed(old, names, tables)
+
+    columns = tuple(one.model_copy(update={"name": change.columns[one.name], "generated": text(one.generated)})
+                    for one in table.columns)  # fmt: skip
+    keys = tuple(one.model_copy(update={
+        "columns": _new(change, one.columns), "table": change.now if one.table == table.name else one.table,
+    }) for one in table.foreign_keys)  # fmt: skip
+    return table.model_copy(update={
+        "name": change.now, "columns": columns, "primary_key": _new(change, table.primary_key), "foreign_keys": keys,
+        "unique": tuple(one.model_copy(update={"columns": _new(change, one.columns)}) for one in table.unique),
+        "checks": tuple(one.model_copy(update={"text": text(one.text)}) for one in table.checks),
+        "key_name": table.key_name or (f"{table.name}_pkey" if table.primary_key else ""),
+    })  # fmt: skip
+
+
+def _new(change: Change, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(change.columns[name] or name for name in names)
+
+
+def _texts(change: Change) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """The new names of columns and of the table as SQL text."""
+    columns = {name: identifier(now) for name, now in change.columns.items() if now not in (None, name)}
+    return columns, {} if change.name == change.now else {change.name: identifier(change.now)}
+
+
+def _rename_indexes(state: State, item: Table | View, change: Change) -> None:
+    """Give the indexes on a table or view the new names."""
+    catalog, (names, tables) = state.catalog, _texts(change)
+    columns = [column.column for column in item.columns]
+    new = [replace(column, name=change.columns[column.name] or column.name) for column in columns]
+    for index in [one for one in catalog.indexes.values() if one.collection == item.name]:
+        text = renamed_in(index.text, _parsed(index.text).keys, names, tables)
+        if tables:
+            text = f"CREATE INDEX {identifier(index.name)} ON {identifier(change.now)} {text[text.index('('):]}"
+        keys = [bind_scalar(node, new, catalog, text, change.now) for node in _parsed(text).keys]
+        catalog.indexes[index.name] = index.model_copy(update={
+            "collection": change.now, "keys": tuple(map(render, keys)), "text": text})  # fmt: skip
+
+
+def columns_of_index(index: Index) -> set[str]:
+    """The columns that an index names."""
+    return names_in(_parsed(index.text).keys)
+
+
+def _parsed(text: str) -> CreateIndex:
+    (statement,) = parse(text)
+    assert isinstance(statement, CreateIndex)
+    return statement
+
+
+def refuse_sinks(catalog: Catalog, name: str) -> None:
+    """Refuse to change the columns or the name of what a sink writes: its Delta table has them.
+
+    Raises:
+        Conflict: there is a sink.
+    """
+    sinks = [sink.name for sink in catalog.sinks.values() if sink.collection == name]
+    if sinks:
+        raise Conflict(f"{name} is read by sink {', '.join(sinks)}, whose Delta table has these names",
+                       remedy="drop the sink, and create it again afterwards", name=name, holder=", ".join(sinks),
+                       code="2BP01")  # fmt: skip
 
 
 def _kind(view: View) -> str:

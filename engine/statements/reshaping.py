@@ -1,7 +1,7 @@
 """Puts a table with other columns or constraints in the place of the one that has its name.
 
 It gets a new collection of the table's rows, with all their times, in the same entry of the journal as the definition.
-Views go on as they are; what would change one is refused.
+The views over it follow.
 """
 
 from __future__ import annotations
@@ -10,38 +10,40 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.batch.enter import enter_table
+from halfjoin.engine.batch.enter import enter_index, enter_table
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.foreign_keys import Tables
 from halfjoin.engine.intake.foreign_keys import check as check_foreign_keys
 from halfjoin.engine.intake.generated import check as check_row_by_row
 from halfjoin.engine.intake.primary_key import key_of, known
+from halfjoin.engine.statements.following import follow
+from halfjoin.engine.statements.framing import Change, between
 from halfjoin.engine.statements.tables import refer
 from halfjoin.engine.storage.filling import take_in
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, empty
-from halfjoin.errors import Conflict, InvalidRow, UnsupportedSQL
-from halfjoin.planner.drift import same_work
-from halfjoin.planner.figures import Replayed
-from halfjoin.planner.plan_view import plan
-from halfjoin.sql.bind.bind import bind
-from halfjoin.sql.parse.parse import parse_query
+from halfjoin.errors import InvalidRow
 
 Rows = Callable[[Updates], Updates]  # what happens to the rows
 
 
-def put(state: State, old: Table, new: Table, rows: Rows | None) -> None:
-    """Put a table in the place of another, with its rows; the views over it stay."""
+def put(state: State, old: Table, new: Table, rows: Rows | None, renamed: Change | None = None) -> None:
+    """Put a table in the place of another, with its rows; the views over it follow. `renamed`: what else happens to
+    names than that columns come and go.
+
+    Raises:
+        Conflict: a view reads a column that goes.
+    """
+    before = state.catalog.copy()
     there, catalog = state.tables.pop(old.name), state.catalog
     catalog.tables = {(new.name if name == old.name else name): (new if name == old.name else table)
                       for name, table in catalog.tables.items()}  # fmt: skip
     refer(catalog, new)
     made = enter_table(state, catalog.tables[new.name])
     made.since = there.since
-    for key, arrangement in there.shared().items():
-        kept = {user: None for user in arrangement.users if user.kind in ("view", "node", "index", "new view")}
-        if kept:
-            made.arrangements.setdefault(key, replace(arrangement, users={})).users.update(kept)
+    for index in catalog.indexes.values():
+        if index.collection == new.name:
+            enter_index(state, index)
     if rows is None and made.schema == there.schema:  # its rows stay as they are, with other arrangements
         there.arrangements = made.arrangements
         state.tables[old.name] = there
@@ -50,29 +52,7 @@ def put(state: State, old: Table, new: Table, rows: Rows | None) -> None:
         for part in there.runs:
             for piece in part.pieces():
                 take_in(state, "tables", new.name, made, change(piece))
-    _check_views(state, new.name)
-
-
-def _check_views(state: State, table: str) -> None:
-    """Check that the views over a changed table, and the work to maintain them, are what they were.
-
-    Raises:
-        Conflict: one is not.
-    """
-    for name in state.above([table]):
-        view, running = state.catalog.views.get(name), state.maintained[name]
-        if view is None or running.plan is None:
-            continue
-        try:
-            bound = bind(parse_query(view.text), state.catalog, view.text)
-        except UnsupportedSQL as error:
-            raise Conflict(f"the materialized view {name} would fail: {error.reason}", remedy="drop it first",
-                           name=table, holder=name, code="2BP01") from None  # fmt: skip
-        planned = plan(bound, Replayed(state, view.planned), name)
-        columns = [(column.name, column.type) for column in planned.columns]
-        if columns != [(column.name, column.type) for column in view.columns] or not same_work(planned, running.plan):
-            raise Conflict(f"the materialized view {name} would change", name=table, holder=name, code="2BP01",
-                           remedy="name the columns that it reads, or drop it first")  # fmt: skip
+    follow(state, before, renamed or between(old, new))
 
 
 def check_rows(state: State, table: Table) -> None:

@@ -47,6 +47,10 @@ class Statistics:
         """The id that tells a table or view apart from others of its name."""
         return self.state.incarnation(collection)
 
+    def node_name(self, fingerprint: str) -> str:
+        """The name of the node with that fingerprint."""
+        return self.state.node_name(fingerprint)
+
     def node(self, name: str) -> Node | None:
         """The node of that name, if it is kept already."""
         return self.state.node(name)

@@ -25,6 +25,7 @@ from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.statements import (
     Begin,
     Commit,
+    Copy,
     Deallocate,
     Delete,
     Execute,
@@ -41,6 +42,7 @@ from halfjoin.sql.statements import (
     Statement,
     Truncate,
     Update,
+    WithChanges,
 )
 
 
@@ -63,8 +65,8 @@ def check(statements: Sequence[Statement], inside: bool) -> None:
                     word = type(statement).__name__.upper()
                     raise UnsupportedSQL(f"{word} without BEGIN", remedy="write BEGIN; ...; COMMIT", code="25P01")
                 inside = isinstance(statement, Savepoint)
-            case (Insert() | Update() | Delete() | Merge() | Truncate() | Select() | Explain() | Show() | SetTime()
-                  | SetSetting() | Prepare() | Execute() | Deallocate()):  # fmt: skip
+            case (Insert() | Update() | Delete() | Merge() | WithChanges() | Copy() | Truncate() | Select() | Explain()
+                  | Show() | SetTime() | SetSetting() | Prepare() | Execute() | Deallocate()):  # fmt: skip
                 pass
             case _ if inside:
                 raise UnsupportedSQL("a transaction can contain INSERT, UPDATE, DELETE and SELECT, but no definitions",

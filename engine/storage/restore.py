@@ -44,6 +44,7 @@ def restore(
     catalog.aggregates.update(document.aggregates)
     catalog.reductions.update(document.reductions)
     catalog.incarnations.update(document.incarnations)
+    catalog.nodes.update(document.nodes)
     catalog.schemas, catalog.comments = document.schemas, dict(document.comments)
     catalog.enums.update({one.named: one for one in document.enums})
     catalog.domains.update({one.name: one for one in document.domains})

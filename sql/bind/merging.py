@@ -13,7 +13,9 @@ from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.subqueries import with_values
 from halfjoin.sql.bind.target import (
     BoundChange,
+    Returning,
     Target,
+    carried,
     context_of,
     default,
     given,
@@ -44,7 +46,10 @@ def bind_merge(statement: Merge, schema: Schema, sql: str) -> BoundChange:
         scope = Scope.of(target.item).beside(items)
     scalars = Scalars(context, (scope,))
     marked_rows, scalars = with_values(marked, scalars, [statement.on])
-    joined = Outer(source, marked_rows, scalars.condition(statement.on))
+    by_source = any(when.by_source for when in statement.whens)
+    here = Column(f"{context.aliases.fresh('here')}.here", BOOLEAN)
+    placed = Project(source, (*((c, c) for c in source.columns), (here, TRUE))) if by_source else source
+    joined = Outer(placed, marked_rows, scalars.condition(statement.on), by_source)
 
     clauses = [_values(when, target, context) for when in statement.whens]
     nodes = [when.condition for when in statement.whens if when.condition is not None]
@@ -54,9 +59,12 @@ def bind_merge(statement: Merge, schema: Schema, sql: str) -> BoundChange:
 
     missing = functions.resolve("is null", (there,))
     present = functions.resolve("is not null", (there,))
+    alone = functions.resolve("is null", (here,))
+    if by_source:
+        present = functions.resolve("and", (present, functions.resolve("is not null", (here,))))
     action: list[Expr] = []
     for number, when in enumerate(statement.whens, 1):
-        applies = present if when.matched else missing
+        applies = present if when.matched else alone if when.by_source else missing
         if when.condition is not None:
             with context.at(when.condition):
                 condition = functions.cast(found[id(when.condition)], BOOLEAN)
@@ -76,9 +84,13 @@ def bind_merge(statement: Merge, schema: Schema, sql: str) -> BoundChange:
                     value = functions.cast(found[id(node)], column.type)
                 cases += [functions.resolve("=", (chosen, Literal(number, INTEGER))), value]
         changed.append(functions.resolve("case", (*cases, place)) if cases else place)
-    made = (*zip(old, target.rows.columns, strict=True), *zip(new, changed, strict=True), (acts, chosen))
-    return BoundChange(target, Project(selected.input, made), old, new, action=acts,
-                       kinds=tuple(when.kind for when in statement.whens))
+    names = {column.name for column in source.columns} if statement.returning else set()
+    kept = tuple(column for column in selected.input.columns if column.name in names)
+    made = (*zip(old, target.rows.columns, strict=True), *zip(new, changed, strict=True), (acts, chosen),
+            *carried(kept))  # fmt: skip
+    returning = Returning(statement.returning, target, context, items, first=True) if statement.returning else None
+    return BoundChange(target, Project(selected.input, made), old, new, kept, action=acts,
+                       kinds=tuple(when.kind for when in statement.whens), returning=returning)
 
 
 def _values(when: When, target: Target, context: Context) -> dict[str, exp.Expr]:

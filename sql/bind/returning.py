@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import column_for, known
 from halfjoin.sql.bind.target import BoundChange, outputs
@@ -31,9 +33,24 @@ def bind_returning(change: BoundChange, collection: str) -> BoundReturning:
     columns = tuple(Column(f"{alias}.{n}", type) for n, type in enumerate([*types, BIGINT]))
     width = len(target.columns)
     others = {column.name: place for column, place in zip(change.others, columns[width:-1], strict=True)}
-    scope = Scope.of(target.placed(columns[:width])).beside(returning.others.mapped(others))
-    selected = outputs(returning.nodes, None, Scan(collection, alias, columns), scope, context, "RETURNING")
+    own, more = Scope.of(target.placed(columns[:width])), returning.others.mapped(others)
+    scope = more.beside(own) if returning.first else own.beside(more)
+    nodes = [_acted(node, returning.action) for node in returning.nodes] if returning.first else returning.nodes
+    selected = outputs(nodes, None, Scan(collection, alias, columns), scope, context, "RETURNING")
     values = [known(value) for value in selected.values]
     alias = context.aliases.fresh("output")
     items = tuple((column_for(f"{alias}.{n}", value), value) for n, value in enumerate(values))
     return BoundReturning(Project(selected.input, (*items, (columns[-1], columns[-1]))), tuple(selected.names))
+
+
+def _acted(node: exp.Expr, action: str) -> exp.Expr:
+    """The expression with the action in the place of merge_action()."""
+
+    def value(one: exp.Expr) -> exp.Expr:
+        if isinstance(one, exp.Anonymous) and one.name.lower() == "merge_action" and not one.expressions:
+            return exp.cast(exp.Literal.string(action), "text")
+        return one
+
+    made = node.copy().transform(value)
+    called = isinstance(node, exp.Anonymous) and made is not node and isinstance(made, exp.Cast)
+    return exp.alias_(made, "merge_action") if called else made

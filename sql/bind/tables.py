@@ -43,6 +43,11 @@ def tables_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
     return {name for name in names_of(query, schema, sql) if schema.plain_view(name) is None}
 
 
+def mentioned(query: exp.Query) -> set[str]:
+    """The names of tables and views in a query, whether they exist or not."""
+    return {name_of(table) for table in references(query)}
+
+
 def types_of(query: exp.Query) -> set[str]:
     """The types of the user's that a query names."""
     named = (sql_type(node) for node in query.find_all(exp.DataType) if node.this is exp.DType.USERDEFINED)

@@ -47,12 +47,15 @@ class Target:
 
 @dataclass(frozen=True)
 class Returning:
-    """The expressions of RETURNING. `others`: the scope of the rows' other columns, those of FROM or USING."""
+    """The expressions of RETURNING. `others`: the scope of the rows' other columns, those of FROM or USING.
+    `first`: they come first in `*`. `action`: the value of merge_action()."""
 
     nodes: tuple[exp.Expr, ...]
     target: Target
     context: Context
     others: Scope
+    first: bool = False
+    action: str = ""
 
 
 @dataclass(frozen=True)

@@ -51,10 +51,7 @@ def update(node: exp.Update, text: str) -> Update:
 
 def merge(node: exp.Merge, text: str) -> Merge:
     """A MERGE statement."""
-    if node.args.get("returning"):
-        raise refuse(node.args["returning"], text, "RETURNING is not supported in MERGE",
-                     "read the table after the statement")
-    only(node, text, "MERGE", ("this", "using", "on", "whens", "with_"))
+    only(node, text, "MERGE", ("this", "using", "on", "whens", "with_", "returning"))
     if not node.args.get("on"):
         raise refuse(node, text, "MERGE needs ON and a condition", "write MERGE INTO t USING u ON t.k = u.k WHEN ...")
     table, alias = _target(node.this, text)
@@ -62,10 +59,12 @@ def merge(node: exp.Merge, text: str) -> Merge:
     if not whens:
         raise refuse(node, text, "MERGE needs a WHEN", "write WHEN MATCHED THEN ... or WHEN NOT MATCHED THEN ...")
     for number, when in enumerate(whens):
-        if any(before.matched is when.matched and before.condition is None for before in whens[:number]):
+        if any((before.matched, before.by_source) == (when.matched, when.by_source) and before.condition is None
+               for before in whens[:number]):  # fmt: skip
             error = refuse(node, text, "unreachable WHEN clause specified after unconditional WHEN clause")
             raise error.with_(wrong=True)
-    return Merge(table, alias, node.args["using"], node.args["on"], whens, node.args.get("with_"))
+    return Merge(table, alias, node.args["using"], node.args["on"], whens, node.args.get("with_"),
+                 returning(node, text))
 
 
 def truncate(node: exp.TruncateTable, text: str) -> Truncate:
@@ -165,19 +164,17 @@ def _one_of(query: exp.Query, names: list[exp.Identifier], number: int) -> exp.E
 
 
 def _when(node: exp.When, text: str) -> When:
-    if node.args.get("source"):
-        raise refuse(node, text, "WHEN NOT MATCHED BY SOURCE is not supported",
-                     "write a DELETE or UPDATE with NOT EXISTS")
     then, matched, condition = node.args.get("then"), bool(node.args["matched"]), node.args.get("condition")
+    by_source = bool(node.args.get("source"))
     word = str(then.name).upper() if isinstance(then, exp.Var) else ""
     if word in ("DO NOTHING", "DELETE"):
-        if word == "DELETE" and not matched:
+        if word == "DELETE" and not matched and not by_source:
             raise refuse(node, text, "WHEN NOT MATCHED takes INSERT or DO NOTHING")
-        return When(matched, condition, "delete" if word == "DELETE" else "nothing")
-    if isinstance(then, exp.Update) and matched:
+        return When(matched, condition, "delete" if word == "DELETE" else "nothing", by_source=by_source)
+    if isinstance(then, exp.Update) and (matched or by_source):
         only(then, text, "MERGE", ("expressions",))
-        return When(True, condition, "update", _assignments(then.expressions, text))
-    if isinstance(then, exp.Insert) and not matched:
+        return When(matched, condition, "update", _assignments(then.expressions, text), by_source=by_source)
+    if isinstance(then, exp.Insert) and not matched and not by_source:
         only(then, text, "MERGE", ("this", "expression"))
         named, values = then.this, then.expression
         if values is None:  # INSERT DEFAULT VALUES
@@ -185,8 +182,8 @@ def _when(node: exp.When, text: str) -> When:
         columns = tuple(name_of(column) for column in named.expressions) if isinstance(named, exp.Tuple) else (
             (name_of(named.this),) if isinstance(named, exp.Paren) else ())  # fmt: skip
         return When(False, condition, "insert", (), columns, tuple(_row(values)))
-    raise refuse(node, text, "WHEN MATCHED takes UPDATE, DELETE or DO NOTHING, WHEN NOT MATCHED takes INSERT or "
-                 "DO NOTHING")
+    raise refuse(node, text, "WHEN MATCHED and NOT MATCHED BY SOURCE take UPDATE, DELETE or DO NOTHING, WHEN NOT "
+                 "MATCHED takes INSERT or DO NOTHING")
 
 
 def _row(node: exp.Expr) -> list[exp.Expr]:

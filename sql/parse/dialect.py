@@ -170,6 +170,10 @@ class HalfjoinParser(OperatorParser, NamedParser):
             return self.expression(AsOf(this=statement, expression=time))
         return statement
 
+    def _parse_file_location(self) -> exp.Expr | None:
+        """STDIN or STDOUT after COPY: a word, not the call of a function, whatever follows it."""
+        return self._parse_string() or self._parse_var(any_token=True)
+
     def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
         """Parse an argument of a call."""
         if self._curr and self._curr.text.upper() == "VARIADIC" and not self._next_ends_argument():

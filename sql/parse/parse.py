@@ -13,19 +13,24 @@ from sqlglot.tokenizer_core import Token, TokenType
 from halfjoin.errors import UnsupportedSQL, bounded
 from halfjoin.sql.parse import change, syntax
 from halfjoin.sql.parse.alter import alter
+from halfjoin.sql.parse.copying import copy
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
 from halfjoin.sql.parse.naming import alter_enum, comment, schema_named
 from halfjoin.sql.parse.parameters import Params, check_unicode, with_arguments, with_values
 from halfjoin.sql.parse.times import constant_time
+from halfjoin.sql.parse.with_changes import split
 from halfjoin.sql.statements import (
     Begin,
     Commit,
     Deallocate,
+    Delete,
     Drop,
     Execute,
     Explain,
+    Insert,
+    Merge,
     Prepare,
     RefreshPlan,
     Rollback,
@@ -36,6 +41,8 @@ from halfjoin.sql.statements import (
     Show,
     Statement,
     Subscribe,
+    Update,
+    WithChanges,
 )
 
 
@@ -138,12 +145,16 @@ def _unknown_statement(error: ParseError, text: str) -> UnsupportedSQL | None:
 
 def statement_of(node: exp.Expr, text: str) -> Statement:
     """The statement of a syntax tree."""
+    if (found := split(node, text)) is not None:
+        made = [(name, statement_of(part, text)) for name, part in found[0]]
+        main = statement_of(found[1], text)
+        parts = tuple((name, part) for name, part in made if isinstance(part, Insert | Delete | Update | Merge))
+        if not isinstance(main, Select | Insert | Delete | Update | Merge):
+            raise refuse(node, text, "WITH that changes rows takes a query or a change after it")
+        return WithChanges(parts, main)
     for kind, make in STATEMENTS.items():
         if isinstance(node, kind):
             return make(node, text)
-    if type(node) in REMEDIES:
-        word, instead = REMEDIES[type(node)]
-        raise refuse(node, text, f"{word} is not supported", instead)
     raise refuse(node, text, "not a supported statement", f"statements: {KNOWN}")
 
 
@@ -264,6 +275,7 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     exp.Update: change.update,
     exp.Merge: change.merge,
     exp.Alter: alter,
+    exp.Copy: copy,
     syntax.AlterEnum: alter_enum,
     syntax.Comment: comment,
     exp.TruncateTable: change.truncate,
@@ -273,20 +285,16 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     syntax.Savepoint: _savepoint,
     exp.Query: _select,
 }
-FIRST_WORDS = ("ABORT", "ALTER", "BEGIN", "COMMENT", "COMMIT", "CREATE", "DEALLOCATE", "DELETE", "DESC", "DESCRIBE",
-               "DROP", "END", "EXECUTE", "EXPLAIN", "INSERT", "MERGE", "PREPARE", "REFRESH", "RELEASE", "RESET",
-               "ROLLBACK",
-               "SAVEPOINT", "SELECT", "SET", "SHOW", "START", "SUBSCRIBE", "TABLE", "TRUNCATE", "UPDATE", "VALUES",
-               "WITH")
+FIRST_WORDS = ("ABORT", "ALTER", "BEGIN", "COMMENT", "COMMIT", "COPY", "CREATE", "DEALLOCATE", "DELETE", "DESC",
+               "DESCRIBE", "DROP", "END", "EXECUTE", "EXPLAIN", "INSERT", "MERGE", "PREPARE", "REFRESH", "RELEASE",
+               "RESET", "ROLLBACK", "SAVEPOINT", "SELECT", "SET", "SHOW", "START", "SUBSCRIBE", "TABLE", "TRUNCATE",
+               "UPDATE", "VALUES", "WITH")
 PREPARABLE = (exp.Query, exp.Values, exp.Insert, exp.Update, exp.Delete, exp.Merge)
 CREATED = ("DOMAIN", "INDEX", "MATERIALIZED", "OR", "SCHEMA", "SEQUENCE", "SINK", "TABLE", "TEMP", "TEMPORARY", "TYPE",
            "UNIQUE", "VIEW")
 DROPPED = ("table", "view", "index", "sink", "type", "domain", "schema", "sequence")
-REMEDIES: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.Copy: ("COPY", "load a file with pyarrow or DuckDB and hand its rows to engine.apply"),
-}
 EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
 MAX_DEPTH = 200
 KNOWN = ("CREATE TABLE, ALTER TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, INSERT, DELETE, "
-         "UPDATE, MERGE, TRUNCATE, SELECT [AS OF], SUBSCRIBE, EXPLAIN, REFRESH PLAN, SHOW, SET TIME, RESET TIME, "
+         "UPDATE, MERGE, COPY, TRUNCATE, SELECT [AS OF], SUBSCRIBE, EXPLAIN, REFRESH PLAN, SHOW, SET TIME, RESET TIME, "
          "BEGIN, COMMIT, ROLLBACK, SAVEPOINT, PREPARE, EXECUTE, DEALLOCATE, DROP")

@@ -98,7 +98,7 @@ class Script:
 
     def statement(self) -> str:
         return self.pick(self.insert, self.insert, self.insert, self.update, self.update, self.delete, self.conflict,
-                         self.conflict, self.merge)()  # fmt: skip
+                         self.conflict, self.merge, self.common)()  # fmt: skip
 
     def pick(self, *items: Any) -> Any:
         return self.random.choice(items)
@@ -151,7 +151,7 @@ class Script:
             f"UPDATE t SET (a, b) = ({self.number()}, {self.text()}){self.where()} RETURNING *",
             f"UPDATE u SET y = y * 2, k = {self.number()}{self.where()} RETURNING k, y",
             "UPDATE t SET (a, b) = (SELECT max(y), 'mx' FROM u WHERE u.k = t.k) RETURNING k, a",
-            f"UPDATE t SET a = s.y FROM (SELECT k, sum(y) AS y FROM u GROUP BY k) AS s{self.where('t')} RETURNING t.k"
+            f"UPDATE t SET a = s.y FROM (SELECT sum(y) AS y FROM u) AS s{self.where('t')} RETURNING t.k"
             if self.random.random() < 0.1 else
             "UPDATE t SET a = s.y FROM (SELECT k, sum(y) AS y FROM u GROUP BY k) AS s WHERE s.k = t.k RETURNING *",
             "UPDATE u AS z SET y = t.a FROM t WHERE t.k = z.k RETURNING z.y, t.b",
@@ -189,6 +189,20 @@ class Script:
             "INSERT INTO t VALUES (1, 2, 'x') ON CONFLICT (a) DO NOTHING",
             "INSERT INTO t VALUES (1, 2, 'x') ON CONFLICT ON CONSTRAINT t_pkey DO UPDATE SET b = 'c'",
             "INSERT INTO u VALUES (1, 2) ON CONFLICT DO NOTHING",
+        )  # fmt: skip
+
+    def common(self) -> str:
+        return self.pick(
+            f"WITH gone AS (DELETE FROM u{self.where()} RETURNING *) INSERT INTO w SELECT DISTINCT k, 'g', y FROM gone "
+            "WHERE k IS NOT NULL ON CONFLICT DO NOTHING RETURNING *",
+            f"WITH gone AS (DELETE FROM t WHERE k < {self.number()} RETURNING k, a), more AS (INSERT INTO u SELECT * "
+            "FROM gone RETURNING y) UPDATE w SET n = 1 + (SELECT count(*) FROM more) RETURNING q, n, "
+            "(SELECT count(*) FROM t)",
+            f"WITH changed (key) AS (UPDATE t SET a = {self.number()}{self.where()} RETURNING k), x AS (SELECT key + 1 "
+            "AS k FROM changed) DELETE FROM u USING x WHERE u.k = x.k RETURNING u.*",
+            f"WITH added AS (INSERT INTO t {self.values('k', 'a', 'b')} RETURNING k) INSERT INTO u (k) SELECT k + 1 "
+            "FROM added RETURNING k, (SELECT count(*) FROM t)",
+            "WITH x AS (DELETE FROM u) INSERT INTO u SELECT k, y FROM x",
         )  # fmt: skip
 
     def merge(self) -> str:

@@ -54,6 +54,9 @@ class World:
     def incarnation(self, collection: str) -> str:
         return self.incarnations.get(collection, "")
 
+    def node_name(self, fingerprint: str) -> str:
+        return fingerprint
+
     def node(self, name: str) -> Node | None:
         return None
 

@@ -1,0 +1,82 @@
+"""WITH queries that change rows: all read the tables as they are before the statement, and make one batch together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.catalog.models import ColumnModel, Table
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import make_run
+from halfjoin.engine.batch.readable import closed
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.statements import reading
+from halfjoin.engine.statements.changing import carry_out
+from halfjoin.engine.updates.consolidate import consolidate, groups
+from halfjoin.engine.updates.updates import Updates, concat, constant
+from halfjoin.errors import InvalidRow, UnsupportedSQL
+from halfjoin.sql.expr import Column
+from halfjoin.sql.statements import Change
+
+
+def carry_out_all(state: State, parts: tuple[tuple[str, Change], ...], sql: str) -> tuple[State, dict[str, Updates]]:
+    """The changes of each table by the parts; and the state with what the parts return, for the statement after them.
+
+    Raises:
+        InvalidRow: two parts change the same row, of which PostgreSQL carries one out.
+    """
+    seen, made = state, dict[str, Updates]()
+    for name, part in parts:
+        found = carry_out(seen, part, sql)
+        made = together(state, made, {part.table: found.updates})
+        if found.returned is not None:
+            seen = with_rows(seen, name, found.columns, found.returned)
+    return seen, made
+
+
+def together(state: State, one: dict[str, Updates], other: dict[str, Updates]) -> dict[str, Updates]:
+    """The changes of two parts of a statement.
+
+    Raises:
+        InvalidRow: both take the same row away.
+    """
+    made = one | other
+    for name in one.keys() & other.keys():
+        gone = concat([_gone(one[name]), _gone(other[name])])
+        there = reading.contents(state, name, None, distinct=True)
+        numbers = groups(list(concat([gone, there]).columns.values()), len(gone) + len(there))
+        counts = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
+        np.add.at(counts, numbers, np.concatenate([gone.diff, there.diff]))
+        if (counts[numbers[: len(gone)]] < 0).any():
+            raise InvalidRow("two parts of the statement change the same row", table=name, code="27000",
+                             remedy="change each row in one part of WITH")  # fmt: skip
+        made[name] = concat([one[name], other[name]])
+    return made
+
+
+def _gone(updates: Updates) -> Updates:
+    gone = updates.filter(updates.diff < 0)
+    return consolidate(Updates(gone.columns, constant(0, len(gone)), gone.diff), by_time=False)
+
+
+def with_rows(state: State, name: str, columns: Sequence[Column], rows: pa.Table) -> State:
+    """The state with a table of these rows, for the rest of the statement."""
+    names = [column.name for column in columns]
+    if len(set(names)) < len(names):
+        raise UnsupportedSQL("two columns of RETURNING in WITH have the same name", remedy="give one an alias")
+    start, upper, catalog = closed(state), max(state.upper, 1), state.catalog.copy()
+    models = tuple(ColumnModel(name=column.name, type=column.type) for column in columns)
+    catalog.tables[name] = Table(name=name, columns=models)
+    arrays = {column: _whole(array) for column, array in zip(names, rows.columns, strict=True)}
+    count = rows.num_rows
+    schema = {column: array.type for column, array in arrays.items()}
+    run = make_run(Updates(arrays, constant(upper - 1, count), constant(1, count)), upper)
+    made = Collection(name, schema, 1, held=(run,) if len(run) else ())
+    return replace(start, upper=upper, catalog=catalog, tables={**start.tables, name: made})
+
+
+def _whole(array: pa.ChunkedArray) -> pa.Array:
+    return array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)

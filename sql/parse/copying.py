@@ -1,0 +1,60 @@
+"""COPY: from a syntax tree to a statement. Rows come from a stream, or go to one; no file is named in SQL."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from halfjoin.sql.parse.create import table_name
+from halfjoin.sql.parse.locate import as_query, name_of, refuse
+from halfjoin.sql.statements import Copy
+
+STREAM = "write COPY t FROM STDIN, and hand the rows over: engine.copy_from(sql, stream); or COPY t TO STDOUT"
+OPTIONS = "options: FORMAT csv | text, HEADER, DELIMITER, NULL, QUOTE"
+
+
+def copy(node: exp.Copy, text: str) -> Copy:
+    """A COPY statement."""
+    incoming, source = bool(node.args["kind"]), node.this
+    (stream,) = node.args.get("files") or (None,)
+    word = stream.name.upper() if isinstance(stream, exp.Identifier | exp.Column | exp.Table | exp.Var) else ""
+    if word != ("STDIN" if incoming else "STDOUT"):
+        raise refuse(node, text, "COPY from or to a file is not supported", STREAM)
+    columns: tuple[str, ...] = ()
+    table, query = "", None
+    if isinstance(source, exp.Subquery):
+        query = as_query(source.this)
+        if incoming or not isinstance(query, exp.Query):
+            raise refuse(source, text, "COPY FROM takes a table, COPY TO a table or a query")
+    else:
+        if isinstance(source, exp.Schema):
+            source, columns = source.this, tuple(map(name_of, source.expressions))
+        table = table_name(source, text)
+    options = dict(_option(one, text) for one in node.args.get("params") or ())
+    format = options.get("format", "text").lower()
+    if format not in ("csv", "text"):
+        raise refuse(node, text, f'COPY format "{format}" not recognized', "write FORMAT csv or FORMAT text")
+    csv = format == "csv"
+    if not csv and "quote" in options:
+        raise refuse(node, text, "COPY quote available only in CSV mode", "write FORMAT csv")
+    delimiter, quote = options.get("delimiter", "," if csv else "\t"), options.get("quote", '"')
+    null = options.get("null", "" if csv else "\\N")
+    for name, char in (("delimiter", delimiter), ("quote", quote)):
+        if len(char) != 1 or not char.isascii() or char in "\r\n" or (not csv and char.isalnum()) or char == "\\":
+            raise refuse(node, text, f"COPY {name} must be a single one-byte character")
+    if "\n" in null or "\r" in null or delimiter in null or delimiter == quote or (csv and quote in null):
+        raise refuse(node, text, "COPY's NULL, DELIMITER and QUOTE cannot contain each other or a new line")
+    header = options.get("header", "false").lower() not in ("false", "off", "0")
+    return Copy(incoming, table, columns, query, csv, header, delimiter, null, quote)
+
+
+def _option(node: exp.Expr, text: str) -> tuple[str, str]:
+    """The name and the value of an option."""
+    name = node.this.name.lower() if isinstance(node, exp.CopyParameter) else ""
+    if name not in ("format", "header", "delimiter", "null", "quote"):
+        raise refuse(node, text, f"COPY option {name.upper() or node.sql()} is not supported", OPTIONS)
+    value = node.args.get("expression")
+    if value is None and name != "header":
+        raise refuse(node, text, f"COPY option {name.upper()} needs a value", OPTIONS)
+    if isinstance(value, exp.Boolean):
+        return name, "true" if value.this else "false"
+    return name, "true" if value is None else value.name
