@@ -38,6 +38,8 @@ def rename(state: State, runners: Runners, statement: Rename) -> None:
     named = found.key_name or (f"{found.name}_pkey" if found.primary_key else "")
     put(state, found, found.model_copy(update={"name": statement.to, "foreign_keys": keys, "key_name": named}),
          lambda rows: rows)  # fmt: skip
+    for one in [one for one in catalog.sequences.values() if one.owner == found.name]:
+        catalog.sequences[one.name] = one.model_copy(update={"owner": statement.to})
     for name, table in catalog.tables.items():
         theirs = tuple(one.model_copy(update={"table": statement.to}) if one.table == found.name else one
                        for one in table.foreign_keys)  # fmt: skip
