@@ -108,7 +108,8 @@ def test_a_column_of_fields_of_an_interval_is_refused() -> None:
 
 
 @pytest.mark.parametrize("sql", [
-    "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (x)", "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (x) DEFAULT REFERENCES t (x)",
+    "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (x)",
+    "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (x) DEFAULT REFERENCES t (x)",
     "CREATE TABLE u (a integer, FOREIGN KEY (a))",
 ])  # fmt: skip
 def test_a_foreign_key_says_what_it_references(sql: str) -> None:
