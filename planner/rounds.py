@@ -162,7 +162,8 @@ class Rounds:
                          *((c, Literal(None, c.type)) for c in relation.columns[len(left.columns):]))  # fmt: skip
                 nulls = Project(lonely, (*items, *((column, column) for column in last.values())))
                 return self._sum(relation.columns, [(joined, _greatest([first, second])), (nulls, last)])
-        raise UnsupportedSQL(f"{type(relation).__name__} of a recursive query is not maintained")
+        raise UnsupportedSQL(f"{type(relation).__name__} of a recursive query is not maintained",
+                             remedy="compute it in a view over the recursive one")
 
     def fed(self, relation: Fed) -> tuple[Relation, Of]:
         """The rows of one of its bindings."""

@@ -9,13 +9,16 @@ from halfjoin.sql.types import SqlType
 
 @dataclass(frozen=True)
 class Domain:
-    """A type with conditions for its values. `checks`: names and texts of conditions over VALUE."""
+    """A type with conditions for its values. `checks`: names and texts of conditions over VALUE. `base`: the
+    domain that it was made from, whose conditions it has.
+    """
 
     name: str
     type: SqlType
     not_null: bool = False
     default: str | None = None
     checks: tuple[tuple[str, str], ...] = ()
+    base: str = ""
 
 
 @dataclass(frozen=True)

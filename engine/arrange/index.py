@@ -61,9 +61,8 @@ class Index:
         if not len(positions):
             return ()
         low, values = low[positions], probes[positions]
-        following = low + 1
-        repeats = self.codes.take(following, mode="clip") == values  # at the end: the last code again
-        if not (repeats & (following < len(self.codes))).any():
+        repeats = self.codes.take(low + 1, mode="clip") == values  # at the end: the last code again
+        if not repeats.any() or not low[repeats].min() + 1 < len(self.codes):
             return ((positions, self.rows[low]),)
         counts = self._counts(low, values)
         ends = counts.cumsum()

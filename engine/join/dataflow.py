@@ -24,7 +24,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, empty, is_wide
+from halfjoin.engine.updates.updates import MINIMUM, Updates, bytes_of, concat, constant, empty, is_wide
 from halfjoin.planner.plan import Constant, InputKind, Join, Path, Stage, Version
 
 MOST_BYTES = machine_memory() // 4  # of a view's rows that one batch makes; `limits.MOST_ROWS` bounds their number
@@ -312,7 +312,7 @@ def _sum(parts: Iterable[Updates], schema: Mapping[str, pa.DataType]) -> Updates
 
 
 def _morsels(change: Updates) -> Iterator[Updates]:
-    size = sum([column.nbytes for column in change.columns.values()])
+    size = sum(map(bytes_of, change.columns.values()))
     if len(change) <= limits.MORSEL_ROWS and size <= limits.PIECE_BYTES:
         yield from (change,) if len(change) else ()
         return

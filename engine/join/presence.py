@@ -70,8 +70,12 @@ class PresenceOperator:
         if self.spec.kind is not InputKind.PRESENT:
             there = np.zeros(len(stream), np.bool_)  # present before `closed`: no default row to begin with
             if closed > MINIMUM:
-                there[positions[time < closed]] = True
-                positions, time, diff = (column[time >= closed] for column in (positions, time, diff))
+                earlier = time < closed
+                there[positions[earlier]] = True
+                if there.all() and earlier.all():  # no default row comes or goes
+                    return
+                later = ~earlier
+                positions, time, diff = positions[later], time[later], diff[later]
             always = where_true(~there)
             positions = np.concatenate([always, positions])
             time = np.concatenate([np.full(len(always), MINIMUM), time])
@@ -230,11 +234,13 @@ def _steps(which: Ints, time: Ints, diff: Ints) -> tuple[Ints, Ints, Ints]:
         return which, time, diff
     order = np.lexsort((time, which))
     which, time, diff = which[order], time[order], diff[order]
+    opens = np.ones(len(which), np.bool_)  # the first row of each key
+    opens[1:] = which[1:] != which[:-1]
+    if (diff > 0).all():  # a key that has come stays
+        return which[opens], time[opens], np.ones(np.count_nonzero(opens), np.int64)
     if bits(diff) + len(diff).bit_length() > 62:
         diff = diff.astype(object)  # the sums may not fit an int64
     sums = np.cumsum(diff)
-    opens = np.ones(len(which), np.bool_)  # the first row of each key
-    opens[1:] = which[1:] != which[:-1]
     firsts = where_true(opens)
     sums = sums - np.repeat(sums[firsts] - diff[firsts], np.diff([*firsts, len(which)]))
     lasts = where_true(np.append((which[1:] != which[:-1]) | (time[1:] != time[:-1]), True))

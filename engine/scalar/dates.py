@@ -16,7 +16,7 @@ from halfjoin.engine.scalar.date_input import DATE_INPUT, to_timestamp
 from halfjoin.engine.scalar.date_text import to_char
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Kernel, call, from_numpy, on_arrays, raw, valid
-from halfjoin.engine.updates.intervals import DAY, Fields, fields
+from halfjoin.engine.updates.intervals import DAY, Fields, fields, intervals
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.types import Kind
 
@@ -35,10 +35,33 @@ def _unit(expr: Call) -> str:
 
 def _date_trunc(expr: Call) -> Kernel:
     unit, type = _unit(expr), arrow_type(expr.type)
+    if expr.type.kind is Kind.INTERVAL:
+        return lambda _, a: _trunc_interval(a, unit)
     if unit in _YEARS:
         return lambda _, a: _trunc_years(a, unit, type)
     cut = call("floor_temporal", pc.RoundTemporalOptions(1, _FLOORS.get(unit, unit)))
     return lambda _, a: cut(a)
+
+
+_MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12_000}
+_MICROS = {"day": DAY, "hour": _HOUR, "minute": _MINUTE, "second": _SECOND, "milliseconds": 1000, "microseconds": 1}
+
+
+def _trunc_interval(datum: Any, unit: str) -> Any:
+    """Drop what is smaller than the unit, towards zero: months, days and time are apart."""
+
+    @on_arrays
+    def run(a: Any) -> Any:
+        months, days, micros = fields(a)
+        if unit in _MONTHS:
+            months, days, micros = months - np.fmod(months, _MONTHS[unit]), np.zeros_like(days), np.zeros_like(micros)
+        elif unit == "day":
+            micros = np.zeros_like(micros)
+        else:
+            micros = micros - np.fmod(micros, _MICROS[unit])
+        return intervals(months, days, micros, ~valid(a))
+
+    return run(datum)
 
 
 def _trunc_years(datum: Any, unit: str, type: Any) -> Any:

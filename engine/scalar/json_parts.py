@@ -181,6 +181,31 @@ def _pairs(text: str) -> dict[str, Json]:
     return value
 
 
+def _only_object(text: str | None) -> str:
+    """The argument of jsonb_to_record as that of jsonb_to_recordset."""
+    value = {} if text is None else value_of(text)
+    if not isinstance(value, dict):
+        raise Bad(f"cannot call populate_composite on {'an array' if isinstance(value, list) else 'a scalar'}")
+    return f"[{text or '{}'}]"
+
+
+def _fields(text: str, key: str) -> list[Json]:
+    """A key's values in the objects of an array; None where it is missing or null."""
+    value = value_of(text)
+    if not isinstance(value, list):
+        raise Bad("cannot call jsonb_to_recordset on a non-array")
+    found = []
+    for item in value:
+        if not isinstance(item, dict):
+            raise Bad("argument of jsonb_to_recordset must be an array of objects")
+        found.append(item.get(key))
+    return found
+
+
+def _field_values(text: str, key: str) -> list[str | None]:
+    return [None if value is None else written(value) for value in _fields(text, key)]
+
+
 _TEXTS = pa.list_(pa.string())
 
 
@@ -207,6 +232,9 @@ JSON_PARTS: dict[str, Callable[[Call], Kernel]] = {
     "jsonb_array_length": of_json(_length, pa.int32()),
     "jsonb elements": of_json(lambda text: list(map(written, _elements(text))), _TEXTS),
     "jsonb element texts": of_json(lambda text: list(map(shown, _elements(text))), _TEXTS),
+    "jsonb only object": of_json(_only_object, pa.string(), nulls=True),
+    "jsonb field texts": of_json(lambda text, key: list(map(shown, _fields(text, key))), _TEXTS),
+    "jsonb field values": of_json(_field_values, _TEXTS),
     "jsonb keys": of_json(_keys, _TEXTS),
     "jsonb each keys": of_json(lambda text: list(_pairs(text)), _TEXTS),
     "jsonb values": of_json(lambda text: list(map(written, _pairs(text).values())), _TEXTS),

@@ -68,6 +68,9 @@ def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Ro
             return table, None
         raise UnknownName(f"column of {table.name}", action.name, columns)
     column = columns[action.name]
+    if column.sequence and action.kind in ("default", "drop not null", "type"):
+        raise UnsupportedSQL(f"column {column.name} is an identity column", remedy="CREATE TABLE without it",
+                             code="42601")  # fmt: skip
     match action.kind:
         case "default":
             if column.generated is not None:

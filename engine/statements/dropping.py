@@ -99,7 +99,8 @@ def users_of_type(catalog: Catalog, name: str) -> tuple[list[tuple[Table, str]],
     columns = [(table, column.name) for table in catalog.tables.values() for column in table.columns
                if has(column.type) or (column.domain is not None and column.domain.name == name)]  # fmt: skip
     views = [view for view in catalog.views.values() if name in types_of(parse_query(view.text))]
-    return columns, views, [one.name for one in catalog.domains.values() if has(one.type) and one.name != name]
+    domains = [one.name for one in catalog.domains.values() if one.name != name and (one.base == name or has(one.type))]
+    return columns, views, domains
 
 
 def _drop_type(state: State, name: str, statement: Drop) -> None:

@@ -75,13 +75,14 @@ def alter_enum(state: State, runners: Runners, statement: AlterEnum) -> None:
 def _labels(type: SqlType, statement: AlterEnum) -> tuple[str, ...]:
     """The labels after the statement."""
     labels, label = list(type.labels), statement.label
-    for needed in (statement.old, statement.beside):
-        if needed is not None and needed not in labels:
-            raise UnsupportedSQL(f'"{needed}" is not an existing enum label', code="22023")
+    if statement.old is not None and statement.old not in labels:
+        raise UnsupportedSQL(f'"{statement.old}" is not an existing enum label', code="22023")
     if label in labels:
         if statement.if_not_exists:
             return type.labels
         raise UnsupportedSQL(f'enum label "{label}" already exists', remedy="write IF NOT EXISTS", code="42710")
+    if statement.beside is not None and statement.beside not in labels:
+        raise UnsupportedSQL(f'"{statement.beside}" is not an existing enum label', code="22023")
     if statement.old is not None:
         labels[labels.index(statement.old)] = label
     elif statement.beside is not None:

@@ -55,7 +55,8 @@ def _create_domain(catalog: Catalog, statement: CreateDomain) -> None:
     below = catalog.domain(given.type.named) if given.type.kind is Kind.NAMED else None
     domain = replace(given, type=resolved(given.type, catalog))
     if below is not None:
-        domain = replace(domain, not_null=domain.not_null or below.not_null, default=domain.default or below.default)
+        domain = replace(domain, not_null=domain.not_null or below.not_null, default=domain.default or below.default,
+                         base=below.name)  # fmt: skip
     names = [name for name, _ in given.checks if name]
     checks = list(below.checks if below else ())
     own = given.name.rpartition(".")[2]

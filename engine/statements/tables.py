@@ -14,7 +14,7 @@ from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, names_read
 from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Like
-from halfjoin.sql.types import Kind, looks_vary
+from halfjoin.sql.types import Kind, SqlType, looks_vary
 
 
 def table_of(statement: CreateTable, catalog: Catalog) -> Table:
@@ -143,7 +143,8 @@ def _foreign_key(table: Table, parent: Table, wanted: Constraint, name: str) -> 
         raise UnsupportedSQL("number of referencing and referenced columns for foreign key disagree", code="42830")
     ours, theirs = ({column.name: column.type for column in one.columns} for one in (table, parent))
     for mine, other in zip(wanted.columns, references, strict=True):
-        if arrow_type(ours[mine]) != arrow_type(theirs[other]):
+        named = ours[mine].named != theirs[other].named
+        if named or arrow_type(ours[mine]) != arrow_type(theirs[other]):
             raise UnsupportedSQL(f"{table.name}.{mine} is {ours[mine]}, and {parent.name}.{other} is {theirs[other]}",
                                  remedy="give both columns one type", code="42804")  # fmt: skip
     return ForeignKey(name=name, columns=wanted.columns, table=parent.name, references=references)
@@ -190,12 +191,16 @@ def check_schema(name: str, catalog: Catalog) -> None:
         raise UnknownName("schema", schema, ["public", *catalog.schemas], code="3F000")
 
 
+def _declared(column: ColumnModel) -> SqlType:
+    return column.type if column.domain is None else SqlType(Kind.NAMED, named=column.domain.name)
+
+
 def _liked(catalog: Catalog, like: Like) -> tuple[list[ColumnDef], list[Constraint]]:
     """The columns of another table or view, and those of its constraints that are included."""
     source = catalog.tables.get(like.table) or catalog.views.get(like.table)
     if source is None:
         raise UnknownName("table or view", like.table, catalog.names())
-    found = [ColumnDef(column.name, column.type, column.not_null,
+    found = [ColumnDef(column.name, _declared(column), column.not_null,
                        column.default if "defaults" in like.including else None,
                        column.generated if "generated" in like.including else None) for column in source.columns]
     constraints: list[Constraint] = []

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.bind.direct import marked
 from halfjoin.sql.bind.hypothetical import HYPOTHETICAL, hypothetical
 from halfjoin.sql.bind.row_order import never_null
@@ -17,7 +18,7 @@ from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import resolve
 from halfjoin.sql.functions.aggregates import ORDERED_SETS, is_aggregate_name, resolve_aggregate
 from halfjoin.sql.functions.enums import result_of
-from halfjoin.sql.functions.jsonb import ordered
+from halfjoin.sql.functions.jsonb import ordered, unordered
 from halfjoin.sql.functions.jsonb_aggregates import finished
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import AggregateCall, SortKey
@@ -124,6 +125,8 @@ def aggregate_call(node: exp.Expr, scalars: Scalars) -> Aggregated:
         args = tuple(map(marked, args))
     with context.at(node):
         if name in HYPOTHETICAL:
+            if any(key.expr != unordered(key.expr) for key in keys):
+                raise UnsupportedSQL(f"{name} of jsonb is not supported", remedy="order by a number or a text in it")
             calls, value = hypothetical(name, args, keys, condition)
             return Aggregated(calls, value, direct)
         call = resolve_aggregate(name, args, distinct=distinct, condition=condition, order=keys,

@@ -35,7 +35,7 @@ def bind(query: exp.Query, schema: Schema, sql: str, notices: list[str] | None =
     bound = first_rows(project(selected, lambda name: name))
     names = [column.name for column in bound.columns]
     if not names:
-        raise context.refuse(query, "a view needs at least one column")
+        raise context.refuse(query, "a view needs at least one column", "select a constant: SELECT 1 AS one FROM t")
     for column in bound.columns:
         if names.count(column.name) > 1:
             shown = "an unnamed column" if column.name == UNNAMED else f"column {column.name}"

@@ -52,7 +52,7 @@ def number(text: str) -> Literal:
         if exponent > 0 and decimal.adjusted() <= WORKING_DIGITS:  # beyond that, spelling out the zeros would take long
             decimal = Decimal(f"{decimal:f}")
     except ArithmeticError:
-        raise UnsupportedSQL(f"{text} is not a number") from None
+        raise UnsupportedSQL(f"{text} is not a number", wrong=True) from None
     shape = decimal.as_tuple()
     scale = -int(shape.exponent)
     precision = max(len(shape.digits), scale, decimal.adjusted() + 1, 1)
@@ -240,7 +240,8 @@ def _array(scalars: Scalars, node: exp.Array) -> Expr:
         raise scalars.context.unmaintained(node.expressions[0], "ARRAY(subquery) is")
     items = scalars.values(node.expressions)
     if any(item.type.kind is Kind.ARRAY for item in items):
-        raise scalars.context.refuse(node, "arrays of arrays are not supported")
+        raise scalars.context.refuse(node, "arrays of arrays are not supported",
+                                     "make one array: ARRAY[a, b] || ARRAY[c, d]")
     return functions.resolve("array", items)
 
 

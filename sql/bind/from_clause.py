@@ -288,7 +288,9 @@ class From:
             relation = Values(self.context.aliases.fresh("row"), (), ((),))
         scalars = Scalars(self.context, (left, *self.outer), self.context.lifted)
         calls, ordinality = rows_from(node, self.context), bool(node.args.get("ordinality"))
-        bound, source = bind_calls(calls, node.args.get("alias"), ordinality, relation, scalars)
+        rows = Rows([relation], scalars)
+        bind_values(rows, calls)
+        bound, source = bind_calls(calls, node.args.get("alias"), ordinality, rows.relations[0], rows.scalars)
         return bound, Scope.of(source)
 
     def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, FromItem]:
@@ -319,7 +321,7 @@ class From:
         if node.args.get("sample"):
             raise context.refuse(node, "TABLESAMPLE is not supported: a view must not depend on chance",
                                  "write a condition that picks rows, such as id % 100 = 0")
-        only(node, context.sql, "FROM", ("this", "db", "alias"))
+        only(node, context.sql, "FROM", ("this", "db", "alias", "only"))  # no table inherits from another
         if node.args.get("db") is None and (common := context.common.get(table)) is not None:
             selected = self.common(common)
             names = renamed(selected.names, exp.TableAlias(columns=list(common.columns)), table, context)

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from halfjoin.sql.bind.context import Context
-from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.scalar import CHANCE, Scalars
 from halfjoin.sql.bind.scope import FromItem
 from halfjoin.sql.bind.selected import qualified
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.aggregates import is_aggregate_name
+from halfjoin.sql.functions.jsonb_records import RECORDS, record_columns
 from halfjoin.sql.functions.table_functions import WEIGHTS, returns_rows, signature
 from halfjoin.sql.parse.locate import name_of, only, written
+from halfjoin.sql.parse.type_names import stored_type
 from halfjoin.sql.relation import ROWS_FROM, LockstepCall, Relation, TableFunction
 from halfjoin.sql.types import BIGINT, INTEGER, SqlType
 
@@ -24,7 +26,8 @@ def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ord
     """A call in FROM on top of the relation to its left, and the name and columns that it adds to the scope. Several
     calls are those of ROWS FROM."""
     context = scalars.context
-    made = [_call(call, scalars) for call in calls]
+    records = len(calls) == 1 and calls[0].name.lower() in RECORDS
+    made = [_record(calls[0], alias, scalars)] if records else [_call(call, scalars) for call in calls]
     if len(made) > 1:
         for call, one in zip(calls, made, strict=True):
             if not one.outputs:
@@ -32,7 +35,10 @@ def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ord
                                      "write it in FROM by itself")
     name = name_of(alias.this) if alias is not None and alias.this else made[0].function
     names = [column or (name if len(made) == 1 else one.function) for one in made for column, _ in one.outputs]
-    names = renamed(names + ["ordinality"] * ordinality, alias, name, context)
+    if not records:
+        names = renamed(names + ["ordinality"] * ordinality, alias, name, context)
+    elif ordinality:
+        raise context.refuse(calls[0], "WITH ORDINALITY with a list of column types is not supported")
     unique = context.aliases.fresh(name)
     namer = qualified(unique)
     columns = [Column(namer(column), type)
@@ -71,6 +77,18 @@ def _call(call: exp.Anonymous, scalars: Scalars) -> _Call:
         return _Call(function, *signature(function, args, context.schema))
 
 
+def _record(call: exp.Anonymous, alias: exp.TableAlias | None, scalars: Scalars) -> _Call:
+    """`jsonb_to_recordset(j) AS x (a integer, b text)`."""
+    context, function = scalars.context, call.name.lower()
+    listed = alias.args.get("columns") or [] if alias is not None else []
+    if not listed or not all(isinstance(item, exp.ColumnDef) and item.args.get("kind") for item in listed):
+        raise context.refuse(call, "a column definition list is required for functions returning \"record\"",
+                             f"write {function}(...) AS x (a integer, b text)")
+    columns = tuple((name_of(item), stored_type(item.args["kind"], context.sql)) for item in listed)
+    with context.at(call):
+        return _Call(function, "unnest", record_columns(function, scalars.values(call.expressions), columns), columns)
+
+
 def rows_from(node: exp.Table | exp.Lateral, context: Context) -> list[exp.Anonymous]:
     """The calls of ROWS FROM, or of a call in FROM: `unnest(a, b)` is short for ROWS FROM (unnest(a), unnest(b))."""
     calls = []
@@ -79,7 +97,7 @@ def rows_from(node: exp.Table | exp.Lateral, context: Context) -> list[exp.Anony
             only(item, context.sql, "ROWS FROM", ("this",))
         call = item.this
         if not isinstance(call, exp.Anonymous):
-            raise context.refuse(item, f"ROWS FROM takes calls of functions, not {written(item)}")
+            raise context.wrong(item, f"ROWS FROM takes calls of functions, not {written(item)}")
         calls.append(call)
     if len(calls) == 1 and calls[0].name.lower() == "unnest":
         return [_one_array(calls[0], array) for array in calls[0].expressions] or calls
@@ -100,7 +118,7 @@ def renamed(names: Sequence[str], alias: exp.TableAlias | None, what: str, conte
         if not isinstance(column, exp.Identifier):
             raise context.refuse(column, "a list of column types is not supported here", "name the columns only")
     if len(given) > len(names):
-        raise context.refuse(given[len(names)], f"{what} has {len(names)} columns, but {len(given)} names are given")
+        raise context.wrong(given[len(names)], f"{what} has {len(names)} columns, but {len(given)} names are given")
     return [name_of(column) for column in given] + list(names[len(given):])
 
 
@@ -119,13 +137,31 @@ def list_calls(items: Sequence[exp.Expr], relation: Relation,
     for _, calls in sorted(levels.items()):
         for call in calls:
             _check_value(call, scalars)
-        made, source = bind_calls(calls, None, False, relation, scalars.binding(bound))
-        if len(source.columns) != len(calls):
+        once = {_meaning(call): call for call in calls}
+        made, source = bind_calls(list(once.values()), None, False, relation, scalars.binding(bound))
+        if len(source.columns) != len(once):
             raise scalars.context.refuse(calls[0], "a function with several columns in the SELECT list",
                                          "write it in FROM: FROM ..., f(...) AS x, and select x.*")
         relation = made
-        bound.update((id(call), column) for call, (_, column) in zip(calls, source.columns, strict=True))
+        columns = dict(zip(once, (column for _, column in source.columns), strict=True))
+        bound.update((id(call), columns[_meaning(call)]) for call in calls)
     return relation, bound
+
+
+def _meaning(call: exp.Anonymous) -> exp.Expr | int:
+    """Equal calls mean the same rows, unless their arguments depend on chance."""
+    chance = any(one.name.lower() in CHANCE for one in call.find_all(exp.Anonymous))
+    return id(call) if chance else call
+
+
+def key_calls(keys: Sequence[exp.Expr], others: Sequence[exp.Expr], relation: Relation,
+              scalars: Scalars) -> tuple[Relation, dict[int, Expr]]:  # fmt: skip
+    """The relation with the set-returning calls in keys of GROUP BY, which run before the rows are grouped. Equal calls
+    in the other nodes are the same."""
+    relation, bound = list_calls(keys, relation, scalars)
+    known = {call: bound[id(call)] for key in keys for call in _calls(key, scalars)}
+    same = ((call, known.get(call)) for node in others for call in _calls(node, scalars)) if known else ()
+    return relation, {**bound, **{id(call): column for call, column in same if column is not None}}
 
 
 def _level(call: exp.Anonymous, scalars: Scalars) -> int:
@@ -153,7 +189,7 @@ def _check_value(call: exp.Anonymous, scalars: Scalars) -> None:
 def _calls(item: exp.Expr, scalars: Scalars) -> list[exp.Anonymous]:
     """Calls of functions that return rows, outside subqueries and what is bound already."""
     nodes = item.walk(prune=lambda node: isinstance(node, exp.Query) or id(node) in scalars.bound)
-    calls = (node for node in nodes if isinstance(node, exp.Anonymous))
+    calls = (node for node in nodes if isinstance(node, exp.Anonymous) and id(node) not in scalars.bound)
     return [call for call in calls if returns_rows(call.name.lower(), scalars.context.schema)]
 
 

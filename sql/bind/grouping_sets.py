@@ -72,7 +72,7 @@ def keys_of(group: exp.Group | None, outputs: Sequence[Output], rows: Scalars) -
         return place
 
     def simple(node: exp.Expr) -> Set:
-        node = node.unnest()
+        node = _without_parentheses(node)
         if isinstance(node, exp.Tuple):
             return sum(map(simple, node.expressions), ())
         names_output = not node.args.get("table") and named(node, outputs, "GROUP BY", rows) is not None
@@ -104,6 +104,12 @@ def keys_of(group: exp.Group | None, outputs: Sequence[Output], rows: Scalars) -
     return keys
 
 
+def _without_parentheses(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
 def _has_sets(group: exp.Group) -> bool:
     return group.find(exp.GroupingSets, exp.Rollup, exp.Cube) is not None
 
@@ -112,7 +118,7 @@ def _key(node: exp.Expr, outputs: Sequence[Output], rows: Scalars) -> tuple[Expr
     """A key over the rows: an output by its position, a column, an output by its name, or any other expression; and
     that output."""
     context = rows.context
-    written, node = node, node.unnest()
+    written, node = node, _without_parentheses(node)
     place = position(node, len(outputs), "GROUP BY", context)
     if isinstance(node, exp.Column) and not node.args.get("table"):
         with context.at(node):

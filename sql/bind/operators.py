@@ -34,6 +34,13 @@ def _unicode(scalars: Scalars, node: exp.UnicodeString) -> Expr:
     return Literal(unicode_text(node.name, escape.name if isinstance(escape, exp.Expr) else "\\"), UNKNOWN)
 
 
+def _overlaps(scalars: Scalars, node: exp.Overlaps) -> Expr:
+    pairs = (node.this, node.expression)
+    if not all(isinstance(pair, exp.Tuple) and len(pair.expressions) == 2 for pair in pairs):
+        raise scalars.context.wrong(node, "OVERLAPS takes two pairs of values")
+    return functions.resolve("overlaps", scalars.values([*pairs[0].expressions, *pairs[1].expressions]))
+
+
 OPERATORS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.Abs: _prefix("abs"),
     exp.Sqrt: _prefix("sqrt"),
@@ -55,6 +62,7 @@ OPERATORS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.JSONBContainsAnyTopKeys: _binary("?|"),
     exp.JSONBContainsAllTopKeys: _binary("?&"),
     exp.JSONBDeleteAtPath: _binary("#-"),
+    exp.Overlaps: _overlaps,
     exp.StartsWith: _binary("starts_with"),
     exp.Overlay: _overlay,
     exp.UnicodeString: _unicode,

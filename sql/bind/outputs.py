@@ -56,7 +56,7 @@ def star(node: exp.Expr, scopes: tuple[Scope, ...], context: Context) -> list[tu
         with context.at(node):
             return list(find_star(scopes, name_of(node.args["table"])))
     if not scopes[0].sources:
-        raise context.refuse(node, "SELECT * needs FROM")
+        raise context.wrong(node, "SELECT * needs FROM")
     return [(column.name, column.expr) for column in scopes[0].visible]
 
 

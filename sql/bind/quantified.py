@@ -17,12 +17,16 @@ OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 @dataclass(frozen=True)
 class Quantified:
-    """`x < ANY (query)`, or ALL if `every`. `members`: x, or the members of a row. IN is `= ANY`."""
+    """`x < ANY (query)`, or ALL if `every`. `members`: x, or the members of a row. IN is `= ANY`.
+
+    `records`: NULLs are equal (see `records`).
+    """
 
     members: list[exp.Expr]
     operator: str
     every: bool
     query: exp.Expr
+    records: bool = False
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
     context = Context(schema, sql, now=moment())
     selected = select(query, context)
     if not selected.items:
-        raise UnsupportedSQL("a query needs at least one column")
+        raise UnsupportedSQL("a query needs at least one column", remedy="select a constant: SELECT 1 FROM t")
     last = selected.input if isinstance(selected.input, TopK) and not selected.input.partition else None  # LIMIT
     made, order = _with_keys(selected.input if last is None else last.input, selected)
     relation, top = first_rows(made), None

@@ -171,12 +171,12 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     if name in NAMED:
         return functions.resolve(name, _named_arguments(scalars, node, NAMED[name]))
     if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order, exp.Kwarg)) for arg in node.expressions):
-        raise context.refuse(node, f"{name} takes plain arguments only")
+        raise context.wrong(node, f"{name} takes plain arguments only")
+    if name == NEXT and context.now is not None:
+        return next_value(node, not any(scope.sources for scope in scalars.scopes), context)
     args = scalars.values(node.expressions)
     if not args and (value := _moment(scalars, name) or _chance(scalars, name)) is not None:
         return value
-    if name == NEXT and context.now is not None:
-        return next_value(args, node, not any(scope.sources for scope in scalars.scopes), context)
     if name == "age" and len(args) == 1 and (today := _moment(scalars, "current_date")) is not None:
         return functions.resolve("age", (today, *args))
     if name in TYPE_FUNCTIONS and len(args) == 1:
@@ -191,7 +191,7 @@ def _named_arguments(scalars: Scalars, node: exp.Anonymous, names: Sequence[str]
         named = isinstance(arg, exp.Kwarg)
         known = arg.this.name.lower() if named else name
         if known not in names or known in found or len(node.expressions) > len(names):
-            raise scalars.context.refuse(node, f"{node.name} takes {', '.join(names)}")
+            raise scalars.context.wrong(node, f"{node.name} takes {', '.join(names)}")
         found[known] = scalars.value(arg.expression if named else arg)
     return [found.get(name, Literal(0, INTEGER)) for name in names]
 

@@ -10,7 +10,7 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.from_clause import bind_from
-from halfjoin.sql.bind.function import list_calls, numbered
+from halfjoin.sql.bind.function import key_calls, list_calls, numbered
 from halfjoin.sql.bind.groups import group, grouped_nodes, is_grouped
 from halfjoin.sql.bind.iteration import iterative
 from halfjoin.sql.bind.loops import looped, mutual
@@ -24,7 +24,7 @@ from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.search_cycle import rewritten
 from halfjoin.sql.bind.selected import Selected, common, one_row, project, qualified
 from halfjoin.sql.bind.set_operations import set_operation
-from halfjoin.sql.bind.subqueries import filtered, with_values
+from halfjoin.sql.bind.subqueries import equal_to_keys, filtered, with_values
 from halfjoin.sql.bind.unmaintained import refuse_clauses, refuse_lateral, refuse_set_operation
 from halfjoin.sql.bind.windows import alias_columns, windows_in, with_windows
 from halfjoin.sql.expr import Column, Expr, Literal
@@ -54,7 +54,7 @@ def select(query: exp.Expr, context: Context, base: Relation | None = None,
             raise context.refuse(query, "LATERAL (... UNION ALL ...) is not supported",
                                  "write LATERAL (VALUES (...), (...))")
         return set_operation(query, with_queries(query, context, outer), outer)
-    raise context.refuse(query, f"{query.key.upper()} is not supported as a query")
+    raise context.refuse(query, f"{query.key.upper()} is not supported as a query", "write SELECT or VALUES")
 
 
 def with_queries(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) -> Context:
@@ -92,7 +92,7 @@ def common_tables(clause: exp.With, context: Context) -> list[exp.CTE]:
         plain = clause.args.get("recursive") and not isinstance(clause, (MutualWith, IterativeWith))
         for key in ("search", "cycle"):
             if item.args.get(key) and not plain:
-                raise context.refuse(item.args[key], f"{key.upper()} needs WITH RECURSIVE")
+                raise context.wrong(item.args[key], f"{key.upper()} needs WITH RECURSIVE")
         if not isinstance(item.this, Iterate if isinstance(clause, IterativeWith) else exp.Query):
             if isinstance(clause, IterativeWith):
                 raise context.refuse(item, f"{name} in WITH ITERATIVE needs a start and a step",
@@ -134,6 +134,9 @@ def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Sco
         keys = grouped_nodes(query.args.get("group"), outputs)
         inside = [*aggregates_in([*nodes, *conditions], scalars), *lifted, *keys]
         relation, scalars = with_values(relation, scalars, inside)
+        scalars = equal_to_keys(keys, [*nodes, *conditions], scalars)
+        relation, calls = key_calls(keys, nodes, relation, scalars)
+        scalars = scalars.binding(calls)
         relation, scalars = group(query, outputs, [*nodes, *conditions], lifted, relation, scalars)
     if query.args.get("having"):
         relation = filtered(relation, scalars, query.args["having"].this)
@@ -145,7 +148,7 @@ def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Sco
         relation, scalars = with_windows(query, windowed, relation, scalars)
     if qualify:
         relation = Filter(relation, alias_columns(qualify.this, outputs, scalars).condition(qualify.this))
-    relation, calls = list_calls(query.expressions, relation, scalars)
+    relation, calls = list_calls([*query.expressions, *last.nodes], relation, scalars)
     last.check_calls(calls, outputs)
     scalars = scalars.binding(calls)
     selected = Selected(relation, tuple((output.name, scalars.value(output.node)) for output in outputs))
@@ -175,7 +178,7 @@ def _values(query: exp.Values, context: Context, base: Relation | None, outer: t
     rows = [scalars.values(row.expressions if isinstance(row, exp.Tuple) else [row]) for row in query.expressions]
     for node, row in zip(query.expressions, rows, strict=True):
         if len(row) != len(rows[0]):
-            raise context.refuse(node, f"a row of VALUES has {len(row)} values, the first one {len(rows[0])}")
+            raise context.wrong(node, f"a row of VALUES has {len(row)} values, the first one {len(rows[0])}")
     names = [f"column{position + 1}" for position in range(len(rows[0]))]
     if len(rows) == 1:
         return Selected(base or one_row(context), tuple(zip(names, rows[0], strict=True)))

@@ -9,7 +9,7 @@ from sqlglot import exp
 from halfjoin.errors import UnknownName
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.parse.locate import PUBLIC
-from halfjoin.sql.types import BIGINT, STRINGS, Kind
+from halfjoin.sql.types import BIGINT
 
 if TYPE_CHECKING:
     from halfjoin.sql.bind.context import Context
@@ -17,20 +17,28 @@ if TYPE_CHECKING:
 NEXT = "nextval"
 
 
-def next_value(args: tuple[Expr, ...], node: exp.Expr, once: bool, context: Context) -> Expr:
+def next_value(node: exp.Anonymous, once: bool, context: Context) -> Expr:
     """nextval(name) as a constant. `once`: whether the statement computes it for no rows of tables.
 
     Raises:
         UnsupportedSQL: it is computed for rows. UnknownName: there is no such sequence.
     """
-    name = args[0] if len(args) == 1 else None
-    if not isinstance(name, Literal) or name.type.kind not in (*STRINGS, Kind.UNKNOWN) or name.value is None:
+    name = argument(node)
+    if name is None:
         raise context.refuse(node, "nextval takes the name of a sequence", "write nextval('name')")
     if not once:
         raise context.refuse(node, "nextval is not supported for the rows of a query",
                              "leave the column out in INSERT ... SELECT: DEFAULT nextval('name') numbers the rows")
     with context.at(node):
-        return Literal(context.schema.next_number(sequence_named(str(name.value)))[0], BIGINT)
+        return Literal(context.schema.next_number(name)[0], BIGINT)
+
+
+def argument(node: exp.Anonymous) -> str | None:
+    """The sequence that a call names: `nextval('q')` or `nextval('q'::regclass)`; None if it does not."""
+    given = node.expressions[0] if len(node.expressions) == 1 else None
+    if isinstance(given, exp.Cast) and given.to.sql().lower() in ("regclass", "text"):
+        given = given.this
+    return sequence_named(given.name) if isinstance(given, exp.Literal) and given.is_string else None
 
 
 def sequence_named(text: str) -> str:

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from halfjoin.sql import functions
 from halfjoin.sql.bind.quantified import OPPOSITE, Quantified, exists, has_subquery, outermost, quantified
+from halfjoin.sql.bind.records import of_records
 from halfjoin.sql.bind.row_order import compared
 from halfjoin.sql.bind.rows import Found, Rows
 from halfjoin.sql.bind.scalar import Scalars
@@ -40,6 +41,15 @@ def with_values(relation: Relation, scalars: Scalars, nodes: Iterable[exp.Expr])
     return rows.relations[0], rows.scalars
 
 
+def equal_to_keys(keys: Iterable[exp.Expr], nodes: Iterable[exp.Expr], scalars: Scalars) -> Scalars:
+    """The binder that knows the subqueries in the nodes that are written as those in keys of GROUP BY, which are bound.
+    """
+    known = {found: scalars.bound[id(found)] for key in keys if has_subquery(key) for found in outermost(key, {})
+             if id(found) in scalars.bound}  # fmt: skip
+    same = ((found, known.get(found)) for node in nodes for found in outermost(node, scalars.bound)) if known else ()
+    return scalars.binding({id(found): value for found, value in same if value is not None})
+
+
 def bind_values(rows: Rows, nodes: Iterable[exp.Expr]) -> None:
     """Bind the subqueries in the nodes as values."""
     for node in nodes:
@@ -61,6 +71,7 @@ def _keep(rows: Rows, part: exp.Expr) -> None:
         if not found.inner.single:
             return _semi_join(rows, found, [], negated)
     elif asked is not None and not any(map(has_subquery, asked.members)):
+        asked = of_records(asked, rows.scalars)
         found = rows.found(asked.query, distinct=True, joined=True)
         if not found.inner.single:
             return _semi_join(rows, found, *_compared(asked, rows.members(asked, found), found, negated))
@@ -81,6 +92,9 @@ def _compared(asked: Quantified, left: Sequence[Expr], found: Found, negated: bo
 
     NOT (x = ANY ...) is true if for no row x = y is true or NULL; x < ALL ... if for no row x >= y is true or NULL.
     """
+    if asked.records:
+        same = [functions.resolve("is not distinct from", pair) for pair in zip(left, found.values, strict=True)]
+        return same, asked.every != negated
     operator = OPPOSITE[asked.operator] if asked.every else asked.operator
     if asked.every == negated:
         return [compared(operator, left, found.values)], False

@@ -13,6 +13,7 @@ from sqlglot import exp
 from halfjoin.sql import functions
 from halfjoin.sql.bind.correlation import Inner, pair_of
 from halfjoin.sql.bind.quantified import Quantified, array_of, exists, quantified, row_comparison
+from halfjoin.sql.bind.records import of_records
 from halfjoin.sql.bind.row_order import compared
 from halfjoin.sql.bind.rows import Found, Rows
 from halfjoin.sql.bind.scalar import Scalars
@@ -149,8 +150,14 @@ def _array(rows: Rows, query: exp.Expr) -> Expr:
 
 
 def _any_or_all(rows: Rows, asked: Quantified) -> Expr:
+    asked = of_records(asked, rows.scalars)
     found = rows.found(asked.query, distinct=True)
     left = rows.members(asked, found)
+    if asked.records:
+        same = tuple(functions.resolve("is not distinct from", pair) for pair in zip(left, found.values, strict=True))
+        inner = Inner(found.inner.relation, (*found.inner.on, *same))
+        (matches,) = rows.grouped(inner, [resolve_aggregate("count", ())])
+        return functions.resolve("not", (_positive(matches),)) if asked.every else _positive(matches)
     if found.inner.single:
         rows.join(found.inner)
         met = compared(asked.operator, left, found.values)

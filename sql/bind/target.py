@@ -17,7 +17,7 @@ from halfjoin.sql.bind.outer_aggregates import outer_aggregates
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.selected import Selected
-from halfjoin.sql.bind.sequences import NEXT, quoted, sequence_named
+from halfjoin.sql.bind.sequences import NEXT, argument, quoted
 from halfjoin.sql.bind.temporal import is_now
 from halfjoin.sql.bind.windows import windows_in
 from halfjoin.sql.expr import Column
@@ -131,11 +131,7 @@ def given(target: Target, name: str, node: exp.Expr, context: Context, overridin
 def number_of(target: Target, name: str, context: Context) -> str | None:
     """The sequence that numbers the rows of INSERT in a column that it does not name."""
     node = default(target, name, context)
-    if isinstance(node, exp.Anonymous) and node.name.lower() == NEXT and len(node.expressions) == 1:
-        argument = node.expressions[0]
-        if isinstance(argument, exp.Literal) and argument.is_string:
-            return sequence_named(argument.name)
-    return None
+    return argument(node) if isinstance(node, exp.Anonymous) and node.name.lower() == NEXT else None
 
 
 def default(target: Target, name: str, context: Context) -> exp.Expr:

@@ -107,7 +107,8 @@ def refuse_expression(node: exp.Expr, context: Context) -> Exception:
         reason, instead = EXPRESSIONS.get(type(node), EXPRESSIONS[exp.Subquery])
         return _refusal(node, reason, instead, context)
     text = written(node)
-    return context.refuse(node, f"{text if len(text) <= 60 else node.key} is not supported")
+    return context.refuse(node, f"{text if len(text) <= 60 else node.key} is not supported",
+                          "`halfjoin functions` lists the functions and operators")
 
 
 def refuse_function(name: str, node: exp.Expr, context: Context) -> None:

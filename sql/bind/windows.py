@@ -147,7 +147,7 @@ def _call(node: exp.Window, defined: Mapping[str, _Definition], scalars: Scalars
     if isinstance(call, exp.WithinGroup):
         raise context.wrong(node, f"OVER is not supported for ordered-set aggregate {call.this.name.lower()}")
     if not isinstance(call, exp.Anonymous):
-        raise context.refuse(node, f"{written(call)} is not a window function")
+        raise context.wrong(node, f"{written(call)} is not a window function")
     name = call.name.lower()
     nodes, sort, distinct = arguments(call)
     if distinct or sort:

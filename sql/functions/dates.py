@@ -12,7 +12,7 @@ from halfjoin.sql.functions.date_format import tokens
 from halfjoin.sql.functions.date_input import check_input
 from halfjoin.sql.functions.number_format import number_format
 from halfjoin.sql.functions.signature import Resolve, function
-from halfjoin.sql.types import DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, Kind, SqlType
+from halfjoin.sql.types import DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
 
 TRUNCATIONS = ("microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year",
                "decade", "century", "millennium")  # fmt: skip
@@ -55,14 +55,27 @@ def _unit(what: str, arg: Expr, known: Sequence[str], type: SqlType) -> Literal:
 
 
 def _date_trunc(resolve: Resolve, args: Sequence[Expr]) -> Expr:
-    if len(args) != 2:
-        raise UnsupportedSQL("date_trunc takes a unit and a timestamp")
+    if len(args) not in (2, 3):
+        raise UnsupportedSQL("date_trunc takes a unit and a timestamp, and a time zone", wrong=True)
     value = args[1]
+    if len(args) == 3:
+        return _trunc_in_zone(resolve, args[0], cast(value, TIMESTAMPTZ), args[2])
     if value.type.kind is Kind.UNKNOWN or value.type.kind is Kind.DATE:
         value = cast(value, SqlType(Kind.TIMESTAMPTZ))
-    if value.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
-        raise UnsupportedSQL(f"date_trunc of {value.type}", remedy="give a date or timestamp")
-    return Call("date_trunc", (_unit("date_trunc", args[0], TRUNCATIONS, value.type), value), value.type)
+    if value.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL):
+        raise UnsupportedSQL(f"date_trunc of {value.type}", remedy="give a date, timestamp or interval")
+    known = [unit for unit in TRUNCATIONS if unit != "week" or value.type.kind is not Kind.INTERVAL]
+    return Call("date_trunc", (_unit("date_trunc", args[0], known, value.type), value), value.type)
+
+
+def _trunc_in_zone(resolve: Resolve, unit: Expr, value: Expr, zone: Expr) -> Expr:
+    """Truncate what the zone's clock shows. The offset from UTC stays unless the day may become another one."""
+    clock = resolve("timezone", (zone, value))
+    cut = _date_trunc(resolve, (unit, clock))
+    assert isinstance(cut, Call) and isinstance(cut.args[0], Literal)
+    if TRUNCATIONS.index(str(cut.args[0].value)) < TRUNCATIONS.index("day"):
+        return resolve("-", (value, resolve("-", (clock, cut))))
+    return resolve("timezone", (zone, cut))
 
 
 def _field(name: str) -> Callable[[Resolve, Sequence[Expr]], Expr]:
@@ -109,7 +122,12 @@ _MOMENT = "text, timestamp -> numeric"
 
 DATES = (
     function("date_trunc", "dates", "Truncates to a unit: " + ", ".join(TRUNCATIONS), "text, timestamp -> timestamp",
-        "text, timestamptz -> timestamptz", special=_date_trunc, examples=[
+        "text, timestamptz -> timestamptz", "text, timestamptz, text -> timestamptz or error",
+        "text, interval -> interval", special=_date_trunc, examples=[
+        ("date_trunc('day', timestamptz '2001-02-16 20:38:40+00', 'Australia/Sydney')", "2001-02-16 13:00:00+00"),
+        ("date_trunc('hour', timestamptz '2001-02-16 20:38:40+00', 'Asia/Kolkata')", "2001-02-16 20:30:00+00"),
+        ("date_trunc('hour', interval '-2 days -3 hours 40 minutes')::text", "-2 days -02:00:00"),
+        ("date_trunc('quarter', interval '14 months 3 days')::text", "1 year"),
         ("date_trunc('hour', timestamp '2001-02-16 20:38:40')", "2001-02-16 20:00:00"),
         ("date_trunc('month', timestamp '2001-02-16 20:38:40')", "2001-02-01 00:00:00"),
         ("date_trunc('week', timestamp '2024-01-07 12:00')", "2024-01-01 00:00:00"),

@@ -55,8 +55,8 @@ def _get(name: str, type: SqlType) -> Special:
 
     def special(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         if len(args) != 2 or args[0].type.kind is not Kind.JSONB or not _is_step(args[1].type):
-            types = " and ".join("unknown literal" if a.type.kind is Kind.UNKNOWN else str(a.type) for a in args)
-            raise UnsupportedSQL(f"no operator {name} of {types}",
+            types = ["unknown literal" if arg.type.kind is Kind.UNKNOWN else str(arg.type) for arg in args]
+            raise UnsupportedSQL(f"no operator {f' {name} '.join(types)}",
                                  remedy="the left side is a jsonb, the right side a text or an integer", wrong=True)
         value, step = args
         typed = coerce(step, INTEGER if step.type.kind in (Kind.SMALLINT, Kind.INTEGER) else TEXT)
@@ -191,5 +191,9 @@ JSONB_INTERNAL = (
     function("jsonb each keys", INTERNAL, "The keys of an object, for jsonb_each", "jsonb -> text[] or error"),
     function("jsonb values", INTERNAL, "The values of an object", "jsonb -> jsonb[] or error"),
     function("jsonb value texts", INTERNAL, "The values of an object as texts", "jsonb -> text[] or error"),
+    function("jsonb only object", INTERNAL, "An array of an object, or of an empty one for NULL",
+             "jsonb -> jsonb or error"),
+    function("jsonb field texts", INTERNAL, "A key's values in objects, as texts", "jsonb, text -> text[] or error"),
+    function("jsonb field values", INTERNAL, "A key's values in objects", "jsonb, text -> jsonb[] or error"),
     function("jsonb of pairs", INTERNAL, "The object of arrays of a key and a value", "jsonb[] -> jsonb or error"),
 )  # fmt: skip

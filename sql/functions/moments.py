@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.functions.casting import cast, coerce
+from halfjoin.sql.expr import FALSE, TRUE, Call, Expr, Literal
+from halfjoin.sql.functions.casting import cast, coerce, unify
 from halfjoin.sql.functions.signature import Function, Resolve, function
-from halfjoin.sql.types import STRINGS, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind
+from halfjoin.sql.types import BOOLEAN, STRINGS, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind
 
 _YEAR_TO_SECOND = "integer, integer, integer, integer, integer, double precision"
 
@@ -30,6 +30,36 @@ def _timezone(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     if isinstance(zone, Literal) and isinstance(zone.value, str) and zone.value.lower() in _UTC:
         return cast(value, to, explicit=True)
     return Call("timezone", (zone, value), to)
+
+
+def _overlaps(resolve: Resolve, args: Sequence[Expr]) -> Expr:
+    """(a, b) OVERLAPS (c, d): two times, in any order, or a time and a length. NULLs may leave the answer open."""
+    if len(args) != 4:
+        raise UnsupportedSQL("OVERLAPS takes two pairs of values", wrong=True)
+    firsts, seconds = (args[0], args[2]), (args[1], args[3])
+    lengths = [second.type.kind is Kind.INTERVAL for second in seconds]
+    ends = [resolve("+", (one, two)) if is_length else two
+            for one, two, is_length in zip(firsts, seconds, lengths, strict=True)]  # fmt: skip
+    a, b, c, d = unify((firsts[0], ends[0], firsts[1], ends[1]))
+    if a.type.kind not in (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+        raise UnsupportedSQL(f"OVERLAPS of {a.type}", remedy="give dates, times or timestamps", wrong=True)
+
+    def span(one: Expr, two: Expr) -> tuple[Expr, Expr]:
+        known = resolve("and", (resolve("is not null", (one,)), resolve("is not null", (two,))))
+        return resolve("least", (one, two)), resolve("case", (known, resolve("greatest", (one, two))))
+
+    def decided(inside: Expr, *ends: Expr) -> Expr:
+        """Whether it is inside; NULL if it is not and an end is not known."""
+        there = (resolve("is not null", (end,)) for end in ends)
+        return resolve("or", (inside, resolve("case", (resolve("and", (TRUE, *there)), FALSE))))
+
+    (start, end), (other_start, other_end) = span(a, b), span(c, d)
+    return resolve("case", (
+        resolve(">", (start, other_start)), decided(resolve("<", (start, other_end)), end, other_end),
+        resolve("<", (start, other_start)), decided(resolve("<", (other_start, end)), end, other_end),
+        resolve("=", (start, other_start)), decided(resolve("is not null", (
+            resolve("case", (resolve("is not null", (end,)), other_end)),)), end, other_end),
+        Literal(None, BOOLEAN)))  # fmt: skip
 
 
 _UTC = ("utc", "gmt", "z", "zulu", "etc/utc", "uct")
@@ -77,6 +107,14 @@ MOMENTS_TABLE = (
         ("make_interval(1, 2, 3, 4, 5, 6, 7)::text", "1 year 2 mons 25 days 05:06:07")),
     function("isfinite", "dates", "Whether it is not infinite", *(f"{type} -> boolean" for type in
         ("date", "timestamp", "timestamptz", "interval")), examples=[("isfinite(date '2001-02-16')", "true")]),
+    function("overlaps", "dates", "Whether two spans of time have a moment in common",
+        *(f"{type}, {length}, {type}, {length} -> boolean{' or error' * (length == 'interval')}" for type in
+          ("date", "time", "timestamp", "timestamptz") for length in (type, "interval")), special=_overlaps, examples=[
+        ("(date '2001-02-16', date '2001-12-21') OVERLAPS (date '2001-10-30', date '2002-10-30')", "true"),
+        ("(date '2001-02-16', interval '100 days') OVERLAPS (date '2001-10-30', date '2002-10-30')", "false"),
+        ("(date '2001-10-29', interval '1 day') OVERLAPS (date '2001-10-30', interval '1 day')", "false"),
+        ("(time '10:00', NULL::time) OVERLAPS (time '11:00', time '10:30')", None),
+        ("(time '10:45', NULL::time) OVERLAPS (time '11:00', time '10:30')", "true")]),
     function("timezone", "dates", "AT TIME ZONE: from UTC to the clock of a zone, or back",
         "text, timestamp -> timestamptz or error", "text, timestamptz -> timestamp or error",
         "interval, timestamp -> timestamptz or error", "interval, timestamptz -> timestamp or error",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.expr import Expr
+from halfjoin.sql.functions.jsonb_records import RECORDS
 from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.set_returning import BY_NAME
 from halfjoin.sql.types import (
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 # The function that runs, its arguments, cast, and the columns; a column without a name gets the call's alias, or the
 # name of the function that is called.
 Signature = tuple[str, tuple[Expr, ...], tuple[tuple[str | None, SqlType], ...]]
-BUILT_IN = ("generate_series", "repeat_row", "unnest", *BY_NAME)
+BUILT_IN = ("generate_series", "repeat_row", "unnest", *RECORDS, *BY_NAME)
 WEIGHTS = ("repeat_row", "repeat_row_non_negative")  # they have no columns
 MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
@@ -48,9 +49,11 @@ def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
             return _repeat_row(args)
         case "unnest":
             return _unnest(args)
+    if name in RECORDS:
+        raise UnsupportedSQL(f"{name} needs a list of columns", remedy=f"write FROM {name}(...) AS x (a integer)")
     if name in BY_NAME:
         return BY_NAME[name](args)
-    if name in REFUSED:
+    if name in REFUSED and name.startswith("json"):
         raise UnsupportedSQL(f"{name}: {REFUSED[name][0]}", remedy=REFUSED[name][1])
     if schema.reduce(name) is not None:
         raise UnsupportedSQL(f"{name} is a reduce, which takes a table", remedy=f"write {name}(TABLE t PARTITION BY k)")

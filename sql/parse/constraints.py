@@ -40,6 +40,8 @@ def column(node: exp.ColumnDef, text: str) -> tuple[ColumnDef, list[Constraint]]
                 raise refuse(kind, text, "a generated column is not written so", "GENERATED ALWAYS AS (...) STORED")
             generated = _inside(found[1])
         elif isinstance(kind, exp.GeneratedAsIdentityColumnConstraint):
+            if identity is not None:
+                raise refuse(kind, text, f"column {name} has more than one identity").with_(code="42601")
             identity, not_null = _identity(kind, type, text), True
         elif isinstance(kind, KINDS):
             made = constraint(kind, item.this and name_of(item.this), text, (name,))

@@ -7,7 +7,7 @@ another dialect. halfjoin needs what the text itself says, so a parsed call is a
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -252,6 +252,46 @@ class HalfjoinParser(OperatorParser, NamedParser):
         after = self._tokens[self._index + 2] if self._index + 2 < len(self._tokens) else None
         named_of = self._next.token_type is TokenType.VAR and self._next.text.upper() == "OF"
         return named_of and after is not None and after.token_type in AFTER_AS_OF
+
+    def _parse_csv(self, parse_method: Callable[[], Any], sep: TokenType = TokenType.COMMA) -> list[Any]:
+        """Parse a list, which does not end in a comma."""
+        items = super()._parse_csv(parse_method, sep)
+        if items and self._prev is not None and self._prev.token_type is sep:
+            self.raise_error("Expecting another item")
+        return items
+
+    def _parse_derived_table_values(self, allow_value_synonym: bool = False) -> exp.Values | None:
+        """Parse VALUES, unless it is the first part of a query in parentheses."""
+        if self._curr and self._curr.token_type is TokenType.L_PAREN and self._after_values() is not TokenType.R_PAREN:
+            return None
+        return super()._parse_derived_table_values(allow_value_synonym)
+
+    def _after_values(self) -> TokenType | None:
+        """What follows the rows of VALUES, which comes after the parenthesis that is next."""
+        depth, tokens = 0, self._tokens[self._index + 2 :]
+        for token in tokens:
+            if not depth and token.token_type not in (TokenType.L_PAREN, TokenType.COMMA):
+                return token.token_type
+            depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        return None
+
+    def _parse_ordered(self, parse_method: Callable[[], exp.Expr | None] | None = None) -> exp.Ordered | None:
+        """Parse a key of ORDER BY. `USING <` is ASC, `USING >` is DESC."""
+        using: list[bool] = []
+
+        def key() -> exp.Expr | None:
+            node = parse_method() if parse_method else self._parse_disjunction()
+            if node is not None and self._match(TokenType.USING):
+                if not self._match_set((TokenType.LT, TokenType.GT)):
+                    raise self._refused("ORDER BY ... USING takes < or > only", "write ASC or DESC")
+                using.append(self._prev.token_type is TokenType.GT)
+            return node
+
+        made = super()._parse_ordered(key)
+        if made is not None and using and using[0]:
+            made.set("desc", True)
+            made.set("nulls_first", made.args.get("nulls_first") or self._prev.text.upper() != "LAST")
+        return made
 
     def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
         """Parse what follows IS. Of a row, IS NOT NULL is not the same as NOT (... IS NULL)."""

@@ -95,4 +95,4 @@ def only(node: exp.Expr, sql: str, what: str, allowed: Iterable[str]) -> None:
             first = value[0] if isinstance(value, list) else value
             word = key.rstrip("_").replace("_", " ").upper()
             where = first if isinstance(first, exp.Expr) else node
-            raise refuse(where, sql, f"{word} is not supported in {what}")
+            raise refuse(where, sql, f"{word} is not supported in {what}", "leave it out")

@@ -17,7 +17,11 @@ def sequence_options(node: exp.Expr, text: str) -> tuple[int, int]:
     least = _number(node.args.get("minvalue"), node, text, 1)
     if step < 1 or least != 1:
         raise refuse(node, text, "a sequence goes up from 1", "INCREMENT BY a number above 0, without MINVALUE")
-    return _number(node.args.get("start"), node, text, 1), step
+    start = _number(node.args.get("start"), node, text, 1)
+    if start < 1:
+        error = refuse(node, text, f"START value ({start}) cannot be less than MINVALUE (1)")
+        raise error.with_(code="22023")
+    return start, step
 
 
 def _number(given: exp.Expr | None, node: exp.Expr, text: str, default: int) -> int:

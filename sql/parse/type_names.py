@@ -41,6 +41,8 @@ KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,
 
 def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
     """The `SqlType` of a parsed type, or UnsupportedSQL. A bare `numeric` gets neither precision nor scale."""
+    if not isinstance(node.this, exp.DType):  # regclass, oid, ...
+        raise refuse(node, sql, f"type {node.name.lower()} is not supported", f"types: {KNOWN}").with_(code="42704")
     kind, sizes = node.this, [_size(part, sql) for part in node.expressions if isinstance(part, exp.DataTypeParam)]
     if kind is exp.DType.ARRAY:
         element = sql_type(node.expressions[0], sql)

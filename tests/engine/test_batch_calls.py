@@ -22,16 +22,16 @@ SCHEMA = """
     CREATE TABLE names (p integer PRIMARY KEY, name text)
 """
 LIMITS = {
-    "no view": ("", 750),
-    "count": ("SELECT g, count(*) AS n FROM numbers GROUP BY g", 1_440),
-    "sum": ("SELECT g, sum(x) AS s FROM numbers GROUP BY g", 2_250),
-    "avg": ("SELECT g, avg(x) AS a FROM numbers GROUP BY g", 2_250),
-    "min": ("SELECT g, min(x) AS m FROM numbers GROUP BY g", 2_200),
-    "top 10": ("SELECT id, x FROM numbers ORDER BY x DESC LIMIT 10", 2_490),
-    "median": ("SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS m FROM numbers GROUP BY g", 3_750),
-    "row_number": ("SELECT id, row_number() OVER (PARTITION BY p ORDER BY x, id) AS r FROM numbers", 3_560),
-    "inner join": ("SELECT id, name FROM numbers JOIN names ON names.p = numbers.p", 1_000),
-    "left join": ("SELECT id, name FROM numbers LEFT JOIN names ON names.p = numbers.p", 1_240),
+    "no view": ("", 640),
+    "count": ("SELECT g, count(*) AS n FROM numbers GROUP BY g", 1_235),
+    "sum": ("SELECT g, sum(x) AS s FROM numbers GROUP BY g", 1_895),
+    "avg": ("SELECT g, avg(x) AS a FROM numbers GROUP BY g", 1_890),
+    "min": ("SELECT g, min(x) AS m FROM numbers GROUP BY g", 1_740),
+    "top 10": ("SELECT id, x FROM numbers ORDER BY x DESC LIMIT 10", 2_050),
+    "median": ("SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS m FROM numbers GROUP BY g", 2_450),
+    "row_number": ("SELECT id, row_number() OVER (PARTITION BY p ORDER BY x, id) AS r FROM numbers", 3_290),
+    "inner join": ("SELECT id, name FROM numbers JOIN names ON names.p = numbers.p", 865),
+    "left join": ("SELECT id, name FROM numbers LEFT JOIN names ON names.p = numbers.p", 1_080),
 }
 
 

@@ -25,7 +25,8 @@ DDL = ("CREATE TABLE t (n integer, j jsonb, k jsonb)", "CREATE TABLE u (j jsonb,
 # Each value as texts that are equal; objects have keys in any order.
 VALUES = (
     ("1", "1.0", "10e-1"), ("0", "-0.0"), ("[]",), ("{}", " { } "), ("null",), ("true",), ('"1"', '"\\u0031"'),
-    ('{"a": 1, "b": [1, 2]}', '{"b":[1,2.0],"a":1.00}'), ('{"a": {"b": 2}}',), ('[1, {"b": 1}, null]', '[1.0,{"b":1},null]'),
+    ('{"a": 1, "b": [1, 2]}', '{"b":[1,2.0],"a":1.00}'), ('{"a": {"b": 2}}',),
+    ('[1, {"b": 1}, null]', '[1.0,{"b":1},null]'),
     ('{"b": "é"}', '{"b":"\\u00e9"}'), ("[[1], [2, 3]]",), ("[1, 2]",), ('"b"',),
 )  # fmt: skip
 VIEWS = {
@@ -52,10 +53,14 @@ VIEWS = {
     "lag": "SELECT DISTINCT j, lag(j) OVER (PARTITION BY n ORDER BY j) AS p FROM t",
     "elements": "SELECT t.n, e.value AS v, count(*) AS c FROM t, jsonb_array_elements(CASE WHEN jsonb_typeof(t.j) = "
                 "'array' THEN t.j END) AS e GROUP BY t.n, e.value",
-    "element texts": "SELECT n, e.v, e.i FROM t, jsonb_array_elements_text(CASE jsonb_typeof(j) WHEN 'array' THEN j END) "
-                     "WITH ORDINALITY AS e (v, i)",
-    "each": "SELECT e.key, e.value, count(*) AS c FROM t, jsonb_each(CASE jsonb_typeof(j) WHEN 'object' THEN j END) AS e "
-            "GROUP BY e.key, e.value",
+    "element texts": "SELECT n, e.v, e.i FROM t, jsonb_array_elements_text(CASE jsonb_typeof(j) WHEN 'array' THEN j "
+                     "END) WITH ORDINALITY AS e (v, i)",
+    "each": "SELECT e.key, e.value, count(*) AS c FROM t, jsonb_each(CASE jsonb_typeof(j) WHEN 'object' THEN j END) "
+            "AS e GROUP BY e.key, e.value",
+    "records": "SELECT x.b, count(x.c) AS c FROM t, jsonb_to_recordset(jsonb_build_array(CASE jsonb_typeof(t.j) WHEN "
+               "'object' THEN t.j ELSE '{}' END, jsonb_build_object('c', t.n))) AS x (b jsonb, c integer) GROUP BY x.b",
+    "record": "SELECT t.n, x.a, x.b FROM t LEFT JOIN LATERAL jsonb_to_record(CASE jsonb_typeof(t.k) WHEN 'object' "
+              "THEN t.k END) AS x (a text, b jsonb) ON t.n > 0",
     "keys": "SELECT n, jsonb_object_keys(CASE jsonb_typeof(j) WHEN 'object' THEN j END) AS key FROM t",
     "made": "SELECT jsonb_build_object('n', n, 'j', j) AS o, to_jsonb(n) || k AS p, j #>> '{a,b}' AS q FROM t",
     "filter": "SELECT n FROM t WHERE j ? 'b' OR j <@ '[1, 2, null]' OR (j ->> 'a')::text = '1'",

@@ -116,6 +116,49 @@ class Corners(Calls):
             f"(SELECT 1 FROM b AS z WHERE z IS NOT DISTINCT FROM u)",
         ))  # fmt: skip
 
+    def records(self) -> str:
+        """Rows of a table among those of a subquery."""
+        where = self.rng.choice(("", "", " WHERE z.k = t.k", " WHERE z.x > t.x", " WHERE z.k IS NULL", " LIMIT 0"))
+        more = self.rng.choice(("", " UNION ALL SELECT y FROM b AS y WHERE y.x = 1"))
+        query = f"(SELECT z FROM b AS z{where}){more}" if "LIMIT" in where else f"SELECT z FROM b AS z{where}{more}"
+        test = self.rng.choice(("t IN ({})", "t NOT IN ({})", "NOT t IN ({})", "t = ANY ({})", "t <> ALL ({})"))
+        if self.chance(50):
+            return f"SELECT t.k AS c0, t.x FROM b AS t WHERE {test.format(query)}"
+        return f"SELECT t.k AS c0, t.x, {test.format(query)} AS i, t.x IS NULL OR {test.format(query)} AS j FROM b AS t"
+
+    def alike(self) -> str:
+        """What DuckDB reads alike: rows that are compared as records, LIMIT with a subquery."""
+        operator = self.rng.choice(("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"))
+        one, other = self.rng.choice((("t", "u"), ("u", "t")))
+        if "DISTINCT" in operator and self.chance(50):
+            one, other = self.rng.choice((("(t.k, u.x)", "(u.k, t.x)"), ("(t.k, t.x)", "(1, NULL)")))
+        limit = self.rng.choice(("(SELECT max(c.x) FROM c)", "(SELECT count(*) FROM c)", "3"))
+        return self.rng.choice((
+            f"SELECT t.k AS c0, t.x, u.x AS y, {one} {operator} {other} AS d FROM b AS t, b AS u",
+            f"SELECT t.k AS c0, t.x, u.x AS y FROM b AS t JOIN b AS u ON {one} {operator} {other}",
+            f"SELECT t.k AS c0, t.x FROM b AS t ORDER BY t.x {self.direction()}, t.k {self.direction()} "
+            f"LIMIT {limit} OFFSET (SELECT count(*) FROM c WHERE c.x = 1)",
+        ))  # fmt: skip
+
+    def series(self) -> str:
+        """Calls that return rows, as keys of groups and of orders; VALUES in set operations."""
+        stop = self.rng.choice(("least(a.v, 3)", "2", "a.k"))
+        call = f"generate_series(1, {stop})"
+        values = self.rng.choice(("VALUES (0, 1), (1, 2) UNION ALL SELECT b.k, b.x FROM b",
+                                  "VALUES (0, 1), (1, 2) EXCEPT SELECT b.k, b.x FROM b",
+                                  "VALUES (1, 2), (0, NULL) ORDER BY 1 LIMIT 1"))  # fmt: skip
+        return self.rng.choice((
+            "SELECT a.k AS c0, g.g FROM a, generate_series(1, (SELECT count(*) FROM b WHERE b.k = a.k)) AS g (g)",
+            "SELECT (SELECT max(b.x) FROM b WHERE b.k = a.k) AS c0, count(*) AS n FROM a "
+            "GROUP BY (SELECT max(b.x) FROM b WHERE b.k = a.k)",
+            f"SELECT {call} AS c0, a.s, count(*) AS n FROM a GROUP BY {call}, a.s",
+            f"SELECT {call} AS c0, a.s, count(*) AS n, sum(a.k) OVER () AS m FROM a GROUP BY c0, a.s, a.k",
+            f"SELECT {call} AS c0, a.s, count(*) AS n, grouping(a.s) AS g FROM a GROUP BY ROLLUP (c0, a.s)",
+            f"SELECT a.k AS c0, a.s, {call} AS g FROM a ORDER BY {call} DESC, a.k, a.s, a.v LIMIT 4",
+            f"SELECT a.k AS c0, a.s FROM a ORDER BY {call} USING >, a.k USING <, a.s, a.v LIMIT 4",
+            f"SELECT x.p AS c0, x.q, a.s FROM ({values}) AS x (p, q) LEFT JOIN a ON a.k = x.p",
+        ))  # fmt: skip
+
     def filtered(self, column: str = "a.v") -> str:
         return f" FILTER (WHERE {column} {self.rng.choice(('> 0', '<> 1', 'IS NOT NULL'))})" if self.chance(30) else ""
 
@@ -126,5 +169,8 @@ FORMS: dict[str, Callable[[Corners], str]] = {
     "limits": Corners.limits,
     "groupings": Corners.groupings,
     "rows": Corners.rows,
+    "series": Corners.series,
+    "records": Corners.records,
+    "alike": Corners.alike,
 }
-IN_DUCKDB: tuple[str, ...] = ()  # the forms that DuckDB reads alike
+IN_DUCKDB = ("alike",)  # the forms that DuckDB reads alike

@@ -67,6 +67,8 @@ def written(name: str, args: Sequence[str]) -> str:
     """The call as SQL: an operator between its arguments or before one, or a name with parentheses."""
     if name in INFIX and len(args) == 2:
         return f"({args[0]} {name} {args[1]})"
+    if name == "overlaps":
+        return f"(({args[0]}, {args[1]}) OVERLAPS ({args[2]}, {args[3]}))"
     return f"({_PREFIX[name]}{args[0]})" if name in _PREFIX else f"{name}({', '.join(args)})"
 
 

@@ -63,7 +63,7 @@ def both(spark: Any) -> Both:
 @pytest.mark.parametrize("column", [
     pa.array([Decimal(10) ** 60, None, Decimal(-1)], pa.decimal256(70, 2)),
     pa.array([Decimal(100), None], pa.decimal128(3, -2)),
-    pa.array([pa.MonthDayNano([1, 2, 3]), None], pa.month_day_nano_interval()),
+    pa.array([pa.MonthDayNano([1, 2, -3000]), None], pa.month_day_nano_interval()),
     pa.array([[dt.time(1), None], None, []], pa.list_(pa.time64("us"))),
     pa.array([[[Decimal(1)], None], None], pa.list_(pa.list_(pa.decimal256(70, 2)))),
 ])  # fmt: skip
@@ -79,14 +79,16 @@ def test_types_that_spark_lacks_travel_as_others(column: Any) -> None:
 def test_every_type_comes_back_as_it_went(both: Both) -> None:
     both.execute("""
         CREATE TABLE t (k bigint, b boolean, s smallint, i integer, n numeric(20, 4), r real, f double precision,
-                        w text, x bytea, d date, c time, m timestamp, z timestamptz, u uuid, a bigint[], aa real[]);
+                        w text, x bytea, d date, c time, m timestamp, z timestamptz, u uuid, a bigint[], aa real[],
+                        o interval, oo interval[]);
         CREATE TABLE k (k bigint);
         CREATE MATERIALIZED VIEW v AS SELECT t.*, n * n * n AS wide FROM t, k WHERE t.k = k.k""")
     row = {"k": 1, "b": True, "s": -1, "i": 2**31 - 1, "n": Decimal("-12345678.7891"), "r": 0.1,
            "f": float("inf"), "w": "ä\0b", "x": b"\x00\xff", "d": dt.date(1, 1, 1), "c": dt.time(23, 59, 59, 999999),
            "m": T0, "z": T1, "u": "6f9619ff-8b86-d011-b42d-00c04fc964ff", "a": [1, None],
-           "aa": [0.5, float("nan")]}  # fmt: skip
-    other = row | {"f": float("nan"), "m": T1, "z": T0, "a": [], "aa": None, "d": dt.date(9999, 12, 31)}
+           "aa": [0.5, float("nan")], "o": "-1 mon 2 days 3.000004 s", "oo": ["24:00", None, "1 day"]}  # fmt: skip
+    other = row | {"f": float("nan"), "m": T1, "z": T0, "a": [], "aa": None, "o": "30 days", "oo": [],
+                   "d": dt.date(9999, 12, 31)}
     both.apply({"k": [{"k": 1}], "t": [row, other, {"k": 1}]})
     both.apply({"t": [{**row, "__diff": -1}, other]})
     both.execute("CREATE MATERIALIZED VIEW again AS SELECT t.*, n * n * n AS wide FROM t, k WHERE t.k = k.k")
@@ -95,7 +97,9 @@ def test_every_type_comes_back_as_it_went(both: Both) -> None:
     frame = both.spark.dataframe("again").toArrow()
     assert frame.num_rows == 3
     assert Counter(frame.column("c").to_pylist()) == {"23:59:59.999999": 2, None: 1}
-    same = [name for name in frame.column_names if name not in ("c", "wide")]
+    months = [one and one["months"] for one in frame.column("o").to_pylist()]
+    assert sorted(months, key=str) == [0, 0, None], "a struct, as in files"
+    same = [name for name in frame.column_names if name not in ("c", "wide", "o", "oo")]
     assert sorted(map(repr, frame.select(same).to_pylist())) == sorted(
         map(repr, both.spark.read("again").select(same).to_pylist())
     )

@@ -49,7 +49,7 @@ def test_an_expression_has_postgresqls_value(seed: int, postgres: Any) -> None:
             for _ in range(ROWS)]  # fmt: skip
     for run in (engine.execute, postgres.execute):
         run("CREATE TABLE t (n integer, j jsonb, k jsonb, l jsonb)")
-    engine.apply({"t": [{"n": n, "j": j, "k": k, "l": l} for n, (j, k, l) in enumerate(rows)]})
+    engine.apply({"t": [dict(zip("njkl", (n, *row), strict=True)) for n, row in enumerate(rows)]})
     with postgres.cursor() as cursor:
         cursor.executemany("INSERT INTO t VALUES (%s, %s, %s, %s)", [(n, *row) for n, row in enumerate(rows)])
     failed = values = 0
@@ -65,7 +65,7 @@ def test_an_expression_has_postgresqls_value(seed: int, postgres: Any) -> None:
         assert found == expected, f"seed {seed}: {expression}"
         failed += sum(value == FAILED for value in found)
         values += sum(value is not None and value != FAILED for value in found)
-    assert failed and values > EACH * ROWS // 4
+    assert failed and values > EACH
 
 
 @pytest.mark.parametrize("seed", range(3))
