@@ -47,7 +47,8 @@ def rename(state: State, runners: Runners, statement: Rename) -> None:
         for index in catalog.indexes.values():
             if index.collection == to:
                 enter_index(state, index)
-        catalog.views[to] = catalog.views[to].model_copy(update={"base": found.base, "frames": found.frames})
+        kept = {"base": found.base, "frames": found.frames, "comment": found.comment}
+        catalog.views[to] = catalog.views[to].model_copy(update=kept)
         _in_its_place(state, found.name, to)
         drop_view(state, found)
         follow(state, before, change)

@@ -262,9 +262,10 @@ class HalfjoinParser(OperatorParser, NamedParser):
         return named_of and after is not None and after.token_type in AFTER_AS_OF
 
     def _parse_csv(self, parse_method: Callable[[], Any], sep: TokenType = TokenType.COMMA) -> list[Any]:
-        """Parse a list, which does not end in a comma."""
+        """Parse a list, which does not end in a comma. After a comma, ALTER TABLE may go on with another action."""
         items = super()._parse_csv(parse_method, sep)
-        if items and self._prev is not None and self._prev.token_type is sep:
+        action = self._curr is not None and self._curr.text.upper() in ("ADD", "ALTER", "DROP", "RENAME")
+        if items and self._prev is not None and self._prev.token_type is sep and not action:
             self.raise_error("Expecting another item")
         return items
 
