@@ -8,6 +8,7 @@ from typing import TypeAlias
 from halfjoin.catalog.information import Known, information
 from halfjoin.catalog.models import Document, Index, Sequence, Sink, Table, View
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.sql.bind.meaning import MEANING
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import Domain
 from halfjoin.sql.types import Kind, SqlType
@@ -70,6 +71,7 @@ class Catalog:
             enums=tuple(self.enums.values()),
             domains=tuple(self.domains.values()),
             sequences=tuple(self.sequences.values()),
+            meaning=MEANING,
             comments=self.comments,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from halfjoin.catalog.models import Index, Table, View
+from halfjoin.catalog.models import ColumnModel, Index, Table, View
 from halfjoin.engine.arrange.collection import Collection, User
 from halfjoin.engine.batch.flows import flow_of
 from halfjoin.engine.batch.state import MaintainedView, State
@@ -16,10 +16,11 @@ from halfjoin.planner.drift import limit
 from halfjoin.planner.figures import Replayed
 from halfjoin.planner.plan import ArrangementKey, Node, ViewPlan
 from halfjoin.planner.plan_view import plan
-from halfjoin.sql.bind.bind import bind, bind_keys
+from halfjoin.sql.bind.bind import bind_keys
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions import render
-from halfjoin.sql.parse.parse import parse, parse_query
+from halfjoin.sql.parse.parse import parse
+from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import CreateIndex
 
 
@@ -42,20 +43,23 @@ def enter_table(state: State, table: Table) -> Collection:
     return collection
 
 
-def enter_view(state: State, view: View) -> dict[str, MaintainedView]:
+def enter_view(state: State, view: View, relation: Relation) -> dict[str, MaintainedView]:
     """Enter a materialized view of the catalog, and the nodes below it that the state does not have yet: dataflows and
-    empty collections. No index is built.
+    empty collections. No index is built. `relation`: what the view's text means now.
 
     Raises:
-        StorageError: the view's text now means other columns than when it was created.
+        StorageError: the view's text now has columns of other names than when it was created.
     """
     facts = Replayed(state, view.planned)  # they give the plan that ran when the warehouse was closed
-    planned = plan(bind(parse_query(view.text), state.catalog, view.text), facts, view.name)
-    if [(c.name, c.type) for c in planned.columns] != [(c.name, c.type) for c in view.columns]:
+    planned = plan(relation, facts, view.name)
+    if [c.name for c in planned.columns] != [c.name for c in view.columns]:
         raise StorageError(
             f"another version of halfjoin made the materialized view {view.name}, with other columns",
             remedy="open the warehouse with that version, drop the view, and create it again with this version",
         )
+    if [c.type for c in planned.columns] != [c.type for c in view.columns]:
+        columns = tuple(ColumnModel(name=c.name, type=c.type, not_null=not c.nullable) for c in planned.columns)
+        view = state.catalog.views[view.name] = view.model_copy(update={"columns": columns})
     entered = {node.output: new_node(state, node, 0) for node in planned.below if node.output not in state.maintained}
     entered[view.name] = empty_view(state, view, planned)
     state.maintained.update(entered)

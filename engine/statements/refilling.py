@@ -76,5 +76,6 @@ def _enter(state: State, view: View, maintained: MaintainedView, nodes: dict[str
         if name == view.name:
             order |= new
         order[name] = maintained if name == view.name else one
-    state.maintained = order
+    state.maintained.clear()
+    state.maintained.update(order)
     state.catalog.views[view.name] = view

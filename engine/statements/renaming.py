@@ -76,7 +76,8 @@ def _in_its_place(state: State, name: str, to: str) -> None:
             order |= {node.output: state.maintained[node.output] for node in new.plan.below if node.output not in order}
             order[to] = new
         order.setdefault(old, one)
-    state.maintained = order
+    state.maintained.clear()
+    state.maintained.update(order)
 
 
 def rename_column(state: State, table: Table, name: str, to: str) -> None:

@@ -10,14 +10,15 @@ which views existed before it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection as Members
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.collection import Collection, User
 from halfjoin.engine.arrange.run import Part, loaded_runs
-from halfjoin.engine.batch.enter import new_node
+from halfjoin.engine.batch.enter import new_node, share
 from halfjoin.engine.batch.flows import alone, is_passing
 from halfjoin.engine.batch.looping import kept, loop_fill, without_state
 from halfjoin.engine.batch.runner import LOCAL, Output, Runner
@@ -28,6 +29,8 @@ from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import DataError
 from halfjoin.planner.plan import ViewPlan
+
+_log = logging.getLogger("halfjoin")
 
 
 def fill_nodes(
@@ -68,23 +71,30 @@ def fill_nodes(
 
 
 def fill_missing(state: State) -> None:
-    """When a warehouse is opened, fill the nodes that an older version of halfjoin did not have."""
-    for view in state.views.values():
-        assert view.plan is not None  # every view has a plan
-        missing = [node.output for node in view.plan.below if node.output in unfilled(state)]
-        if missing:
-            _, made = fill_nodes(_without(state, missing), view.plan, view.contents.since, LOCAL, None)
-            for name in missing:
-                there = state.maintained[name]
-                there.contents.held, there.errors.held = made[name].contents.held, made[name].errors.held
-                there.contents.since = there.errors.since = view.contents.since
-                forget_past(state, there)
+    """When a warehouse is opened, fill what an older version of halfjoin did not have, or evaluated otherwise."""
+    for name, view in state.views.items():
+        empty, plan, since = unfilled(state), view.plan, view.contents.since
+        assert plan is not None  # every view has a plan
+        missing = [node.output for node in plan.below if node.output in empty]
+        if not missing and name not in empty:
+            continue
+        over, made = fill_nodes(_without(state, missing), plan, since, LOCAL, None)
+        if name in empty:
+            _log.warning("another version of halfjoin evaluated the view %s otherwise: it is filled anew", name)
+            share(over, plan, User("view", name))
+            for output, errors in LOCAL.fill(alone(view.dataflow), over, over.before_and_after({}), name):
+                take_in(state, "views", name, view.contents, output)
+                take_in(state, "errors", name, view.errors, errors)
+        for node in missing:
+            there = state.maintained[node]
+            there.contents.held, there.errors.held = made[node].contents.held, made[node].errors.held
+            there.contents.since = there.errors.since = since
+            forget_past(state, there)
 
 
 def unfilled(state: State) -> list[str]:
-    """The names of nodes that the warehouse does not keep yet."""
-    nodes = [(name, one.contents) for name, one in state.maintained.items() if one.plan is None]
-    return [name for name, contents in nodes if contents.stored is None and not contents.held]
+    """The names of nodes and views that the warehouse does not keep yet."""
+    return [name for name, one in state.maintained.items() if one.contents.stored is None and not one.contents.held]
 
 
 def forget_past(state: State, node: MaintainedView) -> None:

@@ -15,10 +15,11 @@ from halfjoin.engine.batch.clock import Clock, Closing, closing_of, opened
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.fetch import Disk
+from halfjoin.engine.storage.filling import unfilled
 from halfjoin.engine.storage.restore import restore
 from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.storage.store import RETAIN
-from halfjoin.errors import HalfjoinError
+from halfjoin.errors import HalfjoinError, StorageError
 
 _log = logging.getLogger("halfjoin")
 _UNKNOWN = -1
@@ -86,6 +87,9 @@ class Reader:
             clock = opened(journal.meta("clock"), None, upper)
             state = State(self._retain, self, upper=upper, clock=clock, memory=self._disk.memory)
             self._collections = restore(state, document, kept, self._disk.fetch)
+        if missing := [name for name in unfilled(state) if name in state.views]:
+            raise StorageError(f"another version of halfjoin evaluated the materialized view {missing[0]} otherwise",
+                               remedy="open the warehouse once without read_only=True: this fills the view anew")
         return state
 
     def _follow(self, state: State, entry: int) -> None:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from halfjoin.catalog.models import Document
+from halfjoin.catalog.models import Document, View
 from halfjoin.engine.arrange.collection import Cold, Collection
 from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.enter import enter_index, enter_table, enter_view
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import with_inputs
 from halfjoin.engine.storage.journal import NODES, Kept
+from halfjoin.errors import StorageError
+from halfjoin.sql.bind.bind import bind
+from halfjoin.sql.bind.meaning import differs
+from halfjoin.sql.parse.parse import parse_query
+from halfjoin.sql.relation import Scan, parts_inside
 
 # All updates of a kept collection as of now. Arguments: its id, the collection, `upper`.
 Fetch = Callable[[int, Collection, int], Sequence[Part]]
@@ -37,7 +42,7 @@ def restore(
     """Enter the catalog into an empty state. Returns the collections by their ids. Loads no rows.
 
     Raises:
-        StorageError: a view means something else to this version of halfjoin.
+        StorageError: a view means something else to this version of halfjoin, and cannot be filled anew.
     """
     catalog, by_id, upper = state.catalog, dict[int, Collection](), state.upper
     catalog.functions.update(document.functions)
@@ -71,12 +76,19 @@ def restore(
         catalog.add(table)
         attach("tables", enter_table(state, table), table.name)
         enter_indexes(table.name)
+    anew = set[str]()  # views that an earlier version evaluated otherwise: they stay empty until they are filled
     for view in document.views:
         catalog.add(view)
         if view.materialized:
-            entered = enter_view(state, view)
+            relation = bind(parse_query(view.text), catalog, view.text)
+            reads = {part.collection for part in parts_inside(relation) if isinstance(part, Scan)}
+            entered = enter_view(state, view, relation)
+            if reads & anew or differs(relation, document.meaning) or catalog.views[view.name] != view:
+                anew.add(view.name)
+                _check_sinks(view, document)
             for name, maintained in entered.items():
-                attach(NODES if maintained.plan is None else "views", maintained.contents, name)
+                if view.name not in anew:
+                    attach(NODES if maintained.plan is None else "views", maintained.contents, name)
                 if maintained.contents.stored is not None:
                     attach("errors", maintained.errors, name)
             enter_indexes(view.name)
@@ -92,3 +104,13 @@ def restore(
         catalog.add(sink)
     catalog.former_sinks = document.former_sinks
     return by_id
+
+
+def _check_sinks(view: View, document: Document) -> None:
+    sinks = [sink.name for sink in document.sinks if sink.collection == view.name]
+    if sinks:
+        raise StorageError(
+            f"another version of halfjoin evaluated the materialized view {view.name} otherwise, and the sink "
+            f"{sinks[0]} has its rows",
+            remedy="open the warehouse with that version, drop the sink, and create it again with this version",
+        )

@@ -235,10 +235,10 @@ def test_rows_of_one_key_may_follow_each_other_in_time(spark: Any, engine: hj.En
 
 def test_columns_may_have_names_that_spark_has_a_meaning_for(spark: Any, engine: hj.Engine) -> None:
     engine.execute('CREATE TABLE n ("k.x" bigint PRIMARY KEY, k bigint, "y`z" text)')
-    engine.execute('CREATE MATERIALIZED VIEW "v.n" AS SELECT l.*, r.k AS "a.b" FROM n l, n r WHERE l."k.x" = r.k')
+    engine.execute('CREATE MATERIALIZED VIEW "v n" AS SELECT l.*, r.k AS "a.b" FROM n l, n r WHERE l."k.x" = r.k')
     applied = engine.apply({"n": spark.createDataFrame([(1, 1, "é")], "`k.x` long, k long, `y``z` string")}, time=1)
-    assert engine.read("v.n").to_pylist() == [{"k.x": 1, "k": 1, "y`z": "é", "a.b": 1}]
-    frames = engine.dataframe("v.n"), applied.dataframe("v.n")
+    assert engine.read("v n").to_pylist() == [{"k.x": 1, "k": 1, "y`z": "é", "a.b": 1}]
+    frames = engine.dataframe("v n"), applied.dataframe("v n")
     assert [frame.count() for frame in frames] == [1, 1]
     with pytest.raises(hj.UnknownName, match="K"):
         engine.apply({"n": spark.createDataFrame([(1, 1)], "k long, K long")}, time=2)

@@ -1,0 +1,37 @@
+"""Tells which views an earlier version of halfjoin evaluated otherwise, so that their contents are computed anew.
+
+A view's rows are kept from version to version, and a later change retracts them. It must retract what is there. So a
+version that gives an expression another value or another type has a greater `MEANING`, and names the expression here.
+"""
+
+from __future__ import annotations
+
+from halfjoin.sql.bind.reading import expressions
+from halfjoin.sql.expr import Call, Cast, Expr, walk
+from halfjoin.sql.relation import Aggregate, Relation, Window, parts_inside
+from halfjoin.sql.types import STRINGS, Kind
+
+MEANING = 2
+
+# 2: these numerics have the decimals of their own row, not 16; texts of moments may have more forms.
+_QUOTIENTS = frozenset({"/", "power", "^", "sqrt", "exp", "ln", "log", "avg", "variance", "var_pop", "var_samp",
+                        "stddev", "stddev_pop", "stddev_samp", "array_position", "right"})  # fmt: skip
+_MOMENTS = (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL)
+
+
+def differs(relation: Relation, meaning: int) -> bool:
+    """Whether a version with that `MEANING` may have given the relation other rows than this one."""
+    if meaning >= MEANING:
+        return False
+    for part in parts_inside(relation):
+        if isinstance(part, Aggregate | Window) and any(call.function in _QUOTIENTS for _, call in part.calls):
+            return True
+        if any(map(_differs, (node for expr in expressions(part) for node in walk(expr)))):
+            return True
+    return False
+
+
+def _differs(node: Expr) -> bool:
+    if isinstance(node, Cast):
+        return node.type.kind in _MOMENTS and node.arg.type.kind in STRINGS
+    return isinstance(node, Call) and node.function in _QUOTIENTS

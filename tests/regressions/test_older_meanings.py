@@ -1,0 +1,82 @@
+"""A warehouse whose views a version of halfjoin made that evaluated some expressions otherwise."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import halfjoin as hj
+
+# A view's text as it is, and a text that gives the rows which an older version gave it.
+VIEWS = {
+    "q": ("SELECT k, n / 3 AS x FROM t", "SELECT k, round(n / 3, 2) AS x FROM t"),  # another type
+    "f": ("SELECT k, (n / 3)::float8 AS x FROM t", "SELECT k, round(n / 3, 2)::float8 AS x FROM t"),  # the same type
+    "a": ("SELECT k, avg(n)::float8 AS x FROM t GROUP BY k",
+          "SELECT k, round(avg(n), 1)::float8 AS x FROM t GROUP BY k"),
+    "above": ("SELECT x, count(*) AS c FROM f GROUP BY x", "SELECT x, count(*) AS c FROM f GROUP BY x"),
+    "same": ("SELECT k, sum(n) AS x FROM t GROUP BY k", "SELECT k, sum(n) AS x FROM t GROUP BY k"),
+}
+
+
+def test_views_are_filled_anew_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    kept = _older(tmp_path)
+    with pytest.raises(hj.StorageError, match="evaluated the materialized view q otherwise"):
+        hj.Engine(tmp_path, read_only=True)
+    with hj.Engine(tmp_path) as engine:
+        said = [record.getMessage() for record in caplog.records]
+        assert sorted(text.split(" view ")[1].split()[0] for text in said) == ["a", "above", "f", "q"]
+        _check(engine, range(1, 4))
+        engine.apply({"t": [{"k": 0, "n": 0, "__diff": -1}, {"k": 1, "n": 10}]}, time=4)
+        _check(engine, range(1, 5))
+    assert _ids(tmp_path)["same"] == kept["same"] and _ids(tmp_path)["q"] != kept["q"]
+    caplog.clear()
+    with hj.Engine(tmp_path) as engine:
+        _check(engine, range(1, 5))
+    with hj.Engine(tmp_path, read_only=True) as engine:
+        _check(engine, range(1, 5))
+    assert not caplog.records
+
+
+def test_a_sink_of_such_a_view_is_an_error(tmp_path: Path) -> None:
+    _older(tmp_path, "CREATE SINK s FROM f INTO DELTA 'out'")
+    with pytest.raises(hj.StorageError, match="the sink s has its rows"):
+        hj.Engine(tmp_path)
+
+
+def _check(engine: hj.Engine, times: range) -> None:
+    for name, (text, _) in VIEWS.items():
+        for time in times:
+            found, wanted = engine.read(name, as_of=time), engine.query(text, as_of=time)
+            assert found.schema.types == wanted.schema.types
+            assert sorted(map(str, found.to_pylist())) == sorted(map(str, wanted.to_pylist())), (name, time)
+
+
+def _older(folder: Path, more: str = "") -> dict[str, int]:
+    """Make a warehouse as the older version left it, and return the ids of its views."""
+    with hj.Engine(folder, clock="own") as engine:
+        engine.execute("CREATE TABLE t (k integer, n numeric(10,2))")
+        for name, (_, older) in VIEWS.items():
+            engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {older}")
+        engine.execute(more)
+        for time in (1, 2, 3):
+            engine.apply({"t": [{"k": n % 2, "n": n * time} for n in range(4)]}, time=time)
+    journal = sqlite3.connect(folder / "journal.sqlite")
+    with journal:
+        (catalog,) = journal.execute("SELECT value FROM meta WHERE key = 'catalog'").fetchone()
+        document = json.loads(catalog)
+        assert document.pop("meaning") > 1
+        for view in document["views"]:
+            view["text"] = VIEWS[view["name"]][0]
+        journal.execute("UPDATE meta SET value = ? WHERE key = 'catalog'", (json.dumps(document),))
+    journal.close()
+    return _ids(folder)
+
+
+def _ids(folder: Path) -> dict[str, int]:
+    journal = sqlite3.connect(folder / "journal.sqlite")
+    found = dict(journal.execute("SELECT name, id FROM collection WHERE kind = 'views'").fetchall())
+    journal.close()
+    return found
