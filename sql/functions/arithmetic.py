@@ -8,7 +8,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.coercion import digits
 from halfjoin.sql.functions.signature import Function, function
-from halfjoin.sql.types import INTEGERS, WORKING_DIGITS, Kind, SqlType
+from halfjoin.sql.types import INTEGERS, STORED_DIGITS, WORKING_DIGITS, Kind, SqlType
 
 _ARITHMETIC = (
     "smallint, smallint -> smallint or error",
@@ -19,6 +19,7 @@ _ARITHMETIC = (
     "double precision, double precision -> double precision or error",
 )
 SIGNIFICANT = 16  # the fewest significant digits of a quotient
+_BIGINT_DIGITS = 19
 _LEAST_SCALE, _MOST_DIGITS = 20, 32  # of a column of quotients: decimals, and digits unless the decimals are the least
 
 
@@ -41,10 +42,12 @@ def division_scale(before: int, after: int, divisor: tuple[int, int]) -> int:
 
     PostgreSQL gives each quotient its own decimals. A column has the most that any of its quotients needs: 16 and those
     of the least dividend over the greatest divisor, in groups of 4. They end at 32 digits in all, so that a stored
-    column has room for what is computed from them, but not below 20 decimals, which hold all quotients from 0.0001 up.
+    column has room for what is computed from them, but not below 20 decimals, which hold all quotients from 0.0001 up;
+    or 19, so that the average of any bigints fits.
     """
     needed = SIGNIFICANT + 4 * (-(-after // 4) - (-divisor[0] // 4))
-    return max(_LEAST_SCALE, after, divisor[1], min(needed, _MOST_DIGITS - before))
+    least = STORED_DIGITS - before if before == _BIGINT_DIGITS else _LEAST_SCALE
+    return max(least, after, divisor[1], min(needed, _MOST_DIGITS - before))
 
 
 def _digits_of(name: str) -> Callable[[Sequence[Expr]], SqlType]:
