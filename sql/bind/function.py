@@ -39,7 +39,8 @@ def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ord
     if not records:
         names = renamed(names + ["ordinality"] * ordinality, alias, name, context)
     elif ordinality:
-        raise context.refuse(calls[0], "WITH ORDINALITY with a list of column types is not supported")
+        raise context.refuse(calls[0], "WITH ORDINALITY with a list of column types is not supported",
+                             "take jsonb_array_elements(j) WITH ORDINALITY, and -> of its values")
     unique = context.aliases.fresh(name)
     namer = qualified(unique)
     columns = [Column(namer(column), type)
