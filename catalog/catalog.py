@@ -8,11 +8,11 @@ from typing import TypeAlias
 from halfjoin.catalog.information import Known, information
 from halfjoin.catalog.models import Document, Index, Sequence, Sink, Table, View
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
-from halfjoin.sql.bind.meaning import MEANING
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import Domain
 from halfjoin.sql.types import Kind, SqlType
 from halfjoin.sql.user_aggregate import UserAggregate
+from halfjoin.version import MEANING
 
 Item: TypeAlias = Table | View | Index | Sink
 

@@ -190,5 +190,5 @@ class Document(BaseModel):
     enums: tuple[SqlType, ...] = ()
     domains: tuple[Domain, ...] = ()
     sequences: tuple[Sequence, ...] = ()
-    meaning: int = 1  # what the version that wrote it gave each expression; see `sql/bind/meaning.py`
+    meaning: int = 1  # what the version that wrote it gave each expression; see `halfjoin.version`
     comments: dict[str, str] = {}  # of what is not a definition of its own: `type mood`, `schema s`

@@ -10,8 +10,7 @@ from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import Call, Cast, Expr, walk
 from halfjoin.sql.relation import Aggregate, Relation, Window, parts_inside
 from halfjoin.sql.types import STRINGS, Kind
-
-MEANING = 2
+from halfjoin.version import MEANING
 
 # 2: these numerics have the decimals of their own row, not 16; texts of moments may have more forms.
 _QUOTIENTS = frozenset({"/", "power", "^", "sqrt", "exp", "ln", "log", "avg", "variance", "var_pop", "var_samp",
