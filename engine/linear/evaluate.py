@@ -8,9 +8,17 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.linear.failures import Errors
-from halfjoin.engine.scalar import Scalar
+from halfjoin.engine.scalar import Result, Scalar
 from halfjoin.engine.updates.updates import Mask, Updates, where_true
+from halfjoin.errors import DataError
 from halfjoin.sql.expr import Expr
+from halfjoin.sql.functions import fallible, render
+
+
+def expect(result: Result, expr: Expr) -> None:
+    """Check that an expression that failed is one that may fail."""
+    if result.failures is not None and not fallible(expr):
+        raise DataError(f"{result.failures.messages[0]} in {render(expr)}")
 
 
 def evaluate_all(
@@ -19,6 +27,9 @@ def evaluate_all(
     """One array per expression, and the updates that the values belong to.
 
     A row for which an expression fails is in neither. It is reported as one error, by the first expression that fails.
+
+    Raises:
+        DataError: an expression failed that is known not to fail, so that nobody would hear of the row.
     """
     arrays = []
     alive: Mask | None = None
@@ -26,6 +37,7 @@ def evaluate_all(
         result = scalar.evaluate(updates.columns, len(updates))
         arrays.append(result.values)
         if result.failures is not None:
+            expect(result, expr)
             if alive is None:
                 alive = np.ones(len(updates), np.bool_)
             fresh = alive[result.failures.rows]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from halfjoin.engine.linear.evaluate import evaluate_all
+from halfjoin.engine.linear.evaluate import evaluate_all, expect
 from halfjoin.engine.linear.failures import Errors
 from halfjoin.engine.linear.tables import Registry, ordinality, table_function
 from halfjoin.engine.linear.temporal import temporal_filter
@@ -84,7 +84,9 @@ def _filter(predicates: tuple[Expr, ...]) -> Operator:
 
     def run(updates: Updates, errors: Errors) -> Updates:
         for scalar in safe:
-            updates = updates.filter(mask_of(scalar.evaluate(updates.columns, len(updates)).values))
+            result = scalar.evaluate(updates.columns, len(updates))
+            expect(result, scalar.expr)
+            updates = updates.filter(mask_of(result.values))
             if not len(updates):
                 return updates
         if last is not None:
