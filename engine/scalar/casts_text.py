@@ -186,7 +186,7 @@ def _array_text(source: SqlType) -> Kernel:
     @on_arrays
     def run(a: Any) -> Datum:
         items = a.flatten()
-        texts = items if printed is None or not len(items) else printed(items)
+        texts = items if printed is None else printed(items) if len(items) else pa.nulls(0, _STRING)
         texts = texts.cast(_STRING) if texts.type != _STRING else texts
         quoted = pc.binary_join_element_wise('"', _quoted_parts(texts), '"', "")
         texts = pc.fill_null(pc.if_else(_needs_quotes(texts), quoted, texts), "NULL")
@@ -260,7 +260,7 @@ def _simple_numeric(type: Any) -> Kernel:
 
 
 def _parsed(texts: Any, target: SqlType, type: Any) -> Any:
-    """Parse each distinct text. If some fail, report the first that fails, for all rows that have it."""
+    """Parse each distinct text. The rows whose texts fail are reported together, each with its reason."""
     codes = texts.dictionary_encode()
     scalars, reasons = [], {}
     for i, text in enumerate(codes.dictionary.to_pylist()):
@@ -270,8 +270,11 @@ def _parsed(texts: Any, target: SqlType, type: Any) -> Any:
             scalars.append(None)
             reasons[i] = error.reason
     if reasons:
-        first = next(iter(reasons))
-        raise Failed(reasons[first], mask_of(pc.equal(codes.indices, first)))
+        index = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        mask = np.isin(index, list(reasons))
+        messages = np.empty(int(mask.sum()), object)
+        messages[:] = [reasons[number] for number in index[mask].tolist()]
+        raise Failed(str(messages[0]), mask, messages=messages)
     return pa.array(scalars, type).take(codes.indices)
 
 

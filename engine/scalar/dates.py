@@ -1,4 +1,4 @@
-"""Kernels of date_trunc, extract, to_char, make_date and to_timestamp."""
+"""Kernels of date_trunc, extract, make_date and to_timestamp."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.date_input import DATE_INPUT, to_timestamp
-from halfjoin.engine.scalar.date_text import to_char
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Kernel, call, from_numpy, on_arrays, raw, valid
 from halfjoin.engine.updates.intervals import DAY, Fields, fields, intervals
@@ -255,7 +254,6 @@ def _to_timestamp(expr: Call) -> Kernel:
 DATES: dict[str, Callable[[Call], Kernel]] = {
     "date_trunc": _date_trunc,
     "extract": _extract,
-    "to_char": to_char,
     **DATE_INPUT,
     "make_date": _make_date,
     "to_timestamp": _to_timestamp,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions.signature import Function, function
+from halfjoin.sql.types import Kind
 
 
 def _bound(name: str, doc: str, *examples: tuple[str, str | None]) -> Function:
@@ -14,6 +17,12 @@ def _bound(name: str, doc: str, *examples: tuple[str, str | None]) -> Function:
 
 def _sets(name: str, doc: str, examples: Sequence[tuple[str, str | None]]) -> Function:
     return function(name, "arrays", doc, "any[], any[] -> boolean", examples=examples)
+
+
+def _not_an_array(args: Sequence[Expr]) -> None:
+    if args[0].type.kind is Kind.ARRAY:
+        raise UnsupportedSQL(f"could not find array type for data type {args[0].type}", remedy="give an element",
+                             wrong=True, code="42704")
 
 
 ARRAY_PARTS = (
@@ -28,7 +37,7 @@ ARRAY_PARTS = (
         examples=[("(ARRAY[1,2,3])[2:3]", "{2,3}"), ("(ARRAY[1,2,3])[:2]", "{1,2}"), ("(ARRAY[1,2,3])[2:]", "{2,3}"),
         ("(ARRAY[1,2,3])[0:1]", "{1}"), ("(ARRAY[1,2,3])[3:2]", "{}"), ("(ARRAY[1,2,3])[1:NULL]", None)]),
     function("array_fill", "arrays", "An array of so many copies of a value", "any, integer[] -> any[] or error",
-        examples=[
+        check=_not_an_array, examples=[
         ("array_fill(7, ARRAY[3])", "{7,7,7}"), ("array_fill(NULL::text, ARRAY[2])", "{NULL,NULL}"),
         ("array_fill(1, ARRAY[0])", "{}"), ("array_fill('a'::text, '{}')", "{}"),
         ("array_fill(1, NULL)", "ERROR: dimension array or low bound array cannot be null")]),

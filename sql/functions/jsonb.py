@@ -29,8 +29,6 @@ def of_jsonb(name: str, args: Sequence[Expr]) -> tuple[str, Sequence[Expr]]:
         return f"jsonb {name}", args
     if name in _ORDERED and kinds <= {Kind.JSONB, Kind.UNKNOWN}:
         return name, tuple(ordered(coerce(arg, JSONB)) for arg in args)
-    if name in ("greatest", "least"):
-        raise UnsupportedSQL(f"{name} of jsonb is not supported", remedy="write CASE WHEN a > b THEN a ELSE b END")
     return name, args
 
 
