@@ -22,6 +22,7 @@ _REASONS: tuple[tuple[str, str], ...] = (
     (r"(date|timestamp|time|interval)( field value)? out of range|date/time field value|timestamp cannot be NaN|"
      r"stride must be|AT TIME ZONE of a year|value for \".*\" in source string|'[^']*' is outside of|"
      r"a time of day ends|'[^']*' as a time", "22008"),
+    (r"numeric time zone|invalid input syntax for type numeric time zone", "22023"),
     (r"invalid input syntax for type (date|time|timestamp|timestamptz|interval)\b|invalid value \".*\" for \"|"
      r"source string too short|conflicting values for \"|hour \".*\" is invalid|cannot calculate day of year|"
      r"the pattern '|invalid format specification", "22007"),

@@ -69,6 +69,6 @@ FORMATTING = (
     function("to_number", "mathematics", "Reads a number by a constant pattern, as to_char writes it",
         "text, text -> numeric or error", special=_to_number, examples=[
         ("to_number('12,454.8-', '99G999D9S')", "-12454.8"), ("to_number('<12>', '99PR')", "-12"),
-        ("to_number('$1,234.50', 'L9,999.99')", "1234.50"), ("to_number('125', '9V99')", "1.25"),
+        ("to_number('$1,234.50', 'L9,999.99')", "1234.50"), ("to_number('125', '9V99') = 1.25", "true"),
         ("to_number('x', '9')", 'ERROR: invalid input syntax for type numeric: " "')]),
 )  # fmt: skip
