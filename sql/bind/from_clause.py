@@ -15,7 +15,7 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # for subqueries: the two modules call each other
 from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
-from halfjoin.sql.bind.function import bind_calls, renamed, rows_from
+from halfjoin.sql.bind.function import bind_calls, bind_scalar, is_scalar, renamed, rows_from
 from halfjoin.sql.bind.presence import with_presence
 from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.reading import outer_columns
@@ -227,7 +227,8 @@ class From:
             return self.item(node.this, relation, left)
         if isinstance(node, exp.Table) and takes_table(node.this):
             return self.reduced(node, relation, left)
-        if isinstance(node, exp.Table) and (isinstance(node.this, exp.Anonymous) or node.args.get("rows_from")):
+        if isinstance(node, exp.Table) and (isinstance(node.this, exp.Anonymous) or node.args.get("rows_from")
+                                            or is_scalar(node.this, self.context)):
             only(node, self.context.sql, "FROM", ("this", "rows_from", "alias", "ordinality"))
             return self._call(node, relation, left)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
@@ -254,7 +255,7 @@ class From:
         only(node, self.context.sql, "LATERAL", ("this", "alias", "ordinality"))
         if takes_table(node.this):
             return self.reduced(node, relation, left)
-        if isinstance(node.this, exp.Anonymous):
+        if isinstance(node.this, exp.Anonymous) or is_scalar(node.this, self.context):
             return self._call(node, relation, left)
         if not isinstance(node.this, exp.Subquery):
             raise self.context.refuse(node, "LATERAL takes a subquery or a table function", "leave LATERAL out")
@@ -287,8 +288,12 @@ class From:
         if relation is None:
             relation = Values(self.context.aliases.fresh("row"), (), ((),))
         scalars = Scalars(self.context, (left, *self.outer), self.context.lifted)
-        calls, ordinality = rows_from(node, self.context), bool(node.args.get("ordinality"))
-        rows = Rows([relation], scalars)
+        ordinality, rows = bool(node.args.get("ordinality")), Rows([relation], scalars)
+        if not node.args.get("rows_from") and is_scalar(node.this, self.context):
+            bind_values(rows, [node.this])
+            made, source = bind_scalar(node.this, node.args.get("alias"), ordinality, rows.relations[0], rows.scalars)
+            return made, Scope.of(source)
+        calls = rows_from(node, self.context)
         bind_values(rows, calls)
         bound, source = bind_calls(calls, node.args.get("alias"), ordinality, rows.relations[0], rows.scalars)
         return bound, Scope.of(source)
