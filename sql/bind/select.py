@@ -32,8 +32,6 @@ from halfjoin.sql.parse.locate import bare_values, name_of, only
 from halfjoin.sql.parse.syntax import Iterate, IterativeWith, MutualWith
 from halfjoin.sql.relation import Filter, Relation, Values
 
-LAST = ("order", "limit", "offset")  # clauses that may follow a query in parentheses
-
 __all__ = ["Selected", "common", "common_tables", "one_row", "over", "project", "qualified", "select",
            "with_queries"]
 
@@ -42,8 +40,6 @@ def select(query: exp.Expr, context: Context, base: Relation | None = None,
            outer: tuple[Scope, ...] = ()) -> Selected:
     """A query's outputs. For LATERAL, `base` is the relation to the left, and `outer` the scopes that it can read."""
     if isinstance(query, exp.Subquery):
-        if any(query.args.get(key) for key in LAST):
-            return select(_ordered_inside(query, context), context, base, outer)
         only(query, context.sql, "a subquery", ("this", "alias", "with_"))
         return select(query.this, with_queries(query, context, outer), base, outer)
     if (values := bare_values(query)) is not None:
@@ -59,25 +55,6 @@ def select(query: exp.Expr, context: Context, base: Relation | None = None,
                                  "write LATERAL (VALUES (...), (...))")
         return set_operation(query, with_queries(query, context, outer), outer)
     raise context.refuse(query, f"{query.key.upper()} is not supported as a query", "write SELECT or VALUES")
-
-
-def _ordered_inside(query: exp.Subquery, context: Context) -> exp.Expr:
-    """`(SELECT ...) ORDER BY x LIMIT n` without its parentheses, which mean nothing."""
-    only(query, context.sql, "a subquery", ("this", "alias", "with_", *LAST))
-    inner = query.unnest().copy()
-    inner.parent = query.parent  # for its place in the text
-    if query.args.get("with_"):
-        if inner.args.get("with_"):
-            raise context.refuse(query, "WITH before a query in parentheses with a WITH of its own",
-                                 "write one WITH with all queries")
-        inner.set("with_", query.args["with_"].copy())
-    for key in LAST:
-        if (clause := query.args.get(key)) is None:
-            continue
-        if inner.args.get(key):
-            raise context.wrong(clause, f"multiple {key.upper().replace('ORDER', 'ORDER BY')} clauses not allowed")
-        inner.set(key, clause.copy())
-    return inner
 
 
 def with_queries(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) -> Context:
