@@ -20,6 +20,7 @@ from halfjoin.sql.bind.presence import with_presence
 from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.reading import outer_columns
 from halfjoin.sql.bind.reduced import bind_reduce, table_argument, takes_table
+from halfjoin.sql.bind.row_sequence import carried, in_sequence
 from halfjoin.sql.bind.rows import BothSides, Rows
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope, Visible
@@ -296,6 +297,9 @@ class From:
         calls = rows_from(node, self.context)
         bind_values(rows, calls)
         bound, source = bind_calls(calls, node.args.get("alias"), ordinality, rows.relations[0], rows.scalars)
+        if self.context.ordered:
+            bound, order = in_sequence(bound)
+            source = replace(source, order=order)
         return bound, Scope.of(source)
 
     def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, FromItem]:
@@ -314,8 +318,12 @@ class From:
                  default: str) -> tuple[Relation, FromItem]:
         """An item of FROM whose columns are a query's outputs."""
         name, unique, names = self.named(alias, default, selected.names)
-        relation = bind_select.project(selected.renamed(names), bind_select.qualified(unique))
-        return relation, FromItem(name, tuple(zip(names, relation.columns, strict=True)))
+        namer = bind_select.qualified(unique)
+        relation, order = bind_select.project(selected.renamed(names), namer), ()
+        columns = tuple(zip(names, relation.columns, strict=True))
+        if self.context.ordered and selected.order:
+            relation, order = carried(selected, relation, namer)
+        return relation, FromItem(name, columns, order=order)
 
     def table(self, node: exp.Table) -> tuple[Relation, FromItem]:
         """A table, a view or a query of WITH."""
@@ -364,7 +372,8 @@ class From:
         if isinstance(table.query, Looped):
             scan = table.query.scan(aliases)
             return bind_select.Selected(scan, tuple(zip(table.query.names, scan.columns, strict=True)))
-        return bind_select.select(table.query, replace(table.context, aliases=aliases), None, table.outer)
+        context = replace(table.context, aliases=aliases, ordered=self.context.ordered)
+        return bind_select.select(table.query, context, None, table.outer)
 
     def named(self, alias: exp.TableAlias | None, default: str, columns: list[str]) -> tuple[str, str, list[str]]:
         """The item's name in this query, a unique form of that name, and its columns' names, all from its alias."""
