@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import Call, Cast, Expr, walk
-from halfjoin.sql.relation import Aggregate, Relation, Window, parts_inside
+from halfjoin.sql.relation import Aggregate, AggregateCall, Relation, Window, parts_inside
 from halfjoin.sql.types import STRINGS, Kind, all_digits
 from halfjoin.version import MEANING
 
-# 3: casts to fewer digits of the second, whose type now tells of them.
+# 3: casts to fewer digits of the second, whose type now tells of them; DISTINCT jsonb come in PostgreSQL's order.
 # 2: these numerics have the decimals of their own row, not 16; texts of moments may have more forms.
 _QUOTIENTS = frozenset({"/", "power", "^", "sqrt", "exp", "ln", "log", "avg", "variance", "var_pop", "var_samp",
                         "stddev", "stddev_pop", "stddev_samp", "array_position", "right"})  # fmt: skip
@@ -27,9 +27,15 @@ def differs(relation: Relation, meaning: int) -> bool:
         calls = part.calls if isinstance(part, Aggregate | Window) else ()
         if meaning < 2 and any(call.function in _QUOTIENTS for _, call in calls):
             return True
+        if any(isinstance(call, AggregateCall) and _sorts_jsonb(call) for _, call in calls):
+            return True
         if any(_differs(node, meaning) for expr in expressions(part) for node in walk(expr)):
             return True
     return False
+
+
+def _sorts_jsonb(call: AggregateCall) -> bool:
+    return call.distinct and call.function == "array_agg" and call.args[0].type.kind is Kind.JSONB
 
 
 def _differs(node: Expr, meaning: int) -> bool:
