@@ -23,11 +23,8 @@ from halfjoin.engine.scalar.literals import scalar_of
 from halfjoin.engine.scalar.nodes import Batch, Node, strict
 from halfjoin.engine.scalar.values import broadcast
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, columns_of
-from halfjoin.sql.functions import render
-
-
-OPERATORS = frozenset(("=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "^"))  # NULL in, NULL out
+from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
+from halfjoin.sql.functions import always_null, render
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +84,9 @@ def build(expr: Expr) -> Node:
             form = FORMS.get(name)
             if form is not None:
                 return form(expr, [build(arg) for arg in args])
-            if _is_null(expr):
+            if always_null(expr):
                 nothing = pa.scalar(None, arrow_type(expr.type))
                 return lambda batch: (nothing, None)
             return strict(kernel_of(expr), [build(arg) for arg in args], arrow_type(expr.type))
         case _:
             raise UnsupportedSQL(f"{render(expr)} outside a temporal filter")
-
-
-def _is_null(call: Call) -> bool:
-    """Whether a call is NULL whatever the row is: an argument of an operator is NULL.
-
-    As in PostgreSQL, the other arguments are not evaluated then, so they cannot fail. Constants fail all the same.
-    """
-    given = (arg for arg in call.args if not (isinstance(arg, Literal) and arg.value is None))
-    return call.function in OPERATORS and len(rest := list(given)) < len(call.args) and any(map(columns_of, rest))

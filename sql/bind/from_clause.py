@@ -31,7 +31,7 @@ from halfjoin.sql.bind.windows import windows_in
 from halfjoin.sql.expr import TRUE, Column, Expr, Literal, conjunction, conjuncts, substitute
 from halfjoin.sql.parse.locate import INFORMATION, bare_values, catalog_name, name_of, only, schema_of, written
 from halfjoin.sql.parse.parse import parse_query
-from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Values
+from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, SortKey, Values
 
 Bound = tuple[Relation, Scope]
 
@@ -319,7 +319,8 @@ class From:
         """An item of FROM whose columns are a query's outputs."""
         name, unique, names = self.named(alias, default, selected.names)
         namer = bind_select.qualified(unique)
-        relation, order = bind_select.project(selected.renamed(names), namer), ()
+        relation = bind_select.project(selected.renamed(names), namer)
+        order: tuple[SortKey, ...] = ()
         columns = tuple(zip(names, relation.columns, strict=True))
         if self.context.ordered and selected.order:
             relation, order = carried(selected, relation, namer)

@@ -18,8 +18,8 @@ from halfjoin.sql.bind.constant import constant
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.outputs import Output, named
 from halfjoin.sql.bind.row_made import arguments as made_arguments
-from halfjoin.sql.bind.row_values import expanded, row_of
 from halfjoin.sql.bind.row_sequence import NUMBERS
+from halfjoin.sql.bind.row_values import expanded, row_of
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import known, qualified
 from halfjoin.sql.expr import Column, Expr, columns_of
