@@ -66,7 +66,7 @@ class Home(Protocol):
 @dataclass(slots=True)
 class State:
     """All that an engine holds. `upper`: every time below it is closed, for all collections. `clock`: None until the
-    first batch sets it.
+    first batch sets it. `pending`: rows of tables that a transaction has changed before the definition that it makes.
     """
 
     retain: int
@@ -79,6 +79,7 @@ class State:
     upper: int = 0
     clock: Clock | None = None
     memory: Memory = field(default_factory=Memory)
+    pending: dict[str, Updates] = field(default_factory=dict)
 
     @property
     def spill(self) -> Spill | None:
@@ -161,6 +162,10 @@ class State:
             self.keep_promises()
 
         return restore
+
+    def pend(self, rows: Mapping[str, Updates]) -> None:
+        """Hold rows that a transaction has changed, for the definition that it makes next."""
+        self.pending = dict(rows)
 
     def before_and_after(self, staged: Mapping[str, Part], upper: int | None = None) -> Versions:
         """What half-joins look up during a batch. The batch closes times below `upper` (None: no times)."""
