@@ -64,11 +64,18 @@ class Check(Definition):
 
 
 class ForeignKey(Definition):
-    """A FOREIGN KEY: the values of `columns`, if none is NULL, are those of `references` in some row of `table`."""
+    """A FOREIGN KEY: the values of `columns`, if none is NULL, are those of `references` in some row of `table`.
+
+    `on_delete`, `on_update`: what happens to rows whose key goes or changes: `cascade`, `set null` or `set default`;
+    empty: the batch is refused. `deferred`: a transaction checks it at COMMIT.
+    """
 
     columns: tuple[str, ...]
     table: str
     references: tuple[str, ...]
+    on_delete: str = ""
+    on_update: str = ""
+    deferred: bool = False
 
 
 class Table(Definition):

@@ -84,9 +84,10 @@ class Writer:
     reconsider: Callable[[Mapping[str, Part], Callable[[Callable[[], None]], None]], None]
 
     def apply(
-        self, batches: Mapping[str, Any], time: Time | None = None, batch_id: str | None = None, *, close: bool = True
-    ) -> Applied:
-        """Submit changed rows of any tables, as one atomic batch; see `Engine.apply`."""
+        self, batches: Mapping[str, Any], time: Time | None = None, batch_id: str | None = None, *, close: bool = True,
+        follow: bool = True,
+    ) -> Applied:  # fmt: skip
+        """Submit changed rows of any tables, as one atomic batch; see `Engine.apply`. `follow`: as in `runs_of`."""
         started, state = perf_counter(), self.state
         if not isinstance(batches, Mapping):
             raise InvalidRow("a batch is a dict of rows by table name", remedy="write engine.apply({'table': rows})")
@@ -102,7 +103,7 @@ class Writer:
                 return known
         rows = dict(self.choice.brought_in(rows, state.in_memory))
         times = batch_times(state, rows, given_time, default, close=close)
-        runs = runs_of(state, rows, times.time, times.upper, self.choice)
+        runs = runs_of(state, rows, times.time, times.upper, self.choice, follow=follow)
         chosen = self.choice.choose(
             sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
             stored=lambda: state.stored(runs),

@@ -13,6 +13,7 @@ from halfjoin.engine.statements.altering import alter_table
 from halfjoin.engine.statements.changing import Changed, carry_out
 from halfjoin.engine.statements.copying import copied_in, copied_out
 from halfjoin.engine.statements.definitions import define
+from halfjoin.engine.statements.dependents import truncated
 from halfjoin.engine.statements.dropping import drop
 from halfjoin.engine.statements.enums import alter_enum
 from halfjoin.engine.statements.explaining import explain_query, explain_view
@@ -25,7 +26,7 @@ from halfjoin.engine.statements.showing import show
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.statements.tables import columns_of_query
 from halfjoin.engine.statements.transaction import Transaction, check
-from halfjoin.engine.statements.with_changes import carry_out_all, together
+from halfjoin.engine.statements.with_changes import carry_out_all, followed, together
 from halfjoin.engine.updates.updates import Updates, empty
 from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
 from halfjoin.sql.bind.search_path import path_of, placed
@@ -218,9 +219,10 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
 def _change(session: Session, state: State, statement: Change, sql: str) -> pa.Table:
     """Carry out INSERT, UPDATE, DELETE or MERGE. The answer is the rows of RETURNING, or else the number of changed
     rows as a table with one `count`. PostgreSQL's tag is reported and kept under `TAG`."""
-    made = carry_out(session.seen(state), statement, sql)
+    seen = session.seen(state)
+    made = carry_out(seen, statement, sql)
     session.keep_numbers(state)
-    session.change(state, statement.table, made.updates)
+    session.change_all(state, followed(seen, {statement.table: [made]}))
     return _answer(session, statement, made)
 
 
@@ -230,10 +232,11 @@ def _change_with(session: Session, state: State, statement: WithChanges, sql: st
     after, changes = carry_out_all(seen, statement.parts, sql)
     if isinstance(statement.main, Select):
         answer = querying.query(after, statement.main.query, None, sql)
-        session.change_all(state, changes)
+        session.change_all(state, followed(seen, changes))
         return answer
     made = carry_out(after, statement.main, sql)
-    session.change_all(state, together(seen, changes, {statement.main.table: made.updates}))
+    together(seen, changes, statement.main.table, made)
+    session.change_all(state, followed(seen, changes))
     return _answer(session, statement.main, made)
 
 
@@ -247,11 +250,11 @@ def _answer(session: Session, statement: Change, made: Changed) -> pa.Table:
 def _truncate(session: Session, state: State, statement: Truncate) -> pa.Table:
     """Remove all rows of tables, in one batch."""
     seen = session.seen(state)
-    gone = {name: reading.contents(seen, seen.catalog.table(name).name, None, distinct=True)
-            for name in statement.tables}  # fmt: skip
+    names = truncated(seen.catalog, statement)
+    gone = {name: reading.contents(seen, name, None, distinct=True) for name in names}
     session.change_all(state, {name: Updates(rows.columns, rows.time, -rows.diff) for name, rows in gone.items()})
     if statement.restart:
-        session.define(state, lambda state: restart(state, statement.tables))
+        session.define(state, lambda state: restart(state, names))
     count = sum(int(rows.diff.sum()) for rows in gone.values())
     return _tagged(session, pa.table({"count": pa.array([count], pa.int64())}), "TRUNCATE TABLE")
 

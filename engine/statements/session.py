@@ -83,7 +83,7 @@ class Session:
         """
         writer = writing(self.writer)
         self._check_time(state)
-        writer.apply(batch, self.time)
+        writer.apply(batch, self.time, follow=False)
 
     def _check_time(self, state: State) -> None:
         if self.time is not None and self.time < state.upper:

@@ -147,7 +147,8 @@ def _foreign_key(table: Table, parent: Table, wanted: Constraint, name: str) -> 
         if named or arrow_type(ours[mine]) != arrow_type(theirs[other]):
             raise UnsupportedSQL(f"{table.name}.{mine} is {ours[mine]}, and {parent.name}.{other} is {theirs[other]}",
                                  remedy="give both columns one type", code="42804")  # fmt: skip
-    return ForeignKey(name=name, columns=wanted.columns, table=parent.name, references=references)
+    return ForeignKey(name=name, columns=wanted.columns, table=parent.name, references=references,
+                      on_delete=wanted.on_delete, on_update=wanted.on_update, deferred=wanted.deferred)
 
 
 def column_of(table: str, column: ColumnDef, catalog: Catalog, in_key: bool = False) -> ColumnModel:

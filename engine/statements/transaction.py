@@ -150,7 +150,7 @@ class Transaction:
         """Check changes of tables against their constraints."""
         rows = {name: submitted(state.catalog.table(name), table_of(changed)) for name, changed in changes.items()}
         at = present(state.clock, state.upper) if time is None else max(time, state.upper)
-        runs_of(state, rows, at, at + 1)
+        runs_of(state, rows, at, at + 1, deferred=False)
 
     def _after(self, state: State) -> State:
         """The state with the changes in the tables."""
