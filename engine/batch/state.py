@@ -219,9 +219,8 @@ class State:
         return len(self.collection(collection)) if self.has(collection) else 0
 
     def unique_keys(self, collection: str) -> tuple[tuple[str, ...], ...]:
-        """The sets of columns that identify a row: a table's primary key."""
-        table = self.catalog.tables.get(collection)
-        return (table.primary_key,) if table is not None and table.primary_key else ()
+        """The sets of columns that identify a row of a table."""
+        return self.catalog.identifying(collection)
 
     def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
         """Who shares an arrangement; None if it does not exist."""

@@ -45,7 +45,7 @@ def table_of(statement: CreateTable, catalog: Catalog) -> Table:
     check_columns(made, catalog)
     for one in constraints:
         if one.kind != "primary key":
-            made = with_constraint(made, one, catalog)
+            made = with_constraint(made, one, catalog, fresh=True)
     return made
 
 
@@ -77,8 +77,8 @@ def check_columns(table: Table, catalog: Catalog) -> None:
             bind_generated(column.generated, plain, column.type, known, table.name)
 
 
-def with_constraint(table: Table, wanted: Constraint, catalog: Catalog) -> Table:
-    """The table with one more UNIQUE, CHECK or FOREIGN KEY.
+def with_constraint(table: Table, wanted: Constraint, catalog: Catalog, *, fresh: bool) -> Table:
+    """The table with one more UNIQUE, CHECK or FOREIGN KEY. `fresh`: it never had a row.
 
     Raises:
         UnsupportedSQL, UnknownName: it is not valid.
@@ -99,7 +99,7 @@ def with_constraint(table: Table, wanted: Constraint, catalog: Catalog) -> Table
             check_key(wanted, table.columns)
             if wanted.name is None and wanted.columns in (table.primary_key, *(one.columns for one in table.unique)):
                 return table
-            one = Unique(name=name, columns=wanted.columns, index=wanted.index)
+            one = Unique(name=name, columns=wanted.columns, index=wanted.index, lasting=fresh)
             return table.model_copy(update={"unique": (*table.unique, one)})
         case "check":
             bind_check(wanted.text, [column.column for column in table.columns], Catalog.knowing(table), table.name)
