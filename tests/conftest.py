@@ -47,6 +47,12 @@ def _in_memory() -> None:
 _in_memory()
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """One process has Spark's session: no other starts a second one for a test."""
+    if "spark" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave seeds to a whole run, unless somebody names the tests to run by their parameters."""

@@ -28,8 +28,6 @@ from tests.feeds.test_feeds_debezium import _history, _rows, message
 from tests.oracle.rows import bag, updates
 from tests.support.seeds import some
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 KEYED = "CREATE TABLE t (k bigint PRIMARY KEY, v text)"
 KEYLESS = "CREATE TABLE t (k bigint, v text)"
 VIEW = "CREATE MATERIALIZED VIEW w AS SELECT k, v FROM t WHERE v IS NOT NULL"
