@@ -77,7 +77,7 @@ class Client:
             return await self._wire.take(min(own or most, most))
         except TimeoutError:
             code, what = ("25P03", "idle-in-transaction") if inside else ("57P05", "idle-session")
-            raise m.BadMessage(f"terminating connection due to {what} timeout").with_(code=code) from None
+            raise m.BadMessage(f"terminating connection due to {what} timeout", code=code) from None
 
     async def _answer(self, message: Message) -> None:
         if message.letter == "Q":
@@ -99,6 +99,7 @@ class Client:
             raise
         except Exception as problem:
             self._fail(problem)
+            await self._wire.flush()  # a client that has sent Flush waits for it
             return False
         return True
 
@@ -218,7 +219,9 @@ class Client:
         piece = pieces[0] if pieces else None
         if piece is not None:
             self._transactions.check(piece.words)
-        self._held.keep_statement(name, await self._commands.call(lambda: parsed(self._text, piece, oids)))
+        one = await self._commands.call(lambda: parsed(self._text, piece, oids))
+        await self._commands.check(one)
+        self._held.keep_statement(name, one)
         self._wire.put(m.PARSED)
 
     async def _bind(self, fields: m.Fields) -> None:
@@ -271,8 +274,11 @@ class Client:
                 self._transactions.check(words)
                 await self._copying.run(one.piece)
                 return
-            portal.result = await self._commands.run(one, portal.values, portal.types)
+            told, portal.result = portal.columns, await self._commands.run(one, portal.values, portal.types)
             portal.columns = portal.result.columns
+            if told is not None and [c.type for c in told] != [c.type for c in portal.columns or ()]:
+                one.described = portal.result = None
+                raise UnsupportedSQL("cached plan must not change result type", remedy="prepare the statement again")
         result, count = portal.result, 0
         if result.columns is not None:
             count = await self._rows(result, portal.column_formats(len(result.columns)), max(most, 0))

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from halfjoin.engine.connection import Connection
 from halfjoin.engine.statements.describing import Described
-from halfjoin.errors import UnsupportedSQL
+from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.server.changes import Changes
 from halfjoin.server.cursors import declared, fetched, name_at
 from halfjoin.server.limits import Limits
@@ -28,6 +28,7 @@ from halfjoin.sql.types import TEXT, SqlType
 
 T = TypeVar("T")
 _SHOWS = ("TABLES", "VIEWS", "MATERIALIZED", "INDEXES", "SINKS", "COLUMNS", "CREATE", "SETTINGS", "COMMENTS", "SOURCES")
+_CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
 _OWN = ("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SET", "RESET", "SHOW", "DISCARD", "DECLARE", "FETCH",
         "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY")  # fmt: skip
 
@@ -93,6 +94,24 @@ class Commands:
         if answer.rows is not None and (counted(piece.words) or piece.words[0] == "EXECUTE"):
             return Result("SELECT", answer.rows, answer.columns, counted=True)
         return Result(tag_of(piece.words), answer.rows, answer.columns)
+
+    async def check(self, one: Parsed) -> None:
+        """Check a statement when it is prepared: its names, its types, its syntax. Where only the value of a parameter
+        tells whether it is right, that is told later.
+
+        Raises:
+            HalfjoinError: it is wrong.
+        """
+        if one.piece is None or one.prepared is None or one.piece.words[0] == "DECLARE":
+            return
+        if not counted(one.piece.words) and one.piece.words[0] not in _CHANGES:
+            await self.call(one.prepared.statement)
+            return
+        try:
+            await self.describe(one)
+        except HalfjoinError:
+            if len(one.oids) >= len(one.prepared.parameters) and all(one.oids):
+                raise
 
     async def describe(self, one: Parsed) -> Described:
         """The types of a statement's parameters, and the columns of its rows."""

@@ -125,7 +125,9 @@ class Copying:
                 count += rows.num_rows
         finally:
             changes.close()
-        self._wire.put(*([_NOTHING if head else _END] if statement.binary else []), m.COPY_DONE, m.complete(f"COPY {count}"))
+        if statement.binary:
+            self._wire.put(_NOTHING if head else _END)
+        self._wire.put(m.COPY_DONE, m.complete(f"COPY {count}"))
 
     async def _next(self, changes: Changes) -> pa.Table | None:
         """The next changes; it ends when the client leaves."""

@@ -16,8 +16,8 @@ MOST_INT16 = 65535
 class BadMessage(UnsupportedSQL):
     """A message that does not follow the protocol. The connection ends, since nobody knows where the next begins."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason, code="08P01")
+    def _sqlstate(self) -> str:
+        return "08P01"
 
 
 def message(letter: bytes, body: bytes = b"") -> bytes:

@@ -122,7 +122,7 @@ class Server:
             async with asyncio.timeout(self._limits.startup):
                 login = await log_in(wire, self._access)
         except TimeoutError:
-            raise m.BadMessage("authentication timed out") from None
+            raise m.BadMessage("canceling authentication due to timeout", code="57014") from None
         if login.cancels is not None:
             self._cancel(*login.cancels)
             return
