@@ -11,8 +11,7 @@ from typing import Annotated
 
 import typer
 
-from halfjoin.cli.commands import _guarded as guarded
-from halfjoin.cli.commands import app
+from halfjoin.cli.guard import guarded
 from halfjoin.engine.batch.clock import Clock
 from halfjoin.engine.engine import Engine
 from halfjoin.errors import HalfjoinError
@@ -23,7 +22,6 @@ from halfjoin.server.server import Server
 _DEFAULT = Limits()
 
 
-@app.command()
 def serve(
     warehouse: Annotated[str, typer.Argument(help="the folder or URL of a warehouse; it is created if absent")],
     host: Annotated[str, typer.Option(help="the address to listen on")] = "127.0.0.1",
