@@ -9,11 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.scalar.comparison import kernel_for
-from halfjoin.engine.scalar.json_order import JSON_ORDER
 from halfjoin.engine.scalar.order_text import order_text
 from halfjoin.engine.scalar.values import Datum, Kernel, call, fail_where
 from halfjoin.sql.expr import Call
-from halfjoin.sql.types import Kind
 
 _invert = call("invert")
 _is_null = call("is_null")
@@ -33,11 +31,10 @@ def _extreme(operator: str) -> Callable[[Call], Kernel]:
 
     def build(expr: Call) -> Kernel:
         wins = kernel_for(operator, expr.type)
-        key = JSON_ORDER["jsonb order"](expr) if expr.type.kind is Kind.JSONB else None
 
         def better(a: Datum, b: Datum) -> Datum:
-            won = wins(b, a) if key is None else wins(key(b), key(a))
-            return pc.coalesce(pc.if_else(won, b, a), a, b)
+            chosen = pc.if_else(wins(b, a), b, a)
+            return pc.coalesce(chosen, a, b)
 
         return lambda *data: reduce(better, data)
 

@@ -6,12 +6,24 @@ version that gives an expression another value or another type has a greater `ME
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from halfjoin.sql.bind.reading import expressions
+from halfjoin.sql.bind.row_sequence import is_carried
 from halfjoin.sql.expr import Call, Cast, Expr, walk
-from halfjoin.sql.relation import Aggregate, Relation, Window, parts_inside
-from halfjoin.sql.types import STRINGS, Kind
+from halfjoin.sql.functions import always_null
+from halfjoin.sql.relation import Aggregate, AggregateCall, Relation, SortKey, TopK, Window, parts_inside
+from halfjoin.sql.types import FLOATS, STRINGS, Kind, all_digits
 from halfjoin.version import MEANING
 
+# 4: `|/` is of double precision; letters in title case without regard to case; zones such as +05:30; TM in patterns;
+#    width_bucket of dates, intervals, enums and jsonb; texts such as 0x1 and `{a\,b}`.
+_SINCE_4 = frozenset({"sqrt", "~*", "!~*", "regexp_replace", "regexp_match", "regexp_like", "regexp_count",
+                      "regexp_instr", "regexp_substr", "regexp_split_to_array", "timezone", "make_timestamptz", "to_char",
+                      "width_bucket"})  # fmt: skip
+# 3: casts to fewer digits of the second, whose type now tells of them; DISTINCT jsonb come in PostgreSQL's order.
+#    An operator with a NULL operand does not fail. The order of a subquery, of VALUES and of a call counts
+#    (`row_sequence`).
 # 2: these numerics have the decimals of their own row, not 16; texts of moments may have more forms.
 _QUOTIENTS = frozenset({"/", "power", "^", "sqrt", "exp", "ln", "log", "avg", "variance", "var_pop", "var_samp",
                         "stddev", "stddev_pop", "stddev_samp", "array_position", "right"})  # fmt: skip
@@ -23,14 +35,35 @@ def differs(relation: Relation, meaning: int) -> bool:
     if meaning >= MEANING:
         return False
     for part in parts_inside(relation):
-        if isinstance(part, Aggregate | Window) and any(call.function in _QUOTIENTS for _, call in part.calls):
+        calls = part.calls if isinstance(part, Aggregate | Window) else ()
+        if meaning < 2 and any(call.function in _QUOTIENTS for _, call in calls):
             return True
-        if any(map(_differs, (node for expr in expressions(part) for node in walk(expr)))):
+        if any(isinstance(call, AggregateCall) and _sorts_jsonb(call) for _, call in calls):
+            return True
+        if any(map(is_carried, _orders(part))):
+            return True
+        if any(_differs(node, meaning) for expr in expressions(part) for node in walk(expr)):
             return True
     return False
 
 
-def _differs(node: Expr) -> bool:
+def _orders(part: Relation) -> Iterator[SortKey]:
+    """All keys by which a relation orders rows."""
+    if isinstance(part, Window | TopK):
+        yield from part.order
+    if isinstance(part, Aggregate):
+        for _, call in part.calls:
+            yield from call.order
+
+
+def _sorts_jsonb(call: AggregateCall) -> bool:
+    return call.distinct and call.function == "array_agg" and call.args[0].type.kind is Kind.JSONB
+
+
+def _differs(node: Expr, meaning: int) -> bool:
     if isinstance(node, Cast):
-        return node.type.kind in _MOMENTS and node.arg.type.kind in STRINGS
-    return isinstance(node, Call) and node.function in _QUOTIENTS
+        read = node.arg.type.kind in STRINGS
+        return node.type != all_digits(node.type) or (read and node.type.kind in (*FLOATS, Kind.ARRAY)) or (
+            meaning < 2 and read and node.type.kind in _MOMENTS)
+    return isinstance(node, Call) and (
+        always_null(node) or node.function in _SINCE_4 or (meaning < 2 and node.function in _QUOTIENTS))

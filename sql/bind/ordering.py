@@ -17,8 +17,7 @@ from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import Selected, column_for, known, qualified
 from halfjoin.sql.expr import Column, Expr
-from halfjoin.sql.functions.enums import in_order
-from halfjoin.sql.functions.jsonb import ordered
+from halfjoin.sql.functions.order import key_in_order
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import Aggregate, Project, SortKey, TopK
 
@@ -65,7 +64,7 @@ class Last:
 
 def by_value(keys: Sequence[SortKey]) -> tuple[SortKey, ...]:
     """The keys, with those of jsonb and enums replaced by what orders them."""
-    return tuple(replace(key, expr=in_order(ordered(key.expr))) for key in keys)
+    return tuple(map(key_in_order, keys))
 
 
 def _as_columns(selected: Selected, more: Sequence[Expr], context: Context) -> tuple[Selected, dict[Expr, Column]]:
@@ -135,6 +134,8 @@ class Clauses:
             return scalars.value(node) if place is None else selected.values[place]
 
         keys = tuple(sort_key(node, value(node.this, place), scalars) for node, place in self._keys)
+        if not keys and not self._distinct and self._on is None:
+            keys = selected.order
         on = None if self._on is None else tuple(value(*item) for item in self._on)
         if on is not None:
             _check_on(on, keys, self._query.args["distinct"], self._context)
@@ -187,4 +188,5 @@ def ordered_outputs(query: exp.Expr, selected: Selected, what: str, context: Con
             raise context.wrong(node, f"invalid {what} ORDER BY clause",
                                 "only result column names can be used, not expressions or functions")
         keys.append(sort_key(node, selected.values[place], scalars))
-    return Last(tuple(keys), limit_of(query, context, outer, own=False)).apply(selected, context)
+    limit = limit_of(query, context, outer, own=False)
+    return Last(tuple(keys) or selected.order, limit).apply(selected, context)

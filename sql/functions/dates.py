@@ -8,6 +8,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce
 from halfjoin.sql.functions.date_input import check_input
+from halfjoin.sql.functions.parameters import is_parameter, typed
 from halfjoin.sql.functions.signature import Resolve, function
 from halfjoin.sql.types import DATE, DOUBLE, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
 
@@ -52,10 +53,17 @@ def named_unit(function: str, written: str, type: SqlType) -> str:
     return name
 
 
+def _constant_unit(function: str, unit: Literal, type: SqlType) -> str:
+    if is_parameter(unit):  # the types are those of any unit
+        typed(unit, TEXT)
+        return "day" if type.kind is not Kind.TIME else "hour"
+    return named_unit(function, str(unit.value), type)
+
+
 def _with_unit(function: str, unit: Expr, value: Expr, type: SqlType) -> Expr:
     """The call with a constant unit under its main name, or with a unit for each row."""
     if isinstance(unit, Literal) and isinstance(unit.value, str):
-        return Call(function, (Literal(named_unit(function, unit.value, value.type), TEXT), value), type)
+        return Call(function, (Literal(_constant_unit(function, unit, value.type), TEXT), value), type)
     return Call(f"{function} by name", (coerce(unit, TEXT), value), type)
 
 
@@ -100,7 +108,7 @@ def _field(name: str) -> Callable[[Resolve, Sequence[Expr]], Expr]:
             return _with_unit("extract", args[0], value, DOUBLE)
         if not isinstance(args[0], Literal) or not isinstance(args[0].value, str):
             raise UnsupportedSQL("extract with a unit that is not constant", remedy="write date_part(unit, value)")
-        unit = named_unit("extract", args[0].value, value.type)
+        unit = _constant_unit("extract", args[0], value.type)
         return Call("extract", (Literal(unit, TEXT), value), SqlType(Kind.NUMERIC, 18 + fields[unit], fields[unit]))
 
     return special

@@ -23,7 +23,7 @@ CONSTANT = {
     "regexp_match": (1, 2), "date_trunc": (0,), "extract": (0,), "to_char": (1,), "to_number": (1,),
     "round": (1,), "trunc": (1,),
     "array_length": (1,), "fit": (1,),
-    "round second": (1,), "cut interval": (1,), "in": tuple(range(1, 20)),
+    "cut interval": (1,), "in": tuple(range(1, 20)),
 }  # fmt: skip
 
 
