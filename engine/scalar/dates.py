@@ -88,8 +88,8 @@ def _extract(expr: Call) -> Kernel:
         elif value is Kind.TIME:
             numbers = _of_clock(unit, raw(a))
         else:
-            micros = raw(a).astype(np.int64) * (DAY if value is Kind.DATE else 1)
-            numbers = _of_moment(unit, micros, value)
+            given = raw(a).astype(np.int64)
+            numbers = _of_day(unit, given) if value is Kind.DATE else _of_moment(unit, given)
         if expr.type.kind is Kind.DOUBLE:
             return pa.array(_in_double(unit, numbers, fields(a) if value is Kind.INTERVAL else None), mask=~valid(a))
         if value is Kind.INTERVAL and unit == "epoch":
@@ -140,14 +140,20 @@ def _of_clock(unit: str, micros: _Numbers) -> _Numbers:
             return micros % _MINUTE
 
 
-def _of_moment(unit: str, micros: _Numbers, kind: Kind) -> _Numbers:
+def _of_moment(unit: str, micros: _Numbers) -> _Numbers:
     if unit == "epoch":
-        return micros // _SECOND if kind is Kind.DATE else micros
+        return micros
     if unit.startswith("timezone"):
         return np.zeros(len(micros), np.int64)
     if unit in ("hour", "minute", "second", "milliseconds", "microseconds"):
         return _of_clock(unit, micros % DAY)
-    days = micros // DAY
+    return _of_day(unit, micros // DAY)
+
+
+def _of_day(unit: str, days: _Numbers) -> _Numbers:
+    """A field of days since 1970. (Dates go on where microseconds would not fit into 64 bits.)"""
+    if unit == "epoch":
+        return days * 86_400
     if unit == "julian":
         return days + 2_440_588
     date = days.astype("datetime64[D]")

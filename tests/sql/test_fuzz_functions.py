@@ -28,7 +28,7 @@ ROWS, EACH = (1000, 100) if MORE else (60, 60)  # rows of the table, and express
 LATER = ROWS // 4  # rows that come after the views are made; as many go
 FIRST = first_seed() if MORE else 1
 SEEDS = range(FIRST, FIRST + max(2, int(MORE or 0) // EACH))
-_ZEROS = re.compile(r"(\.\d*?)0+(?!\d)")  # PostgreSQL's number of decimals varies
+_ZEROS = re.compile(r"\.0+(?!\d)|(\.\d*?)0+(?!\d)")  # PostgreSQL's number of decimals varies
 
 
 @pytest.fixture(scope="module")
