@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from halfjoin.catalog.models import ColumnModel, Table, View
 from halfjoin.sql.expr import Column
-from halfjoin.sql.types import INTEGER, INTEGERS, TEXT, Kind, SqlType
+from halfjoin.sql.types import INTEGER, INTEGERS, SECOND_DIGITS, SECONDS, TEXT, Kind, SqlType
 
 Row: TypeAlias = tuple[object, ...]
 DATABASE, SCHEMA = "halfjoin", "public"
@@ -20,14 +20,15 @@ VIEWS: dict[str, tuple[str, ...]] = {
     "schemata": ("catalog_name", "schema_name"),
     "tables": (*_PLACE, "table_type", "is_insertable_into"),
     "columns": (*_PLACE, "column_name", "ordinal_position", "column_default", "is_nullable", "data_type",
-                "character_maximum_length", "numeric_precision", "numeric_scale", "is_generated",
+                "character_maximum_length", "numeric_precision", "numeric_scale", "datetime_precision", "is_generated",
                 "generation_expression"),
     "table_constraints": ("constraint_catalog", "constraint_schema", "constraint_name", *_PLACE, "constraint_type"),
     "key_column_usage": ("constraint_catalog", "constraint_schema", "constraint_name", *_PLACE, "column_name",
                          "ordinal_position"),
     "views": (*_PLACE, "view_definition", "is_updatable"),
 }  # fmt: skip
-_NUMBERS = ("ordinal_position", "character_maximum_length", "numeric_precision", "numeric_scale")
+_NUMBERS = ("ordinal_position", "character_maximum_length", "numeric_precision", "numeric_scale",
+            "datetime_precision")
 
 
 class Known(NamedTuple):
@@ -87,7 +88,10 @@ def _column(number: int, column: ColumnModel, *, free: bool) -> Row:
     digits = type.precision if type.kind is Kind.NUMERIC else bits
     scale = type.scale if type.kind is Kind.NUMERIC else 0 if type.kind in INTEGERS else None
     nullable = "NO" if column.not_null and not free else "YES"
-    return (column.name, number, column.default, nullable, data_type(type), length, digits, scale,
+    second = 0 if type.kind is Kind.DATE else None
+    if type.kind in SECONDS:
+        second = SECOND_DIGITS if type.precision is None else type.precision
+    return (column.name, number, column.default, nullable, data_type(type), length, digits, scale, second,
             "NEVER" if column.generated is None else "ALWAYS", column.generated)  # fmt: skip
 
 

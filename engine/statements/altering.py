@@ -21,9 +21,10 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind.constraints import bind_default, names_read
 from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.expr import Literal
+from halfjoin.sql.functions.coercion import same_values
 from halfjoin.sql.functions.fallible import cast_fallible
 from halfjoin.sql.statements import AlterAction, AlterTable, Constraint
-from halfjoin.sql.types import INTEGERS, STRINGS, Kind, SqlType
+from halfjoin.sql.types import INTEGERS, SECONDS, STRINGS, Kind, SqlType
 
 
 def alter_table(state: State, statement: AlterTable) -> None:
@@ -54,7 +55,7 @@ def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Ro
         assert action.constraint is not None
         if action.lenient and action.constraint.name in constraint_names(table):
             return table, None
-        made = _constrained(catalog, table, action.constraint)
+        made = _constrained(catalog, table, action.constraint, fresh=not len(state.tables[table.name]))
         return made, None if made.primary_key == table.primary_key else _same
     if action.kind == "drop constraint":
         made = _without_constraint(state, table, action)
@@ -92,10 +93,10 @@ def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Ro
             return _without(catalog, table, column)
 
 
-def _constrained(catalog: Catalog, table: Table, wanted: Constraint) -> Table:
+def _constrained(catalog: Catalog, table: Table, wanted: Constraint, *, fresh: bool) -> Table:
     if wanted.kind == "primary key":
         return _keyed(table, wanted)
-    return with_constraint(table, wanted, catalog)
+    return with_constraint(table, wanted, catalog, fresh=fresh)
 
 
 def _same(updates: Updates) -> Updates:
@@ -149,7 +150,7 @@ def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[T
         return with_generated(made, updates)
 
     for one in action.beside:
-        made = _constrained(catalog, made, one)
+        made = _constrained(catalog, made, one, fresh=False)
     return made, rows
 
 
@@ -231,6 +232,8 @@ def _keeps(source: SqlType, target: SqlType) -> bool:
         scales = (source.scale or 0) <= (target.scale or 0) if source.kind is Kind.NUMERIC else True
         exact = source.kind in (*INTEGERS, Kind.NUMERIC)
         return exact and scales and not cast_fallible(source, target)
+    if source.kind is target.kind and source.kind in SECONDS:
+        return same_values(source, target)
     return (source.kind, target.kind) == (Kind.REAL, Kind.DOUBLE)
 
 

@@ -12,6 +12,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.named_types import cast_to_domain, resolved
 from halfjoin.sql.bind.precision import interval, modified, precision_of
+from halfjoin.sql.bind.row_made import as_text
 from halfjoin.sql.bind.row_values import compared_rows, row_of
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.parse.locate import only
@@ -154,12 +155,14 @@ def _case(scalars: Scalars, node: exp.Case) -> Expr:
 def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     only(node, scalars.context.sql, "a cast", ("this", "to"))
     if (found := precision_of(node.to)) is not None:
-        return modified(scalars.value(node.this), *found)
+        return modified(scalars.value(node.this), found)
     type, schema = sql_type(node.to, scalars.context.sql), scalars.context.schema
     domain = schema.domain(type.named) if type.kind is Kind.NAMED else None
     if domain is not None:
         return cast_to_domain(scalars.value(node.this), domain, schema)
     type = resolved(type, schema)
+    if type.kind in STRINGS and (text := as_text(node.this, scalars)) is not None:
+        return functions.cast(text, type, explicit=True)
     if isinstance(node.this, exp.Array) and not node.this.expressions and type.kind is Kind.ARRAY:
         return Literal([], type)
     if type.kind in FLOATS and isinstance(node.this, exp.Literal):  # `1e300::float8` does not go through numeric

@@ -14,6 +14,7 @@ from halfjoin.sql.bind import temporal as bind_temporal
 from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.bind.forms import FORMS
 from halfjoin.sql.bind.operators import OPERATORS as NAMED_OPERATORS
+from halfjoin.sql.bind.row_made import arguments
 from halfjoin.sql.bind.row_values import compared_rows, row_of, tested
 from halfjoin.sql.bind.scope import Scope, find
 from halfjoin.sql.bind.sequences import NEXT, next_value
@@ -24,7 +25,18 @@ from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.syntax import OrderText, Variadic
 from halfjoin.sql.parse.type_names import FUNCTIONS as TYPE_FUNCTIONS
-from halfjoin.sql.types import BOOLEAN, DATE, DOUBLE, INTEGER, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN, UUID
+from halfjoin.sql.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    SECOND_DIGITS,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UNKNOWN,
+    UUID,
+)
 
 
 @dataclass(frozen=True)
@@ -176,9 +188,11 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
         return next_value(node, not any(scope.sources for scope in scalars.scopes), context)
     if node.expressions and isinstance(node.expressions[-1], Variadic):
         return functions.spread(name, scalars.values([*node.expressions[:-1], node.expressions[-1].this]))
-    args = scalars.values(node.expressions)
+    args = arguments(name, node.expressions, scalars)
     if not args and (value := _moment(scalars, name) or _chance(scalars, name)) is not None:
         return value
+    if name in SHORTENED and (digits := _digits(args)) is not None and (value := _moment(scalars, name)) is not None:
+        return functions.cast(value, replace(value.type, precision=digits), explicit=True)
     if name == "age" and len(args) == 1 and (today := _moment(scalars, "current_date")) is not None:
         return functions.resolve("age", (today, *args))
     if name in TYPE_FUNCTIONS and len(args) == 1:
@@ -210,6 +224,13 @@ def _chance(scalars: Scalars, name: str) -> Expr | None:
     return Call(name, (), CHANCE[name])
 
 
+def _digits(args: Sequence[Expr]) -> int | None:
+    """The digits of the second in `current_timestamp(3)`."""
+    if len(args) != 1 or not isinstance(args[0], Literal) or not isinstance(args[0].value, int) or args[0].value < 0:
+        return None
+    return min(args[0].value, SECOND_DIGITS)
+
+
 def _moment(scalars: Scalars, name: str) -> Expr | None:
     """The value of a clock function, in a query that may read the clock."""
     if scalars.context.now is None or name not in CLOCKS:
@@ -217,6 +238,7 @@ def _moment(scalars: Scalars, name: str) -> Expr | None:
     return functions.cast(Literal(scalars.context.now, UNKNOWN), CLOCKS[name], explicit=True)
 
 
+SHORTENED = ("current_timestamp", "localtimestamp", "localtime")  # these may have digits of the second
 CHANCE = {"random": DOUBLE, "gen_random_uuid": UUID}
 CLOCKS = {
     **dict.fromkeys(("now", "current_timestamp", "clock_timestamp", "statement_timestamp", "transaction_timestamp"),

@@ -17,13 +17,14 @@ from halfjoin.sql.bind.aggregates import arguments, called, is_star, sort_keys
 from halfjoin.sql.bind.constant import constant
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.outputs import Output, named
+from halfjoin.sql.bind.row_made import arguments as made_arguments
 from halfjoin.sql.bind.row_values import expanded, row_of
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import known, qualified
 from halfjoin.sql.expr import Column, Expr, columns_of
-from halfjoin.sql.functions.enums import key_in_order, result_of
 from halfjoin.sql.functions.frames import resolve_frame
 from halfjoin.sql.functions.jsonb_aggregates import finished
+from halfjoin.sql.functions.order import result_of
 from halfjoin.sql.functions.window_functions import resolve_window
 from halfjoin.sql.parse.locate import name_of, only, written
 from halfjoin.sql.relation import Bound, Frame, Project, Relation, SortKey, Window, WindowCall
@@ -162,7 +163,7 @@ def _call(node: exp.Window, defined: Mapping[str, _Definition], scalars: Scalars
         nodes = [row.there]
     counts = row is not None and row.there is None
     counts = counts or (name == "count" and is_star(name, nodes, False, call, scalars))
-    args = () if counts else scalars.values(nodes)
+    args = () if counts else made_arguments(name, nodes, scalars)
     partition = tuple(dict.fromkeys(known(value) for value in scalars.values(expanded(window.partition, scalars))))
     order = sort_keys(window.order, scalars)
     with context.at(window.frame or node):
@@ -171,7 +172,7 @@ def _call(node: exp.Window, defined: Mapping[str, _Definition], scalars: Scalars
         made = resolve_window(name, args, frame=frame, condition=condition, ignore_nulls=ignore_nulls,
                               defined=context.schema.aggregate(name),
                               ordered=bool(order))
-    return (partition, tuple(map(key_in_order, order))), made
+    return (partition, order), made
 
 
 def _frame(spec: exp.WindowSpec | None, scalars: Scalars) -> Frame:

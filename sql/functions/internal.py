@@ -20,11 +20,9 @@ SET_RETURNING = (
              "interval -> numeric", numeric=lambda _: LENGTH),
     function("enum position", INTERNAL, "The number of a label among all", "enum, text[] -> integer"),
     function("enum label", INTERNAL, "The label of a number", "integer, text[] -> enum"),
+    function("row text", INTERNAL, "The text of a row with members of these texts", "text... -> text or error"),
     function("checked", INTERNAL, "The value, if a condition is not false; else a message",
              "any, boolean, text -> any or error"),
-    function("round second", INTERNAL, "With so many digits of the second", "interval, integer -> interval",
-             "timestamp, integer -> timestamp", "timestamptz, integer -> timestamptz",
-             "time, integer -> time or error"),
     function("cut interval", INTERNAL, "Without what is smaller than a field", "interval, text -> interval"),
     function("not negative", INTERNAL, "The number, which is not negative", "bigint -> bigint or error"),
 )  # fmt: skip
