@@ -170,9 +170,9 @@ class _Search:
         """Read windows. Those inside which the place is, at each moment: their rows, and the rows' groups."""
         alone = self._alone() if len(self.waiting) == 1 and len(self.change.diff) <= single.FEW else None
         if alone is not None:
-            found, group = alone, self.waiting.repeat(len(alone))
+            group = self.waiting.repeat(len(alone))
             self.waiting = self.waiting[:0]
-            return found, group
+            return alone, group
         length, change = len(self.waiting), self.change
         number = np.full(self.moments.groups, -1)
         number[self.waiting] = np.arange(length)
