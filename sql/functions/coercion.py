@@ -79,7 +79,8 @@ def same_values(source: SqlType, target: SqlType) -> bool:
         return target.precision is None or source == target
     if source.kind is Kind.ARRAY and target.kind is Kind.ARRAY and source.element and target.element:
         return same_values(source.element, target.element)
-    return source == target
+    return source == target or (source.kind is target.kind and source.kind is not Kind.ENUM and bool(
+        source.named or target.named))  # an oid is a bigint
 
 
 def as_numeric(type: SqlType) -> SqlType:

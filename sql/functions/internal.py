@@ -25,6 +25,9 @@ SET_RETURNING = (
     function("round second", INTERNAL, "With so many digits of the second", "interval, integer -> interval",
              "timestamp, integer -> timestamp", "timestamptz, integer -> timestamptz",
              "time, integer -> time or error"),
+    function("text of number", INTERNAL, "The text beside a number in a list", "bigint, bigint[], text[] -> text"),
+    function("number of text", INTERNAL, "The number beside a text in a list", "text, text[], bigint[] -> bigint"),
+    function("type with modifier", INTERNAL, "A type's name with its length or digits", "text, integer -> text"),
     function("cut interval", INTERNAL, "Without what is smaller than a field", "interval, text -> interval"),
     function("not negative", INTERNAL, "The number, which is not negative", "bigint -> bigint or error"),
 )  # fmt: skip

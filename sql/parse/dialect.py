@@ -454,6 +454,8 @@ class Halfjoin(Materialize):
 
         COMMANDS: ClassVar[set[TokenType]] = set()
         SINGLE_TOKENS: ClassVar = {**Materialize.Tokenizer.SINGLE_TOKENS, NUMBERED: TokenType.PARAMETER}
+        KEYWORDS: ClassVar = {word: kind for word, kind in Materialize.Tokenizer.KEYWORDS.items()
+                              if kind not in (TokenType.OBJECT_IDENTIFIER, TokenType.NAME)}  # types as others
 
         def tokenize(self, sql: str) -> list[Token]:
             """The tokens of a text. sqlglot reads `$1,$2` as text between the tags `$1,$`, so the `$` of a numbered
