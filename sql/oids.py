@@ -76,6 +76,7 @@ ARRAY_OF = {one.array: one for one in BUILT_IN if one.array}  # from an array's 
 _BY_NAME = {one.sql: one for one in BUILT_IN if one.sql in ("name", '"char"')}  # they are sent as texts are
 _BY_KIND = {one.kind: one for one in BUILT_IN if one.kind is not None}
 _SAME = {Kind.MZ_TIMESTAMP: Kind.BIGINT, Kind.UNKNOWN: Kind.TEXT}  # how clients see a type that PostgreSQL has not
+_ALL_FIELDS = 0x7FFF << 16  # an interval's modifier says which fields it has
 _VARLENA = 4  # PostgreSQL counts the header of a value of varying length in its modifiers
 
 
@@ -99,13 +100,15 @@ def pg_type(type: SqlType) -> PgType:
 
 
 def modifier(type: SqlType) -> int:
-    """PostgreSQL's type modifier: the length of a text or the digits of a numeric; -1 for none."""
+    """PostgreSQL's type modifier: the length of a text, the digits of a numeric or of the second; -1 for none."""
     if type.kind is Kind.ARRAY and type.element is not None:
         return modifier(type.element)
     if type.precision is None:
         return -1
     if type.kind is Kind.NUMERIC:
         return (type.precision << 16 | (type.scale or 0)) + _VARLENA
+    if type.kind in t.SECONDS:
+        return type.precision + (_ALL_FIELDS if type.kind is Kind.INTERVAL else 0)
     return type.precision + _VARLENA if type.kind in (Kind.VARCHAR, Kind.CHAR) else -1
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -36,7 +36,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """A type. `precision`: digits of a numeric or length of a text; `scale`: of a numeric; `element`: of an array.
+    """A type. `precision`: digits of a numeric, length of a text, or digits of the second, None: all six; `scale`: of
+    a numeric; `element`: of an array.
 
     `named`: the name of a type of the user's. `labels`: the values of an enum, in their order.
     """
@@ -55,7 +56,7 @@ class SqlType:
             return f"{self.element}[]"
         if self.kind is Kind.NUMERIC and self.precision is not None:
             return f"numeric({self.precision},{self.scale})"
-        if self.kind in (Kind.VARCHAR, Kind.CHAR) and self.precision is not None:
+        if self.kind in (Kind.VARCHAR, Kind.CHAR, *SECONDS) and self.precision is not None:
             return f"{self.kind.value}({self.precision})"
         return self.kind.value
 
@@ -81,6 +82,8 @@ UNKNOWN = SqlType(Kind.UNKNOWN)
 INTEGERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)  # narrow to wide
 FLOATS = (Kind.REAL, Kind.DOUBLE)
 STRINGS = (Kind.TEXT, Kind.VARCHAR, Kind.CHAR)
+SECONDS = (Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL)  # their precision is the digits of the second
+SECOND_DIGITS = 6
 
 # A stored numeric has at most 38 digits (Arrow's and Delta's decimal128), an intermediate result at most 76.
 STORED_DIGITS = 38
@@ -96,6 +99,13 @@ RESULT_ROWS = 10_000_000
 def looks_vary(type: SqlType) -> bool:
     """Whether two values of the type can be equal and yet look different, as 1 month and 30 days do."""
     return type.kind is Kind.INTERVAL or (type.element is not None and looks_vary(type.element))
+
+
+def all_digits(type: SqlType) -> SqlType:
+    """The type with all digits of the second, of its elements as well."""
+    if type.element is not None:
+        return replace(type, element=all_digits(type.element))
+    return replace(type, precision=None) if type.kind in SECONDS else type
 
 
 def numeric(precision: int = STORED_DIGITS, scale: int = 10) -> SqlType:

@@ -94,7 +94,9 @@ def _typed(type: SqlType) -> Row:
     if type.kind in _BITS and not type.named:
         return {"numeric_precision": _BITS[type.kind], "numeric_precision_radix": 2,
                 "numeric_scale": 0 if type.kind in INTEGERS else None}
-    return {"datetime_precision": _MOMENTS[type.kind]} if type.kind in _MOMENTS else {}
+    if type.kind not in _MOMENTS:
+        return {}
+    return {"datetime_precision": _MOMENTS[type.kind] if type.precision is None else type.precision}
 
 
 def _data_type(type: SqlType) -> str:

@@ -13,6 +13,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
 from halfjoin.engine.scalar.casts_text import from_text, to_text
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.json_order import from_jsonb, to_canonical
+from halfjoin.engine.scalar.precision import rounds, to_digits
 from halfjoin.engine.scalar.values import (
     Datum,
     Kernel,
@@ -26,7 +27,8 @@ from halfjoin.engine.scalar.values import (
     valid,
 )  # fmt: skip
 from halfjoin.engine.updates.intervals import DAY, fields, intervals
-from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
+from halfjoin.sql.functions.coercion import same_values
+from halfjoin.sql.types import FLOATS, INTEGERS, SECONDS, STRINGS, Kind, SqlType, all_digits
 
 _UNSAFE_DATE = pc.CastOptions.unsafe(pa.date32())
 _is_inf, _is_nan, _or = call("is_inf"), call("is_nan"), call("or")
@@ -34,6 +36,16 @@ _is_inf, _is_nan, _or = call("is_inf"), call("is_nan"), call("or")
 
 def cast_kernel(source: SqlType, target: SqlType) -> Kernel | None:
     """The kernel of a cast from `source` to `target`. None if the values do not change."""
+    if same_values(source, target):
+        return None
+    if not rounds(target):
+        return _cast(source, target)
+    convert, shorten = _cast(source, all_digits(target)), to_digits(target)
+    return shorten if convert is None else lambda datum: shorten(convert(datum))
+
+
+def _cast(source: SqlType, target: SqlType) -> Kernel | None:
+    """The kernel, without the digits of the second."""
     a, b = source.kind, target.kind
     if b is Kind.ARRAY and a is Kind.ARRAY:
         return _array(source, target)
@@ -43,7 +55,7 @@ def cast_kernel(source: SqlType, target: SqlType) -> Kernel | None:
         return from_text(target) if a not in STRINGS or b not in STRINGS else to_text(source, target)
     if b in STRINGS:
         return to_text(source, target)
-    if source == target:
+    if a is b and a in SECONDS:
         return None
     if a is Kind.JSONB:
         return from_jsonb(target)

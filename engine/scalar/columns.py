@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.json_input import canonical_texts, holds_json, json_text
+from halfjoin.engine.scalar.precision import rounds, to_digits
 from halfjoin.engine.scalar.values import raw, valid
 from halfjoin.engine.updates.intervals import DAY, IN_FILES, intervals, of_struct, parts
 from halfjoin.errors import InvalidRow, UnsupportedSQL
@@ -32,8 +34,9 @@ _CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError,
 def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
     """Convert `given` (an Arrow array or a list of Python values) to one array of the type `kind` of the column `name`.
 
-    Values are widened and rescaled if that loses nothing. Texts are parsed as dates, times, numerics and UUIDs. There
-    is no other conversion: a text does not become an integer, and a number is not rounded. Of a jsonb a text is JSON,
+    Values are widened and rescaled if that loses nothing. Moments are rounded to the column's digits of the second.
+    Texts are parsed as dates, times, numerics and UUIDs. There is no other conversion: a text does not become an
+    integer, and a number is not rounded. Of a jsonb a text is JSON,
     and Python's other values stand for themselves. A float stands for the
     shortest decimal that reads back as the float: 0.1 fits a numeric(8,2), 0.125 does not. NaN is a number in columns
     of floats. In all other columns it means NULL, as in pandas; but a Decimal's NaN is not a valid numeric.
@@ -44,10 +47,10 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
     wanted = arrow_type(kind)
     # Types whose values need checks.
     checked = (*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSONB, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL)
-    if isinstance(given, pa.Array) and given.type == wanted and kind.kind not in checked:
+    if isinstance(given, pa.Array) and given.type == wanted and kind.kind not in checked and not rounds(kind):
         return given
     try:
-        return _convert(_array(given, kind), kind)
+        return _rounded(_convert(_array(given, kind), kind), kind)
     except _CAST_ERRORS:
         row = _first_bad(given, kind)
         value = _value(given[row]) if isinstance(given, pa.Array) else given[row]
@@ -93,7 +96,7 @@ def _first_bad(given: Any, kind: SqlType) -> int:
         middle = (low + high) // 2
         part = given.slice(low, middle - low) if isinstance(given, pa.Array) else given[low:middle]
         try:
-            _convert(_array(part, kind), kind)
+            _rounded(_convert(_array(part, kind), kind), kind)
             low = middle
         except _CAST_ERRORS:
             high = middle
@@ -129,6 +132,14 @@ def _plain(value: Any) -> Any:
 
 def _missing(value: Any) -> bool:
     return value is None or type(value).__name__ in _MISSING or (isinstance(value, float) and value != value)
+
+
+def _rounded(array: pa.Array, kind: SqlType) -> pa.Array:
+    """The values with the digits of the second that the type has."""
+    try:
+        return to_digits(kind)(array) if rounds(kind) else array
+    except Failed as error:
+        raise ValueError(error.message) from None
 
 
 def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
@@ -305,7 +316,7 @@ def _list(array: pa.Array, element: SqlType) -> pa.Array:
         raise TypeError("not an array")
     if not pt.is_list(source):
         array = array.cast(pa.list_(source.value_type))
-    values = _convert(_array(array.flatten(), element), element)
+    values = _rounded(_convert(_array(array.flatten(), element), element), element)
     lengths = pc.fill_null(pc.list_value_length(array), 0)
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
     return pa.ListArray.from_arrays(offsets, values, mask=array.is_null())

@@ -22,7 +22,7 @@ from halfjoin.engine.scalar.casts_text import from_text
 from halfjoin.engine.scalar.json_parts import kind_of, of_json
 from halfjoin.engine.scalar.values import Kernel
 from halfjoin.sql.expr import Call, Literal
-from halfjoin.sql.functions.json_text import Json, JsonError, canonical, number_text, value_of
+from halfjoin.sql.functions.json_text import Json, JsonError, canonical, number_text, value_of, written
 from halfjoin.sql.types import INTEGERS, TEXT, Kind, SqlType
 
 _END = b"\x00"  # after a string or digits; no string of a jsonb has a NUL
@@ -69,6 +69,49 @@ def _number(value: Decimal) -> bytes:
     return b"\x02" + size if value > 0 else b"\x00" + size.translate(_FLIP)
 
 
+def value_at(key: bytes) -> str:
+    """The canonical text for the bytes."""
+    return "[]" if key == b"\x00" else written(_read(key, 0)[0])
+
+
+def _read(key: bytes, at: int) -> tuple[Json, int]:
+    """The value whose bytes begin at a place, and the place after it."""
+    kind, at = key[at], at + 1
+    if kind == 1:
+        return None, at
+    if kind == 2:
+        return _text(key, at)
+    if kind == 3:
+        return _number_at(key, at)
+    if kind == 4:
+        return key[at] == 1, at + 1
+    count, at = int.from_bytes(key[at : at + 4], "big"), at + 4
+    items, members = list[Json](), dict[str, Json]()
+    for _ in range(count):
+        if kind == 5:
+            item, at = _read(key, at)
+            items.append(item)
+        else:
+            name, at = _text(key, at + 1)
+            members[name], at = _read(key, at)
+    return (items if kind == 5 else members), at
+
+
+def _text(key: bytes, at: int) -> tuple[str, int]:
+    end = key.index(_END, at)
+    return key[at:end].decode(), end + 1
+
+
+def _number_at(key: bytes, at: int) -> tuple[Decimal, int]:
+    sign, at = key[at], at + 1
+    if sign == 1:
+        return Decimal(0), at
+    end = key.index(_END if sign == 2 else _END.translate(_FLIP), at + 4)
+    size = key[at:end] if sign == 2 else key[at:end].translate(_FLIP)
+    exponent, digits = int.from_bytes(size[:4], "big") - _MIDDLE, tuple(byte - 48 for byte in size[4:])
+    return Decimal((0 if sign == 2 else 1, digits, exponent - len(digits) + 1)), end + 1
+
+
 def from_jsonb(target: SqlType) -> Kernel:
     """The kernel of a cast to a boolean or a number; a number is rounded as a numeric is."""
     if target.kind is Kind.BOOLEAN:
@@ -99,4 +142,7 @@ def _digits(value: Decimal, target: SqlType) -> str:
 _CALL = Call("jsonb order", (Literal(None, TEXT),), TEXT)  # builders of these kernels read nothing of a call
 
 to_canonical: Kernel = of_json(canonical, pa.string())(_CALL)
-JSON_ORDER: dict[str, Callable[[Call], Kernel]] = {"jsonb order": of_json(order_key, pa.binary())}
+JSON_ORDER: dict[str, Callable[[Call], Kernel]] = {
+    "jsonb order": of_json(order_key, pa.binary()),
+    "jsonb of order": of_json(value_at, pa.string()),
+}

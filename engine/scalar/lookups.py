@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.scalar.values import Datum, Kernel, call, on_arrays
 from halfjoin.sql.expr import Call, Literal
+from halfjoin.sql.types import SECOND_DIGITS
 
 _HEADER = 4  # bytes that PostgreSQL's modifiers count beside the length
 
@@ -61,6 +62,10 @@ def shown(name: str | None, size: int) -> str | None:
     if name is None:
         return "???"
     bare, array = (name[:-2], "[]") if name.endswith("[]") else (name, "")
+    word, _, zone = bare.partition(" ")
+    size = size & 0xFFFF if word == "interval" and size > 0 else size  # the rest says which fields it has
+    if word in ("timestamp", "time", "interval") and 0 <= size <= SECOND_DIGITS:
+        return f"{word}({size}){zone and ' ' + zone}{array}"
     if size < _HEADER or bare not in ("numeric", "character varying", "character"):
         return name
     size -= _HEADER

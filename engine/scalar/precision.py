@@ -1,4 +1,4 @@
-"""Kernels of types with a precision: `timestamp(3)` rounds its seconds, `interval DAY` drops what is below a day."""
+"""Rounds to the digits of the second that a type has, `timestamp(3)`, and cuts intervals to fields, `interval DAY`."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Kernel, from_numpy, on_arrays, raw, valid
 from halfjoin.engine.updates.intervals import DAY, fields, intervals
 from halfjoin.sql.expr import Call, Literal
-from halfjoin.sql.types import Kind
+from halfjoin.sql.types import SECOND_DIGITS, SECONDS, Kind, SqlType
 
 _YEAR_2000 = 946_684_800_000_000
 _UNITS = {"day": DAY, "hour": 3_600_000_000, "minute": 60_000_000}
 
 
-def _constant(expr: Call) -> Any:
-    literal = expr.args[1]
-    assert isinstance(literal, Literal)
-    return literal.value
+def rounds(type: SqlType) -> bool:
+    """Whether the type has fewer digits of the second than values may have."""
+    return type.kind in SECONDS and type.precision is not None
 
 
-def _round(expr: Call) -> Kernel:
-    """Round to digits of the second. A half goes away from zero, or for a timestamp away from the year 2000."""
-    kind, unit = expr.type.kind, 10 ** (6 - _constant(expr))
+def to_digits(type: SqlType) -> Kernel:
+    """The kernel that rounds to the type's digits of the second.
+
+    A half goes away from zero, or for a timestamp away from the year 2000.
+    """
+    assert type.precision is not None
+    kind, unit = type.kind, 10 ** (SECOND_DIGITS - type.precision)
     since = _YEAR_2000 if kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ) else 0
 
     @on_arrays
-    def run(a: Any, _: Any) -> Any:
+    def run(a: Any) -> Any:
         null = ~valid(a)
         if kind is Kind.INTERVAL:
             months, days, micros = fields(a)
@@ -51,7 +54,9 @@ def _rounded(micros: NDArray[np.int64], unit: int) -> NDArray[np.int64]:
 
 def _cut(expr: Call) -> Kernel:
     """Drop what is smaller than a field."""
-    last = _constant(expr)
+    literal = expr.args[1]
+    assert isinstance(literal, Literal)
+    last: Any = literal.value
 
     @on_arrays
     def run(a: Any, _: Any) -> Any:
@@ -70,4 +75,4 @@ def _cut(expr: Call) -> Kernel:
     return run
 
 
-PRECISION: dict[str, Callable[[Call], Kernel]] = {"round second": _round, "cut interval": _cut}
+PRECISION: dict[str, Callable[[Call], Kernel]] = {"cut interval": _cut}

@@ -21,9 +21,10 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind.constraints import bind_default, names_read
 from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.expr import Literal
+from halfjoin.sql.functions.coercion import same_values
 from halfjoin.sql.functions.fallible import cast_fallible
 from halfjoin.sql.statements import AlterAction, AlterTable, Constraint
-from halfjoin.sql.types import INTEGERS, STRINGS, Kind, SqlType
+from halfjoin.sql.types import INTEGERS, SECONDS, STRINGS, Kind, SqlType
 
 
 def alter_table(state: State, statement: AlterTable) -> None:
@@ -231,6 +232,8 @@ def _keeps(source: SqlType, target: SqlType) -> bool:
         scales = (source.scale or 0) <= (target.scale or 0) if source.kind is Kind.NUMERIC else True
         exact = source.kind in (*INTEGERS, Kind.NUMERIC)
         return exact and scales and not cast_fallible(source, target)
+    if source.kind is target.kind and source.kind in SECONDS:
+        return same_values(source, target)
     return (source.kind, target.kind) == (Kind.REAL, Kind.DOUBLE)
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.bind.direct import marked
 from halfjoin.sql.bind.hypothetical import HYPOTHETICAL, hypothetical
 from halfjoin.sql.bind.row_order import never_null
@@ -17,9 +16,8 @@ from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import resolve
 from halfjoin.sql.functions.aggregates import ORDERED_SETS, is_aggregate_name, resolve_aggregate
-from halfjoin.sql.functions.enums import result_of
-from halfjoin.sql.functions.jsonb import ordered, unordered
 from halfjoin.sql.functions.jsonb_aggregates import finished
+from halfjoin.sql.functions.order import order_of, ordered_value, result_of
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import AggregateCall, SortKey
 from halfjoin.sql.schema import Schema
@@ -125,8 +123,7 @@ def aggregate_call(node: exp.Expr, scalars: Scalars) -> Aggregated:
         args = tuple(map(marked, args))
     with context.at(node):
         if name in HYPOTHETICAL:
-            if any(key.expr != unordered(key.expr) for key in keys):
-                raise UnsupportedSQL(f"{name} of jsonb is not supported", remedy="order by a number or a text in it")
+            keys = tuple(replace(key, expr=ordered_value(key.expr)) for key in keys)
             calls, value = hypothetical(name, args, keys, condition)
             return Aggregated(calls, value, direct)
         call = resolve_aggregate(name, args, distinct=distinct, condition=condition, order=keys,
@@ -171,7 +168,7 @@ def is_star(name: str, nodes: Sequence[exp.Expr], distinct: bool, call: exp.Expr
 
 def sort_keys(order: Sequence[exp.Ordered], scalars: Scalars) -> tuple[SortKey, ...]:
     """The keys of an ORDER BY, as expressions; a number is a constant here, not the position of an output."""
-    return tuple(sort_key(node, ordered(scalars.value(node.this)), scalars) for node in expanded_order(order, scalars))
+    return tuple(sort_key(node, order_of(scalars.value(node.this)), scalars) for node in expanded_order(order, scalars))
 
 
 def sort_key(node: exp.Ordered, value: Expr, scalars: Scalars) -> SortKey:

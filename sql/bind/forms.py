@@ -156,7 +156,7 @@ def _case(scalars: Scalars, node: exp.Case) -> Expr:
 def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     only(node, scalars.context.sql, "a cast", ("this", "to"))
     if (found := precision_of(node.to)) is not None:
-        return modified(scalars.value(node.this), *found)
+        return modified(scalars.value(node.this), found)
     type, schema = sql_type(node.to, scalars.context.sql), scalars.context.schema
     domain = schema.domain(type.named) if type.kind is Kind.NAMED else None
     if domain is not None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import Call, Cast, Expr, walk
-from halfjoin.sql.relation import Aggregate, Relation, Window, parts_inside
-from halfjoin.sql.types import STRINGS, Kind
+from halfjoin.sql.relation import Aggregate, AggregateCall, Relation, Window, parts_inside
+from halfjoin.sql.types import STRINGS, Kind, all_digits
 from halfjoin.version import MEANING
 
+# 3: casts to fewer digits of the second, whose type now tells of them; DISTINCT jsonb come in PostgreSQL's order.
 # 2: these numerics have the decimals of their own row, not 16; texts of moments may have more forms.
 _QUOTIENTS = frozenset({"/", "power", "^", "sqrt", "exp", "ln", "log", "avg", "variance", "var_pop", "var_samp",
                         "stddev", "stddev_pop", "stddev_samp", "array_position", "right"})  # fmt: skip
@@ -23,14 +24,22 @@ def differs(relation: Relation, meaning: int) -> bool:
     if meaning >= MEANING:
         return False
     for part in parts_inside(relation):
-        if isinstance(part, Aggregate | Window) and any(call.function in _QUOTIENTS for _, call in part.calls):
+        calls = part.calls if isinstance(part, Aggregate | Window) else ()
+        if meaning < 2 and any(call.function in _QUOTIENTS for _, call in calls):
             return True
-        if any(map(_differs, (node for expr in expressions(part) for node in walk(expr)))):
+        if any(isinstance(call, AggregateCall) and _sorts_jsonb(call) for _, call in calls):
+            return True
+        if any(_differs(node, meaning) for expr in expressions(part) for node in walk(expr)):
             return True
     return False
 
 
-def _differs(node: Expr) -> bool:
+def _sorts_jsonb(call: AggregateCall) -> bool:
+    return call.distinct and call.function == "array_agg" and call.args[0].type.kind is Kind.JSONB
+
+
+def _differs(node: Expr, meaning: int) -> bool:
     if isinstance(node, Cast):
-        return node.type.kind in _MOMENTS and node.arg.type.kind in STRINGS
-    return isinstance(node, Call) and node.function in _QUOTIENTS
+        return node.type != all_digits(node.type) or (
+            meaning < 2 and node.type.kind in _MOMENTS and node.arg.type.kind in STRINGS)
+    return meaning < 2 and isinstance(node, Call) and node.function in _QUOTIENTS

@@ -17,8 +17,7 @@ from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import Selected, column_for, known, qualified
 from halfjoin.sql.expr import Column, Expr
-from halfjoin.sql.functions.enums import in_order
-from halfjoin.sql.functions.jsonb import ordered
+from halfjoin.sql.functions.order import key_in_order
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import Aggregate, Project, SortKey, TopK
 
@@ -65,7 +64,7 @@ class Last:
 
 def by_value(keys: Sequence[SortKey]) -> tuple[SortKey, ...]:
     """The keys, with those of jsonb and enums replaced by what orders them."""
-    return tuple(replace(key, expr=in_order(ordered(key.expr))) for key in keys)
+    return tuple(map(key_in_order, keys))
 
 
 def _as_columns(selected: Selected, more: Sequence[Expr], context: Context) -> tuple[Selected, dict[Expr, Column]]:

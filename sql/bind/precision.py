@@ -1,6 +1,6 @@
-"""Binds what follows a type's name: the digits of `timestamp(3)`, the fields of `interval DAY TO SECOND(2)`.
+"""Binds what follows `interval`: the fields and digits of `interval DAY TO SECOND(2)`.
 
-Values are rounded to the digits, and intervals are cut to the fields. The type of the result does not tell of either.
+Intervals are cut to the fields. The type of the result does not tell of them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.text_input_intervals import Interval, interval_of
-from halfjoin.sql.parse.type_names import NAMED, WITH_PRECISION
-from halfjoin.sql.types import INTEGER, INTERVAL, TEXT, UNKNOWN, Kind, SqlType
+from halfjoin.sql.types import INTERVAL, SECOND_DIGITS, TEXT, UNKNOWN, Kind, SqlType
 
 _FIELDS = ("year", "month", "day", "hour", "minute", "second")
 _QUALIFIER = re.compile(r"(\w+)(?: TO (\w+))?(?:\((\d+)\))?")
-MOST_DIGITS = 6
 _CUT = {"hour": 3_600_000_000, "minute": 60_000_000}  # microseconds
 
 
@@ -31,17 +29,14 @@ class Precision(NamedTuple):
     last: str = ""
 
 
-def precision_of(node: exp.DataType) -> tuple[SqlType, Precision] | None:
-    """The type of a moment and what follows its name; None if nothing does, or for another type."""
-    if isinstance(node.this, exp.Interval):  # fields without a text
-        unit = node.this.args.get("unit")
-        if isinstance(unit, exp.IntervalSpan):
-            return INTERVAL, Precision(None, unit.this.name.lower(), unit.expression.name.lower())
-        return None if unit is None else (INTERVAL, Precision(None, unit.name.lower(), unit.name.lower()))
-    sizes = [part.this.name for part in node.expressions if isinstance(part, exp.DataTypeParam)]
-    if node.this not in (*WITH_PRECISION, exp.DType.INTERVAL) or len(sizes) != 1 or not sizes[0].isdigit():
+def precision_of(node: exp.DataType) -> Precision | None:
+    """The fields after `interval`; None if there are none, or for another type."""
+    unit = node.this.args.get("unit") if isinstance(node.this, exp.Interval) else None
+    if unit is None:
         return None
-    return NAMED[node.this], Precision(min(int(sizes[0]), MOST_DIGITS))
+    if isinstance(unit, exp.IntervalSpan):
+        return Precision(None, unit.this.name.lower(), unit.expression.name.lower())
+    return Precision(None, unit.name.lower(), unit.name.lower())
 
 
 def interval(context: Context, node: exp.Interval) -> Expr:
@@ -51,13 +46,13 @@ def interval(context: Context, node: exp.Interval) -> Expr:
         return functions.cast(Literal(text, UNKNOWN), INTERVAL, explicit=True)
     match = _QUALIFIER.fullmatch(unit.name)
     if match is None:  # only digits
-        found = Precision(min(int(unit.name.strip("()")), MOST_DIGITS))
+        found = Precision(min(int(unit.name.strip("()")), SECOND_DIGITS))
     else:
-        digits = None if match[3] is None else min(int(match[3]), MOST_DIGITS)
+        digits = None if match[3] is None else min(int(match[3]), SECOND_DIGITS)
         found = Precision(digits, match[1].lower(), (match[2] or match[1]).lower())
     if found.first and not _is_range(found):
         raise context.wrong(node, f"INTERVAL has no fields {unit.name}")
-    return modified(Literal(text, UNKNOWN), INTERVAL, found)
+    return modified(Literal(text, UNKNOWN), found)
 
 
 def _is_range(found: Precision) -> bool:
@@ -66,25 +61,25 @@ def _is_range(found: Precision) -> bool:
     return first <= last and (first < 2) == (last < 2)
 
 
-def modified(expr: Expr, type: SqlType, precision: Precision) -> Expr:
-    """The value in the type, with its digits and fields."""
+def modified(expr: Expr, precision: Precision) -> Expr:
+    """The value as an interval with these digits and fields."""
     first, last, digits = precision.first, precision.last, precision.digits
     if last and isinstance(expr, Literal) and expr.type.kind is Kind.UNKNOWN and isinstance(expr.value, str):
         found = interval_of(expr.value, last, of_minutes=(first, last) == ("minute", "second"))
         value: Expr = functions.cast(expr, INTERVAL, explicit=True) if found is None else Literal(found, INTERVAL)
     else:
-        value = functions.cast(expr, type, explicit=True)
+        value = functions.cast(expr, INTERVAL, explicit=True)
     if isinstance(value, Literal) and isinstance(value.value, tuple):
-        return Literal(_of_constant(value.value, last, MOST_DIGITS if digits is None else digits), INTERVAL)
-    if last and last != "second":
+        value = Literal(_of_constant(value.value, last), INTERVAL)
+    elif last and last != "second":
         value = Call("cut interval", (value, Literal(last, TEXT)), INTERVAL)
-    if digits is not None and digits < MOST_DIGITS:
-        value = Call("round second", (value, Literal(digits, INTEGER)), type)
+    if digits is not None and digits < SECOND_DIGITS:
+        value = functions.cast(value, SqlType(Kind.INTERVAL, digits), explicit=True)
     return value
 
 
-def _of_constant(value: Interval, last: str, digits: int) -> Interval:
-    """As the functions "cut interval" and "round second"."""
+def _of_constant(value: Interval, last: str) -> Interval:
+    """As the function "cut interval"."""
     months, days, micros = value
     sign, size = (-1 if micros < 0 else 1), abs(micros)
     if last == "year":
@@ -92,5 +87,4 @@ def _of_constant(value: Interval, last: str, digits: int) -> Interval:
     if last in ("year", "month"):
         days = 0
     size -= size % _CUT.get(last, 1) if last not in ("year", "month", "day") else size
-    unit = 10 ** (MOST_DIGITS - digits)
-    return months, days, sign * ((size + unit // 2) // unit * unit)
+    return months, days, sign * size

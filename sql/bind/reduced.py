@@ -21,7 +21,6 @@ from halfjoin.sql.bind.selected import column_for, known, qualified
 from halfjoin.sql.bind.subqueries import with_values
 from halfjoin.sql.expr import Column, Expr, columns_of
 from halfjoin.sql.functions.aggregates import is_aggregate_name
-from halfjoin.sql.functions.enums import key_in_order
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of, only
 from halfjoin.sql.parse.syntax import TableArgument
@@ -76,7 +75,7 @@ def bind_reduce(
     by = argument.args.get("partition_by") or []
     rows, scalars = with_values(rows, scalars, [*by, *([order] if order is not None else [])])
     keys = _keys(by, rows, scalars)
-    sort = tuple(map(key_in_order, sort_keys(order.expressions, scalars))) if order is not None else ()
+    sort = sort_keys(order.expressions, scalars) if order is not None else ()
     returned = context.schema.reduce(function) or ()
     shown = name_of(alias.this) if alias is not None and alias.this else function
     names = renamed([name for name, _ in returned], alias, shown, context)

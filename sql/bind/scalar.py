@@ -25,7 +25,18 @@ from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.syntax import OrderText, Variadic
 from halfjoin.sql.parse.type_names import FUNCTIONS as TYPE_FUNCTIONS
-from halfjoin.sql.types import BOOLEAN, DATE, DOUBLE, INTEGER, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN, UUID
+from halfjoin.sql.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    SECOND_DIGITS,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UNKNOWN,
+    UUID,
+)
 
 
 @dataclass(frozen=True)
@@ -178,6 +189,8 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     args = scalars.values(node.expressions)
     if not args and (value := _moment(scalars, name) or _chance(scalars, name)) is not None:
         return value
+    if name in SHORTENED and (digits := _digits(args)) is not None and (value := _moment(scalars, name)) is not None:
+        return functions.cast(value, replace(value.type, precision=digits), explicit=True)
     if name == "age" and len(args) == 1 and (today := _moment(scalars, "current_date")) is not None:
         return functions.resolve("age", (today, *args))
     if (known := system_call(name, args, context)) is not None:
@@ -217,6 +230,13 @@ def _chance(scalars: Scalars, name: str) -> Expr | None:
     return Call(name, (), CHANCE[name])
 
 
+def _digits(args: Sequence[Expr]) -> int | None:
+    """The digits of the second in `current_timestamp(3)`."""
+    if len(args) != 1 or not isinstance(args[0], Literal) or not isinstance(args[0].value, int) or args[0].value < 0:
+        return None
+    return min(args[0].value, SECOND_DIGITS)
+
+
 def _moment(scalars: Scalars, name: str) -> Expr | None:
     """The value of a clock function, in a query that may read the clock."""
     if scalars.context.now is None or name not in CLOCKS:
@@ -224,6 +244,7 @@ def _moment(scalars: Scalars, name: str) -> Expr | None:
     return functions.cast(Literal(scalars.context.now, UNKNOWN), CLOCKS[name], explicit=True)
 
 
+SHORTENED = ("current_timestamp", "localtimestamp", "localtime")  # these may have digits of the second
 CHANCE = {"random": DOUBLE, "gen_random_uuid": UUID}
 CLOCKS = {
     **dict.fromkeys(("now", "current_timestamp", "clock_timestamp", "statement_timestamp", "transaction_timestamp"),

@@ -21,9 +21,9 @@ from halfjoin.sql.bind.row_values import expanded, row_of
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import known, qualified
 from halfjoin.sql.expr import Column, Expr, columns_of
-from halfjoin.sql.functions.enums import key_in_order, result_of
 from halfjoin.sql.functions.frames import resolve_frame
 from halfjoin.sql.functions.jsonb_aggregates import finished
+from halfjoin.sql.functions.order import result_of
 from halfjoin.sql.functions.window_functions import resolve_window
 from halfjoin.sql.parse.locate import name_of, only, written
 from halfjoin.sql.relation import Bound, Frame, Project, Relation, SortKey, Window, WindowCall
@@ -171,7 +171,7 @@ def _call(node: exp.Window, defined: Mapping[str, _Definition], scalars: Scalars
         made = resolve_window(name, args, frame=frame, condition=condition, ignore_nulls=ignore_nulls,
                               defined=context.schema.aggregate(name),
                               ordered=bool(order))
-    return (partition, tuple(map(key_in_order, order))), made
+    return (partition, order), made
 
 
 def _frame(spec: exp.WindowSpec | None, scalars: Scalars) -> Frame:

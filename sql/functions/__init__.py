@@ -15,8 +15,9 @@ from halfjoin.sql.functions.casting import cast, unify
 from halfjoin.sql.functions.coercion import common_type
 from halfjoin.sql.functions.docs import documentation
 from halfjoin.sql.functions.fallible import fallible
+from halfjoin.sql.functions.order import length_of
 from halfjoin.sql.functions.render import render
-from halfjoin.sql.functions.resolve import length_of, resolve
+from halfjoin.sql.functions.resolve import resolve
 from halfjoin.sql.functions.signature import Example, Function, Overload
 from halfjoin.sql.functions.spreading import spread
 from halfjoin.sql.functions.table import TABLE

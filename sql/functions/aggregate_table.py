@@ -17,7 +17,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions.arithmetic import SIGNIFICANT, division_scale
 from halfjoin.sql.functions.coercion import digits
-from halfjoin.sql.functions.jsonb import ordered
+from halfjoin.sql.functions.order import order_of
 from halfjoin.sql.functions.signature import Function, function
 from halfjoin.sql.types import STORED_DIGITS, WORKING_DIGITS, Kind, SqlType
 
@@ -58,7 +58,7 @@ def _comparable(name: str) -> Callable[[Sequence[Expr]], None]:
                Kind.JSONB: f"{name}(x::text)"}
 
     def check(args: Sequence[Expr]) -> None:
-        ordered(args[0])
+        order_of(args[0])
         kind = args[0].type.kind
         if kind in instead:
             raise UnsupportedSQL(f"no function {name}({kind.value})", remedy=instead[kind], wrong=True)

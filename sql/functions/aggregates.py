@@ -15,9 +15,8 @@ from halfjoin.sql.expr import Call, Expr, Literal, columns_of, walk
 from halfjoin.sql.functions.aggregate_table import AGGREGATE_TABLE, AGGREGATES, ENTRIES
 from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.decompose import SUMS, Decomposed, Part, adds_up, decompose, decompose_lifted, filtered
-from halfjoin.sql.functions.enums import in_order, key_in_order
-from halfjoin.sql.functions.jsonb import unordered
 from halfjoin.sql.functions.jsonb_aggregates import collected
+from halfjoin.sql.functions.order import order_of, ordered_value
 from halfjoin.sql.functions.resolve import call, cast_all, choose
 from halfjoin.sql.functions.signature import Function, Overload
 from halfjoin.sql.relation import AggregateCall, SortKey
@@ -69,21 +68,18 @@ def resolve_aggregate(
         raise UnknownName("aggregate", name, sorted(AGGREGATES))
     if name in ORDERED_SETS:
         _check_ordered_set(name, args, distinct, order)
-        if unordered(order[0].expr).type.kind is Kind.JSONB:
-            raise UnsupportedSQL(f"{name} of jsonb is not supported", remedy="order by a number or a text in it")
-        if order[0].expr.type.kind is Kind.ENUM:
-            if name == "percentile_cont" or any(arg.type.kind is Kind.ARRAY for arg in args):
-                raise UnsupportedSQL(f"no function {name}({order[0].expr.type})", wrong=True)
-            order = (key_in_order(order[0]),)
+        value = ordered_value(order[0].expr)
+        if value is not order[0].expr and name == "percentile_cont":
+            raise UnsupportedSQL(f"no function {name}({value.type})", wrong=True)
         args = (*args, order[0].expr)
     elif distinct:
         _check_distinct(args, order)
     if entry.check is not None and args:
         entry.check(args)
     if name in ("min", "max"):
-        args = tuple(map(in_order, args))
+        args = tuple(arg if arg.type.kind is Kind.JSONB else order_of(arg) for arg in args)
     elif distinct and name == "array_agg" and not order:
-        order = tuple(SortKey(arg) for arg in args if arg.type.kind is Kind.ENUM)
+        order = tuple(SortKey(by) for arg in args if (by := order_of(arg)) is not arg)
     typed = call(entry, choose(entry, args), args)
     values, type = typed.args, typed.type
     if name in ORDERED_SETS:
@@ -94,7 +90,7 @@ def resolve_aggregate(
         type = TEXT
     return AggregateCall(
         name, values, type, distinct and name not in _IGNORES_COPIES, condition,
-        tuple(map(key_in_order, order)) if name in _KEEPS_ORDER else ())  # fmt: skip
+        tuple(order) if name in _KEEPS_ORDER else ())
 
 
 def _of_user(
@@ -105,7 +101,7 @@ def _of_user(
     entry = Function(defined.name, "aggregates", "", (Overload(tuple(map(_bare, defined.takes)), ""),))
     typed = cast_all(entry, choose(entry, args), args)  # as in PostgreSQL, a numeric keeps its digits
     return AggregateCall(defined.name, typed, defined.returns, distinct, condition,
-                         () if defined.sums else tuple(map(key_in_order, order)), defined.sums)  # fmt: skip
+                         () if defined.sums else tuple(order), defined.sums)  # fmt: skip
 
 
 def _bare(type: SqlType) -> str:
@@ -141,6 +137,6 @@ def _check_fraction(args: Sequence[Expr]) -> None:
 def _check_distinct(args: Sequence[Expr], order: Sequence[SortKey]) -> None:
     if not args:
         raise UnsupportedSQL("DISTINCT needs an argument", remedy="name the column: count(DISTINCT x)", wrong=True)
-    if any(unordered(key.expr) not in args for key in order):
+    if any(ordered_value(key.expr) not in args for key in order):
         raise UnsupportedSQL("in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
                              wrong=True)  # fmt: skip

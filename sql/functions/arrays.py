@@ -8,7 +8,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce, unify
 from halfjoin.sql.functions.coercion import common_type, comparison_type
-from halfjoin.sql.functions.enums import ORDERING, in_order
+from halfjoin.sql.functions.order import ORDERING, order_of
 from halfjoin.sql.functions.signature import Resolve, Special, function
 from halfjoin.sql.types import BOOLEAN, Kind, array
 
@@ -35,12 +35,10 @@ def _compared(name: str) -> Special:
         if items.type.element is None:
             raise UnsupportedSQL(f"{name.upper()} of {items.type}", remedy="give an array")
         type = comparison_type([value.type, items.type.element])
-        if type.kind is Kind.JSONB and name[0] in "<>" and not name.startswith("<>"):
-            raise UnsupportedSQL(f"{name.upper()} of jsonb is not supported", remedy="compare with unnest(array)")
         if type.kind is Kind.NUMERIC:
             type = common_type([value.type, items.type.element])
         if name.split()[0] in ORDERING:
-            in_order(coerce(items, array(type)))
+            order_of(coerce(items, array(type)))
         return Call(name, (coerce(value, type), coerce(items, array(type))), BOOLEAN)
 
     return special

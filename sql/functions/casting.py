@@ -13,7 +13,19 @@ from halfjoin.sql.expr import Call, Cast, Expr, Literal
 from halfjoin.sql.functions.coercion import NUMBERS, as_numeric, assignable, castable, common_type, same_values
 from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of, rounded, type_of_decimal
 from halfjoin.sql.functions.text_input import parse
-from halfjoin.sql.types import FLOATS, INTEGER, INTEGERS, STRINGS, TEXT, Kind, SqlType, array, numeric
+from halfjoin.sql.types import (
+    FLOATS,
+    INTEGER,
+    INTEGERS,
+    SECOND_DIGITS,
+    STRINGS,
+    TEXT,
+    Kind,
+    SqlType,
+    all_digits,
+    array,
+    numeric,
+)
 
 
 def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
@@ -29,9 +41,10 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
     if type.kind in (Kind.BYTEA, Kind.UUID):
         expr = padded(expr)
     if isinstance(expr, Literal):
-        folded = _fold(expr, type, explicit)
+        whole = all_digits(type)
+        folded = expr if expr.type == whole else _fold(expr, whole, explicit)
         if folded is not None:
-            return folded
+            return folded if folded.type == type else _rounded(folded, type)
     _check(expr.type, type, explicit)
     if not explicit and type.kind in STRINGS and type.precision is not None:
         text = expr if expr.type.kind in STRINGS else Cast(expr, TEXT)
@@ -39,6 +52,18 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
         if length is None or length > type.precision:
             return Call("fit", (text, Literal(type.precision, INTEGER)), type)
     return Cast(expr, type)
+
+
+def _rounded(literal: Literal, type: SqlType) -> Expr:
+    """A constant with the digits of the second that its type has."""
+    if literal.value is None:
+        return Literal(None, type)
+    if not isinstance(literal.value, tuple):
+        return Cast(literal, type)
+    months, days, micros = literal.value
+    unit = 10 ** (SECOND_DIGITS - (type.precision or 0))
+    size = (abs(micros) + unit // 2) // unit * unit
+    return Literal((months, days, -size if micros < 0 else size), type)
 
 
 def padded(expr: Expr) -> Expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.types import DOUBLE, FLOATS, INTEGERS, STRINGS, TEXT, WORKING_DIGITS, Kind, SqlType, array
+from halfjoin.sql.types import DOUBLE, FLOATS, INTEGERS, SECONDS, STRINGS, TEXT, WORKING_DIGITS, Kind, SqlType, array
 
 NUMBERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE)  # narrow to wide
 MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)  # narrow to wide
@@ -79,8 +79,10 @@ def same_values(source: SqlType, target: SqlType) -> bool:
         return target.precision is None or source == target
     if source.kind is Kind.ARRAY and target.kind is Kind.ARRAY and source.element and target.element:
         return same_values(source.element, target.element)
-    return source == target or (source.kind is target.kind and source.kind is not Kind.ENUM and bool(
-        source.named or target.named))  # an oid is a bigint
+    if source.kind is target.kind and source.kind in SECONDS:
+        return target.precision is None or (source.precision is not None and source.precision <= target.precision)
+    own = source.kind is Kind.ENUM
+    return source == target or (source.kind is target.kind and not own and bool(source.named or target.named))
 
 
 def as_numeric(type: SqlType) -> SqlType:
@@ -101,7 +103,7 @@ def common_type(types: Iterable[SqlType]) -> SqlType:
     """The common type of the branches of CASE, COALESCE, UNION, VALUES, IN; text if all are untyped literals.
 
     Among text types, the first decides. A literal may be longer than another branch's varchar(n), so the common type
-    has a length only if all types are equal.
+    has a length, or digits of the second, only if all types are equal.
     """
     types = list(types)
     known = [type for type in types if type.kind is not Kind.UNKNOWN]
@@ -118,7 +120,7 @@ def common_type(types: Iterable[SqlType]) -> SqlType:
             chosen = type
     if chosen.kind is Kind.NUMERIC:
         return _wide_enough([type for type in known if type.kind not in FLOATS])
-    if chosen.kind in STRINGS:
+    if chosen.kind in (*STRINGS, *SECONDS):
         if all(type == chosen for type in types):
             return chosen
         return SqlType(chosen.kind)

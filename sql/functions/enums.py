@@ -1,60 +1,13 @@
-"""Enums. Their values are labels, which are stored as texts; what orders them reads their positions instead.
-
-A comparison with `<`, a sort key, and what min, max, greatest and least compare is the `enum position` of a value: a
-number. Equality, groups and joins need the label only. `in_order` and `label` are the ways to and fro.
-"""
+"""Functions of enums: their values are labels, which are stored as texts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.expr import Call, Column, Expr, Literal
+from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.signature import Resolve, Special, function
-from halfjoin.sql.relation import AggregateCall, SortKey, WindowCall
-from halfjoin.sql.types import INTEGER, TEXT, Kind, SqlType, array
-
-POSITION = "enum position"
-ORDERING = ("<", "<=", ">", ">=")
-
-
-def in_order(expr: Expr) -> Expr:
-    """What orders as the expression does: the position of an enum, another expression itself.
-
-    Raises:
-        UnsupportedSQL: it is an array of an enum, whose order is not known.
-    """
-    type = expr.type
-    if type.element is not None and type.element.kind is Kind.ENUM:
-        raise UnsupportedSQL(f"arrays of the enum {type.element} have no order", remedy="unnest them, or compare texts")
-    if type.kind is not Kind.ENUM:
-        return expr
-    if isinstance(expr, Literal):
-        return Literal(None if expr.value is None else type.labels.index(str(expr.value)) + 1, INTEGER)
-    return Call(POSITION, (expr, Literal(list(type.labels), array(TEXT))), INTEGER)
-
-
-def key_in_order(key: SortKey) -> SortKey:
-    """A sort key over an enum, over its position."""
-    return replace(key, expr=in_order(key.expr))
-
-
-def label(position: Expr, type: SqlType) -> Expr:
-    """The label at a position, from 1."""
-    return Call("enum label", (position, Literal(list(type.labels), array(TEXT))), type)
-
-
-def result_of(call: AggregateCall | WindowCall, column: Column) -> Expr:
-    """The result of an aggregate in its column: where positions were compared, the label."""
-    compared = call.args[0] if call.args else None
-    if isinstance(call, AggregateCall) and call.function in ("mode", "percentile_disc"):
-        compared = call.order[0].expr
-    elif call.function not in ("min", "max"):
-        return column
-    if isinstance(compared, Call) and compared.function == POSITION:
-        return label(column, compared.args[0].type)
-    return column
+from halfjoin.sql.types import Kind, SqlType, array
 
 
 def _end(name: str, place: int) -> Special:

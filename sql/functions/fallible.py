@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from halfjoin.sql.expr import Call, Cast, Expr, children
-from halfjoin.sql.functions.coercion import INTEGER_DIGITS, MOMENTS, digits
+from halfjoin.sql.functions.coercion import INTEGER_DIGITS, MOMENTS, digits, same_values
 from halfjoin.sql.functions.growth import may_grow
 from halfjoin.sql.functions.resolve import overload_of
 from halfjoin.sql.functions.table import ENTRIES
@@ -39,6 +39,8 @@ def cast_fallible(source: SqlType, target: SqlType) -> bool:
     a, b = source.kind, target.kind
     if b is Kind.ARRAY:
         return source.element is None or target.element is None or cast_fallible(source.element, target.element)
+    if b is Kind.TIME and target.precision is not None and not same_values(source, target):
+        return True  # it may round up to 24:00
     if b in STRINGS or (a is b and b is not Kind.NUMERIC):
         return False
     if a in STRINGS or a is Kind.JSONB:

@@ -11,6 +11,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Literal, columns_of
 from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.coercion import MOMENTS, NUMBERS
+from halfjoin.sql.functions.order import ordered_value
 from halfjoin.sql.relation import Bound, Frame, SortKey
 from halfjoin.sql.types import BIGINT, DOUBLE, FLOATS, INTEGERS, INTERVAL, Kind, SqlType
 
@@ -57,7 +58,7 @@ def _bound(which: str, bound: Bound, frame: Frame, order: Sequence[SortKey]) -> 
     unit = frame.unit.upper()
     if columns_of(offset):
         raise UnsupportedSQL(f"argument of {unit} must not contain variables", wrong=True)
-    type = _of_range(offset.type, order[0].expr.type) if frame.unit == "range" else BIGINT
+    type = _of_range(offset.type, ordered_value(order[0].expr).type) if frame.unit == "range" else BIGINT
     if type is BIGINT and offset.type.kind not in (*INTEGERS, Kind.UNKNOWN):
         raise UnsupportedSQL(f"argument of {unit} must be type bigint, not type {offset.type}", wrong=True)
     typed = coerce(offset, type)

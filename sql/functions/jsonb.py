@@ -12,42 +12,17 @@ from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.signature import Function, Resolve, Special, function
 from halfjoin.sql.functions.sum_results import INTERNAL
-from halfjoin.sql.types import BOOLEAN, BYTEA, INTEGER, JSONB, STRINGS, TEXT, Kind, SqlType
+from halfjoin.sql.types import BOOLEAN, INTEGER, JSONB, STRINGS, TEXT, Kind, SqlType
 
 _SHARED = ("-", "||", "@>", "<@")  # operators that other types have, too
-_ORDERED = ("<", "<=", ">", ">=")
 
 
-def of_jsonb(name: str, args: Sequence[Expr]) -> tuple[str, Sequence[Expr]]:
-    """The function that an operator means, and its arguments, which it may change, if one of them is a jsonb."""
+def of_jsonb(name: str, args: Sequence[Expr]) -> str:
+    """The function that an operator means, which differs if an argument is a jsonb."""
     kinds = {arg.type.kind for arg in args}
-    if name in _ORDERED or name in ("greatest", "least"):
-        args = [ordered(arg) if arg.type.kind is Kind.ARRAY else arg for arg in args]
-    if Kind.JSONB not in kinds:
-        return name, args
-    if name in _SHARED and (name != "||" or kinds <= {Kind.JSONB, Kind.UNKNOWN}):
-        return f"jsonb {name}", args
-    if name in _ORDERED and kinds <= {Kind.JSONB, Kind.UNKNOWN}:
-        return name, tuple(ordered(coerce(arg, JSONB)) for arg in args)
-    if name in ("greatest", "least"):
-        raise UnsupportedSQL(f"{name} of jsonb is not supported", remedy="write CASE WHEN a > b THEN a ELSE b END")
-    return name, args
-
-
-def ordered(expr: Expr) -> Expr:
-    """What an expression is ordered by: its value, or of a jsonb, bytes that order as PostgreSQL orders the values.
-
-    Raises:
-        UnsupportedSQL: it is an array of jsonb.
-    """
-    if expr.type.element is not None and expr.type.element.kind is Kind.JSONB:
-        raise UnsupportedSQL("an order of jsonb[] is not supported", remedy="write to_jsonb(...) of the array")
-    return Call("jsonb order", (expr,), BYTEA) if expr.type.kind is Kind.JSONB else expr
-
-
-def unordered(expr: Expr) -> Expr:
-    """The expression that `ordered` was given."""
-    return expr.args[0] if isinstance(expr, Call) and expr.function == "jsonb order" else expr
+    if Kind.JSONB in kinds and name in _SHARED and (name != "||" or kinds <= {Kind.JSONB, Kind.UNKNOWN}):
+        return f"jsonb {name}"
+    return name
 
 
 def _get(name: str, type: SqlType) -> Special:
@@ -185,6 +160,7 @@ JSONB_TABLE = (
 
 JSONB_INTERNAL = (
     function("jsonb order", INTERNAL, "Bytes that order as the values do", "jsonb -> bytea or error"),
+    function("jsonb of order", INTERNAL, "The value whose bytes these are", "bytea -> jsonb"),
     function("jsonb elements", INTERNAL, "The elements of an array", "jsonb -> jsonb[] or error"),
     function("jsonb element texts", INTERNAL, "The elements of an array as texts", "jsonb -> text[] or error"),
     function("jsonb keys", INTERNAL, "The keys of an object", "jsonb -> text[] or error"),

@@ -8,9 +8,9 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce, unify
 from halfjoin.sql.functions.coercion import common_type, comparison_type
-from halfjoin.sql.functions.enums import in_order, label
+from halfjoin.sql.functions.order import order_of, value_at
 from halfjoin.sql.functions.signature import Function, Resolve, function
-from halfjoin.sql.types import BOOLEAN, DOUBLE, FLOATS, INTEGER, INTEGERS, UNKNOWN, Kind, SqlType
+from halfjoin.sql.types import BOOLEAN, DOUBLE, FLOATS, INTEGERS, UNKNOWN, Kind, SqlType
 
 
 def _chain(name: str, args: Sequence[Expr]) -> Expr:
@@ -43,9 +43,10 @@ def _alternatives(name: str, args: Sequence[Expr]) -> Expr:
     if not args:
         raise UnsupportedSQL(f"{name.upper()} without arguments", remedy="give it at least one")
     typed = unify(args)
-    if typed[0].type.kind is Kind.ENUM and name != "coalesce":
-        return label(Call(name, tuple(map(in_order, typed)), INTEGER), typed[0].type)
-    return Call(name, typed, typed[0].type)
+    if name == "coalesce":
+        return Call(name, typed, typed[0].type)
+    order = tuple(map(order_of, typed))
+    return value_at(Call(name, order, order[0].type), typed[0].type)
 
 
 def _nullif(resolve: Resolve, args: Sequence[Expr]) -> Expr:

@@ -54,8 +54,6 @@ def _text(expr: Expr) -> tuple[str, int]:
             return f"{_at_least(arg, _CAST)}::{type}", _CAST
         case Call(function="length of interval", args=(arg,)):
             return _text(arg)
-        case Call(function="round second", args=(arg, Literal(value=digits)), type=type):
-            return f"{_at_least(arg, _CAST)}::{type}({digits})", _CAST
         case Call(function="cut interval", args=(arg, Literal(value=last))):
             return f"{_at_least(arg, _CAST)}::interval {last}", _CAST
         case Call(function=name, args=args):

@@ -8,9 +8,8 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import coerce, padded
 from halfjoin.sql.functions.coercion import PREFERRED, category, common_type, comparison_type, implicit
-from halfjoin.sql.functions.enums import ORDERING, in_order
-from halfjoin.sql.functions.internal import LENGTH
 from halfjoin.sql.functions.jsonb import of_jsonb
+from halfjoin.sql.functions.order import ORDERING, compared
 from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.signature import ANY, ANY_ARRAY, Function, Overload, type_named
 from halfjoin.sql.functions.sum_results import INTERNAL
@@ -31,7 +30,7 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
     if name in REFUSED:
         reason, instead = REFUSED[name]
         raise UnsupportedSQL(f"{name}: {reason}", remedy=instead)
-    name, args = of_jsonb(name, args)
+    name = of_jsonb(name, args)
     function = ENTRIES.get(ALIASES.get(name, name))
     if function is None or function.category == INTERNAL:
         raise UnknownName("function", name, _NAMES)
@@ -48,20 +47,13 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
 def call(function: Function, overload: Overload, args: Sequence[Expr]) -> Call:
     """The call of one overload, with its arguments cast."""
     typed = cast_all(function, overload, args)
-    if function.name in ORDERING:
-        typed = tuple(map(in_order, typed))
     if function.category == "comparison":
-        typed = tuple(length_of(arg) if arg.type.kind is Kind.INTERVAL else arg for arg in typed)
+        typed = tuple(compared(arg, equality=function.name not in ORDERING) for arg in typed)
     type = _wanted(overload.result, _element(function, overload, args))
     if type.kind is Kind.NUMERIC and type.precision is None:
         assert function.numeric is not None
         type = function.numeric(typed)
     return Call(function.name, typed, type)
-
-
-def length_of(interval: Expr) -> Call:
-    """The number by which an interval is compared: its microseconds, with 30 days in a month and 24 hours in a day."""
-    return Call("length of interval", (interval,), LENGTH)
 
 
 def cast_all(function: Function, overload: Overload, args: Sequence[Expr]) -> tuple[Expr, ...]:

@@ -31,13 +31,12 @@ FUNCTIONS: dict[str, SqlType] = {  # types that PostgreSQL can also call as func
     "bool": t.BOOLEAN, "int2": t.SMALLINT, "int4": t.INTEGER, "int8": t.BIGINT, "float4": t.REAL, "float8": t.DOUBLE,
     "text": t.TEXT, "date": t.DATE,
 }
-WITH_PRECISION = (exp.DType.TIME, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
 STRINGS = {exp.DType.VARCHAR: t.Kind.VARCHAR, exp.DType.CHAR: t.Kind.CHAR, exp.DType.NCHAR: t.Kind.CHAR,
            exp.DType.BPCHAR: t.Kind.CHAR}
 NEAREST = {exp.DType.DATETIME: "timestamp", exp.DType.NVARCHAR: "varchar(n)", exp.DType.TINYINT: "smallint",
            exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends on the date", exp.DType.JSON: "jsonb"}
 KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,s), text, varchar(n), char(n), bytea, "
-         "date, time, timestamp, timestamptz, uuid, jsonb, interval, and arrays of these")
+         "date, time(p), timestamp(p), timestamptz(p), uuid, jsonb, interval(p), and arrays of these")
 
 
 def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
@@ -61,11 +60,9 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
             raise refuse(node, sql, "the length of a text type must be at least 1")
         default = 1 if kind in (exp.DType.CHAR, exp.DType.NCHAR) else None
         return SqlType(STRINGS[kind], sizes[0] if sizes else default)
-    if kind in WITH_PRECISION and sizes not in ([], [6]):
-        raise refuse(node, sql, f"a column of type {NAMED[kind]}({sizes[0]}) is not supported: {NAMED[kind]} has a "
-                     "precision of 6 (microseconds)",
-                     f"write {NAMED[kind]}, and round values: x::{NAMED[kind]}({sizes[0]})")
-    if kind not in NAMED or (sizes and kind not in WITH_PRECISION):
+    if kind in NAMED and NAMED[kind].kind in t.SECONDS and len(sizes) == 1 and sizes[0] < t.SECOND_DIGITS:
+        return SqlType(NAMED[kind].kind, sizes[0])
+    if kind not in NAMED or (sizes and NAMED[kind].kind not in t.SECONDS):
         # The name as parsed: sqlglot's writer replaces some types by others.
         text = written(node) if kind is exp.DType.USERDEFINED else kind.value
         text += f"({', '.join(map(str, sizes))})" if sizes and kind is not exp.DType.USERDEFINED else ""

@@ -12,7 +12,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.bind.precision import Precision, modified
 from halfjoin.sql.expr import Literal
 from halfjoin.sql.functions.text_input import parse
-from halfjoin.sql.types import DATE, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN, SqlType
+from halfjoin.sql.types import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN, Kind, SqlType
 from tests.support.scalar_sql import wrong
 from tests.support.seeds import first_seed
 
@@ -109,8 +109,8 @@ def test_digits_of_seconds_round_as_in_postgresql(value: str, postgres: Any) -> 
 
 
 def test_a_constant_is_cut_and_rounded_when_it_is_bound() -> None:
-    found = modified(Literal("1 2:03:04.5678", UNKNOWN), INTERVAL, Precision(1, "day", "second"))
-    assert found == Literal((0, 1, 7_384_600_000), INTERVAL)
+    found = modified(Literal("1 2:03:04.5678", UNKNOWN), Precision(1, "day", "second"))
+    assert found == Literal((0, 1, 7_384_600_000), SqlType(Kind.INTERVAL, 1))
 
 
 @pytest.mark.parametrize(("text", "type", "reason"), [

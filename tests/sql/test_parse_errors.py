@@ -48,7 +48,6 @@ def test_an_open_string() -> None:
     ("CREATE TABLE t (__time int)", "__time is the name of an update's own column", "another name"),
     ('CREATE TABLE t ("__TIME" int)', "__TIME is the name of an update's own column", "another name"),
     ("CREATE TABLE t (a numeric(39, 2))", "numeric(39,2) is not supported", "1 to 38"),
-    ("CREATE TABLE t (a timestamp(3))", "a column of type timestamp(3) is not supported", "write timestamp"),
     ("CREATE TABLE t (a int GENERATED ALWAYS AS IDENTITY (MAXVALUE 9))", "the option MAXVALUE", "START WITH n"),
     ("CREATE TABLE t", "a table needs columns", "CREATE TABLE t (a"),
     ("CREATE TEMPORARY TABLE t (a int)", "TEMPORARY is not supported", "RETAIN HISTORY"),

@@ -1,0 +1,83 @@
+"""What orders values. Most types order by themselves; `order_of` says what orders the others, and `value_at` goes back.
+
+An enum is ordered by the position of its label, a number. A jsonb is ordered by bytes, which follow PostgreSQL's order.
+Comparisons, sort keys, and what min, max, greatest, least, mode and percentile_disc compare are these. Equality, groups
+and joins need the values only. Intervals are equal by their lengths in microseconds as well as ordered by them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.expr import Call, Column, Expr, Literal
+from halfjoin.sql.functions.internal import LENGTH
+from halfjoin.sql.relation import AggregateCall, SortKey, WindowCall
+from halfjoin.sql.types import BYTEA, INTEGER, JSONB, TEXT, Kind, SqlType, array
+
+ORDERING = ("<", "<=", ">", ">=")
+POSITION, BYTES = "enum position", "jsonb order"
+_INSTEAD = {Kind.ENUM: "unnest them, or compare texts", Kind.JSONB: "write to_jsonb(...) of the array"}
+
+
+def order_of(expr: Expr) -> Expr:
+    """What orders as the expression does: the expression itself for most types.
+
+    Raises:
+        UnsupportedSQL: it is an array whose elements do not order by themselves.
+    """
+    type = expr.type
+    if type.element is not None and type.element.kind in _INSTEAD:
+        raise UnsupportedSQL(f"an order of {type} is not supported", remedy=_INSTEAD[type.element.kind])
+    if type.kind is Kind.JSONB:
+        return Call(BYTES, (expr,), BYTEA)
+    if type.kind is not Kind.ENUM:
+        return expr
+    if isinstance(expr, Literal):
+        return Literal(None if expr.value is None else type.labels.index(str(expr.value)) + 1, INTEGER)
+    return Call(POSITION, (expr, Literal(list(type.labels), array(TEXT))), INTEGER)
+
+
+def ordered_value(expr: Expr) -> Expr:
+    """The expression that `order_of` was given."""
+    return expr.args[0] if isinstance(expr, Call) and expr.function in (POSITION, BYTES) else expr
+
+
+def value_at(order: Expr, type: SqlType) -> Expr:
+    """The value of a type from what orders it."""
+    if type.kind is Kind.JSONB:
+        return Call("jsonb of order", (order,), JSONB)
+    if type.kind is Kind.ENUM:
+        return Call("enum label", (order, Literal(list(type.labels), array(TEXT))), type)
+    return order
+
+
+def compared(expr: Expr, *, equality: bool) -> Expr:
+    """What a comparison reads of an operand."""
+    if expr.type.kind is Kind.INTERVAL:
+        return length_of(expr)
+    return expr if equality else order_of(expr)
+
+
+def length_of(interval: Expr) -> Call:
+    """The number by which an interval is compared: its microseconds, with 30 days in a month and 24 hours in a day."""
+    return Call("length of interval", (interval,), LENGTH)
+
+
+def key_in_order(key: SortKey) -> SortKey:
+    """A sort key over what orders its values."""
+    return replace(key, expr=order_of(key.expr))
+
+
+def result_of(call: AggregateCall | WindowCall, column: Column) -> Expr:
+    """The result of an aggregate in its column, as a value where what orders the values was compared."""
+    read = call.args[0] if call.args else None
+    if isinstance(call, AggregateCall) and call.function in ("mode", "percentile_disc"):
+        read = call.order[0].expr
+    elif call.function not in ("min", "max"):
+        return column
+    if read is None or (value := ordered_value(read)) is read:
+        return column
+    if column.type.kind is Kind.ARRAY:
+        raise UnsupportedSQL(f"{call.function} of {value.type} takes one fraction", remedy="call it for each fraction")
+    return value_at(column, value.type)
