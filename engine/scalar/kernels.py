@@ -27,6 +27,7 @@ from halfjoin.engine.scalar.patterns import PATTERNS
 from halfjoin.engine.scalar.precision import PRECISION
 from halfjoin.engine.scalar.quoting import QUOTING
 from halfjoin.engine.scalar.regexps import REGEXPS
+from halfjoin.engine.scalar.row_text import ROW_TEXT
 from halfjoin.engine.scalar.strings import STRINGS
 from halfjoin.engine.scalar.sums import SUMS
 from halfjoin.engine.scalar.text_arrays import TEXT_ARRAYS
@@ -38,7 +39,7 @@ KERNELS: dict[str, Callable[[Call], Kernel]] = {
     **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **REGEXPS,
     **DATES, **MOMENT_PARTS, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY, **CHARACTERS,
     **ENCODINGS, **QUOTING, **TEXT_ARRAYS, **JSON_PARTS, **JSON_CHANGES, **JSON_MADE, **JSON_ORDER, **ENUMS,
-    **PRECISION, **LOOKUPS,
+    **PRECISION, **ROW_TEXT, **LOOKUPS,
 }  # fmt: skip
 
 

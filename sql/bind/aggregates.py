@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from halfjoin.sql.bind.direct import marked
 from halfjoin.sql.bind.hypothetical import HYPOTHETICAL, hypothetical
+from halfjoin.sql.bind.row_made import arguments as made_arguments
 from halfjoin.sql.bind.row_order import never_null
 from halfjoin.sql.bind.row_values import Row, expanded_order, row_of
 from halfjoin.sql.bind.scalar import Scalars
@@ -116,7 +117,10 @@ def aggregate_call(node: exp.Expr, scalars: Scalars) -> Aggregated:
                             f"write {name}({'' if name == 'mode' else '0.5'}) WITHIN GROUP (ORDER BY x)")
     if name == "count" and len(nodes) == 1 and (row := row_of(nodes[0], scalars)) is not None:
         return Aggregated((_count_of(row, distinct, condition, scalars),), lambda columns: columns[0])
-    args = () if is_star(name, nodes, distinct, node, scalars) else scalars.values(nodes)
+    if distinct and name in ("jsonb_agg", "jsonb_object_agg") and row_of(nodes[-1], scalars) is not None:
+        raise context.refuse(node, f"{name} of DISTINCT rows is not supported",
+                             "aggregate over a subquery with DISTINCT")
+    args = () if is_star(name, nodes, distinct, node, scalars) else made_arguments(name, nodes, scalars)
     keys = sort_keys(order, scalars)
     direct = () if within is None else tuple(nodes)
     if direct:

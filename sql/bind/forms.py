@@ -12,6 +12,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.named_types import cast_to_domain, resolved
 from halfjoin.sql.bind.precision import interval, modified, precision_of
+from halfjoin.sql.bind.row_made import as_text
 from halfjoin.sql.bind.row_values import compared_rows, row_of
 from halfjoin.sql.bind.system_functions import cast_system, from_one
 from halfjoin.sql.expr import Expr, Literal
@@ -165,6 +166,8 @@ def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     if system is None and plain(type) != type:
         raise scalars.context.refuse(node, f"a view cannot cast to {type}, which only catalogs have",
                                      f"write {plain(type)}")
+    if type.kind in STRINGS and (text := as_text(node.this, scalars)) is not None:
+        return functions.cast(text, type, explicit=True)
     if isinstance(node.this, exp.Array) and not node.this.expressions and type.kind is Kind.ARRAY:
         return Literal([], type)
     if type.kind in FLOATS and isinstance(node.this, exp.Literal):  # `1e300::float8` does not go through numeric

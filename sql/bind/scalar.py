@@ -14,6 +14,7 @@ from halfjoin.sql.bind import temporal as bind_temporal
 from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.bind.forms import FORMS
 from halfjoin.sql.bind.operators import OPERATORS as NAMED_OPERATORS
+from halfjoin.sql.bind.row_made import arguments
 from halfjoin.sql.bind.row_values import compared_rows, row_of, tested
 from halfjoin.sql.bind.scope import Scope, find
 from halfjoin.sql.bind.sequences import NEXT, next_value
@@ -186,7 +187,7 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
         return next_value(node, not any(scope.sources for scope in scalars.scopes), context)
     if node.expressions and isinstance(node.expressions[-1], Variadic):
         return functions.spread(name, scalars.values([*node.expressions[:-1], node.expressions[-1].this]))
-    args = scalars.values(node.expressions)
+    args = arguments(name, node.expressions, scalars)
     if not args and (value := _moment(scalars, name) or _chance(scalars, name)) is not None:
         return value
     if name in SHORTENED and (digits := _digits(args)) is not None and (value := _moment(scalars, name)) is not None:

@@ -150,7 +150,9 @@ def _whole(source: FromItem) -> Column:
     """The value of a bare alias: the column of a function that has a single column."""
     if source.scalar:
         return source.columns[0][1]
-    raise UnsupportedSQL(f"{source.name} is a table, not a column", remedy=f"write its columns, or {source.name}.*")
+    name = source.name
+    raise UnsupportedSQL(f"{name} is a table, not a column",
+                         remedy=f"write its columns, {name}.*, to_jsonb({name}) or {name}::text")
 
 
 def _of_source(source: FromItem, name: str) -> Column:

@@ -17,6 +17,7 @@ from halfjoin.sql.bind.aggregates import arguments, called, is_star, sort_keys
 from halfjoin.sql.bind.constant import constant
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.outputs import Output, named
+from halfjoin.sql.bind.row_made import arguments as made_arguments
 from halfjoin.sql.bind.row_values import expanded, row_of
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import known, qualified
@@ -162,7 +163,7 @@ def _call(node: exp.Window, defined: Mapping[str, _Definition], scalars: Scalars
         nodes = [row.there]
     counts = row is not None and row.there is None
     counts = counts or (name == "count" and is_star(name, nodes, False, call, scalars))
-    args = () if counts else scalars.values(nodes)
+    args = () if counts else made_arguments(name, nodes, scalars)
     partition = tuple(dict.fromkeys(known(value) for value in scalars.values(expanded(window.partition, scalars))))
     order = sort_keys(window.order, scalars)
     with context.at(window.frame or node):

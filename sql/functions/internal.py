@@ -20,6 +20,7 @@ SET_RETURNING = (
              "interval -> numeric", numeric=lambda _: LENGTH),
     function("enum position", INTERNAL, "The number of a label among all", "enum, text[] -> integer"),
     function("enum label", INTERNAL, "The label of a number", "integer, text[] -> enum"),
+    function("row text", INTERNAL, "The text of a row with members of these texts", "text... -> text or error"),
     function("checked", INTERNAL, "The value, if a condition is not false; else a message",
              "any, boolean, text -> any or error"),
     function("text of number", INTERNAL, "The text beside a number in a list", "bigint, bigint[], text[] -> text"),
