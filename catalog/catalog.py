@@ -136,6 +136,11 @@ class Catalog:
         table = self.tables.get(collection)
         return () if table is None else table.primary_key
 
+    def identifying(self, collection: str) -> tuple[tuple[str, ...], ...]:
+        """The sets of columns that identify a row of a table; none for a view."""
+        table = self.tables.get(collection)
+        return () if table is None else table.identifying
+
     def default(self, table: str, column: str) -> str | None:
         """The text of a column's DEFAULT, None if it has none."""
         found = self.tables.get(table)

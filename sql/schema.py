@@ -21,6 +21,9 @@ class Schema(Protocol):
     def primary_key(self, collection: str) -> tuple[str, ...]:
         """The columns of a table's primary key; empty for a table without one, and for a view."""
 
+    def identifying(self, collection: str) -> tuple[tuple[str, ...], ...]:
+        """The sets of columns that identify a row of a table; none for a view."""
+
     def default(self, table: str, column: str) -> str | None:
         """The text of a column's DEFAULT, None if it has none."""
 

@@ -49,6 +49,9 @@ class Constraint:
     table: str = ""
     references: tuple[str, ...] = ()
     index: bool = False  # of CREATE UNIQUE INDEX
+    on_delete: str = ""  # `cascade`, `set null` or `set default`; empty: refused
+    on_update: str = ""
+    deferred: bool = False
 
 
 @dataclass(frozen=True)
@@ -283,10 +286,11 @@ class Copy:
 
 @dataclass(frozen=True)
 class Truncate:
-    """TRUNCATE [TABLE] table, ...: remove all rows."""
+    """TRUNCATE [TABLE] table, ... [RESTART IDENTITY] [CASCADE]: remove all rows."""
 
     tables: tuple[str, ...]
-    restart: bool = False  # RESTART IDENTITY
+    restart: bool = False
+    cascade: bool = False  # also those of tables that refer to them
 
 
 @dataclass(frozen=True)

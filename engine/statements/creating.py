@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from halfjoin.catalog.catalog import Catalog
-from halfjoin.catalog.models import ColumnModel, Table
+from halfjoin.catalog.models import ColumnModel, ForeignKey, Table
 from halfjoin.engine.statements.reading import quoted
 from halfjoin.errors import UnknownName
 
@@ -68,7 +68,8 @@ def _table(catalog: Catalog, table: Table) -> str:
     items += [f"CONSTRAINT {identifier(one.name)} UNIQUE {_list(one.columns)}" for one in table.unique]
     items += [f"CONSTRAINT {identifier(one.name)} CHECK ({one.text})" for one in table.checks]
     items += [f"CONSTRAINT {identifier(one.name)} FOREIGN KEY {_list(one.columns)} REFERENCES "
-              f"{qualified(one.table)} {_list(one.references)}" for one in table.foreign_keys]  # fmt: skip
+              f"{qualified(one.table)} {_list(one.references)}{_actions(one)}"
+              for one in table.foreign_keys]  # fmt: skip
     retain = "" if table.retain is None else f" WITH (RETAIN HISTORY FOR {table.retain})"
     return f"CREATE TABLE {qualified(table.name)} ({', '.join(items)}){retain}"
 
@@ -84,3 +85,10 @@ _WORDS = frozenset({
     "references", "right", "select", "set", "some", "table", "then", "to", "true", "union", "unique", "user", "using",
     "values", "view", "when", "where", "with",
 })  # fmt: skip
+
+
+def _actions(key: ForeignKey) -> str:
+    """ON DELETE and ON UPDATE of a foreign key, and when it is checked."""
+    text = "".join(f" {event} {action.upper()}" for event, action in (("ON DELETE", key.on_delete),
+                                                                     ("ON UPDATE", key.on_update)) if action)
+    return text + (" DEFERRABLE INITIALLY DEFERRED" if key.deferred else "")

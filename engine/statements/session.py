@@ -20,7 +20,7 @@ from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.definitions import Means
 from halfjoin.engine.statements.settings import SETTINGS, checked
-from halfjoin.engine.statements.transaction import Transaction, table_of
+from halfjoin.engine.statements.transaction import Definition, Transaction, table_of
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.search_path import path_of
@@ -71,9 +71,13 @@ class Session:
         """The sinks; None in an engine that only reads, which does not know how far they are."""
         return None if self.writer is None else self.sinks
 
-    def define(self, change: Callable[[], None]) -> None:
-        """Carry out a change of definitions and keep it, or do neither."""
-        writing(self.writer).define(change)
+    def define(self, state: State, change: Definition) -> None:
+        """Carry out a change of definitions and keep it, or do neither. In a transaction it is kept by COMMIT."""
+        writer = writing(self.writer)
+        if self.transaction is None:
+            writer.define(lambda: change(state))
+        else:
+            self.transaction.define(state, change)
 
     def apply(self, state: State, batch: Mapping[str, pa.Table]) -> None:
         """Submit the changes of statements as one batch, at the session's time.
@@ -83,9 +87,12 @@ class Session:
             InvalidTime: the time of SET TIME is closed.
         """
         writer = writing(self.writer)
+        self._check_time(state)
+        writer.apply(batch, self.time, follow=False)
+
+    def _check_time(self, state: State) -> None:
         if self.time is not None and self.time < state.upper:
             raise closed_at(state, f"time {self.time}", self.time, _LATER)
-        writer.apply(batch, self.time)
 
     def keep_numbers(self, state: State) -> None:
         """Keep which numbers of sequences may have been given out, before anybody sees one: for some time ahead."""
@@ -99,7 +106,11 @@ class Session:
                 one = state.catalog.sequences[name]
                 state.catalog.sequences[name] = one.model_copy(update={"next": to + AHEAD * one.step})
 
-        self.define(change)
+        writing(self.writer).define(change)
+
+    def known(self, state: State) -> State:
+        """The state with the definitions of the open transaction."""
+        return state if self.transaction is None else self.transaction.known(state)
 
     def seen(self, state: State) -> State:
         """The state that the next statement reads."""
@@ -155,8 +166,18 @@ class Session:
             Conflict: another batch has changed one of its tables meanwhile.
         """
         transaction, self.transaction = self.transaction, None
-        if transaction is not None and not transaction.failed and (batch := transaction.batch(state)):
+        if transaction is None or transaction.failed:
+            return
+        batch = transaction.batch(state)
+        if transaction.defines and batch:
+            self._check_time(state)
+            writing(self.writer).transact(lambda: transaction.define_all(state), batch, self.time)
+        elif transaction.defines:
+            writing(self.writer).define(lambda: transaction.define_all(state))
+        elif batch:
             self.apply(state, batch)
+        if transaction.defines:
+            self.sinks.begin(state)
 
     def savepoint(self, statement: Savepoint) -> None:
         """Set, release or go back to a savepoint of the open transaction."""

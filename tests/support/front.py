@@ -41,6 +41,9 @@ class FakeSchema:
     def columns(self, collection: str) -> tuple[Column, ...] | None:
         return self._tables.get(collection)
 
+    def identifying(self, collection: str) -> tuple[tuple[str, ...], ...]:
+        return (self.primary_key(collection),) if self.primary_key(collection) else ()
+
     def primary_key(self, collection: str) -> tuple[str, ...]:
         return self._keys.get(collection, ())
 
