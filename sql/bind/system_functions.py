@@ -46,8 +46,11 @@ def not_in_catalog(kind: str, name: str, known: Sequence[str]) -> UnknownName:
 
 def system_call(name: str, args: Sequence[Expr], context: Context) -> Expr | None:
     """The value of a function over the catalog; None if `name` is none."""
-    system = context.system
+    system, catalog = context.system, name in SESSION or name in CONSTANT or name in OF_NUMBER
     if system is None:
+        if catalog:
+            raise UnsupportedSQL(f"a view cannot call {name}, which tells of a session or of definitions",
+                                 remedy="call it in a query")
         return None
     if name in SESSION and len(args) <= 2:
         return SESSION[name](system, args)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
+from halfjoin.catalog.system.system import FILLED
 from halfjoin.sql.oids import FIRST_OWN
 
 pytest_plugins = ("tests.support.postgres",)
@@ -86,3 +87,49 @@ def plain(rows: list[tuple[Any, ...]]) -> list[str]:
     """The rows in one order; numbers of the user's things are all the same."""
     return sorted(repr([FIRST_OWN if isinstance(value, int) and value >= FIRST_OWN else
                         value.decode() if isinstance(value, bytes) else value for value in row]) for row in rows)
+
+
+def test_the_page_names_the_tables_that_have_rows() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "catalog.md").read_text()
+    for name in FILLED:
+        assert f"`{name.partition('.')[2]}`" in page
+
+
+def test_a_table_that_the_catalog_has_not_is_logged(engine: hj.Engine, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(hj.UnknownName, match=r"pg_catalog\.pg_nothing"):
+        engine.query("SELECT * FROM pg_catalog.pg_nothing")
+    assert "pg_catalog.pg_nothing" in caplog.text
+
+
+@pytest.mark.parametrize("query", [
+    "SELECT relname FROM pg_class", "SELECT 'customer'::regclass::oid AS o", "SELECT x::oid AS o FROM customer",
+    "SELECT current_user AS u", "SELECT pg_get_viewdef('big') AS d",
+])  # fmt: skip
+def test_a_view_cannot_read_the_catalog(engine: hj.Engine, query: str) -> None:
+    with pytest.raises((hj.UnsupportedSQL, hj.UnknownName)):
+        engine.execute(f"CREATE MATERIALIZED VIEW no AS {query}")
+
+
+def test_numbers_stay_when_a_warehouse_is_opened_again(tmp_path: Path) -> None:
+    query = "SELECT oid, relname FROM pg_class ORDER BY oid"
+    with hj.Engine(tmp_path) as first:
+        first.execute(DDL)
+        before = first.query(query)
+    with hj.Engine(tmp_path) as again:
+        assert again.query(query) == before
+
+
+def test_names_may_have_the_database(engine: hj.Engine) -> None:
+    assert engine.query("SELECT halfjoin.public.customer.id FROM halfjoin.public.customer").num_rows == 0
+    with pytest.raises(hj.UnsupportedSQL, match="one database"):
+        engine.query("SELECT 1 AS a FROM elsewhere.public.customer")
+
+
+def test_the_catalog_beside_tables_as_of_a_time() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (a text)")
+    engine.apply({"t": [{"a": "t"}, {"a": "u"}]}, time=5)
+    engine.apply({"t": [{"a": "v"}]}, time=9)
+    query = "SELECT t.a, relkind FROM t LEFT JOIN pg_class ON relname = t.a ORDER BY 1"
+    assert engine.query(query, as_of=5).to_pylist() == [{"a": "t", "relkind": "r"}, {"a": "u", "relkind": None}]
+    assert engine.query(query).num_rows == 3
