@@ -29,10 +29,12 @@ from halfjoin.engine.feeds.delta_source import DeltaSource
 from halfjoin.engine.feeds.follow import follower
 from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
+from halfjoin.engine.intake.schemas import schema_of
 from halfjoin.engine.intake.times import Time, to_time
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners, Setting
 from halfjoin.engine.statements import reading
+from halfjoin.engine.statements.creating import create_like
 from halfjoin.engine.statements.execute import copy_from, copy_to, execute, query
 from halfjoin.engine.statements.explaining import Format, explain
 from halfjoin.engine.statements.registering import Registering
@@ -180,6 +182,21 @@ class Engine(Registering):
             return data
         target.write(data)
         return None
+
+    def create_table(self, name: str, like: Any, key: Sequence[str] = ()) -> None:
+        """Create a table with the columns of `like`: a pyarrow Schema or Table, or anything else that Arrow reads, such
+        as a pandas, polars or Spark DataFrame.
+
+        Args:
+            name: the table.
+            like: what has the columns; its rows are not inserted.
+            key: the columns of the PRIMARY KEY.
+
+        Raises:
+            UnsupportedSQL: a column's type has no SQL type. UnknownName: `key` names no column. Conflict: the name is
+            in use.
+        """
+        self.execute(create_like(name, schema_of(like), [key] if isinstance(key, str) else key))
 
     def create_view(self, name: str, collection: Collection) -> None:
         """Make a materialized view of a collection: `CREATE MATERIALIZED VIEW` with its text.
