@@ -24,6 +24,7 @@ from halfjoin.engine.statements.transaction import Definition, Transaction, tabl
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.search_path import path_of
+from halfjoin.sql.expr import Column
 from halfjoin.sql.statements import Commit, Prepare, Rollback, Savepoint, Statement
 from halfjoin.sql.system import SCHEMAS, Asker
 
@@ -46,8 +47,9 @@ class Session:
     `writer` is None in an engine that only reads. `changed` is the engine's lock, with the condition that subscriptions
     wait for. `time`: the time of the changes of the next statements; None: the default of `Engine.apply`.
     `transaction`: the statements since BEGIN; None: no transaction is open. `prepared`: the statements of PREPARE.
-    `settings`: those of SET, other than `time`. `asker`: whom PostgreSQL's catalog tells of; a server names its client,
-    and the settings that only it knows.
+    `settings`: those of SET, other than `time`. `columns`: those of the last answer, with their SQL types; None if only
+    its rows tell them. `asker`: whom PostgreSQL's catalog tells of; a server names its client, and the settings that
+    only it knows.
     """
 
     runners: Runners
@@ -59,6 +61,7 @@ class Session:
     transaction: Transaction | None = None
     prepared: dict[str, Prepare] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
+    columns: tuple[Column, ...] | None = None
     asker: Asker = field(default_factory=Asker)
 
     @property
