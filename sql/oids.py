@@ -75,6 +75,7 @@ BY_OID = {one.oid: one for one in BUILT_IN}
 ARRAY_OF = {one.array: one for one in BUILT_IN if one.array}  # from an array's number to the type of its elements
 _BY_KIND = {one.kind: one for one in BUILT_IN if one.kind is not None}
 _SAME = {Kind.MZ_TIMESTAMP: Kind.BIGINT, Kind.UNKNOWN: Kind.TEXT}  # how clients see a type that PostgreSQL has not
+_ALL_FIELDS = 0x7FFF  # of an interval
 _VARLENA = 4  # PostgreSQL counts the header of a value of varying length in its modifiers
 
 
@@ -88,6 +89,8 @@ def pg_type(type: SqlType) -> PgType:
     """The entry of a type; of an array, that of the array type."""
     if type.kind is Kind.ARRAY:
         assert type.element is not None
+        if type.element.kind is Kind.ARRAY:
+            return pg_type(type.element)  # PostgreSQL's array types have any number of dimensions
         element = pg_type(type.element)
         return PgType(element.array, 0, f"_{element.name}", -1, "A", f"{element.sql}[]", Kind.ARRAY)
     if type.kind is Kind.ENUM:
@@ -96,13 +99,15 @@ def pg_type(type: SqlType) -> PgType:
 
 
 def modifier(type: SqlType) -> int:
-    """PostgreSQL's type modifier: the length of a text or the digits of a numeric; -1 for none."""
+    """PostgreSQL's type modifier: the length of a text, the digits of a numeric or of the second; -1 for none."""
     if type.kind is Kind.ARRAY and type.element is not None:
         return modifier(type.element)
     if type.precision is None:
         return -1
     if type.kind is Kind.NUMERIC:
         return (type.precision << 16 | (type.scale or 0)) + _VARLENA
+    if type.kind in t.SECONDS:
+        return type.precision if type.kind is not Kind.INTERVAL else _ALL_FIELDS << 16 | type.precision
     return type.precision + _VARLENA if type.kind in (Kind.VARCHAR, Kind.CHAR) else -1
 
 

@@ -7,12 +7,13 @@ version that gives an expression another value or another type has a greater `ME
 from __future__ import annotations
 
 from halfjoin.sql.bind.reading import expressions
-from halfjoin.sql.expr import Call, Cast, Expr, walk
+from halfjoin.sql.expr import Call, Cast, Expr, Literal, walk
 from halfjoin.sql.relation import Aggregate, AggregateCall, Relation, Window, parts_inside
-from halfjoin.sql.types import STRINGS, Kind, all_digits
+from halfjoin.sql.types import STRINGS, Kind, all_digits, dimensions
 from halfjoin.version import MEANING
 
-# 3: casts to fewer digits of the second, whose type now tells of them; DISTINCT jsonb come in PostgreSQL's order.
+# 3: casts to fewer digits of the second, whose type now tells of them; DISTINCT jsonb come in PostgreSQL's order; the
+# type integer[][] was that of arrays of one dimension.
 # 2: these numerics have the decimals of their own row, not 16; texts of moments may have more forms.
 _QUOTIENTS = frozenset({"/", "power", "^", "sqrt", "exp", "ln", "log", "avg", "variance", "var_pop", "var_samp",
                         "stddev", "stddev_pop", "stddev_samp", "array_position", "right"})  # fmt: skip
@@ -39,6 +40,8 @@ def _sorts_jsonb(call: AggregateCall) -> bool:
 
 
 def _differs(node: Expr, meaning: int) -> bool:
+    if isinstance(node, Cast | Literal) and dimensions(node.type) > 1:
+        return True
     if isinstance(node, Cast):
         return node.type != all_digits(node.type) or (
             meaning < 2 and node.type.kind in _MOMENTS and node.arg.type.kind in STRINGS)

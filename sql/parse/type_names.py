@@ -44,10 +44,7 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
         raise refuse(node, sql, f"type {written(node).lower()} is not supported", f"types: {KNOWN}").with_(code="42704")
     kind, sizes = node.this, [_size(part, sql) for part in node.expressions if isinstance(part, exp.DataTypeParam)]
     if kind is exp.DType.ARRAY and node.expressions:
-        element = sql_type(node.expressions[0], sql)
-        if element.kind is t.Kind.ARRAY:
-            return element  # PostgreSQL's array types do not fix the number of dimensions
-        return t.array(element)
+        return t.array(sql_type(node.expressions[0], sql))
     if kind is exp.DType.USERDEFINED and isinstance(node.args.get("kind"), exp.Expr) and not sizes:
         return SqlType(t.Kind.NAMED, named=_named(node.args["kind"]))
     if kind is exp.DType.DECIMAL:
@@ -71,9 +68,7 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
 def stored_type(node: exp.DataType, sql: str) -> SqlType:
     """The type of a column; a bare `numeric` gets the default precision and scale of a column."""
     type = sql_type(node, sql)
-    if type == SqlType(t.Kind.NUMERIC):
-        return t.numeric()
-    return t.array(t.numeric()) if type.element == SqlType(t.Kind.NUMERIC) else type
+    return t.with_digits(type)
 
 
 def _named(node: exp.Expr) -> str:
