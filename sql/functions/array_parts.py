@@ -34,9 +34,10 @@ ARRAY_PARTS = (
     _bound("array_upper", "The last index; NULL for none", ("array_upper(ARRAY[1,2,3], 1)", "3")),
     _bound("array_lower", "The first index; NULL for none", ("array_lower(ARRAY[1,2,3], 1)", "1")),
     function("array_ndims", "arrays", "The number of dimensions; NULL for none", "any[] -> integer", examples=[
-        ("array_ndims(ARRAY[1,2])", "1"), ("array_ndims('{}'::int[])", None)]),
+        ("array_ndims(ARRAY[1,2])", "1"), ("array_ndims(ARRAY[[1],[2]])", "2"), ("array_ndims('{}'::int[])", None)]),
     function("array_dims", "arrays", "The bounds as text; NULL for none", "any[] -> text", examples=[
-        ("array_dims(ARRAY[1,2])", "[1:2]"), ("array_dims('{}'::int[])", None)]),
+        ("array_dims(ARRAY[1,2])", "[1:2]"), ("array_dims(ARRAY[[1],[2]])", "[1:2][1:1]"),
+        ("array_dims('{}'::int[])", None)]),
     function("slice", "arrays", "The elements from an index to another: `a[1:2]`", "any[], integer, integer -> any[]",
         examples=[("(ARRAY[1,2,3])[2:3]", "{2,3}"), ("(ARRAY[1,2,3])[:2]", "{1,2}"), ("(ARRAY[1,2,3])[2:]", "{2,3}"),
         ("(ARRAY[1,2,3])[0:1]", "{1}"), ("(ARRAY[1,2,3])[3:2]", "{}"), ("(ARRAY[1,2,3])[1:NULL]", None)]),

@@ -83,11 +83,12 @@ _ALL: tuple[tuple[str, str, list[tuple[str, str | None]]], ...] = (
 
 ARRAYS = (
     function("array", "arrays", "An array of its arguments", "any... -> any[]", special=_array, examples=[
-        ("ARRAY[1, 2, NULL]", "{1,2,NULL}"), ("ARRAY['a', 'b']", "{a,b}")]),
+        ("ARRAY[1, 2, NULL]", "{1,2,NULL}"), ("ARRAY['a', 'b']", "{a,b}"),
+        ("ARRAY[[1, 2], [3, 4]]", "{{1,2},{3,4}}")]),
     function("[]", "arrays", "The element at an index; NULL outside", "any[], integer -> any", examples=[
         ("(ARRAY[10, 20])[2]", "20"), ("(ARRAY[10, 20])[3]", None), ("(ARRAY[10, 20])[0]", None),
-        ("(ARRAY['x', NULL])[2]", None)]),
-    function("cardinality", "arrays", "Number of elements", "any[] -> integer", examples=[
+        ("(ARRAY['x', NULL])[2]", None), ("('{{1,2},{3,4}}'::int[])[2][1]", "3")]),
+    function("cardinality", "arrays", "Number of elements in all dimensions", "any[] -> integer", examples=[
         ("cardinality(ARRAY[1,2])", "2"), ("cardinality('{}'::int[])", "0")]),
     *(function(f"{name} any", "arrays", f"Whether it {says} an element", "any, any[] -> boolean",
                special=_compared(f"{name} any"), examples=examples) for name, says, examples in _ANY),
@@ -100,5 +101,6 @@ ARRAYS = (
         ("array_prepend(1, ARRAY[2,3])", "{1,2,3}")]),
     function("array_cat", "arrays", "Concatenates two arrays; also ||", "any[], any[] -> any[]", examples=[
         ("array_cat(ARRAY[1,2], ARRAY[3])", "{1,2,3}"), ("array_cat(ARRAY[1], NULL)", "{1}"),
-        ("ARRAY[1] || ARRAY[2]", "{1,2}"), ("ARRAY[1] || 2", "{1,2}"), ("0 || ARRAY[1]", "{0,1}")]),
+        ("ARRAY[1] || ARRAY[2]", "{1,2}"), ("ARRAY[1] || 2", "{1,2}"), ("0 || ARRAY[1]", "{0,1}"),
+        ("ARRAY[[1,2]] || ARRAY[3,4]", "{{1,2},{3,4}}")]),
 )  # fmt: skip
