@@ -51,10 +51,11 @@ class ColumnModel(BaseModel):
 
 class Unique(Definition):
     """A UNIQUE constraint: no two rows have equal values in the columns; a NULL equals nothing. `index`: it is one of
-    CREATE UNIQUE INDEX."""
+    CREATE UNIQUE INDEX. `lasting`: the table never had a row without it, so it holds at every time of the past."""
 
     columns: tuple[str, ...]
     index: bool = False
+    lasting: bool = False
 
 
 class Check(Definition):
@@ -64,11 +65,18 @@ class Check(Definition):
 
 
 class ForeignKey(Definition):
-    """A FOREIGN KEY: the values of `columns`, if none is NULL, are those of `references` in some row of `table`."""
+    """A FOREIGN KEY: the values of `columns`, if none is NULL, are those of `references` in some row of `table`.
+
+    `on_delete`, `on_update`: what happens to rows whose key goes or changes: `cascade`, `set null` or `set default`;
+    empty: the batch is refused. `deferred`: a transaction checks it at COMMIT.
+    """
 
     columns: tuple[str, ...]
     table: str
     references: tuple[str, ...]
+    on_delete: str = ""
+    on_update: str = ""
+    deferred: bool = False
 
 
 class Table(Definition):
@@ -90,6 +98,14 @@ class Table(Definition):
         """The columns of PRIMARY KEY and the UNIQUE constraints, by the constraints' names."""
         keys = {self.key_name or f"{self.own_name}_pkey": self.primary_key} if self.primary_key else {}
         return keys | {one.name: one.columns for one in self.unique}
+
+    @property
+    def identifying(self) -> tuple[tuple[str, ...], ...]:
+        """The sets of columns that identify a row at every time that can be read: PRIMARY KEY, and UNIQUE columns that
+        are never NULL. A UNIQUE constraint that came to a table with rows says nothing of the past."""
+        never_null = {one.name for one in self.columns if one.not_null and not one.had_nulls}
+        keys = [one.columns for one in self.unique if one.lasting and never_null.issuperset(one.columns)]
+        return ((self.primary_key,) if self.primary_key else ()) + tuple(key for key in keys if key != self.primary_key)
 
     @property
     def constrained(self) -> bool:

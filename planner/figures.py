@@ -25,7 +25,7 @@ class _Answers:
     facts: Facts
 
     def unique_keys(self, collection: str) -> tuple[tuple[str, ...], ...]:
-        """A table's primary key, which does not change while the table exists."""
+        """The sets of columns that identify a row of a table."""
         return self.facts.unique_keys(collection)
 
     def incarnation(self, collection: str) -> str:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import Domain
+from halfjoin.sql.system import System
 from halfjoin.sql.types import SqlType
 from halfjoin.sql.user_aggregate import UserAggregate
 
@@ -20,6 +21,9 @@ class Schema(Protocol):
     def primary_key(self, collection: str) -> tuple[str, ...]:
         """The columns of a table's primary key; empty for a table without one, and for a view."""
 
+    def identifying(self, collection: str) -> tuple[tuple[str, ...], ...]:
+        """The sets of columns that identify a row of a table; none for a view."""
+
     def default(self, table: str, column: str) -> str | None:
         """The text of a column's DEFAULT, None if it has none."""
 
@@ -29,8 +33,8 @@ class Schema(Protocol):
     def keys(self, table: str) -> Mapping[str, tuple[str, ...]]:
         """The columns of a table's PRIMARY KEY and UNIQUE constraints, by the constraints' names."""
 
-    def information(self, name: str) -> tuple[tuple[Column, ...], list[tuple[object, ...]]] | None:
-        """The columns and rows of a view of information_schema; None if there is none of that name."""
+    def system(self) -> System | None:
+        """PostgreSQL's catalog over this one, for queries; None if there is none."""
 
     def named_type(self, name: str) -> SqlType | None:
         """The enum of that name, or the type of the domain; None if there is neither."""

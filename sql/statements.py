@@ -49,6 +49,9 @@ class Constraint:
     table: str = ""
     references: tuple[str, ...] = ()
     index: bool = False  # of CREATE UNIQUE INDEX
+    on_delete: str = ""  # `cascade`, `set null` or `set default`; empty: refused
+    on_update: str = ""
+    deferred: bool = False
 
 
 @dataclass(frozen=True)
@@ -267,7 +270,7 @@ class WithChanges:
 class Copy:
     """COPY table [(column, ...)] FROM STDIN (`incoming`), COPY table | (query) TO STDOUT, [WITH (...)].
 
-    `csv`: the format is CSV, else PostgreSQL's text format. `null`: the text of NULL.
+    `csv`: the format is CSV; `binary`: PostgreSQL's binary format; else its text format. `null`: the text of NULL.
     """
 
     incoming: bool
@@ -279,14 +282,16 @@ class Copy:
     delimiter: str
     null: str
     quote: str
+    binary: bool = False
 
 
 @dataclass(frozen=True)
 class Truncate:
-    """TRUNCATE [TABLE] table, ...: remove all rows."""
+    """TRUNCATE [TABLE] table, ... [RESTART IDENTITY] [CASCADE]: remove all rows."""
 
     tables: tuple[str, ...]
-    restart: bool = False  # RESTART IDENTITY
+    restart: bool = False
+    cascade: bool = False  # also those of tables that refer to them
 
 
 @dataclass(frozen=True)

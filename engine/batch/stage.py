@@ -25,6 +25,7 @@ from halfjoin.engine.intake.generated import check as check_row_by_row
 from halfjoin.engine.intake.generated import with_generated
 from halfjoin.engine.intake.primary_key import key_of
 from halfjoin.engine.intake.primary_key import known as without_nulls
+from halfjoin.engine.intake.referential import Effects
 from halfjoin.engine.intake.rows import Submitted, unnumbered
 from halfjoin.engine.intake.unnamed import filled
 from halfjoin.engine.intake.upserts import latest
@@ -107,11 +108,13 @@ def closed_at(state: State, words: str, time: int, remedy: str) -> InvalidTime:
 
 
 def runs_of(
-    state: State, batch: Mapping[str, Checked], time: int, upper: int, tasks: Tasks | None = None
-) -> dict[str, Part]:
-    """A run of each table's updates, checked against `upper` and the primary key.
+    state: State, batch: Mapping[str, Checked], time: int, upper: int, tasks: Tasks | None = None, *,
+    follow: bool = False, deferred: bool = True,
+) -> dict[str, Part]:  # fmt: skip
+    """A run of each table's updates, checked against `upper` and the constraints.
 
-    `tasks` makes the runs of rows in files.
+    `tasks` makes the runs of rows in files. `follow`: ON DELETE of foreign keys acts; statements have done that
+    already. `deferred`: foreign keys that are DEFERRED are checked, too.
 
     Raises:
         InvalidTime: a time is closed.
@@ -168,8 +171,15 @@ def runs_of(
             updates, indexes = updates.filter(updates.diff != 0), {}
         if len(updates):
             runs[name] = make_run(updates, upper, indexes)
+    if changed and follow and any(key.on_delete for one in state.catalog.tables.values() for key in one.foreign_keys):
+        every = Effects(Tables(state.catalog.tables, state.tables), dict(changed)).follow({})
+        more = {name: rows for name, rows in every.items() if len(rows) > len(changed.get(name, ()))}
+        if more:
+            whole = {name: Submitted(dict(rows.columns), len(rows), rows.time, rows.diff, numbered=False)
+                     for name, rows in {**changed, **more}.items()}  # fmt: skip
+            return runs | runs_of(state, whole, time, upper)
     if changed:
-        check_foreign_keys(Tables(state.catalog.tables, state.tables), changed)
+        check_foreign_keys(Tables(state.catalog.tables, state.tables), changed, deferred=deferred)
     return runs
 
 

@@ -66,7 +66,7 @@ class Home(Protocol):
 @dataclass(slots=True)
 class State:
     """All that an engine holds. `upper`: every time below it is closed, for all collections. `clock`: None until the
-    first batch sets it.
+    first batch sets it. `pending`: rows of tables that a transaction has changed before the definition that it makes.
     """
 
     retain: int
@@ -79,6 +79,7 @@ class State:
     upper: int = 0
     clock: Clock | None = None
     memory: Memory = field(default_factory=Memory)
+    pending: dict[str, Updates] = field(default_factory=dict)
 
     @property
     def spill(self) -> Spill | None:
@@ -162,6 +163,10 @@ class State:
 
         return restore
 
+    def pend(self, rows: Mapping[str, Updates]) -> None:
+        """Hold rows that a transaction has changed, for the definition that it makes next."""
+        self.pending = dict(rows)
+
     def before_and_after(self, staged: Mapping[str, Part], upper: int | None = None) -> Versions:
         """What half-joins look up during a batch. The batch closes times below `upper` (None: no times)."""
         return Versions(self, staged, self.upper if upper is None else upper)
@@ -214,9 +219,8 @@ class State:
         return len(self.collection(collection)) if self.has(collection) else 0
 
     def unique_keys(self, collection: str) -> tuple[tuple[str, ...], ...]:
-        """The sets of columns that identify a row: a table's primary key."""
-        table = self.catalog.tables.get(collection)
-        return (table.primary_key,) if table is not None and table.primary_key else ()
+        """The sets of columns that identify a row of a table."""
+        return self.catalog.identifying(collection)
 
     def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
         """Who shares an arrangement; None if it does not exist."""

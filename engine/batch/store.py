@@ -110,6 +110,9 @@ class WriterStore(ReaderStore, Protocol):
     def define(self, state: State) -> Entry:
         """The entry of the present definitions. It forgets the feeds of dropped tables."""
 
+    def together(self, first: Entry, second: Entry) -> Entry:
+        """Two entries that are kept in one step: of definitions, and of a batch over them."""
+
     def flush(self, state: State) -> None:
         """Do all due work now."""
 

@@ -84,9 +84,10 @@ class Writer:
     reconsider: Callable[[Mapping[str, Part], Callable[[Callable[[], None]], None]], None]
 
     def apply(
-        self, batches: Mapping[str, Any], time: Time | None = None, batch_id: str | None = None, *, close: bool = True
-    ) -> Applied:
-        """Submit changed rows of any tables, as one atomic batch; see `Engine.apply`."""
+        self, batches: Mapping[str, Any], time: Time | None = None, batch_id: str | None = None, *, close: bool = True,
+        follow: bool = True,
+    ) -> Applied:  # fmt: skip
+        """Submit changed rows of any tables, as one atomic batch; see `Engine.apply`. `follow`: as in `runs_of`."""
         started, state = perf_counter(), self.state
         if not isinstance(batches, Mapping):
             raise InvalidRow("a batch is a dict of rows by table name", remedy="write engine.apply({'table': rows})")
@@ -102,7 +103,7 @@ class Writer:
                 return known
         rows = dict(self.choice.brought_in(rows, state.in_memory))
         times = batch_times(state, rows, given_time, default, close=close)
-        runs = runs_of(state, rows, times.time, times.upper, self.choice)
+        runs = runs_of(state, rows, times.time, times.upper, self.choice, follow=follow)
         chosen = self.choice.choose(
             sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
             stored=lambda: state.stored(runs),
@@ -139,26 +140,40 @@ class Writer:
         chosen: tuple[Runner, str],
     ) -> Applied:  # fmt: skip
         """The last steps of a batch. Once the store has kept it, it is acknowledged; then it becomes visible."""
+        self._renew_errors()
+        state, low = self.state, self.state.upper
+        staged, applied = self._staged(runs, times, started, chosen)
+        closing = self.sinks.closing(state, staged)
+        self.commits.carry_out(lambda: self._prepared(staged, applied, batch), nothing)
+        self._carried_out(staged, low, closing)
+        return replace(applied, seconds=perf_counter() - started)
+
+    def _staged(
+        self, runs: Mapping[str, Part], times: Times, started: float, chosen: tuple[Runner, str]
+    ) -> tuple[Staged, Applied]:
+        """A batch, staged, and what is told of it."""
         runner, reason = chosen
-        if self.store.has_older_errors():
-            self.define(lambda: self.store.renew_errors(self.state))
-            self.store.errors_renewed()
         staged = stage(self.state, runs, times.upper, runner, times.clock)
         staged = self.store.adopt(self.state, staged)
         staged = self.store.make_room(self.state, staged)
-        applied = Applied(
+        return staged, Applied(
             times.time, times.upper, runner.name, perf_counter() - started, diffs_of(staged.diffs), reason,
             partial(self.frames, staged.diffs), {name: str(one.error) for name, one in staged.failures.items()},
         )  # fmt: skip
-        state, low = self.state, self.state.upper
-        closing = self.sinks.closing(state, staged)
-        self.commits.carry_out(lambda: self._prepared(staged, applied, batch), nothing)
+
+    def _renew_errors(self) -> None:
+        if self.store.has_older_errors():
+            self.define(lambda: self.store.renew_errors(self.state))
+            self.store.errors_renewed()
+
+    def _carried_out(self, staged: Staged, low: int, closing: Mapping[str, Updates | StoredChanges]) -> None:
+        """Pass on what a batch closed, and do what is due after it."""
+        state = self.state
         self.sinks.offer(state, low, closing)
         with suppress(HalfjoinError, MemoryError):  # the batch is done; a later batch can tidy what this one cannot
             state.tidy()
         self.reconsider(staged.runs, self.define)
         self.store.do_due_work(state)
-        return replace(applied, seconds=perf_counter() - started)
 
     def _prepared(self, staged: Staged, applied: Applied, batch: BatchId | None) -> tuple[Entry, Step]:
         """The entry of a batch, and the step that makes the batch visible after it is kept."""
@@ -175,23 +190,58 @@ class Writer:
 
     def define(self, change: Callable[[], None]) -> None:
         """Change definitions and keep the change. If either fails, nothing is changed."""
-        state = self.state
-        before = [(name, one) for name, found in state.subscriptions.items() for one in found]
+        state, before = self.state, self._followed()
 
         def prepare() -> tuple[Entry, Step]:
-            change()
-            self.store.make_room(state, Staged({}, {}, state.upper))
-            return self.store.define(state), done
-
-        def done() -> None:
-            self.sinks.follow(state)
-            going_on = subscriptions(state)
-            for name, subscription in before:
-                if subscription not in going_on:
-                    subscription.fail(UnknownName("materialized view", name, remedy=_REPLACED))
+            return self._defined(change), lambda: self._follow(before)
 
         self.commits.carry_out(prepare, state.checkpoint())
         self.store.do_due_work(state)
+
+    def transact(self, change: Step, batches: Mapping[str, Any], time: Time | None) -> None:
+        """Change definitions, then the rows of tables, in one entry. If any of it fails, nothing is changed."""
+        self._renew_errors()
+        started, state, before, low = perf_counter(), self.state, self._followed(), self.state.upper
+        made: list[tuple[Staged, Mapping[str, Updates | StoredChanges]]] = []
+
+        def prepare() -> tuple[Entry, Step]:
+            defined = self._defined(change)
+            given_time = None if time is None else to_time(time)
+            default = present(state.clock, state.upper) if given_time is None else given_time
+            rows = self.choice.checked(batches, state.catalog.table, default, marked=False)
+            times = batch_times(state, rows, given_time, default, close=True)
+            runs = runs_of(state, rows, times.time, times.upper, self.choice)
+            chosen = self.choice.choose(sum(map(len, runs.values())), stored=lambda: state.stored(runs))
+            staged, applied = self._staged(runs, times, started, chosen)
+            made.append((staged, self.sinks.closing(state, staged)))
+            entry, publish = self._prepared(staged, applied, None)
+
+            def done() -> None:
+                publish()
+                self._follow(before)
+
+            return self.store.together(defined, entry), done
+
+        self.commits.carry_out(prepare, state.checkpoint())
+        self._carried_out(made[0][0], low, made[0][1])
+
+    def _defined(self, change: Step) -> Entry:
+        """The entry of changed definitions."""
+        change()
+        self.store.make_room(self.state, Staged({}, {}, self.state.upper))
+        return self.store.define(self.state)
+
+    def _followed(self) -> list[tuple[str, Subscription]]:
+        """The open subscriptions, with their views."""
+        return [(name, one) for name, found in self.state.subscriptions.items() for one in found]
+
+    def _follow(self, before: Iterable[tuple[str, Subscription]]) -> None:
+        """Let sinks and subscriptions follow changed definitions."""
+        self.sinks.follow(self.state)
+        going_on = subscriptions(self.state)
+        for name, subscription in before:
+            if subscription not in going_on:
+                subscription.fail(UnknownName("materialized view", name, remedy=_REPLACED))
 
     def flush(self) -> None:
         """Do the work that the store has left to later batches."""

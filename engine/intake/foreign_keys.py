@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from halfjoin.catalog.models import ForeignKey, Table
 from halfjoin.engine.arrange.collection import Collection
@@ -31,22 +32,22 @@ class Tables:
     rows: Mapping[str, Collection]
 
 
-def check(tables: Tables, changed: Mapping[str, Updates]) -> None:
-    """Check the foreign keys of the changed tables, and those that refer to them.
+def check(tables: Tables, changed: Mapping[str, Updates], *, deferred: bool = True) -> None:
+    """Check the foreign keys of the changed tables, and those that refer to them. `deferred`: also DEFERRED ones.
 
     Raises:
         InvalidRow: a row refers to a key that is not there, or the last row of a key goes that others refer to.
     """
     for table in tables.defined.values():
         for key in table.foreign_keys:
-            if table.name in changed or key.table in changed:
+            if (table.name in changed or key.table in changed) and (deferred or not key.deferred):
                 _check(tables, table, key, changed)
 
 
 def _check(tables: Tables, table: Table, key: ForeignKey, changed: Mapping[str, Updates]) -> None:
-    empty = _keys(tables.rows[table.name].changes(0, 0), key.columns)
-    ours = _keys(changed[table.name], key.columns) if table.name in changed else empty
-    theirs = _keys(changed[key.table], key.references) if key.table in changed else empty
+    empty = keys_of(tables.rows[table.name].changes(0, 0), key.columns)
+    ours = keys_of(changed[table.name], key.columns) if table.name in changed else empty
+    theirs = keys_of(changed[key.table], key.references) if key.table in changed else empty
     touched = concat([ours.filter(ours.diff > 0), theirs.filter(theirs.diff < 0)])
     touched = touched.filter(known(touched, list(touched.columns)))
     if not len(touched):
@@ -70,14 +71,71 @@ def _check(tables: Tables, table: Table, key: ForeignKey, changed: Mapping[str, 
         raise InvalidRow(text, table=key.table if removed else table.name, code="23503")
 
 
-def _keys(rows: Updates, names: tuple[str, ...]) -> Updates:
+def keys_of(rows: Updates, names: tuple[str, ...]) -> Updates:
     """The key columns of rows, named by their positions."""
     return rows.renamed([(name, str(place)) for place, name in enumerate(names)])
 
 
+def gone_from(tables: Tables, key: ForeignKey, gone: Updates, changed: Updates) -> Updates:
+    """The keys of rows that go, if no other row of the table has them then; each once, with the time at which it goes.
+    `changed`: all changes of the table."""
+    asked = keys_of(gone, key.references)
+    asked = asked.filter(known(asked, list(asked.columns)))
+    if not len(asked):
+        return asked
+    first, theirs = int(asked.time.min()), keys_of(changed, key.references)
+    numbers = groups(list(asked.columns.values()), len(asked))
+    _, once = np.unique(numbers, return_index=True)
+    held = _held(tables, tables.defined[key.table], key.references, asked.take(once), first)
+    there = concat([held, theirs])
+    numbers = groups(list(concat([asked, there]).columns.values()), len(asked) + len(there))
+    mine, other = numbers[: len(asked)], numbers[len(asked) :]
+    order = np.lexsort((there.time, other))
+    number, time = other[order], there.time[order]
+    absent = _settled(number, time) & (_running(number, there.diff[order]) <= 0)
+    at = groups([pa.array(np.concatenate([mine, number])), pa.array(np.concatenate([asked.time, time]))],
+                len(mine) + len(number))  # fmt: skip
+    leaves = np.flatnonzero(np.isin(at[: len(mine)], at[len(mine) :][absent]))
+    leaves = leaves[np.lexsort((asked.time[leaves], mine[leaves]))]
+    _, once = np.unique(mine[leaves], return_index=True)
+    return asked.take(leaves[once])
+
+
+def referring_rows(tables: Tables, table: Table, key: ForeignKey, asked: Updates, changed: Updates | None
+                   ) -> tuple[Updates, Ints]:  # fmt: skip
+    """The rows that refer to the keys `asked` when these go, with that time and their counts; and the place of each
+    one's key. `changed`: the changes of the table in the batch.
+
+    Raises:
+        InvalidRow: rows that refer to a key change after it has gone.
+    """
+    shown = [column.name for column in table.columns]
+    rows = _rows(tables, table, key.columns, asked, int(asked.time.min()), shown)
+    rows = rows if changed is None else concat([rows, changed.select(shown)])
+    rows = rows.filter(known(rows, key.columns))
+    every = concat([asked, keys_of(rows, key.columns)])
+    numbers = groups(list(every.columns.values()), len(every))
+    places = np.full(int(numbers.max(initial=-1)) + 1, -1)
+    places[numbers[: len(asked)]] = np.arange(len(asked))
+    place = places[numbers[len(asked) :]]
+    rows, place = rows.take(np.flatnonzero(place >= 0)), place[place >= 0]
+    same = groups(list(rows.columns.values()), len(rows))
+    late = np.flatnonzero(rows.time > asked.time[place])
+    if len(late):
+        values = {name: rows.columns[name][int(late[0])].as_py() for name in key.columns}
+        raise InvalidRow(f"the key {key_text(values)} goes from {key.table} at {asked.time[place[late[0]]]}, but rows "
+                         f"of {table.name} that refer to it change later", table=key.table, code="23503",
+                         remedy="change them in the same batch")  # fmt: skip
+    counts = np.zeros(int(same.max(initial=-1)) + 1, np.int64)
+    np.add.at(counts, same, rows.diff)
+    _, first = np.unique(same, return_index=True)
+    first = first[counts > 0]
+    return Updates(rows.take(first).columns, asked.time[place[first]], counts[counts > 0]), place[first]
+
+
 def _held(tables: Tables, table: Table, names: tuple[str, ...], wanted: Updates, first: int) -> Updates:
     """What a table holds of some keys, as of `first` and later."""
-    return _keys(_rows(tables, table, names, wanted, first, names), names)
+    return keys_of(_rows(tables, table, names, wanted, first, names), names)
 
 
 def _rows(tables: Tables, table: Table, names: tuple[str, ...], wanted: Updates, first: int,
@@ -99,8 +157,8 @@ def _referring(tables: Tables, table: Table, key: ForeignKey, missing: Updates, 
     there = _rows(tables, table, key.columns, missing, first, shown)
     rows = concat([there, changed[table.name].select(shown)]) if table.name in changed else there
     if table.primary_key:  # no row has a negative count
-        return _keys(rows, key.columns)
-    keys = _keys(rows, key.columns)
+        return keys_of(rows, key.columns)
+    keys = keys_of(rows, key.columns)
     numbers = groups(list(concat([missing, keys]).columns.values()), len(missing) + len(rows))
     rows = rows.filter(np.isin(numbers[len(missing):], numbers[: len(missing)]))
     number = groups(list(rows.columns.values()), len(rows))
@@ -111,7 +169,7 @@ def _referring(tables: Tables, table: Table, key: ForeignKey, missing: Updates, 
     order, number, positive = order[settled], number[settled], positive[settled]
     before = np.roll(positive, 1)
     before[np.diff(number, prepend=-1) != 0] = 0
-    found = _keys(rows.take(order), key.columns)
+    found = keys_of(rows.take(order), key.columns)
     return Updates(found.columns, found.time, positive - before)
 
 

@@ -125,6 +125,7 @@ def _checked(table: Table, rows: Any, meaning: str) -> Submitted:
     for name in source:
         if name not in known and name not in (TIME, DIFF):
             raise UnknownName(f"column of {table.name}", name, known)
+    diff = _diffs(table, source[DIFF]) if DIFF in source else None
     columns, unnamed = {}, {}
     keyed = bool(table.primary_key) and meaning in ("upserts", "deletes")  # then rows may leave out other columns
     for column in table.columns:
@@ -139,8 +140,9 @@ def _checked(table: Table, rows: Any, meaning: str) -> Submitted:
         if missing is not None and keyed and column.name not in table.primary_key:
             unnamed[column.name] = missing
         if column.not_null and column.generated is None and array.null_count:
-            _refuse_null(table, column.name, array, missing, kept=column.name in unnamed)
-    diff = _diffs(table, source[DIFF]) if DIFF in source else None
+            coming = array if diff is None or not column.had_nulls else array.filter(pa.array(diff > 0))
+            if coming.null_count:  # a row that goes may be older than NOT NULL
+                _refuse_null(table, column.name, array, missing, kept=column.name in unnamed)
     if meaning != "plain" and diff is not None:
         raise InvalidRow(f"rows given as {meaning} cannot have a column {DIFF}", table=table.name, column=DIFF)
     if meaning == "deletes":

@@ -104,6 +104,8 @@ class Sinks:
             return {}
         found: dict[str, Closed] = {}
         for name, (sink, _) in self._couriers.items():
+            if state.catalog.sinks.get(name) != sink:
+                continue  # it is dropped or replaced with the batch
             collection, source = state.collection(sink.collection), sink.collection
             run, changes = staged.runs.get(source), staged.diffs.get(source)
             if isinstance(changes, StoredChanges):

@@ -55,7 +55,7 @@ def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Ro
         assert action.constraint is not None
         if action.lenient and action.constraint.name in constraint_names(table):
             return table, None
-        made = _constrained(catalog, table, action.constraint)
+        made = _constrained(catalog, table, action.constraint, fresh=not len(state.tables[table.name]))
         return made, None if made.primary_key == table.primary_key else _same
     if action.kind == "drop constraint":
         made = _without_constraint(state, table, action)
@@ -93,10 +93,10 @@ def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Ro
             return _without(catalog, table, column)
 
 
-def _constrained(catalog: Catalog, table: Table, wanted: Constraint) -> Table:
+def _constrained(catalog: Catalog, table: Table, wanted: Constraint, *, fresh: bool) -> Table:
     if wanted.kind == "primary key":
         return _keyed(table, wanted)
-    return with_constraint(table, wanted, catalog)
+    return with_constraint(table, wanted, catalog, fresh=fresh)
 
 
 def _same(updates: Updates) -> Updates:
@@ -150,7 +150,7 @@ def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[T
         return with_generated(made, updates)
 
     for one in action.beside:
-        made = _constrained(catalog, made, one)
+        made = _constrained(catalog, made, one, fresh=False)
     return made, rows
 
 

@@ -15,6 +15,7 @@ from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.generated import with_generated
+from halfjoin.engine.intake.referential import Pairs
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.statements import reading
 from halfjoin.engine.statements.conflicting import inserted
@@ -35,12 +36,13 @@ from halfjoin.sql.statements import Change, Delete, Insert, Merge, Update
 @dataclass(frozen=True, slots=True)
 class Changed:
     """What a statement does: the updates of its table, how many rows it changes, and the rows of RETURNING with their
-    columns."""
+    columns. `pairs`: the rows that it updates, as they were and as they are."""
 
     updates: Updates
     count: int
     returned: pa.Table | None
     columns: tuple[Column, ...] = ()
+    pairs: Pairs | None = None
 
 
 def carry_out(state: State, statement: Change, sql: str) -> Changed:
@@ -58,9 +60,10 @@ def carry_out(state: State, statement: Change, sql: str) -> Changed:
             bound = bind_insert(statement, schema, sql)
             if statement.conflict is not None:
                 rows = singly(_evaluated(state, bound), statement.table)
-                old, new = inserted(state, statement, _new(state, rows, bound), sql)
-                new = with_generated(state.catalog.table(statement.table), new)
-                return _changed(state, bound, old, new, new)
+                table = state.catalog.table(statement.table)
+                old, new, now = inserted(state, statement, _new(state, rows, bound), sql)
+                new = with_generated(table, new)
+                return replace(_changed(state, bound, old, new, new), pairs=(old, with_generated(table, now)))
             rows = _evaluated(state, bound)
             new = _new(state, singly(rows, statement.table) if bound.numbered else rows, bound)
             return _changed(state, bound, None, new, new)
@@ -73,7 +76,7 @@ def carry_out(state: State, statement: Change, sql: str) -> Changed:
             bound = bind_update(statement, schema, sql)
             rows = _evaluated(state, bound)
             old, new = _part(rows, bound, bound.old), _new(state, rows, bound)
-            return _changed(state, bound, old, new, _with_others(new, rows, bound))
+            return replace(_changed(state, bound, old, new, _with_others(new, rows, bound)), pairs=(old, new))
         case Merge():
             return _merged(state, bind_merge(statement, schema, sql))
 
@@ -123,7 +126,8 @@ def _merged(state: State, bound: BoundChange) -> Changed:
                          remedy="the source must match each row of the table at most once")  # fmt: skip
     new = _new(state, rows.filter(coming), bound)
     made = _changed(state, replace(bound, returning=None), old, new, new)
-    made = replace(made, count=int(rows.diff[leaving | coming].sum()))
+    pairs = _part(rows.filter(kinds == "update"), bound, bound.old), new.filter(kinds[coming] == "update")
+    made = replace(made, count=int(rows.diff[leaving | coming].sum()), pairs=pairs)
     if bound.returning is None:
         return made
     returned, columns = list[pa.Table](), made.columns

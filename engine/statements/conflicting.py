@@ -23,8 +23,9 @@ ROUNDS = 32  # in which DO NOTHING decides rows together; more would cost more t
 NONE = -1  # the number of a key that has a NULL, or is not in the table
 
 
-def inserted(state: State, statement: Insert, rows: Updates, sql: str) -> tuple[Updates, Updates]:
-    """The rows of the table that change, as they were, and all new rows: in the order of the rows to insert.
+def inserted(state: State, statement: Insert, rows: Updates, sql: str) -> tuple[Updates, Updates, Updates]:
+    """The rows of the table that change, as they were; all new rows, in the order of the rows to insert; and the rows
+    that change as they are, in the order of the first.
 
     Raises:
         InvalidRow: DO UPDATE would change a row twice.
@@ -39,7 +40,7 @@ def inserted(state: State, statement: Insert, rows: Updates, sql: str) -> tuple[
     if statement.conflict.assignments is None:
         kept = _first(numbers, np.logical_or.reduce([place != NONE for _, place in there]) if there
                       else np.zeros(len(rows), np.bool_))  # fmt: skip
-        return rows.slice(0, 0), rows.filter(kept)
+        return rows.slice(0, 0), rows.filter(kept), rows.slice(0, 0)
     (held, place), (own,) = there[0], numbers
     found = np.flatnonzero(place != NONE)
     columns = [*held.take(place[found]).columns.values(), *rows.take(found).columns.values()]
@@ -51,7 +52,7 @@ def inserted(state: State, statement: Insert, rows: Updates, sql: str) -> tuple[
     old = made.renamed([(column.name, name) for column, name in zip(bound.old, rows.columns, strict=True)])
     new = made.renamed([(column.name, name) for column, name in zip(bound.new, rows.columns, strict=True)])
     order = np.argsort(np.concatenate([fresh, changed]), kind="stable")
-    return old, concat([rows.take(fresh), new]).take(order)
+    return old, concat([rows.take(fresh), new]).take(order), new
 
 
 def _numbers(rows: Updates, key: tuple[str, ...]) -> Ints:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from halfjoin.catalog.catalog import Catalog
-from halfjoin.catalog.models import ColumnModel, Table
+from halfjoin.catalog.models import ColumnModel, ForeignKey, Table
+from halfjoin.engine.scalar.arrow_types import sql_type
 from halfjoin.engine.statements.reading import quoted
-from halfjoin.errors import UnknownName
+from halfjoin.errors import UnknownName, UnsupportedSQL
 
 
 def create_statement(catalog: Catalog, name: str) -> str:
@@ -22,6 +26,29 @@ def create_statement(catalog: Catalog, name: str) -> str:
     kind = "MATERIALIZED VIEW" if view.materialized else "VIEW"
     retain = "" if view.retain is None else f" WITH (RETAIN HISTORY FOR {view.retain})"
     return f"CREATE {kind} {qualified(name)}{retain} AS {view.text}"
+
+
+def create_like(name: str, schema: Any, key: Sequence[str], types: Mapping[str, str] | None = None) -> str:
+    """CREATE TABLE for the columns of a `pyarrow.Schema`. `types`: SQL types that columns get instead of its own.
+
+    Raises:
+        UnknownName: `key` or `types` name another column. UnsupportedSQL: a column's type has no SQL type.
+    """
+    given = dict(types or {})
+    for column in (*key, *given):
+        if column not in schema.names:
+            raise UnknownName(f"column of {name}", column, schema.names)
+    columns = []
+    for field in schema:
+        try:
+            text = given.get(field.name) or str(sql_type(field.type))
+        except UnsupportedSQL as error:
+            raise error.with_(reason=f"column {field.name}: {error.reason}") from None
+        missing = "" if field.nullable or field.name in key else " NOT NULL"
+        columns.append(f"{identifier(field.name)} {text}{missing}")
+    if key:
+        columns.append(f"PRIMARY KEY ({', '.join(map(identifier, key))})")
+    return f"CREATE TABLE {qualified(name)} ({', '.join(columns)})"
 
 
 def identifier(name: str) -> str:
@@ -68,7 +95,8 @@ def _table(catalog: Catalog, table: Table) -> str:
     items += [f"CONSTRAINT {identifier(one.name)} UNIQUE {_list(one.columns)}" for one in table.unique]
     items += [f"CONSTRAINT {identifier(one.name)} CHECK ({one.text})" for one in table.checks]
     items += [f"CONSTRAINT {identifier(one.name)} FOREIGN KEY {_list(one.columns)} REFERENCES "
-              f"{qualified(one.table)} {_list(one.references)}" for one in table.foreign_keys]  # fmt: skip
+              f"{qualified(one.table)} {_list(one.references)}{_actions(one)}"
+              for one in table.foreign_keys]  # fmt: skip
     retain = "" if table.retain is None else f" WITH (RETAIN HISTORY FOR {table.retain})"
     return f"CREATE TABLE {qualified(table.name)} ({', '.join(items)}){retain}"
 
@@ -84,3 +112,10 @@ _WORDS = frozenset({
     "references", "right", "select", "set", "some", "table", "then", "to", "true", "union", "unique", "user", "using",
     "values", "view", "when", "where", "with",
 })  # fmt: skip
+
+
+def _actions(key: ForeignKey) -> str:
+    """ON DELETE and ON UPDATE of a foreign key, and when it is checked."""
+    text = "".join(f" {event} {action.upper()}" for event, action in (("ON DELETE", key.on_delete),
+                                                                     ("ON UPDATE", key.on_update)) if action)
+    return text + (" DEFERRABLE INITIALLY DEFERRED" if key.deferred else "")

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from halfjoin.catalog.models import ColumnModel, Definition, Index, Sink, View
+from halfjoin.catalog.models import ColumnModel, Definition, Index, Sink, Table, View
 from halfjoin.engine.arrange.collection import User
 from halfjoin.engine.batch.enter import arranged, empty_view, enter_table, ordered, share, share_all
 from halfjoin.engine.batch.flows import alone
@@ -61,14 +61,19 @@ def create_table(state: State, statement: CreateTable) -> None:
     catalog = state.catalog
     if statement.if_not_exists and statement.name in catalog.names():
         there, wanted = catalog.tables.get(statement.name), table_of(statement, catalog)
-        plain = {"id": "", "referenced": False}
-        _leave(there and there.model_copy(update=plain), wanted.model_copy(update=plain), "TABLE")
+        _leave(there and _as_written(there), _as_written(wanted), "TABLE")
         return
     table = table_of(statement, catalog)
     catalog.add(table)
     add_sequences(catalog, table, statement.columns)
     refer(catalog, table)
     enter_table(state, table)
+
+
+def _as_written(table: Table) -> Table:
+    """The table without what tells it from another one that is written in the same way."""
+    unique = tuple(one.model_copy(update={"lasting": False}) for one in table.unique)
+    return table.model_copy(update={"id": "", "referenced": False, "unique": unique})
 
 
 def _leave(there: Definition | None, wanted: Definition | None, kind: str, name: str = "") -> None:

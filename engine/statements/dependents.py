@@ -1,12 +1,13 @@
-"""Which views read a column of a table."""
+"""What depends on a table: views that read a column, and tables that refer to it."""
 
 from __future__ import annotations
 
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import Table, View
-from halfjoin.errors import HalfjoinError
+from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.parse.parse import parse_query
+from halfjoin.sql.statements import Truncate
 
 
 def readers_of_column(catalog: Catalog, table: Table, name: str) -> list[View]:
@@ -24,3 +25,22 @@ def readers_of_column(catalog: Catalog, table: Table, name: str) -> list[View]:
             del without.views[view.name]
             found.append(view)
     return found
+
+
+def truncated(catalog: Catalog, statement: Truncate) -> list[str]:
+    """The tables that TRUNCATE empties.
+
+    Raises:
+        UnknownName: one does not exist. UnsupportedSQL: another table refers to one, and the statement does not say
+            CASCADE.
+    """
+    names = [catalog.table(name).name for name in statement.tables]
+    for name in names:  # it grows
+        for other in catalog.tables.values():
+            if other.name not in names and any(key.table == name for key in other.foreign_keys):
+                if not statement.cascade:
+                    raise UnsupportedSQL(f"cannot truncate {name}: a foreign key of {other.name} refers to it",
+                                         remedy=f"TRUNCATE {name}, {other.name}, or TRUNCATE {name} CASCADE",
+                                         code="0A000")  # fmt: skip
+                names.append(other.name)
+    return names

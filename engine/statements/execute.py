@@ -11,8 +11,9 @@ from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.statements import querying, reading
 from halfjoin.engine.statements.altering import alter_table
 from halfjoin.engine.statements.changing import Changed, carry_out
-from halfjoin.engine.statements.copying import copied_in, copied_out
+from halfjoin.engine.statements.copying import columns_of, copied_in, copied_out, rows_out
 from halfjoin.engine.statements.definitions import define
+from halfjoin.engine.statements.dependents import truncated
 from halfjoin.engine.statements.dropping import drop
 from halfjoin.engine.statements.enums import alter_enum
 from halfjoin.engine.statements.explaining import explain_query, explain_view
@@ -25,14 +26,15 @@ from halfjoin.engine.statements.showing import show
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.statements.tables import columns_of_query
 from halfjoin.engine.statements.transaction import Transaction, check
-from halfjoin.engine.statements.with_changes import carry_out_all, together
+from halfjoin.engine.statements.with_changes import carry_out_all, followed, together
 from halfjoin.engine.updates.updates import Updates, empty
 from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
 from halfjoin.sql.bind.search_path import path_of, placed
+from halfjoin.sql.expr import Column
 from halfjoin.sql.named import AlterEnum, Comment, CreateDomain, CreateEnum, CreateSchema, CreateSequence
 from halfjoin.sql.parse.locate import PUBLIC
 from halfjoin.sql.parse.parameters import Params
-from halfjoin.sql.parse.parse import executed, parse, statement_of, trees_of
+from halfjoin.sql.parse.parse import Tree, executed, parse, statement_of, trees_of
 from halfjoin.sql.statements import (
     AlterTable,
     Begin,
@@ -81,12 +83,26 @@ def execute(session: Session, state: State, sql: str, params: Params = None) -> 
     try:
         for tree, statement in zip(trees, statements, strict=True):
             if (path := path_of(session.settings.get("search_path"))) != (PUBLIC,):
-                statement = statement_of(placed(tree, state.catalog, path), sql)
+                statement = statement_of(placed(tree, session.known(state).catalog, path), sql)
             result = _run(session, state, statement, sql)
     except BaseException:
         session.fail(keep=open_before)
         raise
     return result
+
+
+def run_one(session: Session, state: State, tree: Tree, sql: str) -> pa.Table | None:
+    """Run one statement, whose tree is not used again. Its rows, and in `session.columns` their columns."""
+    open_before = session.transaction is not None
+    try:
+        if (path := path_of(session.settings.get("search_path"))) != (PUBLIC,):
+            tree = placed(tree, state.catalog, path)
+        statement = statement_of(tree, sql)
+        check([statement], open_before)
+        return _run(session, state, statement, sql)
+    except BaseException:
+        session.fail(keep=open_before)
+        raise
 
 
 def query(state: State, sql: str, as_of: int | None, params: Params = None) -> pa.Table:
@@ -104,8 +120,8 @@ def query(state: State, sql: str, as_of: int | None, params: Params = None) -> p
 
 
 @bounded()
-def copy_from(session: Session, state: State, sql: str, data: bytes) -> int:
-    """COPY FROM STDIN: insert the rows of a text. Returns their number."""
+def copy_from(session: Session, state: State, sql: str, data: bytes | pa.Table) -> int:
+    """COPY FROM STDIN: insert the rows of a text, or rows. Returns their number."""
     statement = _copy(sql, incoming=True)
     session.check_alive(statement)
     try:
@@ -119,11 +135,28 @@ def copy_from(session: Session, state: State, sql: str, data: bytes) -> int:
 
 
 @bounded()
-def copy_to(session: Session, state: State, sql: str) -> bytes:
-    """COPY TO STDOUT: the rows as text."""
+def copy_lines(session: Session, state: State, sql: str) -> pa.Array:
+    """COPY TO STDOUT: the rows as lines of text, without their ends."""
     statement = _copy(sql, incoming=False)
     session.check_alive(statement)
     return copied_out(session.seen(state), statement, sql)
+
+
+@bounded()
+def copy_rows(session: Session, state: State, sql: str) -> pa.Table:
+    """COPY TO STDOUT: the rows, for a format that is not text. `session.columns` has their columns."""
+    statement = _copy(sql, incoming=False)
+    session.check_alive(statement)
+    found, session.columns = rows_out(session.seen(state), statement, sql)
+    return found
+
+
+@bounded()
+def copied_columns(session: Session, state: State, sql: str) -> tuple[Column, ...]:
+    """The columns of the rows that COPY takes or gives."""
+    (statement,) = parse(sql)
+    assert isinstance(statement, Copy)
+    return columns_of(session.seen(state), statement, sql)
 
 
 def _copy(sql: str, *, incoming: bool) -> Copy:
@@ -137,6 +170,7 @@ def _copy(sql: str, *, incoming: bool) -> Copy:
 @bounded()
 def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.Table | None:
     session.check_alive(statement)
+    session.columns = None
     match statement:
         case Begin():
             session.transaction = Transaction()
@@ -147,20 +181,20 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
         case Savepoint():
             session.savepoint(statement)
         case AlterTable():
-            session.define(lambda: alter_table(state, statement))
+            session.define(state, lambda state: alter_table(state, statement))
         case Rename():
-            session.define(lambda: rename(state, session.means.runners, statement))
+            session.define(state, lambda state: rename(state, session.runners, statement))
         case CreateTableAs():
             return _create_table_as(session, state, statement, sql)
         case Drop():
-            session.define(lambda: drop(state, statement))
+            session.define(state, lambda state: drop(state, statement))
         case CreateEnum() | CreateDomain() | CreateSchema() | CreateSequence() | Comment():
-            session.define(lambda: name_things(state, statement))
+            session.define(state, lambda state: name_things(state, statement))
         case AlterEnum():
-            session.define(lambda: alter_enum(state, session.runners, statement))
+            session.define(state, lambda state: alter_enum(state, session.runners, statement))
         case CreateTable() | CreateView() | CreateIndex():
-            session.define(lambda: define(state, session.means, statement, sql))
-            if isinstance(statement, CreateView) and statement.or_replace:
+            session.define(state, lambda state: define(state, session.means, statement, sql))
+            if isinstance(statement, CreateView) and statement.or_replace and session.transaction is None:
                 session.sinks.begin(state)
         case CreateSink():
             _create_sink(session, state, statement, sql)
@@ -188,7 +222,7 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
         case SetSetting(name, value):
             session.settings[name] = checked(name, value)
         case Select(query, as_of):
-            found = querying.query(session.seen(state), query, time_of(as_of), sql)
+            found, session.columns = querying.answer(session.seen(state), query, time_of(as_of), sql)
             session.keep_numbers(state)
             return found
         case Subscribe(collection, as_of, up_to):
@@ -196,12 +230,12 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
         case Explain(view, query):
             runners = session.runners
             if query is not None:
-                text = explain_query(state, runners, query, sql, "text")
+                text = explain_query(session.known(state), runners, query, sql, "text")
             else:
-                text = explain_view(state, runners, view, "text")
+                text = explain_view(session.known(state), runners, view, "text")
             return pa.table({"plan": text.splitlines()})
         case RefreshPlan(view):
-            session.define(lambda: refresh(state, session.runners, view))
+            session.define(state, lambda state: refresh(state, session.runners, view))
         case Show("settings"):
             return show_settings(session.settings, session.time)
         case Show("setting", setting):
@@ -211,16 +245,17 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
                 raise UnknownName("setting", str(setting), found)
             return pa.table({str(setting): pa.array([found[setting]], pa.string())})
         case Show(what, collection):
-            return show(state, session.delivering, what, collection)
+            return show(session.known(state), session.delivering, what, collection)
     return None
 
 
 def _change(session: Session, state: State, statement: Change, sql: str) -> pa.Table:
     """Carry out INSERT, UPDATE, DELETE or MERGE. The answer is the rows of RETURNING, or else the number of changed
     rows as a table with one `count`. PostgreSQL's tag is reported and kept under `TAG`."""
-    made = carry_out(session.seen(state), statement, sql)
+    seen = session.seen(state)
+    made = carry_out(seen, statement, sql)
     session.keep_numbers(state)
-    session.change(state, statement.table, made.updates)
+    session.change_all(state, followed(seen, {statement.table: [made]}))
     return _answer(session, statement, made)
 
 
@@ -229,16 +264,18 @@ def _change_with(session: Session, state: State, statement: WithChanges, sql: st
     seen = session.seen(state)
     after, changes = carry_out_all(seen, statement.parts, sql)
     if isinstance(statement.main, Select):
-        answer = querying.query(after, statement.main.query, None, sql)
-        session.change_all(state, changes)
+        answer, session.columns = querying.answer(after, statement.main.query, None, sql)
+        session.change_all(state, followed(seen, changes))
         return answer
     made = carry_out(after, statement.main, sql)
-    session.change_all(state, together(seen, changes, {statement.main.table: made.updates}))
+    together(seen, changes, statement.main.table, made)
+    session.change_all(state, followed(seen, changes))
     return _answer(session, statement.main, made)
 
 
 def _answer(session: Session, statement: Change, made: Changed) -> pa.Table:
     """What a change gives back: its rows, or how many it changed; with its tag."""
+    session.columns = None if made.returned is None else made.columns
     word = "INSERT 0" if isinstance(statement, Insert) else type(statement).__name__.upper()
     answer = pa.table({"count": pa.array([made.count], pa.int64())}) if made.returned is None else made.returned
     return _tagged(session, answer, f"{word} {made.count}", {} if made.returned is None else {RETURNED: "true"})
@@ -247,11 +284,11 @@ def _answer(session: Session, statement: Change, made: Changed) -> pa.Table:
 def _truncate(session: Session, state: State, statement: Truncate) -> pa.Table:
     """Remove all rows of tables, in one batch."""
     seen = session.seen(state)
-    gone = {name: reading.contents(seen, seen.catalog.table(name).name, None, distinct=True)
-            for name in statement.tables}  # fmt: skip
+    names = truncated(seen.catalog, statement)
+    gone = {name: reading.contents(seen, name, None, distinct=True) for name in names}
     session.change_all(state, {name: Updates(rows.columns, rows.time, -rows.diff) for name, rows in gone.items()})
     if statement.restart:
-        session.define(lambda: restart(state, statement.tables))
+        session.define(state, lambda state: restart(state, names))
     count = sum(int(rows.diff.sum()) for rows in gone.values())
     return _tagged(session, pa.table({"count": pa.array([count], pa.int64())}), "TRUNCATE TABLE")
 
@@ -262,22 +299,26 @@ def _tagged(session: Session, answer: pa.Table, tag: str, also: Mapping[str, str
 
 
 def _create_table_as(session: Session, state: State, statement: CreateTableAs, sql: str) -> pa.Table | None:
-    """Create a table and insert the rows of a query. If that fails, there is no table."""
-    if statement.if_not_exists and statement.name in state.catalog.names():
+    """Create a table with the rows of a query, both or neither."""
+    known = session.known(state)
+    if statement.if_not_exists and statement.name in known.catalog.names():
         return None
-    made = columns_of_query(statement, state.catalog, sql)
-    rows = Insert(statement.name, (), statement.query)
-    session.define(lambda: define(state, session.means, made, sql))
-    if not statement.data:
-        return None
-    try:
-        found = carry_out(state, rows, sql)
+    made = columns_of_query(statement, known.catalog, sql)
+    alone = session.transaction is None
+    if alone:
+        session.transaction = Transaction()
+    session.define(state, lambda state: define(state, session.means, made, sql))
+    count = 0
+    if statement.data:
+        found = carry_out(session.seen(state), Insert(statement.name, (), statement.query), sql)
         session.keep_numbers(state)
         session.change(state, statement.name, found.updates)
-    except BaseException:
-        session.define(lambda: drop(state, Drop("table", (statement.name,))))
-        raise
-    return _tagged(session, pa.table({"count": pa.array([found.count], pa.int64())}), f"SELECT {found.count}")
+        count = found.count
+    if alone:
+        session.commit(state)
+    if not statement.data:
+        return None
+    return _tagged(session, pa.table({"count": pa.array([count], pa.int64())}), f"SELECT {count}")
 
 
 def _create_sink(session: Session, state: State, statement: CreateSink, sql: str) -> None:
@@ -288,9 +329,9 @@ def _create_sink(session: Session, state: State, statement: CreateSink, sql: str
         define(state, means, statement, sql)
         return
     before = state.catalog.sinks.get(statement.name)
-    session.define(lambda: define(state, means, statement, sql))
+    session.define(state, lambda state: define(state, means, statement, sql))
 
-    def undo() -> None:
+    def undo(state: State) -> None:
         drop(state, Drop("sink", (statement.name,)))
         if before is not None:
             state.catalog.add(before)
@@ -298,7 +339,7 @@ def _create_sink(session: Session, state: State, statement: CreateSink, sql: str
     try:
         session.sinks.fill(state, statement.name)
     except BaseException:
-        session.define(undo)
+        session.define(state, undo)
         raise
 
 

@@ -21,7 +21,7 @@ from halfjoin.engine.statements.framing import Change, between
 from halfjoin.engine.statements.tables import refer
 from halfjoin.engine.storage.filling import take_in
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import Updates, concat, empty
+from halfjoin.engine.updates.updates import Updates, concat, constant, empty
 from halfjoin.errors import InvalidRow
 
 Rows = Callable[[Updates], Updates]  # what happens to the rows
@@ -49,6 +49,8 @@ def put(state: State, old: Table, new: Table, rows: Rows | None, renamed: Change
         state.tables[old.name] = there
     else:
         change = rows or (lambda updates: updates)
+        if old.name in state.pending:
+            state.pending[new.name] = change(state.pending.pop(old.name))
         for part in there.runs:
             for piece in part.pieces():
                 take_in(state, "tables", new.name, made, change(piece))
@@ -64,7 +66,12 @@ def check_rows(state: State, table: Table) -> None:
     collection = state.tables[table.name]
     pieces = [piece for part in collection.runs for piece in part.pieces()]
     every = concat(pieces) if pieces else empty(collection.schema)
-    rows = consolidate(every.not_before(max(state.upper - 1, 0)))  # what was there before does not matter
+    pending = {name: Updates(one.columns, constant(state.upper, len(one)), one.diff)
+               for name, one in state.pending.items()}  # fmt: skip
+    start = max(state.upper - 1, 0)  # what was there before does not matter
+    if table.name in pending:
+        every, start = concat([every, pending[table.name]]), state.upper
+    rows = consolidate(every.not_before(start))
     for column in table.columns:
         if column.not_null and rows.filter(rows.diff > 0).columns[column.name].null_count:
             raise InvalidRow(f"column {column.name} of {table.name} contains NULLs", table=table.name,
@@ -88,4 +95,4 @@ def check_rows(state: State, table: Table) -> None:
     if table.foreign_keys and len(rows):
         before = dict(state.tables)
         before[table.name] = replace(collection, held=(), stored=None, cold=None, arrangements=collection.shared())
-        check_foreign_keys(Tables(state.catalog.tables, before), {table.name: rows})
+        check_foreign_keys(Tables(state.catalog.tables, before), {**pending, table.name: rows})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Condition
 from typing import Any
 
@@ -19,10 +19,14 @@ from halfjoin.engine.batch.writer import Writer, writing
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.definitions import Means
-from halfjoin.engine.statements.transaction import Transaction, table_of
+from halfjoin.engine.statements.settings import SETTINGS, checked
+from halfjoin.engine.statements.transaction import Definition, Transaction, table_of
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.sql.bind.search_path import path_of
+from halfjoin.sql.expr import Column
 from halfjoin.sql.statements import Commit, Prepare, Rollback, Savepoint, Statement
+from halfjoin.sql.system import SCHEMAS, Asker
 
 _log = logging.getLogger("halfjoin")
 _LATER = ("each statement closes its time: write SET TIME with a later one before the next, or put the statements of "
@@ -43,7 +47,9 @@ class Session:
     `writer` is None in an engine that only reads. `changed` is the engine's lock, with the condition that subscriptions
     wait for. `time`: the time of the changes of the next statements; None: the default of `Engine.apply`.
     `transaction`: the statements since BEGIN; None: no transaction is open. `prepared`: the statements of PREPARE.
-    `settings`: those of SET, other than `time`.
+    `settings`: those of SET, other than `time`. `columns`: those of the last answer, with their SQL types; None if only
+    its rows tell them. `asker`: whom PostgreSQL's catalog tells of; a server names its client, and the settings that
+    only it knows.
     """
 
     runners: Runners
@@ -55,6 +61,8 @@ class Session:
     transaction: Transaction | None = None
     prepared: dict[str, Prepare] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
+    columns: tuple[Column, ...] | None = None
+    asker: Asker = field(default_factory=Asker)
 
     @property
     def means(self) -> Means:
@@ -66,9 +74,13 @@ class Session:
         """The sinks; None in an engine that only reads, which does not know how far they are."""
         return None if self.writer is None else self.sinks
 
-    def define(self, change: Callable[[], None]) -> None:
-        """Carry out a change of definitions and keep it, or do neither."""
-        writing(self.writer).define(change)
+    def define(self, state: State, change: Definition) -> None:
+        """Carry out a change of definitions and keep it, or do neither. In a transaction it is kept by COMMIT."""
+        writer = writing(self.writer)
+        if self.transaction is None:
+            writer.define(lambda: change(state))
+        else:
+            self.transaction.define(state, change)
 
     def apply(self, state: State, batch: Mapping[str, pa.Table]) -> None:
         """Submit the changes of statements as one batch, at the session's time.
@@ -78,9 +90,12 @@ class Session:
             InvalidTime: the time of SET TIME is closed.
         """
         writer = writing(self.writer)
+        self._check_time(state)
+        writer.apply(batch, self.time, follow=False)
+
+    def _check_time(self, state: State) -> None:
         if self.time is not None and self.time < state.upper:
             raise closed_at(state, f"time {self.time}", self.time, _LATER)
-        writer.apply(batch, self.time)
 
     def keep_numbers(self, state: State) -> None:
         """Keep which numbers of sequences may have been given out, before anybody sees one: for some time ahead."""
@@ -94,11 +109,27 @@ class Session:
                 one = state.catalog.sequences[name]
                 state.catalog.sequences[name] = one.model_copy(update={"next": to + AHEAD * one.step})
 
-        self.define(change)
+        writing(self.writer).define(change)
+
+    def known(self, state: State) -> State:
+        """The state with the definitions of the open transaction."""
+        return state if self.transaction is None else self.transaction.known(state)
 
     def seen(self, state: State) -> State:
         """The state that the next statement reads."""
-        return state if self.transaction is None else self.transaction.seen(state)
+        found = state if self.transaction is None else self.transaction.seen(state)
+        return replace(found, catalog=found.catalog.asked_by(self._asking(found)))
+
+    def _asking(self, state: State) -> Asker:
+        """Who asks, with the settings of now."""
+        def change(name: str, value: str) -> None:
+            self.settings[name] = checked(name, value)
+
+        path = tuple(name for name in path_of(self.settings.get("search_path"))
+                     if name in ("public", *SCHEMAS, *state.catalog.schemas))  # fmt: skip
+        defaults = {name: default for name, (default, _) in SETTINGS.items()}
+        return replace(self.asker, path=path, settings={**defaults, **self.asker.settings, **self.settings},
+                       set=self.asker.set or change)
 
     def change(self, state: State, name: str, changed: Updates) -> None:
         """Apply a statement's changes of a table, or stage them in the open transaction."""
@@ -138,8 +169,18 @@ class Session:
             Conflict: another batch has changed one of its tables meanwhile.
         """
         transaction, self.transaction = self.transaction, None
-        if transaction is not None and not transaction.failed and (batch := transaction.batch(state)):
+        if transaction is None or transaction.failed:
+            return
+        batch = transaction.batch(state)
+        if transaction.defines and batch:
+            self._check_time(state)
+            writing(self.writer).transact(lambda: transaction.define_all(state), batch, self.time)
+        elif transaction.defines:
+            writing(self.writer).define(lambda: transaction.define_all(state))
+        elif batch:
             self.apply(state, batch)
+        if transaction.defines:
+            self.sinks.begin(state)
 
     def savepoint(self, statement: Savepoint) -> None:
         """Set, release or go back to a savepoint of the open transaction."""

@@ -40,7 +40,7 @@ class Statistics:
         return sum(counts)
 
     def unique_keys(self, collection: str) -> tuple[tuple[str, ...], ...]:
-        """A table's primary key."""
+        """The sets of columns that identify a row of a table."""
         return self.state.unique_keys(collection)
 
     def incarnation(self, collection: str) -> str:

@@ -45,7 +45,7 @@ def table_of(statement: CreateTable, catalog: Catalog) -> Table:
     check_columns(made, catalog)
     for one in constraints:
         if one.kind != "primary key":
-            made = with_constraint(made, one, catalog)
+            made = with_constraint(made, one, catalog, fresh=True)
     return made
 
 
@@ -77,8 +77,8 @@ def check_columns(table: Table, catalog: Catalog) -> None:
             bind_generated(column.generated, plain, column.type, known, table.name)
 
 
-def with_constraint(table: Table, wanted: Constraint, catalog: Catalog) -> Table:
-    """The table with one more UNIQUE, CHECK or FOREIGN KEY.
+def with_constraint(table: Table, wanted: Constraint, catalog: Catalog, *, fresh: bool) -> Table:
+    """The table with one more UNIQUE, CHECK or FOREIGN KEY. `fresh`: it never had a row.
 
     Raises:
         UnsupportedSQL, UnknownName: it is not valid.
@@ -99,7 +99,7 @@ def with_constraint(table: Table, wanted: Constraint, catalog: Catalog) -> Table
             check_key(wanted, table.columns)
             if wanted.name is None and wanted.columns in (table.primary_key, *(one.columns for one in table.unique)):
                 return table
-            one = Unique(name=name, columns=wanted.columns, index=wanted.index)
+            one = Unique(name=name, columns=wanted.columns, index=wanted.index, lasting=fresh)
             return table.model_copy(update={"unique": (*table.unique, one)})
         case "check":
             bind_check(wanted.text, [column.column for column in table.columns], Catalog.knowing(table), table.name)
@@ -147,7 +147,8 @@ def _foreign_key(table: Table, parent: Table, wanted: Constraint, name: str) -> 
         if named or arrow_type(ours[mine]) != arrow_type(theirs[other]):
             raise UnsupportedSQL(f"{table.name}.{mine} is {ours[mine]}, and {parent.name}.{other} is {theirs[other]}",
                                  remedy="give both columns one type", code="42804")  # fmt: skip
-    return ForeignKey(name=name, columns=wanted.columns, table=parent.name, references=references)
+    return ForeignKey(name=name, columns=wanted.columns, table=parent.name, references=references,
+                      on_delete=wanted.on_delete, on_update=wanted.on_update, deferred=wanted.deferred)
 
 
 def column_of(table: str, column: ColumnDef, catalog: Catalog, in_key: bool = False) -> ColumnModel:

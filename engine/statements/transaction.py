@@ -1,14 +1,16 @@
 """BEGIN ... COMMIT: the statements between are one batch, at one time, all of it or nothing.
 
 The changes of a statement are staged, and later statements of the transaction see them in the tables. COMMIT submits
-all changes as one batch; before that nothing is kept, and nobody else sees the changes. A view over a changed table is
-updated only then. Inside the transaction its query is computed where it is read, as for a plain view.
+all changes as one batch, with the definitions; before that nothing is kept, and nobody else sees the changes.
+A view over a changed table is updated only then. Inside the transaction its query is computed where it is read, as for
+a plain view.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -19,31 +21,14 @@ from halfjoin.engine.batch.readable import closed
 from halfjoin.engine.batch.stage import runs_of
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.rows import submitted
+from halfjoin.engine.statements.forking import forked
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, constant
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
-from halfjoin.sql.statements import (
-    Begin,
-    Commit,
-    Copy,
-    Deallocate,
-    Delete,
-    Execute,
-    Explain,
-    Insert,
-    Merge,
-    Prepare,
-    Rollback,
-    Savepoint,
-    Select,
-    SetSetting,
-    SetTime,
-    Show,
-    Statement,
-    Truncate,
-    Update,
-    WithChanges,
-)
+from halfjoin.sql.statements import Begin, Commit, CreateSink, RefreshPlan, Rollback, Savepoint, Statement, Subscribe
+
+Definition: TypeAlias = Callable[[State], None]  # carries out a statement that defines something
+_WORDS = {CreateSink: "CREATE SINK", RefreshPlan: "REFRESH PLAN", Subscribe: "SUBSCRIBE"}
 
 
 def check(statements: Sequence[Statement], inside: bool) -> None:
@@ -65,22 +50,73 @@ def check(statements: Sequence[Statement], inside: bool) -> None:
                     word = type(statement).__name__.upper()
                     raise UnsupportedSQL(f"{word} without BEGIN", remedy="write BEGIN; ...; COMMIT", code="25P01")
                 inside = isinstance(statement, Savepoint)
-            case (Insert() | Update() | Delete() | Merge() | WithChanges() | Copy() | Truncate() | Select() | Explain()
-                  | Show() | SetTime() | SetSetting() | Prepare() | Execute() | Deallocate()):  # fmt: skip
-                pass
-            case _ if inside:
-                raise UnsupportedSQL("a transaction can contain INSERT, UPDATE, DELETE and SELECT, but no definitions",
-                                     remedy="write CREATE and DROP before BEGIN or after COMMIT")
+            case CreateSink() | RefreshPlan() | Subscribe() if inside:
+                raise UnsupportedSQL(f"{_WORDS[type(statement)]} cannot be in a transaction",
+                                     remedy="write it before BEGIN or after COMMIT", code="25001")
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What the statements of a transaction have done: the rows that they changed, by table; the state with their
+    definitions (None: there are none); and the definitions, to be repeated at COMMIT, each with the rows that were
+    changed before it."""
+
+    rows: Mapping[str, Updates]
+    fork: State | None
+    definitions: tuple[tuple[Definition, Mapping[str, Updates]], ...]
 
 
 class Transaction:
-    """The changes of the statements since BEGIN. `failed`: a statement has failed, so it can only be rolled back."""
+    """The changes of the statements since BEGIN. `failed`: a statement has failed, so it can only be rolled back.
+
+    Definitions are made at once in a copy of the state, which the later statements see. COMMIT makes them again in the
+    state itself, and then submits the rows; one entry of the journal has both. Rows that were changed before a
+    definition are checked and changed with it, as the rows of the table are.
+    """
 
     def __init__(self) -> None:
         self.failed = False
-        self._staged: dict[str, Updates] = {}
-        self._begun: dict[str, int] = {}  # for each changed table, `upper` when it was first changed
-        self._savepoints: list[tuple[str, dict[str, Updates]]] = []
+        self._done = _Done({}, None, ())
+        self._begun: dict[str, tuple[str, int]] = {}  # by a changed table's id: its name, and `upper` at its change
+        self._savepoints: list[tuple[str, _Done]] = []
+
+    @property
+    def defines(self) -> bool:
+        """Whether it has definitions."""
+        return bool(self._done.definitions)
+
+    def known(self, state: State) -> State:
+        """The state with the transaction's definitions, but not the changed rows."""
+        return state if self._done.fork is None else self._done.fork
+
+    def define(self, state: State, change: Definition) -> None:
+        """Make a definition that the later statements see.
+
+        Raises:
+            HalfjoinError: it cannot be made. InvalidRow: the changed rows break a new constraint.
+        """
+        after = forked(self.known(state))
+        after.pend(self._done.rows)
+        change(after)
+        rows = {name: changed for name, changed in after.pending.items() if name in after.catalog.tables}
+        after.pend({})
+        self._check(after, rows, None)
+        self._done = _Done(rows, after, (*self._done.definitions, (change, self._done.rows)))
+
+    def define_all(self, state: State) -> None:
+        """Make all definitions again. Numbers that a new sequence has given out stay given."""
+        fork = self._done.fork
+        assert fork is not None
+        try:
+            for change, rows in self._done.definitions:
+                state.pend(rows)
+                change(state)
+        finally:
+            state.pend({})
+        sequences, numbers = state.catalog.sequences, state.catalog.numbers
+        for name, one in fork.catalog.sequences.items():
+            if name in sequences and sequences[name].id != one.id and one.id in numbers:
+                sequences[name] = sequences[name].model_copy(update={"next": numbers[one.id]})
 
     def stage(self, state: State, changes: Mapping[str, Updates], time: int | None) -> None:
         """Add a statement's changes of tables. `time`: the time of COMMIT (None: now).
@@ -88,31 +124,40 @@ class Transaction:
         Raises:
             InvalidRow: a table refuses the changes, after those of the statements before.
         """
+        known = self.known(state)
         changes = {name: consolidate(changed, by_time=False) for name, changed in changes.items()}
-        rows = {name: submitted(state.catalog.table(name), table_of(changed)) for name, changed in changes.items()}
-        at = present(state.clock, state.upper) if time is None else max(time, state.upper)
-        runs_of(self._after(state), rows, at, at + 1)
+        self._check(self._after(known), changes, time)
+        staged = dict(self._done.rows)
         for name, changed in changes.items():
-            self._begun.setdefault(name, state.upper)
-            before = self._staged.get(name)
-            self._staged[name] = changed if before is None else consolidate(concat([before, changed]), by_time=False)
+            id = known.catalog.tables[name].id
+            if name in state.tables or id in {table.id for table in state.catalog.tables.values()}:
+                self._begun.setdefault(id, (name, known.upper))
+            staged[name] = consolidate(concat([staged[name], changed]), by_time=False) if name in staged else changed
+        self._done = replace(self._done, rows=staged)
 
     def seen(self, state: State) -> State:
         """The state that the next statement reads. If no time is closed yet, it reads as if time 0 were closed."""
-        if not self._staged:
-            return state
-        seen, catalog = self._after(state), state.catalog.copy()
-        for name in state.above(self._staged):
+        known = self.known(state)
+        if not self._done.rows:
+            return known
+        seen, catalog = self._after(known), known.catalog.copy()
+        for name in known.above(self._done.rows):
             if (view := catalog.views.get(name)) is not None:
                 catalog.views[name] = view.model_copy(update={"materialized": False})
         return replace(seen, catalog=catalog)
 
+    def _check(self, state: State, changes: Mapping[str, Updates], time: int | None) -> None:
+        """Check changes of tables against their constraints."""
+        rows = {name: submitted(state.catalog.table(name), table_of(changed)) for name, changed in changes.items()}
+        at = present(state.clock, state.upper) if time is None else max(time, state.upper)
+        runs_of(state, rows, at, at + 1, deferred=False)
+
     def _after(self, state: State) -> State:
         """The state with the changes in the tables."""
-        if not self._staged:
+        if not self._done.rows:
             return state
         start, upper = closed(state), max(state.upper, 1)
-        tables = {name: _with(start.tables[name], staged, upper - 1, upper) for name, staged in self._staged.items()}
+        tables = {name: _with(start.tables[name], rows, upper - 1, upper) for name, rows in self._done.rows.items()}
         return replace(start, upper=upper, tables={**start.tables, **tables})
 
     def batch(self, state: State) -> dict[str, pa.Table]:
@@ -121,12 +166,13 @@ class Transaction:
         Raises:
             Conflict: another batch has changed one of the tables meanwhile.
         """
-        for name, upper in self._begun.items():
-            table = state.tables.get(name)
+        there = {table.id: name for name, table in state.catalog.tables.items()}
+        for id, (name, upper) in self._begun.items():
+            table = state.tables.get(there.get(id, ""))
             if table is None or (state.upper > upper and len(table.changes(upper, state.upper))):
                 raise Conflict(f"could not serialize access: another batch has changed {name} since this transaction "
                                "changed it", remedy="run the transaction again", name=name, code="40001")  # fmt: skip
-        return {name: table_of(staged) for name, staged in self._staged.items() if len(staged)}
+        return {name: table_of(rows) for name, rows in self._done.rows.items() if len(rows)}
 
     def savepoint(self, statement: Savepoint) -> None:
         """Set a savepoint, release it, or undo what was done since.
@@ -135,14 +181,14 @@ class Transaction:
             UnknownName: no savepoint has that name.
         """
         if statement.word == "savepoint":
-            self._savepoints.append((statement.name, dict(self._staged)))
+            self._savepoints.append((statement.name, self._done))
             return
         names = [name for name, _ in self._savepoints]
         if statement.name not in names:
             raise UnknownName("savepoint", statement.name, names, code="3B001")
         place = len(names) - 1 - names[::-1].index(statement.name)
         if statement.word == "rollback":
-            self._staged, self.failed = dict(self._savepoints[place][1]), False
+            self._done, self.failed = self._savepoints[place][1], False
             place += 1
         del self._savepoints[place:]
 

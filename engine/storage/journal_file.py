@@ -56,6 +56,7 @@ class JournalFile:
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
         self.where, self._folder = str(folder / FILE), folder
+        self._joined = False  # whether a transaction is open that takes in others
         mode = "ro" if read_only else "rwc"
         with self._guarded():
             self._db = sqlite3.connect(
@@ -179,7 +180,20 @@ class JournalFile:
         """The last step before a commit. A subclass may refuse the transaction here."""
 
     @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is written inside is kept in one step, or none of it."""
+        with self._transaction():
+            self._joined = True
+            try:
+                yield
+            finally:
+                self._joined = False
+
+    @contextmanager
     def _transaction(self) -> Iterator[None]:
+        if self._joined:
+            yield
+            return
         with self._guarded():
             try:
                 self._db.execute("BEGIN IMMEDIATE")

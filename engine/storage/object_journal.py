@@ -127,6 +127,9 @@ class ObjectJournal(Journal):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        if self._joined:
+            yield
+            return
         with self._turn:
             if self._torn:  # interrupted in another thread
                 self.recover()

@@ -128,6 +128,15 @@ class Nowhere:
 
         return self._entry(follow)
 
+    def together(self, first: Entry, second: Entry) -> Entry:
+        """Two entries that are kept in one step."""
+
+        def follow() -> None:
+            first.follow()
+            second.follow()
+
+        return self._entry(follow)
+
     def _entry(self, follow: Step) -> Entry:
         """An entry that is kept from the moment at which it is the last one."""
         this = object()

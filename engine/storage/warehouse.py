@@ -29,6 +29,7 @@ from halfjoin.engine.intake.times import now
 from halfjoin.engine.linear.failures import FORM as ERRORS_FORM
 from halfjoin.engine.storage.arranging import arrangements, unserved
 from halfjoin.engine.storage.damage import naming
+from halfjoin.engine.storage.encoding import Piece
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.filing import Filing
 from halfjoin.engine.storage.flusher import Flusher, Target
@@ -36,6 +37,7 @@ from halfjoin.engine.storage.folders import Folders
 from halfjoin.engine.storage.journal import Answered, New
 from halfjoin.engine.storage.kinds import collection_of, collections, kind_of, parts, sort_columns
 from halfjoin.engine.storage.names import check_columns, folder_name
+from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.renew import make_errors_anew
 from halfjoin.engine.storage.restore import OnDisk, restore
 from halfjoin.engine.storage.scratch import Links, remove_leftovers
@@ -180,10 +182,15 @@ class Warehouse:
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:
         """Prepare the journal's entry for a batch. Once it is kept, the batch is acknowledged, and then published."""
         ids = {id(collection): number for number, collection in self._ids.items()}
-        pieces = {}
+        pieces: dict[int, list[Piece | StoredFile]] = {}
+        first: dict[tuple[str, str], list[Piece | StoredFile]] = {}  # of collections that are defined with the batch
         for part, kind, name in parts(state, staged):
             collection = collection_of(state, kind, name)
-            pieces[ids[id(collection)]] = list(self._filing.pieces(kind, name, collection, part))
+            made = list(self._filing.pieces(kind, name, collection, part))
+            if id(collection) in ids:
+                pieces[ids[id(collection)]] = made
+            else:
+                first[kind, name] = made
         kept = None
         if batch is not None:
             kept = Answered(
@@ -197,10 +204,30 @@ class Warehouse:
         clock = settled.get("clock", self._clock)
         pending = self._pending + sum(piece.size for parts in pieces.values() for piece in parts)
 
+        def commit() -> None:
+            found = {(item.kind, item.name): item.id for item in self._journal.collections()} if first else {}
+            new = {found[place]: made for place, made in first.items()}
+            self._journal.append({**pieces, **new}, staged.upper, kept, closing, settled)
+
         def follow() -> None:
             self._clock, self._pending = clock, pending
 
-        return self._entry(lambda: self._journal.append(pieces, staged.upper, kept, closing, settled), follow)
+        return self._entry(commit, follow)
+
+    def together(self, first: Entry, second: Entry) -> Entry:
+        """Two entries that are kept in one step."""
+
+        def commit() -> None:
+            with self._journal.together():
+                first.commit()
+                second.commit()
+
+        def follow() -> None:
+            first.follow()
+            second.follow()
+            self._pending = self._journal.pending()
+
+        return self._entry(commit, follow)
 
     def _entry(self, commit: Step, follow: Step) -> Entry:
         """The journal's next entry."""

@@ -81,7 +81,7 @@ def _scalar(rows: Rows, found: Found) -> list[Expr]:
 
 
 def _at_most_one(inner: Inner, scalars: Scalars) -> bool:
-    """Whether a subquery has at most one row for each outer row, as its LIMIT or a primary key says."""
+    """Whether a subquery has at most one row for each outer row, as its LIMIT or a key says."""
     relation, own = inner.relation, {column.name for column in inner.relation.columns}
     pairs = (pair_of(condition, own) for condition in inner.on)
     fixed = {pair.mine.name for pair in pairs if pair is not None and isinstance(pair.mine, Column)}
@@ -99,8 +99,8 @@ def _at_most_one(inner: Inner, scalars: Scalars) -> bool:
                             fixed.add(name)
                 relation = input
             case Scan(collection, alias):
-                key = scalars.context.schema.primary_key(collection)
-                return bool(key) and all(f"{alias}.{name}" in fixed for name in key)
+                keys = scalars.context.schema.identifying(collection)
+                return any(all(f"{alias}.{name}" in fixed for name in key) for key in keys)
             case _:
                 return False
 
@@ -129,7 +129,7 @@ def _joined(rows: Rows, found: Found) -> list[Expr]:
 
 def _array(rows: Rows, query: exp.Expr) -> Expr:
     """ARRAY(query): the values of all rows, in the query's order."""
-    selected, context = rows.selected(query), rows.scalars.context
+    selected, context = rows.selected(query, ordered=True), rows.scalars.context
     if len(selected.items) != 1:
         raise context.wrong(query, "subquery must return only one column")
     value = known(selected.values[0])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.sql import functions
+from halfjoin.sql.bind.system_functions import from_one
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.types import INTEGER, INTEGERS, STRINGS, TEXT, Kind, dimensions, innermost
 
@@ -36,7 +37,7 @@ def subscript(scalars: Scalars, node: exp.Bracket) -> Expr:
     if count and len(steps) != count:
         return Literal(None, innermost(value.type))  # no element has fewer or more subscripts than dimensions
     for step in steps:
-        value = functions.resolve("[]", (value, step))
+        value = functions.resolve("[]", (value, from_one(value, step)))
     return value
 
 

@@ -12,6 +12,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Expr, Literal
 from halfjoin.sql.functions.coercion import NUMBERS, as_numeric, assignable, castable, common_type, same_values
 from halfjoin.sql.functions.nested_arrays import nested, type_of_text
+from halfjoin.sql.functions.parameters import is_parameter, typed
 from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of, rounded, type_of_decimal
 from halfjoin.sql.functions.text_input import parse
 from halfjoin.sql.types import (
@@ -38,6 +39,8 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
     `numeric` without precision gets the fewest digits that hold every value of `expr` if it is a constant, an integer
     or a numeric, else numeric(38,10).
     """
+    if isinstance(expr, Literal) and is_parameter(expr):
+        return cast(typed(expr, type), type, explicit)
     if explicit and type.kind is Kind.ARRAY:
         type = _with_dimensions(expr, type)
     type = _with_digits(expr, type)
@@ -61,7 +64,7 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
 
 def _with_dimensions(expr: Expr, type: SqlType) -> SqlType:
     """The array type of an explicit cast, with the dimensions of the value, as in PostgreSQL."""
-    if expr.type.kind is Kind.ARRAY:
+    if expr.type.kind is Kind.ARRAY and dimensions(expr.type) != dimensions(type):
         return nested(innermost(type), dimensions(expr.type))
     if isinstance(expr, Literal) and isinstance(expr.value, str):
         return type_of_text(expr.value, type)

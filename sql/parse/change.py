@@ -70,10 +70,8 @@ def merge(node: exp.Merge, text: str) -> Merge:
 def truncate(node: exp.TruncateTable, text: str) -> Truncate:
     """A TRUNCATE statement."""
     only(node, text, "TRUNCATE", ("expressions", "identity", "option"))
-    if node.args.get("option") == "CASCADE":
-        raise refuse(node, text, "CASCADE is not supported in TRUNCATE", "name all tables: TRUNCATE t, u")
     return Truncate(tuple(dict.fromkeys(table_name(table, text) for table in node.expressions)),
-                    restart=node.args.get("identity") == "RESTART")
+                    node.args.get("identity") == "RESTART", node.args.get("option") == "CASCADE")
 
 
 def returning(node: exp.Expr, text: str) -> tuple[exp.Expr, ...]:

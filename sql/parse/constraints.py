@@ -15,6 +15,10 @@ from halfjoin.sql.types import BIGINT, INTEGER, INTEGERS, SMALLINT, SqlType
 
 _GENERATED = re.compile(r"\s*always\s+as\s*(.*?)(\s+stored)?\s*", re.IGNORECASE | re.DOTALL)
 SERIAL = {exp.DType.SMALLSERIAL: SMALLINT, exp.DType.SERIAL: INTEGER, exp.DType.BIGSERIAL: BIGINT}
+_ACTIONS = {f"{event} {action.upper()}": action for event in ("ON DELETE", "ON UPDATE")
+            for action in ("cascade", "set null", "set default")}  # fmt: skip
+_OPTIONS = ("ON DELETE NO ACTION", "ON DELETE RESTRICT", "ON UPDATE NO ACTION", "ON UPDATE RESTRICT", "MATCH SIMPLE",
+            "DEFERRABLE", "NOT DEFERRABLE", "INITIALLY IMMEDIATE", "INITIALLY DEFERRED")  # fmt: skip
 KINDS = (exp.PrimaryKey, exp.PrimaryKeyColumnConstraint, exp.UniqueColumnConstraint, exp.CheckColumnConstraint,
          exp.Reference, exp.ForeignKey)  # fmt: skip
 
@@ -101,13 +105,15 @@ def unknown(node: exp.Expr, text: str) -> Exception:
 def _references(node: exp.Reference, name: str | None, text: str, columns: tuple[str, ...]) -> Constraint:
     target = node.this
     table = target.this if isinstance(target, exp.Schema) else target
-    for option in node.args.get("options") or ():
-        if str(option).upper() not in ("ON DELETE NO ACTION", "ON DELETE RESTRICT", "ON UPDATE NO ACTION",
-                                       "ON UPDATE RESTRICT", "MATCH SIMPLE", "NOT DEFERRABLE", "INITIALLY IMMEDIATE"):
-            raise refuse(node, text, f"{option} is not supported",
-                         "change the rows of both tables in one transaction")
+    options = [str(option).upper() for option in node.args.get("options") or ()]
+    for option in options:
+        if option not in _OPTIONS and option not in _ACTIONS:
+            raise refuse(node, text, f"{option} is not supported", f"write {', '.join((*_ACTIONS, *_OPTIONS))}")
+    on_delete, on_update = (next((_ACTIONS[one] for one in options if one.startswith(event) and one in _ACTIONS), "")
+                            for event in ("ON DELETE", "ON UPDATE"))  # fmt: skip
     references = _names(target.expressions) if isinstance(target, exp.Schema) else ()
-    return Constraint("foreign key", name, columns, "", catalog_name(table, text), references)
+    return Constraint("foreign key", name, columns, "", catalog_name(table, text), references, False, on_delete,
+                      on_update, "INITIALLY DEFERRED" in options)  # fmt: skip
 
 
 def _inside(text: str) -> str:

@@ -97,7 +97,8 @@ def test_rows_are_checked_at_the_time_of_the_commit(engine):
     ("INSERT INTO u VALUES (1, 'x'); COMMIT", "COMMIT without BEGIN"),
     ("ROLLBACK", "ROLLBACK without BEGIN"),
     ("BEGIN; BEGIN; COMMIT", "BEGIN inside a transaction"),
-    ("BEGIN; INSERT INTO u VALUES (1, 'x'); DROP TABLE t; COMMIT", "write CREATE and DROP before BEGIN"),
+    ("BEGIN; INSERT INTO u VALUES (1, 'x'); REFRESH PLAN v; COMMIT", "write it before BEGIN"),
+    ("BEGIN; INSERT INTO u VALUES (1, 'x'); CREATE SINK s FROM v INTO DELTA 'x'; COMMIT", "write it before BEGIN"),
 ])  # fmt: skip
 def test_what_is_no_transaction_is_refused_before_it_begins(engine, sql, why):
     with pytest.raises(hj.UnsupportedSQL, match=why):
