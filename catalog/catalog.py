@@ -192,7 +192,7 @@ class Catalog:
 
     def information(self, name: str) -> tuple[tuple[Column, ...], list[tuple[object, ...]]] | None:
         """The columns and rows of a view of information_schema; None if there is none of that name."""
-        return information(Known(self.tables, self.views, self.schemas), name)
+        return information(Known(self.tables, self.views, self.schemas, self.sequences), name)
 
     def incarnation(self, collection: str) -> str:
         """What tells a table or view apart from another that had its name, or will have it; empty for what an older

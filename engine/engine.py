@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from threading import Condition, RLock
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 
 import pyarrow as pa
 
@@ -25,15 +26,19 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.store import ReaderStore
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.writer import Writer, subscriptions, writing
+from halfjoin.engine.connection import Connection
 from halfjoin.engine.feeds.delta_source import DeltaSource
 from halfjoin.engine.feeds.follow import follower
 from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
+from halfjoin.engine.intake.schemas import schema_of
 from halfjoin.engine.intake.times import Time, to_time
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners, Setting
 from halfjoin.engine.statements import reading
-from halfjoin.engine.statements.execute import copy_from, copy_to, execute, query
+from halfjoin.engine.statements.copying import joined
+from halfjoin.engine.statements.creating import create_like
+from halfjoin.engine.statements.execute import copy_from, copy_lines, execute, query
 from halfjoin.engine.statements.explaining import Format, explain
 from halfjoin.engine.statements.registering import Registering
 from halfjoin.engine.statements.replan import reconsider
@@ -51,6 +56,8 @@ from halfjoin.engine.system.turns import Turns
 from halfjoin.errors import Conflict, HalfjoinError
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.times import duration
+
+T = TypeVar("T")
 
 
 class Engine(Registering):
@@ -147,6 +154,20 @@ class Engine(Registering):
         with self._reading() as state:
             return execute(self._session, state, sql, params)
 
+    def connect(self) -> Connection:
+        """A connection with settings and a transaction of its own, beside those of `execute`; for servers."""
+        return Connection(self._locked, replace(self._session, time=None, transaction=None, prepared={}, settings={},
+                                                columns=None, report=lambda tag: None))  # fmt: skip
+
+    @retried
+    @exclusive
+    def _locked(self, function: Callable[[State], T], *, writes: bool = False) -> T:
+        """Run a function of the state while no other call runs."""
+        if writes:
+            self._wait()
+        with self._reading() as state:
+            return function(state)
+
     @exclusive
     def copy_from(self, sql: str, source: Any) -> int:
         """Insert the rows of a stream: `COPY t [(a, b)] FROM STDIN [WITH (FORMAT csv, HEADER, ...)]`.
@@ -175,11 +196,26 @@ class Engine(Registering):
         `target`: a binary stream that gets them instead. Options and errors are those of `copy_from`.
         """
         with self._reading() as state:
-            data = copy_to(self._session, state, sql)
+            data = joined(copy_lines(self._session, state, sql))
         if target is None:
             return data
         target.write(data)
         return None
+
+    def create_table(self, name: str, like: Any, key: Sequence[str] = ()) -> None:
+        """Create a table with the columns of `like`: a pyarrow Schema or Table, or anything else that Arrow reads, such
+        as a pandas, polars or Spark DataFrame.
+
+        Args:
+            name: the table.
+            like: what has the columns; its rows are not inserted.
+            key: the columns of the PRIMARY KEY.
+
+        Raises:
+            UnsupportedSQL: a column's type has no SQL type. UnknownName: `key` names no column. Conflict: the name is
+            in use.
+        """
+        self.execute(create_like(name, schema_of(like), [key] if isinstance(key, str) else key))
 
     def create_view(self, name: str, collection: Collection) -> None:
         """Make a materialized view of a collection: `CREATE MATERIALIZED VIEW` with its text.

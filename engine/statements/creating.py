@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import ColumnModel, ForeignKey, Table
+from halfjoin.engine.scalar.arrow_types import sql_type
 from halfjoin.engine.statements.reading import quoted
-from halfjoin.errors import UnknownName
+from halfjoin.errors import UnknownName, UnsupportedSQL
 
 
 def create_statement(catalog: Catalog, name: str) -> str:
@@ -22,6 +26,29 @@ def create_statement(catalog: Catalog, name: str) -> str:
     kind = "MATERIALIZED VIEW" if view.materialized else "VIEW"
     retain = "" if view.retain is None else f" WITH (RETAIN HISTORY FOR {view.retain})"
     return f"CREATE {kind} {qualified(name)}{retain} AS {view.text}"
+
+
+def create_like(name: str, schema: Any, key: Sequence[str], types: Mapping[str, str] | None = None) -> str:
+    """CREATE TABLE for the columns of a `pyarrow.Schema`. `types`: SQL types that columns get instead of its own.
+
+    Raises:
+        UnknownName: `key` or `types` name another column. UnsupportedSQL: a column's type has no SQL type.
+    """
+    given = dict(types or {})
+    for column in (*key, *given):
+        if column not in schema.names:
+            raise UnknownName(f"column of {name}", column, schema.names)
+    columns = []
+    for field in schema:
+        try:
+            text = given.get(field.name) or str(sql_type(field.type))
+        except UnsupportedSQL as error:
+            raise error.with_(reason=f"column {field.name}: {error.reason}") from None
+        missing = "" if field.nullable or field.name in key else " NOT NULL"
+        columns.append(f"{identifier(field.name)} {text}{missing}")
+    if key:
+        columns.append(f"PRIMARY KEY ({', '.join(map(identifier, key))})")
+    return f"CREATE TABLE {qualified(name)} ({', '.join(columns)})"
 
 
 def identifier(name: str) -> str:

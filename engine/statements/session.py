@@ -22,6 +22,7 @@ from halfjoin.engine.statements.definitions import Means
 from halfjoin.engine.statements.transaction import Definition, Transaction, table_of
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.sql.expr import Column
 from halfjoin.sql.statements import Commit, Prepare, Rollback, Savepoint, Statement
 
 _log = logging.getLogger("halfjoin")
@@ -44,6 +45,8 @@ class Session:
     wait for. `time`: the time of the changes of the next statements; None: the default of `Engine.apply`.
     `transaction`: the statements since BEGIN; None: no transaction is open. `prepared`: the statements of PREPARE.
     `settings`: those of SET, other than `time`. `last`: the last numbers of sequences, as `Catalog.last`.
+    `settings`: those of SET, other than `time`. `columns`: those of the last answer, with their SQL types; None if only
+    its rows tell them.
     """
 
     runners: Runners
@@ -56,6 +59,7 @@ class Session:
     prepared: dict[str, Prepare] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
+    columns: tuple[Column, ...] | None = None
 
     @property
     def means(self) -> Means:

@@ -2,41 +2,55 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import logging
-import re
 import sys
-from collections.abc import Callable, Mapping
-from errno import ENOENT
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal
 
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.parquet
 import typer
-from rich.console import Console
-from rich.markup import escape
 
+from halfjoin.cli import loading, shelled
+from halfjoin.cli.doctor import doctor
+from halfjoin.cli.files import columns_of, rows_of
+from halfjoin.cli.group import Commands
+from halfjoin.cli.guard import guarded, text_of
+from halfjoin.cli.serve import serve
 from halfjoin.cli.show import only_tag, show
 from halfjoin.engine.batch.clock import Clock, shown
 from halfjoin.engine.engine import Engine
-from halfjoin.engine.scalar.casts_text import from_text
-from halfjoin.engine.scalar.failures import Failed
 from halfjoin.errors import HalfjoinError
+from halfjoin.shell.local import answer, changes
+from halfjoin.shell.output import json_text
 from halfjoin.sql.functions import documentation
-from halfjoin.sql.parse.type_names import type_named
-from halfjoin.sql.types import FLOATS, INTEGERS, Kind, SqlType
+from halfjoin.version import VERSION
 
-app = typer.Typer(help="Incremental view maintenance in SQL.", no_args_is_help=True, add_completion=False,
+app = typer.Typer(cls=Commands, help="Incremental view maintenance in SQL.", add_completion=False,
                   pretty_exceptions_enable=False)
-T = TypeVar("T")
+
+app.command()(shelled.shell)
+app.command()(loading.load)
+app.command()(loading.apply)
+app.command()(loading.init)
+app.command()(doctor)
+app.command()(serve)
 
 Warehouse = Annotated[str, typer.Argument(help="the folder or URL of a warehouse; another process may write to it")]
 Load = Annotated[list[str], typer.Option("--load", help=(
     "table=file.parquet or table=file.csv: inserts the file's rows into the table; repeat it for more files. The first "
     'line of a CSV file names the columns; an empty field is NULL, and "" is an empty text'))]  # fmt: skip
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    version: Annotated[bool, typer.Option("--version", help="print halfjoin's version")] = False,
+) -> None:
+    """Incremental view maintenance in SQL. `halfjoin [WAREHOUSE]` starts the shell."""
+    if version:
+        typer.echo(f"halfjoin {VERSION}")
+        raise typer.Exit
 
 
 @app.command()
@@ -50,20 +64,20 @@ def run(
         "__time). The first batch fixes the clock"))] = None,
 ) -> None:
     """Run a script (tables and views), load files into tables, run further scripts, and print the last result."""
-    with _guarded(lambda: Engine(warehouse or None, clock=clock)) as engine:
+    with guarded(lambda: Engine(warehouse or None, clock=clock)) as engine:
         logging.getLogger("halfjoin").addHandler(_Lines())
         logging.getLogger("halfjoin").setLevel(logging.INFO)
-        result = _guarded(engine.execute, _text(script))
+        result = guarded(engine.execute, text_of(script))
         for item in load:
             name, _, path = item.partition("=")
             if not path:
                 raise typer.BadParameter(f"{item!r}: write table=file", param_hint="--load")
-            columns = _guarded(_columns, engine, name)
-            applied = _guarded(engine.apply, {name: _guarded(_rows, Path(path), columns)})
+            columns = guarded(columns_of, engine, name)
+            applied = guarded(engine.apply, {name: guarded(rows_of, Path(path), columns)})
             for view, changes in applied.diffs.items():
                 typer.echo(f"{name}: {view} changed by {changes.num_rows:,} rows in {applied.seconds:.3f} s", err=True)
         for more in then:
-            result = _guarded(engine.execute, _text(more))
+            result = guarded(engine.execute, text_of(more))
         if result is not None and only_tag(result) is None:  # `_Lines` has printed the tags
             show(result)
 
@@ -83,13 +97,13 @@ def explain(
 ) -> None:
     """Print the dataflow of a view that a script creates."""
     with Engine() as engine:
-        _guarded(engine.execute, _text(script))
+        guarded(engine.execute, text_of(script))
         if not view:
             views = engine.execute("SHOW VIEWS")
             if views is None or not views.num_rows:
                 raise typer.BadParameter("the script creates no view", param_hint="script")
             view = views["name"][-1].as_py()
-        typer.echo(_guarded(engine.explain, view, format))
+        typer.echo(guarded(engine.explain, view, format))
 
 
 @app.command()
@@ -100,9 +114,9 @@ def query(
     csv: Annotated[bool, typer.Option("--csv", help="print all rows, as comma-separated values")] = False,
 ) -> None:
     """Print the answer to a query over a warehouse, while another process may write to it."""
-    with _guarded(lambda: Engine(warehouse, read_only=True)) as engine:
+    with guarded(lambda: Engine(warehouse, read_only=True)) as engine:
         time = int(as_of) if as_of.lstrip("-").isdigit() else as_of or None
-        answer = _guarded(engine.query, sql, None, time)
+        answer = guarded(engine.query, sql, None, time)
     if csv:
         pyarrow.csv.write_csv(_flat(answer), sys.stdout.buffer)
     else:
@@ -112,7 +126,7 @@ def query(
 @app.command()
 def status(warehouse: Warehouse) -> None:
     """Print a warehouse's tables and views, each with its number of updates and its least readable time."""
-    with _guarded(lambda: Engine(warehouse, read_only=True)) as engine:
+    with guarded(lambda: Engine(warehouse, read_only=True)) as engine:
         found = engine.stats()
     last = shown(found.upper - 1, found.clock)
     typer.echo(f"readable up to time {last}" if found.upper else "nothing is closed yet")
@@ -124,90 +138,40 @@ def status(warehouse: Warehouse) -> None:
 
 
 @app.command()
+def subscribe(
+    warehouse: Warehouse,
+    view: Annotated[str, typer.Argument(help="a materialized view")],
+    as_of: Annotated[str, typer.Option(help="the time to start from; default: the last closed time")] = "",
+    snapshot: Annotated[bool, typer.Option(help="start with the contents")] = True,
+    follow: Annotated[bool, typer.Option(help="wait for further changes, until Ctrl-C")] = True,
+) -> None:
+    """Print a view's contents and its changes as they close, as JSON lines with __time and __diff."""
+    with guarded(lambda: Engine(warehouse, read_only=True)) as engine:
+        start = int(as_of) if as_of.lstrip("-").isdigit() else as_of or None
+        try:
+            for rows in guarded(changes, engine, view, start, snapshot, follow):
+                typer.echo(json_text(answer(rows)), nl=False)
+        except KeyboardInterrupt:
+            raise typer.Exit(0) from None
+        except HalfjoinError as error:
+            guarded(_raise, error)
+
+
+def _raise(error: HalfjoinError) -> None:
+    raise error
+
+
+@app.command()
+def compact(warehouse: Annotated[str, typer.Argument(help="the folder or URL of a warehouse")]) -> None:
+    """Forget times that are no longer readable, merge files, and remove those that nothing needs."""
+    with guarded(Engine, warehouse) as engine:
+        guarded(engine.compact)
+
+
+@app.command()
 def functions() -> None:
     """Print the table of SQL functions, in Markdown."""
     typer.echo(documentation())
-
-
-def _guarded(call: Callable[..., T], *arguments: Any) -> T:
-    """Call; on an error of the engine or of a file, print the error's text without a traceback, and exit with 1."""
-    try:
-        return call(*arguments)
-    except HalfjoinError as error:
-        kind, text = type(error).__name__, str(error)
-    except OSError as error:
-        kind, text = "File", f"{error.filename or arguments[0]}: {error.strerror or error}"
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        kind, text = "File", f"{arguments[0]} cannot be read: {error}"
-    Console(stderr=True).print(f"[red]{kind}[/red]: {escape(text)}", soft_wrap=True)
-    raise typer.Exit(1)
-
-
-def _text(script: Path) -> str:
-    return sys.stdin.read() if str(script) == "-" else _guarded(script.read_text)
-
-
-def _columns(engine: Engine, table: str) -> dict[str, Kind]:
-    """The kind of type of each column of a table, by the column's name."""
-    quoted = table.replace('"', '""')
-    shown = engine.execute(f'SHOW COLUMNS FROM "{quoted}"')
-    assert shown is not None
-    return {column["name"]: type_named(column["type"]).kind for column in shown.to_pylist()}
-
-
-def _rows(path: Path, columns: Mapping[str, Kind]) -> pa.Table:
-    if not path.is_file():  # pyarrow would read a folder as a data set
-        raise FileNotFoundError(ENOENT, "no such file", str(path))
-    if path.suffix.lower() != ".csv":
-        try:
-            return pyarrow.parquet.read_table(path)
-        except pa.ArrowInvalid as error:
-            raise pa.ArrowInvalid(f"{error} Only a file whose name ends in .csv is read as CSV.") from error
-    # Columns of other types stay text, which the engine casts exactly; pyarrow's guess would turn 007 into a number.
-    plain = {**dict.fromkeys(INTEGERS, pa.int64()), Kind.BOOLEAN: pa.bool_()}
-    options = pyarrow.csv.ConvertOptions(
-        column_types={name: plain.get(kind, pa.string()) for name, kind in columns.items()},
-        null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
-        true_values=["true", "t", "1"], false_values=["false", "f", "0"],
-    )  # fmt: skip
-    try:
-        rows = pyarrow.csv.read_csv(path, convert_options=options)
-    except pa.ArrowInvalid:  # read again in one thread: then the error names the row
-        one = pyarrow.csv.ReadOptions(use_threads=False)
-        try:
-            rows = pyarrow.csv.read_csv(path, convert_options=options, read_options=one)
-        except pa.ArrowInvalid as error:
-            raise pa.ArrowInvalid(_named(str(error), path)) from None
-    if not {*columns} & {*rows.column_names}:
-        raise pa.ArrowInvalid(f"its first line must name columns of the table ({', '.join(columns)}) with commas "
-                              f"between them; it is {','.join(rows.column_names)}")  # fmt: skip
-    return _with_floats(rows, columns)
-
-
-def _with_floats(rows: pa.Table, columns: Mapping[str, Kind]) -> pa.Table:
-    """Cast the texts of float columns to numbers; a value beyond the range is an error, not infinity or zero."""
-    for number, name in enumerate(rows.column_names):
-        kind = columns.get(name)
-        if kind in FLOATS:
-            texts = pa.concat_arrays(rows[number].chunks) if rows.num_rows else pa.nulls(0, pa.string())
-            try:
-                rows = rows.set_column(number, name, from_text(SqlType(kind))(texts))
-            except Failed as error:
-                where = f" in row {int(error.mask.argmax()) + 1}" if error.mask is not None else ""
-                raise pa.ArrowInvalid(f"column {name}{where}: {error.message}") from None
-    return rows
-
-
-def _named(problem: str, path: Path) -> str:
-    """Arrow's error about a CSV file, with column names in place of its column numbers."""
-    with path.open(newline="") as lines:
-        names = next(csv.reader(lines), [])
-
-    def name(found: re.Match[str]) -> str:
-        number = int(found[1])
-        return f"column {names[number]}" if number < len(names) else found[0]
-
-    return re.sub(r"CSV column #(\d+)", name, problem)
 
 
 def _flat(rows: pa.Table) -> pa.Table:

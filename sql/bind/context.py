@@ -89,6 +89,7 @@ class Context:
     notices: list[str] = field(default_factory=list)  # what the author of the query should know
     lifted: Mapping[int, Expr] = field(default_factory=dict)  # aggregates of outer queries, by their nodes' identity
     trial: Trial | None = None  # if the query is bound on trial
+    ordered: bool = False  # whether the query around asks in which order the rows come (`row_sequence`)
 
     def refuse(self, node: exp.Expr | None, reason: str, instead: str | None = None) -> UnsupportedSQL:
         """The error for a node, with the node's place."""

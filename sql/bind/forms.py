@@ -15,6 +15,7 @@ from halfjoin.sql.bind.precision import interval, modified, precision_of
 from halfjoin.sql.bind.row_made import as_text
 from halfjoin.sql.bind.row_values import compared_rows, row_of
 from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.functions.parameters import untyped
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.parse.type_names import sql_type
 from halfjoin.sql.types import (
@@ -36,9 +37,7 @@ if TYPE_CHECKING:
 
 
 def _literal(scalars: Scalars, node: exp.Literal) -> Expr:
-    if node.is_string:
-        return Literal(node.name, UNKNOWN)
-    return number(node.name)
+    return untyped(node.name) if node.is_string else number(node.name)
 
 
 def number(text: str) -> Literal:

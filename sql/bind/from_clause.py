@@ -15,11 +15,12 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # for subqueries: the two modules call each other
 from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
-from halfjoin.sql.bind.function import bind_calls, renamed, rows_from
+from halfjoin.sql.bind.function import bind_calls, bind_scalar, is_scalar, renamed, rows_from
 from halfjoin.sql.bind.presence import with_presence
 from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.reading import outer_columns
 from halfjoin.sql.bind.reduced import bind_reduce, table_argument, takes_table
+from halfjoin.sql.bind.row_sequence import carried, in_sequence
 from halfjoin.sql.bind.rows import BothSides, Rows
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope, Visible
@@ -30,7 +31,7 @@ from halfjoin.sql.bind.windows import windows_in
 from halfjoin.sql.expr import TRUE, Column, Expr, Literal, conjunction, conjuncts, substitute
 from halfjoin.sql.parse.locate import INFORMATION, bare_values, catalog_name, name_of, only, schema_of, written
 from halfjoin.sql.parse.parse import parse_query
-from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Values
+from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, SortKey, Values
 
 Bound = tuple[Relation, Scope]
 
@@ -227,7 +228,8 @@ class From:
             return self.item(node.this, relation, left)
         if isinstance(node, exp.Table) and takes_table(node.this):
             return self.reduced(node, relation, left)
-        if isinstance(node, exp.Table) and (isinstance(node.this, exp.Anonymous) or node.args.get("rows_from")):
+        if isinstance(node, exp.Table) and (isinstance(node.this, exp.Anonymous) or node.args.get("rows_from")
+                                            or is_scalar(node.this, self.context)):
             only(node, self.context.sql, "FROM", ("this", "rows_from", "alias", "ordinality"))
             return self._call(node, relation, left)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
@@ -254,7 +256,7 @@ class From:
         only(node, self.context.sql, "LATERAL", ("this", "alias", "ordinality"))
         if takes_table(node.this):
             return self.reduced(node, relation, left)
-        if isinstance(node.this, exp.Anonymous):
+        if isinstance(node.this, exp.Anonymous) or is_scalar(node.this, self.context):
             return self._call(node, relation, left)
         if not isinstance(node.this, exp.Subquery):
             raise self.context.refuse(node, "LATERAL takes a subquery or a table function", "leave LATERAL out")
@@ -287,10 +289,17 @@ class From:
         if relation is None:
             relation = Values(self.context.aliases.fresh("row"), (), ((),))
         scalars = Scalars(self.context, (left, *self.outer), self.context.lifted)
-        calls, ordinality = rows_from(node, self.context), bool(node.args.get("ordinality"))
-        rows = Rows([relation], scalars)
+        ordinality, rows = bool(node.args.get("ordinality")), Rows([relation], scalars)
+        if not node.args.get("rows_from") and is_scalar(node.this, self.context):
+            bind_values(rows, [node.this])
+            made, source = bind_scalar(node.this, node.args.get("alias"), ordinality, rows.relations[0], rows.scalars)
+            return made, Scope.of(source)
+        calls = rows_from(node, self.context)
         bind_values(rows, calls)
         bound, source = bind_calls(calls, node.args.get("alias"), ordinality, rows.relations[0], rows.scalars)
+        if self.context.ordered:
+            bound, order = in_sequence(bound)
+            source = replace(source, order=order)
         return bound, Scope.of(source)
 
     def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, FromItem]:
@@ -309,8 +318,13 @@ class From:
                  default: str) -> tuple[Relation, FromItem]:
         """An item of FROM whose columns are a query's outputs."""
         name, unique, names = self.named(alias, default, selected.names)
-        relation = bind_select.project(selected.renamed(names), bind_select.qualified(unique))
-        return relation, FromItem(name, tuple(zip(names, relation.columns, strict=True)))
+        namer = bind_select.qualified(unique)
+        relation = bind_select.project(selected.renamed(names), namer)
+        order: tuple[SortKey, ...] = ()
+        columns = tuple(zip(names, relation.columns, strict=True))
+        if self.context.ordered and selected.order:
+            relation, order = carried(selected, relation, namer)
+        return relation, FromItem(name, columns, order=order)
 
     def table(self, node: exp.Table) -> tuple[Relation, FromItem]:
         """A table, a view or a query of WITH."""
@@ -359,7 +373,8 @@ class From:
         if isinstance(table.query, Looped):
             scan = table.query.scan(aliases)
             return bind_select.Selected(scan, tuple(zip(table.query.names, scan.columns, strict=True)))
-        return bind_select.select(table.query, replace(table.context, aliases=aliases), None, table.outer)
+        context = replace(table.context, aliases=aliases, ordered=self.context.ordered)
+        return bind_select.select(table.query, context, None, table.outer)
 
     def named(self, alias: exp.TableAlias | None, default: str, columns: list[str]) -> tuple[str, str, list[str]]:
         """The item's name in this query, a unique form of that name, and its columns' names, all from its alias."""

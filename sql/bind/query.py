@@ -38,7 +38,7 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
 
     UnsupportedSQL and UnknownName name the place in `sql`.
     """
-    context = Context(schema, sql, now=moment())
+    context = Context(schema, sql, now=moment(), ordered=True)
     selected = select(query, context)
     if not selected.items:
         raise UnsupportedSQL("a query needs at least one column", remedy="select a constant: SELECT 1 FROM t")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
@@ -44,6 +44,8 @@ from halfjoin.sql.statements import (
     Update,
     WithChanges,
 )
+
+Tree: TypeAlias = exp.Expr  # a parsed statement; only the package `sql` looks inside
 
 
 def parse(text: str, params: Params = None) -> list[Statement]:

@@ -1,0 +1,106 @@
+"""`doctor`: what halfjoin finds on this machine and in a warehouse, and what to do about what is wrong."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from halfjoin.engine.engine import Engine
+from halfjoin.errors import HalfjoinError
+from halfjoin.version import VERSION
+
+Finding: TypeAlias = tuple[Literal["ok", "note", "wrong"], str, str]  # how it is, what, in words
+_LIBRARIES = ("sqlglot", "pyarrow", "deltalake", "numpy", "duckdb", "pydantic", "pyspark", "pandas")
+_JAVA = 17
+_FREE = 1 << 30  # bytes of disk
+
+
+def doctor(
+    warehouse: Annotated[str, typer.Argument(help="the folder or URL of a warehouse to look at")] = "",
+) -> None:
+    """Look for what is missing: Python, Java, libraries, disk, the warehouse. It exits with 1 if something is wrong."""
+    console, wrong = Console(), False
+    colours = {"ok": "green", "note": "yellow", "wrong": "red"}
+    for how, what, words in (*_python(), *_java(), *_libraries(), *_disk(warehouse), *_warehouse(warehouse)):
+        wrong |= how == "wrong"
+        console.print(f"[{colours[how]}]{how:>5}[/]  {escape(what)}: {escape(words)}", soft_wrap=True, highlight=False)
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _python() -> Iterator[Finding]:
+    yield "ok", "halfjoin", VERSION
+    yield "ok", "Python", f"{platform.python_version()} at {sys.executable}"
+    if sys.platform not in ("linux", "darwin"):
+        yield "wrong", "system", f"{sys.platform}: halfjoin runs on Linux and macOS"
+    workers = os.environ.get("PYSPARK_PYTHON")
+    if workers and Path(workers).resolve() != Path(sys.executable).resolve():
+        yield "note", "PYSPARK_PYTHON", f"{workers} is another Python than this: install halfjoin there, too"
+
+
+def _java() -> Iterator[Finding]:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    remedy = f"install Java {_JAVA} or later, or set JAVA_HOME; only work on Spark needs it"
+    if java is None or not shutil.which(java):
+        yield "note", "Java", f"not found: {remedy}"
+        return
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)', told)
+    if found is None or int(found[1]) < _JAVA:
+        yield "wrong", "Java", f"{java} is version {found[1] if found else '?'}: {remedy}"
+    else:
+        yield "ok", "Java", f"{found[1]} at {java}"
+
+
+def _libraries() -> Iterator[Finding]:
+    for name in _LIBRARIES:
+        try:
+            yield "ok", name, version(name)
+        except PackageNotFoundError:
+            yield "wrong", name, f"not installed: pip install {name}"
+
+
+def _disk(warehouse: str) -> Iterator[Finding]:
+    if "://" in warehouse:
+        return
+    place = Path(warehouse or ".").resolve()
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    how: Literal["ok", "note"] = "ok" if free >= _FREE else "note"
+    yield how, "disk", f"{free / 2**30:.1f} GiB free at {place}"
+    if not os.access(place, os.W_OK):
+        yield "note", "disk", f"{place} cannot be written by this user"
+
+
+def _warehouse(warehouse: str) -> Iterator[Finding]:
+    if not warehouse:
+        return
+    try:
+        with Engine(warehouse, read_only=True) as engine:
+            found = engine.stats()
+    except HalfjoinError as error:
+        yield "wrong", warehouse, str(error)
+        return
+    kinds = [one.kind for one in found.collections]
+    counted = ((kinds.count(kind), kind) for kind in dict.fromkeys(kinds))
+    counts = ", ".join(f"{count} {kind}{'s' * (count > 1)}" for count, kind in counted) or "empty"
+    yield "ok", warehouse, f"{counts}; readable below time {found.upper}"
+    for one in found.collections:
+        if one.foreign:
+            yield "wrong", one.name, one.foreign
+        if one.errors:
+            yield "note", one.name, f"{one.errors} rows fail: SELECT * FROM {one.name} says why"

@@ -1,0 +1,110 @@
+"""Reads files of rows, each as its name's ending says: CSV, JSON lines, Parquet, Arrow; and folders of Delta tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from errno import ENOENT
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+from deltalake import DeltaTable
+
+from halfjoin.cli.csv_files import read_csv
+from halfjoin.engine.engine import Engine
+from halfjoin.sql.parse.type_names import type_named
+from halfjoin.sql.types import Kind
+
+_JSON = (".json", ".jsonl", ".ndjson")
+_ARROW = (".arrow", ".feather", ".ipc")
+ENDINGS = ".csv, .jsonl, .json, .ndjson, .parquet, .arrow, .feather"
+
+
+def columns_of(engine: Engine, table: str) -> dict[str, Kind]:
+    """The kind of type of each column of a table, by the column's name."""
+    quoted = table.replace('"', '""')
+    shown = engine.execute(f'SHOW COLUMNS FROM "{quoted}"')
+    assert shown is not None
+    return {column["name"]: type_named(column["type"]).kind for column in shown.to_pylist()}
+
+
+def rows_of(path: Path, columns: Mapping[str, Kind]) -> Any:
+    """The rows of a file for a table: an Arrow table, or a list of dicts.
+
+    Raises:
+        OSError: the file cannot be read. pa.ArrowException: it does not hold rows.
+    """
+    ending = path.suffix.lower()
+    if path.is_dir():
+        return _delta(path).to_pyarrow_table()
+    if not path.is_file():
+        raise FileNotFoundError(ENOENT, "no such file", str(path))
+    if ending == ".csv":
+        return read_csv(path, columns)
+    if ending in _JSON:
+        return json_rows(path.read_text().splitlines())
+    if ending in _ARROW:
+        return _arrow(path)
+    try:
+        return pyarrow.parquet.read_table(path)
+    except pa.ArrowInvalid as error:
+        hint = f"Only a file whose name ends in .csv is read as CSV; known endings: {ENDINGS}."
+        raise pa.ArrowInvalid(f"{error} {hint}") from error
+
+
+def json_rows(lines: list[str]) -> list[dict[str, Any]]:
+    """The objects of JSON lines. A number with a point stays text, so that a numeric column gets all its digits.
+
+    Raises:
+        pa.ArrowInvalid: a line is not an object.
+    """
+    rows = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line, parse_float=str)
+        except ValueError as error:
+            raise pa.ArrowInvalid(f"line {number}: {error}") from None
+        if not isinstance(row, dict):
+            raise pa.ArrowInvalid(f"line {number} is not an object: write {{\"column\": value, ...}}")
+        rows.append({name: json.dumps(value) if isinstance(value, dict) else value for name, value in row.items()})
+    return rows
+
+
+def schema_of(path: Path) -> pa.Schema:
+    """The columns of a file and their types. Those of CSV and JSON are guessed from all rows.
+
+    Raises:
+        OSError, pa.ArrowException: as of `rows_of`.
+    """
+    ending = path.suffix.lower()
+    if path.is_dir():
+        return pa.schema(_delta(path).schema().to_arrow())
+    if not path.is_file():
+        raise FileNotFoundError(ENOENT, "no such file", str(path))
+    if ending == ".csv":
+        return pyarrow.csv.read_csv(path).schema
+    if ending in _JSON:
+        rows = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+        return pa.Table.from_pylist(rows).schema
+    return _arrow(path).schema if ending in _ARROW else pyarrow.parquet.read_schema(path)
+
+
+def _arrow(path: Path) -> pa.Table:
+    with pa.memory_map(str(path)) as source:
+        try:
+            return pyarrow.ipc.open_file(source).read_all()
+        except pa.ArrowInvalid:
+            source.seek(0)
+            return pyarrow.ipc.open_stream(source).read_all()
+
+
+def _delta(path: Path) -> DeltaTable:
+    if not (path / "_delta_log").is_dir():
+        raise IsADirectoryError(ENOENT, "a folder that is not a Delta table", str(path))
+    return DeltaTable(str(path))

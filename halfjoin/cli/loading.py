@@ -1,0 +1,149 @@
+"""Commands that bring rows into a warehouse: `load` files, `apply` lines of standard input, `init` for the tables."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from halfjoin.cli.files import columns_of, json_rows, rows_of, schema_of
+from halfjoin.cli.guard import guarded
+from halfjoin.engine.engine import Engine
+from halfjoin.engine.intake.rows import inserts, upserts
+from halfjoin.engine.statements.creating import create_like
+from halfjoin.errors import HalfjoinError
+
+Files = Annotated[list[Path], typer.Argument(help="CSV, JSON lines, Parquet, Arrow, or folders of Delta tables")]
+Warehouse = Annotated[str, typer.Argument(help="the folder or URL of a warehouse; it is created if it does not exist")]
+Upsert = Annotated[bool, typer.Option("--upsert", help="replace the rows of the same PRIMARY KEY")]
+Types = Annotated[list[str], typer.Option("--type", help="column=type: where the guess is wrong, as in zip=text")]
+Key = Annotated[str, typer.Option("--key", help="the PRIMARY KEY of a new table: columns with commas between them")]
+_ROWS = 10_000  # of standard input in one batch
+_SECONDS = 1.0  # a batch of standard input waits for no more rows than come in this time
+
+
+def load(
+    warehouse: Warehouse,
+    table: Annotated[str, typer.Argument(help="a table; it is created from the first file if it does not exist")],
+    files: Files,
+    upsert: Upsert = False,
+    key: Key = "",
+    types: Types = [],  # noqa: B006
+) -> None:
+    """Load files into a table, each as one batch. A file that is loaded already is passed over, so a load goes on."""
+    with guarded(Engine, warehouse) as engine:
+        if table not in _tables(engine):
+            guarded(engine.execute, guarded(_created, table, files[0], key, types))
+        columns = guarded(columns_of, engine, table)
+        shown = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+                         console=Console(stderr=True), transient=True)  # fmt: skip
+        with shown:
+            task = shown.add_task(table, total=len(files))
+            for file in files:
+                shown.update(task, description=file.name)
+                rows = guarded(rows_of, file, columns)
+                batch = {table: upserts(rows) if upsert else inserts(rows)}
+                before = engine.stats().upper
+                applied = guarded(lambda given=batch, of=file: engine.apply(given, batch_id=_id(table, of)))
+                again = ", loaded already" if applied.upper <= before else ""
+                shown.console.print(f"{file.name}: {_count(rows):,} rows{again}", highlight=False)
+                shown.advance(task)
+
+
+def apply(
+    warehouse: Warehouse,
+    table: Annotated[str, typer.Argument(help="a table of the warehouse")],
+    upsert: Upsert = False,
+) -> None:
+    """Apply JSON lines of standard input as they come, in batches of up to 10,000 rows or one second.
+
+    A line may have "__diff" (-1 deletes the row) and "__time".
+    """
+    with guarded(Engine, warehouse) as engine:
+        guarded(columns_of, engine, table)
+        for lines in _batches(sys.stdin):
+            rows = guarded(json_rows, lines)
+            applied = guarded(engine.apply, {table: upserts(rows) if upsert else rows})
+            typer.echo(f"{len(rows):,} rows in {applied.seconds:.3f} s", err=True)
+
+
+def init(
+    files: Files,
+    key: Key = "",
+    types: Types = [],  # noqa: B006
+) -> None:
+    """Print CREATE TABLE for the columns of files; a table has the name of its file."""
+    for file in files:
+        typer.echo(f"{guarded(_created, file.stem, file, key, types)};")
+
+
+def _created(table: str, file: Path, key: str, types: list[str]) -> str:
+    """CREATE TABLE for the columns of a file.
+
+    Raises:
+        HalfjoinError: an option names no column, or a type has no SQL type.
+    """
+    try:
+        schema = schema_of(file)
+    except ValueError as error:
+        raise pa.ArrowInvalid(str(error)) from error
+    given = dict(_override(one) for one in types)
+    return create_like(table, schema, [name.strip() for name in key.split(",") if name.strip()], given)
+
+
+def _override(text: str) -> tuple[str, str]:
+    name, equals, type = text.partition("=")
+    if not equals:
+        raise HalfjoinError(f"--type {text}", remedy="write --type column=type")
+    return name, type
+
+
+def _id(table: str, file: Path) -> str:
+    """The batch id of a file: its table and its content. So the same content is not loaded twice."""
+    made = hashlib.sha256()
+    for part in sorted(file.rglob("*")) if file.is_dir() else [file]:
+        if part.is_file():
+            with part.open("rb") as source:
+                made.update(hashlib.file_digest(source, "sha256").digest())
+    return f"load {table} {file.name} {made.hexdigest()[:32]}"
+
+
+def _count(rows: Any) -> int:
+    return rows.num_rows if isinstance(rows, pa.Table) else len(rows)
+
+
+def _tables(engine: Engine) -> list[str]:
+    shown = engine.execute("SHOW TABLES")
+    return [] if shown is None else list(shown["name"].to_pylist())
+
+
+def _batches(stream: Iterable[str]) -> Iterator[list[str]]:
+    """Lines in batches: a batch ends with enough rows, or when enough time has passed since its first row."""
+    lines: Queue[str | None] = Queue(2 * _ROWS)
+    Thread(target=_read, args=(stream, lines), daemon=True).start()  # so that a pause keeps no row waiting
+    line = lines.get()
+    while line is not None:
+        batch, until = [line], time.monotonic() + _SECONDS
+        with suppress(Empty):
+            while len(batch) < _ROWS and (line := lines.get(timeout=max(until - time.monotonic(), 0))) is not None:
+                batch.append(line)
+        yield batch
+        if line is not None:
+            line = lines.get()
+
+
+def _read(stream: Iterable[str], lines: Queue[str | None]) -> None:
+    for line in stream:
+        lines.put(line)
+    lines.put(None)

@@ -1,0 +1,137 @@
+"""An engine in this process as the shell's target."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from halfjoin.cli.show import only_tag
+from halfjoin.engine.engine import Engine
+from halfjoin.engine.intake.times import Time
+from halfjoin.errors import Conflict, HalfjoinError
+from halfjoin.shell.cells import cells
+from halfjoin.shell.splitting import bare
+from halfjoin.shell.targets import Answer, ShellError
+
+_POLL = 0.5  # seconds between two looks at a warehouse that another process writes
+_log = logging.getLogger("halfjoin")
+
+
+class Local:
+    """An engine in this process. If another process writes the warehouse, it only reads."""
+
+    def __init__(self, warehouse: str | None, notice: Callable[[str], None]) -> None:
+        self.name = warehouse.rstrip("/").rpartition("/")[2] if warehouse else "memory"
+        self.read_only = False
+        try:
+            self.engine = Engine(warehouse)
+        except Conflict as held:
+            self.engine, self.read_only = Engine(warehouse, read_only=True), True
+            notice(f"{held.reason}: this shell only reads")
+        self._mark = ""
+        self._tags = _Tags()
+        _log.addHandler(self._tags)
+        self._level = _log.level
+        _log.setLevel(logging.INFO)
+
+    def run(self, statement: str) -> Answer:
+        """Run one statement."""
+        self._tags.last = ""
+        word = bare(statement).partition(" ")[0].lower()
+        try:
+            with _refusals():
+                made = answer(self.engine.execute(statement), self._tags.last)
+        except ShellError:
+            self._mark = self._mark and "!"
+            raise
+        if word in ("begin", "start"):
+            self._mark = "*"
+        elif word in ("commit", "end", "abort") or (word == "rollback" and " to " not in statement.lower()):
+            self._mark = ""
+        return made
+
+    def subscribe(self, view: str) -> Iterator[Answer]:
+        """The contents of a view, then its changes. No one else writes what this process writes, so it then ends."""
+        with _refusals():
+            yield from map(answer, changes(self.engine, view, None, True, self.read_only))
+
+    def copy_in(self, statement: str, data: bytes) -> str:
+        """Run COPY ... FROM STDIN."""
+        with _refusals():
+            return f"COPY {self.engine.copy_from(statement, data)}"
+
+    def copy_out(self, statement: str) -> bytes:
+        """Run COPY ... TO STDOUT."""
+        with _refusals():
+            return self.engine.copy_to(statement) or b""
+
+    def in_transaction(self) -> str:
+        """The mark of an open transaction."""
+        return self._mark
+
+    def close(self) -> None:
+        """Close the engine."""
+        _log.removeHandler(self._tags)
+        _log.setLevel(self._level)
+        self.engine.close()
+
+
+class _Tags(logging.Handler):
+    """Keeps the last tag that the engine reports, such as `INSERT 0 3`."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.last = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno == logging.INFO:
+            self.last = record.getMessage()
+
+
+def changes(
+    engine: Engine, view: str, as_of: Time | None, snapshot: bool, follow: bool
+) -> Iterator[pa.Table]:
+    """A view's contents as of a time, unless `snapshot` is False, and its changes after it. With `follow`, go on with
+    those of the process that writes the warehouse, as they come.
+
+    Raises:
+        HalfjoinError: see `Engine.subscribe`.
+    """
+    while True:
+        upper = engine.stats().upper
+        found = engine.subscribe(view, as_of=as_of, snapshot=snapshot)
+        found.close()
+        last = upper - 1
+        for rows in found:
+            last = max(last, rows["__time"].to_pylist()[-1] if rows.num_rows else last)
+            yield rows
+        if not follow:
+            return
+        as_of, snapshot = last, False
+        while engine.stats().upper <= last + 1:
+            time.sleep(_POLL)
+
+
+def answer(rows: pa.Table | None, tag: str = "") -> Answer:
+    """The answer for a table of the engine's."""
+    if rows is None or only_tag(rows) is not None:
+        return Answer(tag=tag or (only_tag(rows) or "" if rows is not None else ""))
+    return Answer(tuple(rows.column_names), tuple(map(_kind, rows.schema.types)), cells(rows), tag)
+
+
+def _kind(type: pa.DataType) -> str:
+    if pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type):
+        return "number"
+    return "boolean" if pa.types.is_boolean(type) else "text"
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except HalfjoinError as error:
+        raise ShellError(f"{type(error).__name__}: {error}") from error

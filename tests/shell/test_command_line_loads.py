@@ -1,0 +1,137 @@
+"""The commands that bring rows in and show what is there: load, apply, init, subscribe, doctor, and the shell by -c."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from deltalake import write_deltalake
+from typer.testing import CliRunner
+
+import halfjoin as hj
+from halfjoin.cli.commands import app
+
+ROWS = pa.table({"k": pa.array([1, 2], pa.int64()), "s": ["a", None]})
+
+
+def run(*arguments: object, given: str | None = None, code: int = 0) -> str:
+    found = CliRunner().invoke(app, [str(one) for one in arguments], input=given)
+    assert found.exit_code == code, found.output
+    return found.stdout if code == 0 else found.stderr
+
+
+def rows(warehouse: Path, query: str) -> list[object]:
+    return [json.loads(line) for line in run(warehouse, "-c", query, "--json").splitlines()]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    named = {kind: tmp_path / f"f.{kind}" for kind in ("csv", "jsonl", "parquet", "arrow", "delta")}
+    named["csv"].write_text("k,s\n1,a\n2,\n")
+    named["jsonl"].write_text('{"k": 1, "s": "a"}\n\n{"k": 2, "s": null}\n')
+    pyarrow.parquet.write_table(ROWS, named["parquet"])
+    pyarrow.feather.write_feather(ROWS, str(named["arrow"]))
+    write_deltalake(str(named["delta"]), ROWS)
+    return named
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "arrow", "delta"])
+def test_a_file_becomes_a_table(kind: str, files: dict[str, Path], tmp_path: Path) -> None:
+    run("load", tmp_path / "w", "t", files[kind], "--key", "k")
+    assert rows(tmp_path / "w", "SELECT * FROM t ORDER BY k") == [{"k": 1, "s": "a"}, {"k": 2, "s": None}]
+    assert rows(tmp_path / "w", "SHOW COLUMNS FROM t")[0] == {"name": "k", "type": "bigint", "nullable": False}
+
+
+def test_a_file_is_loaded_once(files: dict[str, Path], tmp_path: Path) -> None:
+    for _ in range(2):
+        run("load", tmp_path / "w", "t", files["csv"], files["parquet"])
+    assert rows(tmp_path / "w", "SELECT count(*) AS n FROM t") == [{"n": 4}]
+
+
+def test_upserts_replace_rows_of_their_key(files: dict[str, Path], tmp_path: Path) -> None:
+    run("load", tmp_path / "w", "t", files["csv"], "--key", "k")
+    files["csv"].write_text("k,s\n2,new\n3,c\n")
+    run("load", tmp_path / "w", "t", files["csv"], "--upsert")
+    assert [list(row.values()) for row in rows(tmp_path / "w", "SELECT * FROM t ORDER BY k")] == [  # type: ignore[attr-defined]
+        [1, "a"], [2, "new"], [3, "c"]]
+
+
+def test_guessed_types_may_be_overridden(tmp_path: Path) -> None:
+    (tmp_path / "zips.csv").write_text("zip,x\n007,1.10\n")
+    assert run("init", tmp_path / "zips.csv") == "CREATE TABLE zips (zip bigint, x double precision);\n"
+    types = ("--type", "zip=text", "--type", "x=numeric(10,2)")
+    run("load", tmp_path / "w", "t", tmp_path / "zips.csv", *types)
+    assert run(tmp_path / "w", "-c", "SELECT * FROM t", "--csv") == "zip,x\n007,1.10\n"
+    problem = run("load", tmp_path / "v", "t", tmp_path / "zips.csv", "--type", "zap=text", code=1)
+    assert "unknown column 'zap' of t" in problem
+
+
+@pytest.mark.parametrize(("name", "text", "said"), [
+    ("no.csv", None, "no such file"), ("x.jsonl", "[1]\n", "line 1 is not an object"),
+    ("x.jsonl", "{'k': 1}\n", "line 1: "), ("x.parquet", "k", "cannot be read"),
+])  # fmt: skip
+def test_files_that_hold_no_rows_are_named(name: str, text: str | None, said: str, tmp_path: Path) -> None:
+    run(tmp_path / "w", "-c", "CREATE TABLE t (k bigint)")
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    problem = run("load", tmp_path / "w", "t", tmp_path / name, code=1)
+    assert said in problem and name in problem and "Traceback" not in problem
+
+
+def test_lines_of_standard_input_are_applied(tmp_path: Path) -> None:
+    run(tmp_path / "w", "-c", "CREATE TABLE t (k bigint, n numeric(10,2))")
+    run("apply", tmp_path / "w", "t", given='{"k": 1, "n": 1.10}\n{"k": 2}\n')
+    run("apply", tmp_path / "w", "t", given='{"k": 2, "__diff": -1}\n')
+    assert rows(tmp_path / "w", "SELECT * FROM t") == [{"k": 1, "n": 1.1}]
+
+
+def test_changes_of_a_view_are_printed_as_lines(tmp_path: Path) -> None:
+    made = "CREATE TABLE t (k bigint); CREATE MATERIALIZED VIEW v AS SELECT k FROM t; INSERT INTO t VALUES (5)"
+    run(tmp_path / "w", "-c", made)
+    (line,) = run("subscribe", tmp_path / "w", "v", "--no-follow").splitlines()
+    assert {name: json.loads(line)[name] for name in ("k", "__diff")} == {"k": 5, "__diff": 1}
+    assert "unknown materialized view 'x'" in run("subscribe", tmp_path / "w", "x", code=1)
+
+
+def test_the_doctor_names_what_is_wrong(tmp_path: Path) -> None:
+    run(tmp_path / "w", "-c", "CREATE TABLE t (k bigint)")
+    assert f"halfjoin: {hj.__version__}" in (told := run("doctor", tmp_path / "w")) and "1 table" in told
+    found = CliRunner().invoke(app, ["doctor", str(tmp_path / "none")])
+    assert found.exit_code == 1 and "wrong" in found.stdout
+
+
+def test_the_shell_needs_no_name(tmp_path: Path) -> None:
+    assert "│ 1 │" in run("-c", "SELECT 1 AS a")
+    assert "│ 2 │" in run(given="SELECT 2 AS a;\n")
+    script = tmp_path / "s.sql"
+    script.write_text("SELECT 3 AS a; SELECT 1/0; SELECT 4 AS a")
+    assert "division by zero" in run("-f", script, code=1)
+    assert run("--version") == f"halfjoin {hj.__version__}\n"
+
+
+def test_a_warehouse_in_use_is_read(tmp_path: Path) -> None:
+    with hj.Engine(str(tmp_path / "w")) as engine:
+        engine.execute("CREATE TABLE t (k bigint); INSERT INTO t VALUES (5)")
+        assert "│ 5 │" in run(tmp_path / "w", "-c", "SELECT * FROM t")
+        assert "HalfjoinError" in run(tmp_path / "w", "-c", "INSERT INTO t VALUES (6)", code=1)
+
+
+def test_a_table_is_made_like_a_frame() -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    engine = hj.Engine()
+    data = {"k": [1], "at time": ["x"]}
+    frames = [pa.table(data), pa.schema({"k": pa.int64(), "at time": pa.string()}), pandas.DataFrame(data),
+              polars.DataFrame(data), [{"k": 1, "at time": "x"}]]  # fmt: skip
+    for number, like in enumerate(frames):
+        engine.create_table(f"t{number}", like=like, key=["k"])
+        shown = engine.execute(f"SHOW COLUMNS FROM t{number}")
+        assert shown is not None and shown["name"].to_pylist() == ["k", "at time"]
+        assert shown["type"].to_pylist() == ["bigint", "text"] and shown["nullable"].to_pylist() == [False, True]
+    with pytest.raises(hj.HalfjoinError, match="int has no columns"):
+        engine.create_table("x", like=3)
+    with pytest.raises(hj.UnknownName, match="unknown column 'z' of x"):
+        engine.create_table("x", like=ROWS, key="z")
