@@ -52,7 +52,8 @@ def _set(node: exp.Anonymous, name: str, context: Context) -> int:
         raise context.refuse(node, "setval takes a number and a boolean, written as constants",
                              "ask for the number first: SELECT max(id) FROM t")
     if isinstance(number, exp.Neg) or int(value.name) < 1:
-        error = context.refuse(node, f"setval: value {number.sql()} is out of bounds for sequence {name}")
+        error = context.refuse(node, f"setval: value {number.sql()} is out of bounds for sequence {name}",
+                               "a sequence goes up from 1")
         raise error.with_(code="22003")
     context.schema.set_number(name, int(value.name), called=bool(called.this))
     return int(value.name)
