@@ -55,6 +55,7 @@ _PATTERNS = ("'a%'", "'%b_'", "'_'", "'%'", "''", "'%\\%%'", "'é%'", "c_varchar
 # What differs much where its arguments have other decimals than PostgreSQL's, as the results of other calls may have.
 _SENSITIVE = frozenset(("gcd", "lcm", "%", "mod", "scale", "min_scale", "trim_scale"))
 _MAKES_LONG = frozenset(("repeat", "lpad", "rpad", "array_fill"))
+_DIGITS = frozenset(("round", "trunc"))  # PostgreSQL's number of decimals follows a number in a column
 _SHOWN = ("text", "jsonb", "text[]")
 _ENTRIES = [entry for entry in callable_entries() if entry.name != "pi"]
 _RETURNING = {type: [(entry, overload) for entry in _ENTRIES for overload in entry.overloads if overload.result == type]
@@ -95,17 +96,18 @@ def _call(choices: Choices, entry: Function, overload: Overload, depth: int) -> 
         depth = 0
     anything = choices.one_of(tuple(_ELEMENTS.values())) if "any[]" in overload.params else choices.one_of(_COMPARABLE)
     types = [overload.param(i).replace("any", anything) for i in range(len(overload.params) + more)]
-    if entry.name in _MAKES_LONG:
-        return written(entry.name, [_short(choices, type) for type in types])
+    if entry.name in _MAKES_LONG or (entry.name in _DIGITS and len(types) == 2):
+        return written(entry.name, [_short(choices, type, "2" if entry.name in _DIGITS else "c_smallint % 30")
+                                    for type in types])  # fmt: skip
     # (A nested numeric has the decimals of its type, PostgreSQL's those of its value. Its text would show that.)
     shown = overload.result in _SHOWN or "any" in overload.params
     depths = [0 if type == "numeric" and shown else depth for type in types]
     return written(operator_of(entry), [of_type(choices, type, d) for type, d in zip(types, depths, strict=True)])
 
 
-def _short(choices: Choices, type: str) -> str:
-    """An argument that says how long a text is, or a text that is not an expression."""
-    return choices.one_of(("c_smallint % 30", "3", "12", "-1", "0")) if type == "integer" else of_type(choices, type, 0)
+def _short(choices: Choices, type: str, most: str) -> str:
+    """An argument that says how long a result is, or another that is not an expression."""
+    return choices.one_of((most, "3", "12", "-1", "0")) if type == "integer" else of_type(choices, type, 0)
 
 
 def _case(choices: Choices, type: str, depth: int) -> str:
