@@ -12,7 +12,7 @@ from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import Domain
 from halfjoin.sql.system import Asker
-from halfjoin.sql.types import Kind, SqlType
+from halfjoin.sql.types import Kind, SqlType, innermost
 from halfjoin.sql.user_aggregate import UserAggregate
 from halfjoin.version import MEANING
 
@@ -87,7 +87,7 @@ class Catalog:
         built-in functions only."""
         made = cls()
         for column in table.columns:
-            type = column.type.element or column.type
+            type = innermost(column.type)
             if type.kind is Kind.ENUM:
                 made.enums[type.named] = type
             if column.domain is not None:
