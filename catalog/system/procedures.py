@@ -63,8 +63,7 @@ def _numbers(overload: Overload) -> tuple[tuple[int, ...], int]:
 
 
 def _number(name: str) -> int:
-    return {ANY: _OF_OWN = ("enum_in", "enum_out", "enum_recv", "enum_send", "domain_in", "domain_recv")  # of enums and domains
-_ANYELEMENT, ANY_ARRAY: _ANYARRAY}.get(name) or pg_type(type_named(name)).oid
+    return {ANY: _ANYELEMENT, ANY_ARRAY: _ANYARRAY}.get(name) or pg_type(type_named(name)).oid
 
 
 def _shown(name: str) -> str:
