@@ -7,6 +7,7 @@ from typing import Protocol
 
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import Domain
+from halfjoin.sql.system import System
 from halfjoin.sql.types import SqlType
 from halfjoin.sql.user_aggregate import UserAggregate
 
@@ -32,8 +33,8 @@ class Schema(Protocol):
     def keys(self, table: str) -> Mapping[str, tuple[str, ...]]:
         """The columns of a table's PRIMARY KEY and UNIQUE constraints, by the constraints' names."""
 
-    def information(self, name: str) -> tuple[tuple[Column, ...], list[tuple[object, ...]]] | None:
-        """The columns and rows of a view of information_schema; None if there is none of that name."""
+    def system(self) -> System | None:
+        """PostgreSQL's catalog over this one, for queries; None if there is none."""
 
     def named_type(self, name: str) -> SqlType | None:
         """The enum of that name, or the type of the domain; None if there is neither."""
@@ -46,6 +47,12 @@ class Schema(Protocol):
 
     def next_number(self, sequence: str, count: int = 1) -> range:
         """The next numbers of a sequence, each of which is given out once."""
+
+    def last_number(self, sequence: str) -> int | None:
+        """The last number of a sequence (empty: of any) that the session got; None: it got none."""
+
+    def set_number(self, sequence: str, number: int, *, called: bool) -> None:
+        """Let a sequence go on after a number that is given out (`called`), or with that number."""
 
     def plain_view(self, name: str) -> str | None:
         """The SELECT text of a plain view, with its column list applied, None if none has that name."""

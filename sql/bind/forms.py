@@ -14,16 +14,18 @@ from halfjoin.sql.bind.named_types import cast_to_domain, resolved
 from halfjoin.sql.bind.precision import interval, modified, precision_of
 from halfjoin.sql.bind.row_made import as_text
 from halfjoin.sql.bind.row_values import compared_rows, row_of
+from halfjoin.sql.bind.subscripts import subscript
+from halfjoin.sql.bind.system_functions import cast_system
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.parameters import untyped
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.parse.type_names import sql_type
+from halfjoin.sql.system import plain
 from halfjoin.sql.types import (
     BIGINT,
     BOOLEAN,
     FLOATS,
     INTEGER,
-    INTEGERS,
     STRINGS,
     TEXT,
     UNKNOWN,
@@ -159,14 +161,19 @@ def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     domain = schema.domain(type.named) if type.kind is Kind.NAMED else None
     if domain is not None:
         return cast_to_domain(scalars.value(node.this), domain, schema)
-    type = resolved(type, schema)
+    type, system = resolved(type, schema), scalars.context.system
+    if system is None and plain(type) != type:
+        raise scalars.context.refuse(node, f"a view cannot cast to {type}, which only catalogs have",
+                                     f"write {plain(type)}")
     if type.kind in STRINGS and (text := as_text(node.this, scalars)) is not None:
         return functions.cast(text, type, explicit=True)
     if isinstance(node.this, exp.Array) and not node.this.expressions and type.kind is Kind.ARRAY:
         return Literal([], type)
     if type.kind in FLOATS and isinstance(node.this, exp.Literal):  # `1e300::float8` does not go through numeric
         return functions.cast(Literal(node.this.name, UNKNOWN), type, explicit=True)
-    return functions.cast(scalars.value(node.this), type, explicit=True)
+    value = scalars.value(node.this)
+    shown = None if system is None else cast_system(value, type, system)
+    return functions.cast(value, type, explicit=True) if shown is None else shown
 
 
 def _extract(scalars: Scalars, node: exp.Extract) -> Expr:
@@ -199,40 +206,10 @@ def _at_time_zone(scalars: Scalars, node: exp.AtTimeZone) -> Expr:
 
 
 def _collate(scalars: Scalars, node: exp.Collate) -> Expr:
-    if node.expression.name not in ("C", "POSIX", "ucs_basic"):
+    if node.expression.name not in ("C", "POSIX", "ucs_basic", "default"):
         raise scalars.context.refuse(node.expression, "text compares by code point only",
                                      'write COLLATE "C" or nothing')
     return scalars.value(node.this)
-
-
-def _subscript(scalars: Scalars, node: exp.Bracket) -> Expr:
-    value = scalars.value(node.this)
-    if value.type.kind is Kind.JSONB:
-        return _json_subscript(scalars, value, node)
-    if len(node.expressions) != 1:
-        raise scalars.context.refuse(node, "arrays have one dimension", "write one subscript: a[1]")
-    if isinstance(node.expressions[0], exp.Slice):
-        return _slice(scalars, value, node.expressions[0])
-    return functions.resolve("[]", (value, scalars.value(node.expressions[0])))
-
-
-def _json_subscript(scalars: Scalars, value: Expr, node: exp.Bracket) -> Expr:
-    """`j['a'][0]`: each subscript is a path of one step."""
-    if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice):
-        raise scalars.context.wrong(node, "jsonb subscript does not support slices", "write one subscript: j['a']")
-    step = scalars.value(node.expressions[0])
-    if step.type.kind not in (*STRINGS, Kind.UNKNOWN, *INTEGERS):
-        raise scalars.context.wrong(node, f"subscript type {step.type} is not supported",
-                                    "jsonb subscript must be coercible to either integer or text")  # fmt: skip
-    return functions.resolve("#>", (value, functions.resolve("array", (functions.cast(step, TEXT),))))
-
-
-def _slice(scalars: Scalars, array: Expr, bounds: exp.Slice) -> Expr:
-    """`a[1:2]`; a bound that is left out is that of the array."""
-    first = scalars.value(bounds.this) if bounds.this is not None else Literal(1, INTEGER)
-    last = bounds.args.get("expression")
-    end = scalars.value(last) if last is not None else Literal(2**31 - 1, INTEGER)
-    return functions.resolve("slice", (array, first, end))
 
 
 def _array(scalars: Scalars, node: exp.Array) -> Expr:
@@ -240,11 +217,7 @@ def _array(scalars: Scalars, node: exp.Array) -> Expr:
         raise scalars.context.refuse(node, "an empty array has no type", "write a cast: ARRAY[]::integer[]")
     if any(isinstance(item, exp.Query) for item in node.expressions):
         raise scalars.context.unmaintained(node.expressions[0], "ARRAY(subquery) is")
-    items = scalars.values(node.expressions)
-    if any(item.type.kind is Kind.ARRAY for item in items):
-        raise scalars.context.refuse(node, "arrays of arrays are not supported",
-                                     "make one array: ARRAY[a, b] || ARRAY[c, d]")
-    return functions.resolve("array", items)
+    return functions.resolve("array", scalars.values(node.expressions))
 
 
 FORMS: dict[type, Callable[[Scalars, Any], Expr]] = {
@@ -269,6 +242,6 @@ FORMS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.Trim: _trim,
     exp.AtTimeZone: _at_time_zone,
     exp.Collate: _collate,
-    exp.Bracket: _subscript,
+    exp.Bracket: subscript,
     exp.Array: _array,
 }

@@ -26,10 +26,12 @@ from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope, Visible
 from halfjoin.sql.bind.selected import column_for
 from halfjoin.sql.bind.subqueries import bind_values, filtered
+from halfjoin.sql.bind.system_functions import not_in_catalog
+from halfjoin.sql.bind.tables import system_name
 from halfjoin.sql.bind.unmaintained import refuse_join, side_of
 from halfjoin.sql.bind.windows import windows_in
 from halfjoin.sql.expr import TRUE, Column, Expr, Literal, conjunction, conjuncts, substitute
-from halfjoin.sql.parse.locate import INFORMATION, bare_values, catalog_name, name_of, only, schema_of, written
+from halfjoin.sql.parse.locate import bare_values, catalog_name, name_of, only, written
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, SortKey, Values
 
@@ -329,14 +331,15 @@ class From:
     def table(self, node: exp.Table) -> tuple[Relation, FromItem]:
         """A table, a view or a query of WITH."""
         context, own, alias = self.context, name_of(node), node.args.get("alias")
-        if schema_of(node, context.sql) == INFORMATION:
-            return self.information(node, own)
+        common = context.common.get(own) if node.args.get("db") is None else None
+        if common is None and (system := system_name(node, context.schema, context.sql)) is not None:
+            return self.system(node, system, own)
         table = catalog_name(node, context.sql)
         if node.args.get("sample"):
             raise context.refuse(node, "TABLESAMPLE is not supported: a view must not depend on chance",
                                  "write a condition that picks rows, such as id % 100 = 0")
-        only(node, context.sql, "FROM", ("this", "db", "alias", "only"))  # no table inherits from another
-        if node.args.get("db") is None and (common := context.common.get(table)) is not None:
+        only(node, context.sql, "FROM", ("this", "db", "catalog", "alias", "only"))  # no table inherits from another
+        if common is not None:
             selected = self.common(common)
             names = renamed(selected.names, exp.TableAlias(columns=list(common.columns)), table, context)
             return self.derived(selected.renamed(names), alias, table)
@@ -351,21 +354,22 @@ class From:
         qualified = tuple(Column(f"{unique}.{column.name}", column.type, column.nullable) for column in columns)
         return Scan(table, unique, qualified), FromItem(name, tuple(zip(names, qualified, strict=True)))
 
-    def information(self, node: exp.Table, table: str) -> tuple[Relation, FromItem]:
-        """A view of information_schema, in a query: its rows as constants."""
-        context, found = self.context, self.context.schema.information(table)
-        if found is None:
-            with context.at(node):
-                raise UnknownName("view", f"{INFORMATION}.{table}", ())
-        if context.now is None:
-            raise context.refuse(node, f"a view cannot read {INFORMATION}, which changes with definitions",
+    def system(self, node: exp.Table, table: str, own: str) -> tuple[Relation, FromItem]:
+        """A table of PostgreSQL's catalog, in a query."""
+        context, schema = self.context, table.partition(".")[0]
+        columns = context.system.columns(table) if context.system is not None else None
+        if context.system is None:
+            raise context.refuse(node, f"a view cannot read {schema}, which changes with definitions",
                                  "read it in a query")
-        only(node, context.sql, "FROM", ("this", "db", "alias"))
-        columns, rows = found
-        name, unique, names = self.named(node.args.get("alias"), table, [column.name for column in columns])
-        made = tuple(Column(f"{unique}.{column.name}", column.type) for column in columns)
-        values = tuple(tuple(Literal(value, c.type) for value, c in zip(row, columns, strict=True)) for row in rows)
-        return Values(unique, made, values), FromItem(name, tuple(zip(names, made, strict=True)))
+        if columns is None:
+            with context.at(node):
+                raise not_in_catalog("table", table, context.system.names())
+        only(node, context.sql, "FROM", ("this", "db", "catalog", "alias", "only"))
+        name, unique, names = self.named(node.args.get("alias"), own, [column.name for column in columns])
+        qualified = tuple(replace(column, name=f"{unique}.{column.name}") for column in columns)
+        hidden = tuple((one.name, replace(one, name=f"{unique}.{one.name}")) for one in context.system.hidden())
+        scan = Scan(table, unique, (*qualified, *(column for _, column in hidden)))
+        return scan, FromItem(name, tuple(zip(names, qualified, strict=True)), hidden=hidden)
 
     def common(self, table: CommonTable) -> bind_select.Selected:
         """The outputs of a query of WITH."""

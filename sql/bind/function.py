@@ -18,7 +18,7 @@ from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.aggregates import is_aggregate_name
 from halfjoin.sql.functions.jsonb_records import RECORDS, record_columns
 from halfjoin.sql.functions.table import ALIASES, ENTRIES
-from halfjoin.sql.functions.table_functions import WEIGHTS, returns_rows, signature
+from halfjoin.sql.functions.table_functions import EMPTY, WEIGHTS, returns_rows, signature
 from halfjoin.sql.parse.locate import name_of, only, written
 from halfjoin.sql.parse.type_names import stored_type
 from halfjoin.sql.relation import ROWS_FROM, LockstepCall, Project, Relation, TableFunction
@@ -80,6 +80,8 @@ def _call(call: exp.Anonymous, scalars: Scalars) -> _Call:
     if not returns_rows(function, context.schema):
         with context.at(call):
             signature(function, (), context.schema)
+    if function in EMPTY and context.system is None:
+        raise context.refuse(call, f"a view cannot call {function}, which reads the catalog", "call it in a query")
     args = scalars.values(call.expressions)
     with context.at(call):
         return _Call(function, *signature(function, args, context.schema))

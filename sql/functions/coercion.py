@@ -66,7 +66,8 @@ def castable(source: SqlType, target: SqlType) -> bool:
     """Whether an explicit cast `::target` of an expression of `source` is allowed."""
     a, b = source.kind, target.kind
     if a is Kind.ARRAY and b is Kind.ARRAY and source.element and target.element:
-        return castable(source.element, target.element)
+        same = (source.element.kind is Kind.ARRAY) == (target.element.kind is Kind.ARRAY)
+        return same and castable(source.element, target.element)
     return assignable(source, target) or (a, b) in _EXPLICIT or a in STRINGS or (
         a is Kind.ARRAY and b in STRINGS)
 
@@ -81,7 +82,8 @@ def same_values(source: SqlType, target: SqlType) -> bool:
         return same_values(source.element, target.element)
     if source.kind is target.kind and source.kind in SECONDS:
         return target.precision is None or (source.precision is not None and source.precision <= target.precision)
-    return source == target
+    own = source.kind is Kind.ENUM
+    return source == target or (source.kind is target.kind and not own and bool(source.named or target.named))
 
 
 def as_numeric(type: SqlType) -> SqlType:

@@ -127,6 +127,8 @@ class HalfjoinParser(OperatorParser, NamedParser):
     def _parse_alter_table_alter(self) -> exp.Expr | None:
         """Parse ALTER COLUMN; a DEFAULT keeps its text."""
         start = self._index
+        if (identity := self._parse_alter_identity()) is not None:
+            return identity
         made = super()._parse_alter_table_alter()
         if made is not None and made.args.get("default"):
             words = [token.text.upper() for token in self._tokens[start : self._index]]
@@ -467,7 +469,10 @@ class Halfjoin(Materialize):
 
         COMMANDS: ClassVar[set[TokenType]] = set()
         SINGLE_TOKENS: ClassVar = {**Materialize.Tokenizer.SINGLE_TOKENS, NUMBERED: TokenType.PARAMETER}
-        KEYWORDS: ClassVar = {text: token for text, token in Materialize.Tokenizer.KEYWORDS.items() if text != "|>"}
+        KEYWORDS: ClassVar = {
+            text: token for text, token in Materialize.Tokenizer.KEYWORDS.items()
+            if text != "|>" and token not in (TokenType.OBJECT_IDENTIFIER, TokenType.NAME)  # names of types as others
+        }
 
         def tokenize(self, sql: str) -> list[Token]:
             """The tokens of a text. sqlglot reads `$1,$2` as text between the tags `$1,$`, so the `$` of a numbered
