@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from threading import Condition, RLock
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 
 import pyarrow as pa
 
@@ -26,6 +27,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.store import ReaderStore
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.writer import Writer, subscriptions, writing
+from halfjoin.engine.connection import Connection
 from halfjoin.engine.feeds.delta_source import DeltaSource
 from halfjoin.engine.feeds.follow import follower
 from halfjoin.engine.feeds.sink import Format as SinkFormat
@@ -35,8 +37,9 @@ from halfjoin.engine.intake.times import Time, to_time
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners, Setting
 from halfjoin.engine.statements import reading
+from halfjoin.engine.statements.copying import joined
 from halfjoin.engine.statements.creating import create_like
-from halfjoin.engine.statements.execute import copy_from, copy_to, execute, query
+from halfjoin.engine.statements.execute import copy_from, copy_lines, execute, query
 from halfjoin.engine.statements.explaining import Format, explain
 from halfjoin.engine.statements.registering import Registering
 from halfjoin.engine.statements.replan import reconsider
@@ -54,6 +57,8 @@ from halfjoin.engine.system.turns import Turns
 from halfjoin.errors import Conflict, HalfjoinError
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.times import duration
+
+T = TypeVar("T")
 
 
 class Engine(Registering):
@@ -150,6 +155,20 @@ class Engine(Registering):
         with self._reading() as state:
             return execute(self._session, state, sql, params)
 
+    def connect(self) -> Connection:
+        """A connection with settings and a transaction of its own, beside those of `execute`; for servers."""
+        return Connection(self._locked, replace(self._session, time=None, transaction=None, prepared={}, settings={},
+                                                columns=None, report=lambda tag: None))  # fmt: skip
+
+    @retried
+    @exclusive
+    def _locked(self, function: Callable[[State], T], *, writes: bool = False) -> T:
+        """Run a function of the state while no other call runs."""
+        if writes:
+            self._wait()
+        with self._reading() as state:
+            return function(state)
+
     @exclusive
     def copy_from(self, sql: str, source: Any) -> int:
         """Insert the rows of a stream: `COPY t [(a, b)] FROM STDIN [WITH (FORMAT csv, HEADER, ...)]`.
@@ -178,7 +197,7 @@ class Engine(Registering):
         `target`: a binary stream that gets them instead. Options and errors are those of `copy_from`.
         """
         with self._reading() as state:
-            data = copy_to(self._session, state, sql)
+            data = joined(copy_lines(self._session, state, sql))
         if target is None:
             return data
         target.write(data)

@@ -270,7 +270,7 @@ class WithChanges:
 class Copy:
     """COPY table [(column, ...)] FROM STDIN (`incoming`), COPY table | (query) TO STDOUT, [WITH (...)].
 
-    `csv`: the format is CSV, else PostgreSQL's text format. `null`: the text of NULL.
+    `csv`: the format is CSV; `binary`: PostgreSQL's binary format; else its text format. `null`: the text of NULL.
     """
 
     incoming: bool
@@ -282,6 +282,7 @@ class Copy:
     delimiter: str
     null: str
     quote: str
+    binary: bool = False
 
 
 @dataclass(frozen=True)

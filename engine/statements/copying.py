@@ -15,73 +15,125 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.scalar.casts_text import to_text
 from halfjoin.engine.statements import querying
 from halfjoin.engine.statements.changing import Changed, carry_out
 from halfjoin.engine.statements.creating import identifier
 from halfjoin.engine.statements.with_changes import with_rows
-from halfjoin.errors import InvalidRow, UnknownName
+from halfjoin.errors import InvalidRow, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.statements import Copy, Insert
-from halfjoin.sql.types import BIGINT, BOOLEAN, STRINGS, TEXT
+from halfjoin.sql.types import STRINGS, TEXT, Kind, SqlType
 
 _ROWS = "\0copy"  # the table of the rows; no user can name it
 _BACKSLASH, _DELIMITER = "\0b", "\0d"  # stand for what is escaped, while lines are taken apart
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
-def copied_in(state: State, statement: Copy, data: bytes, sql: str) -> Changed:
-    """The rows of a stream as an INSERT.
+def copied_in(state: State, statement: Copy, data: bytes | pa.Table, sql: str) -> Changed:
+    """The rows of a stream as an INSERT: their text, or a table with a column for each that COPY fills.
 
     Raises:
         InvalidRow: a line has too few or too many values, or is not UTF-8. DataError: a value is not of its type.
     """
-    table = state.catalog.table(statement.table)
-    known = [column.name for column in table.columns]
-    names = list(statement.columns) or [column.name for column in table.columns if column.generated is None]
+    filled = columns_of(state, statement, sql)
+    names = [f"c{number}" for number in range(len(filled))]
+    if isinstance(data, bytes):
+        if statement.binary:
+            raise UnsupportedSQL("COPY in the binary format needs a client of the server", remedy="write FORMAT csv")
+        made, columns = _read(statement, data, names), tuple(Column(name, TEXT) for name in names)
+        values = [name if column.type.kind in STRINGS else f"CAST({name} AS {column.type})"
+                  for name, column in zip(names, filled, strict=True)]  # fmt: skip
+    else:
+        made, values = data.rename_columns(names), names
+        columns = tuple(Column(name, column.type) for name, column in zip(names, filled, strict=True))
+    seen = with_rows(state, _ROWS, columns, made)
+    query = parse_query(f'SELECT {", ".join(values)} FROM "{_ROWS}"')
+    table = state.catalog.table(statement.table).name
+    return carry_out(seen, Insert(table, tuple(column.name for column in filled), query, table), sql)
+
+
+def columns_of(state: State, statement: Copy, sql: str) -> tuple[Column, ...]:
+    """The columns of the rows that COPY takes or gives, under their names.
+
+    Raises:
+        UnknownName: the table has none of that name.
+    """
+    if statement.query is not None:
+        bound = bind_query(statement.query.copy(), state.catalog, sql)
+        return tuple(Column(name, column.type)
+                     for name, column in zip(bound.names, bound.relation.columns, strict=False))  # fmt: skip
+    if statement.incoming:
+        table = state.catalog.table(statement.table)
+        known = {column.name: column.column for column in table.columns}
+        names = statement.columns or tuple(column.name for column in table.columns if column.generated is None)
+    else:
+        text = f"SELECT * FROM {identifier(statement.table)}"
+        bound = bind_query(parse_query(text), state.catalog, text)
+        known = {name: Column(name, column.type)
+                 for name, column in zip(bound.names, bound.relation.columns, strict=False)}  # fmt: skip
+        names = statement.columns or tuple(known)
     for name in names:
         if name not in known:
-            raise UnknownName(f"column of {table.name}", name, known)
-    columns = tuple(Column(f"c{number}", TEXT) for number in range(len(names)))
-    made = _read(statement, data, [column.name for column in columns])
-    seen = with_rows(state, _ROWS, columns, made)
-    types = {column.name: column.type for column in table.columns}
-    values = [f"c{number}" if types[name].kind in STRINGS else f"CAST(c{number} AS {types[name]})"
-              for number, name in enumerate(names)]  # fmt: skip
-    query = parse_query(f'SELECT {", ".join(values)} FROM "{_ROWS}"')
-    return carry_out(seen, Insert(table.name, tuple(names), query, table.name), sql)
+            raise UnknownName(f"column of {statement.table}", name, known)
+    return tuple(known[name] for name in names)
 
 
-def copied_out(state: State, statement: Copy, sql: str) -> bytes:
-    """A table's or a query's rows as text, each line ended by a new line."""
+def rows_out(state: State, statement: Copy, sql: str) -> tuple[pa.Table, tuple[Column, ...]]:
+    """A table's or a query's rows, and their columns."""
     query = statement.query
     if query is None:
-        names = [column.name for column in state.catalog.columns(statement.table) or ()]
-        for name in statement.columns:
-            if name not in names:
-                raise UnknownName(f"column of {statement.table}", name, names)
-        shown = ", ".join(map(identifier, statement.columns or names)) or "*"
+        shown = ", ".join(identifier(column.name) for column in columns_of(state, statement, sql))
         sql = f"SELECT {shown} FROM {identifier(statement.table)}"
         query = parse_query(sql)
-    bound = bind_query(query.copy(), state.catalog, sql)
-    found = querying.query(state, query, None, sql)
-    types = [column.type for column in bound.relation.columns[: len(bound.names)]]
-    columns = tuple(Column(f"c{number}", type) for number, type in enumerate(types))
-    order = Column("number", BIGINT)
-    arrays = [*found.columns, pa.chunked_array([np.arange(found.num_rows)])]
-    rows = pa.Table.from_arrays(arrays, names=[*(column.name for column in columns), "number"])
-    texts = ", ".join(f"CASE WHEN {c.name} THEN 't' WHEN NOT {c.name} THEN 'f' END AS {c.name}"
-                      if c.type == BOOLEAN else f"CAST({c.name} AS text) AS {c.name}" for c in columns)  # fmt: skip
-    read = f'SELECT {texts}, number FROM "{_ROWS}" ORDER BY number'
-    shown_rows = querying.query(with_rows(state, _ROWS, (*columns, order), rows), parse_query(read), None, read)
+    return querying.answer(state, query.copy(), None, sql)
+
+
+def copied_out(state: State, statement: Copy, sql: str) -> pa.Array:
+    """A table's or a query's rows as lines of text, without their ends."""
+    if statement.binary:
+        raise UnsupportedSQL("COPY in the binary format needs a client of the server", remedy="write FORMAT csv")
+    return copied_lines(statement, *rows_out(state, statement, sql))
+
+
+def copied_lines(statement: Copy, found: pa.Table, columns: tuple[Column, ...]) -> pa.Array:
+    """Rows as lines of text, without their ends, as the options of a COPY say."""
     alone = len(columns) == 1
-    lines = [_written(statement, column, alone=alone) for column in shown_rows.columns[:-1]]
+    lines = [_written(statement, texts(column, one.type), alone=alone)
+             for one, column in zip(columns, found.columns, strict=True)]  # fmt: skip
     if statement.header:
-        lines = [pa.concat_arrays([_written(statement, pa.chunked_array([[name]], pa.string()), alone=alone), line])
-                 for name, line in zip(bound.names, lines, strict=True)]  # fmt: skip
-    joined = pc.binary_join_element_wise(*lines, statement.delimiter) if len(lines) > 1 else lines[0]
-    return "".join(f"{line}\n" for line in joined.to_pylist()).encode()
+        lines = [pa.concat_arrays([_written(statement, pa.array([one.name], pa.string()), alone=alone), line])
+                 for one, line in zip(columns, lines, strict=True)]  # fmt: skip
+    return pc.binary_join_element_wise(*lines, statement.delimiter) if len(lines) > 1 else lines[0]
+
+
+def joined(lines: pa.Array) -> bytes:
+    """The lines as one text, each ended by a new line."""
+    return bytes(bytes_of(pc.binary_join_element_wise(lines, "", "\n")))
+
+
+def bytes_of(values: pa.Array) -> memoryview:
+    """The bytes of all texts of an array, one after the other."""
+    _, offsets, data = values.buffers()
+    if data is None or not len(values):
+        return memoryview(b"")
+    ends = np.frombuffer(offsets, np.int32)[[values.offset, values.offset + len(values)]]
+    return memoryview(data)[int(ends[0]) : int(ends[1])]
+
+
+def texts(values: pa.ChunkedArray, type: SqlType) -> pa.Array:
+    """Values of a type as PostgreSQL's output functions write them. A char(n) has its blanks."""
+    made = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if isinstance(made, pa.ChunkedArray):
+        made = pa.concat_arrays(made.chunks) if made.num_chunks else pa.array([], made.type)
+    if type.kind is Kind.BOOLEAN:
+        return pc.if_else(made, "t", "f")
+    if type.kind is Kind.CHAR and type.precision is not None:
+        return pc.utf8_rpad(made, type.precision, " ")
+    printed = to_text(type, TEXT)
+    return made if printed is None else printed(made)
 
 
 def _read(statement: Copy, data: bytes, names: list[str]) -> pa.Table:
@@ -122,9 +174,9 @@ def _unescaped(values: pa.ChunkedArray, statement: Copy) -> pa.ChunkedArray:
     return pc.replace_substring(values, _BACKSLASH, "\\")
 
 
-def _written(statement: Copy, values: pa.ChunkedArray, *, alone: bool) -> Any:
+def _written(statement: Copy, values: pa.Array, *, alone: bool) -> Any:
     """Values as PostgreSQL writes them, in CSV in quotes where these are needed. `alone`: in lines of one value."""
-    made = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+    made = values
     if not statement.csv:
         made = pc.replace_substring(made, "\\", "\\\\")
         for letter, char in _ESCAPES.items():

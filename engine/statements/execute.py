@@ -11,7 +11,7 @@ from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.statements import querying, reading
 from halfjoin.engine.statements.altering import alter_table
 from halfjoin.engine.statements.changing import Changed, carry_out
-from halfjoin.engine.statements.copying import copied_in, copied_out
+from halfjoin.engine.statements.copying import columns_of, copied_in, copied_out, rows_out
 from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.dependents import truncated
 from halfjoin.engine.statements.dropping import drop
@@ -30,10 +30,11 @@ from halfjoin.engine.statements.with_changes import carry_out_all, followed, tog
 from halfjoin.engine.updates.updates import Updates, empty
 from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
 from halfjoin.sql.bind.search_path import path_of, placed
+from halfjoin.sql.expr import Column
 from halfjoin.sql.named import AlterEnum, Comment, CreateDomain, CreateEnum, CreateSchema, CreateSequence
 from halfjoin.sql.parse.locate import PUBLIC
 from halfjoin.sql.parse.parameters import Params
-from halfjoin.sql.parse.parse import executed, parse, statement_of, trees_of
+from halfjoin.sql.parse.parse import Tree, executed, parse, statement_of, trees_of
 from halfjoin.sql.statements import (
     AlterTable,
     Begin,
@@ -90,6 +91,20 @@ def execute(session: Session, state: State, sql: str, params: Params = None) -> 
     return result
 
 
+def run_one(session: Session, state: State, tree: Tree, sql: str) -> pa.Table | None:
+    """Run one statement, whose tree is not used again. Its rows, and in `session.columns` their columns."""
+    open_before = session.transaction is not None
+    try:
+        if (path := path_of(session.settings.get("search_path"))) != (PUBLIC,):
+            tree = placed(tree, state.catalog, path)
+        statement = statement_of(tree, sql)
+        check([statement], open_before)
+        return _run(session, state, statement, sql)
+    except BaseException:
+        session.fail(keep=open_before)
+        raise
+
+
 def query(state: State, sql: str, as_of: int | None, params: Params = None) -> pa.Table:
     """The rows of one SELECT as of a time, which its AS OF may give."""
     statements = parse(sql, params)
@@ -105,8 +120,8 @@ def query(state: State, sql: str, as_of: int | None, params: Params = None) -> p
 
 
 @bounded()
-def copy_from(session: Session, state: State, sql: str, data: bytes) -> int:
-    """COPY FROM STDIN: insert the rows of a text. Returns their number."""
+def copy_from(session: Session, state: State, sql: str, data: bytes | pa.Table) -> int:
+    """COPY FROM STDIN: insert the rows of a text, or rows. Returns their number."""
     statement = _copy(sql, incoming=True)
     session.check_alive(statement)
     try:
@@ -120,11 +135,28 @@ def copy_from(session: Session, state: State, sql: str, data: bytes) -> int:
 
 
 @bounded()
-def copy_to(session: Session, state: State, sql: str) -> bytes:
-    """COPY TO STDOUT: the rows as text."""
+def copy_lines(session: Session, state: State, sql: str) -> pa.Array:
+    """COPY TO STDOUT: the rows as lines of text, without their ends."""
     statement = _copy(sql, incoming=False)
     session.check_alive(statement)
     return copied_out(session.seen(state), statement, sql)
+
+
+@bounded()
+def copy_rows(session: Session, state: State, sql: str) -> pa.Table:
+    """COPY TO STDOUT: the rows, for a format that is not text. `session.columns` has their columns."""
+    statement = _copy(sql, incoming=False)
+    session.check_alive(statement)
+    found, session.columns = rows_out(session.seen(state), statement, sql)
+    return found
+
+
+@bounded()
+def copied_columns(session: Session, state: State, sql: str) -> tuple[Column, ...]:
+    """The columns of the rows that COPY takes or gives."""
+    (statement,) = parse(sql)
+    assert isinstance(statement, Copy)
+    return columns_of(session.seen(state), statement, sql)
 
 
 def _copy(sql: str, *, incoming: bool) -> Copy:
@@ -138,6 +170,7 @@ def _copy(sql: str, *, incoming: bool) -> Copy:
 @bounded()
 def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.Table | None:
     session.check_alive(statement)
+    session.columns = None
     match statement:
         case Begin():
             session.transaction = Transaction()
@@ -189,7 +222,7 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
         case SetSetting(name, value):
             session.settings[name] = checked(name, value)
         case Select(query, as_of):
-            found = querying.query(session.seen(state), query, time_of(as_of), sql)
+            found, session.columns = querying.answer(session.seen(state), query, time_of(as_of), sql)
             session.keep_numbers(state)
             return found
         case Subscribe(collection, as_of, up_to):
@@ -231,7 +264,7 @@ def _change_with(session: Session, state: State, statement: WithChanges, sql: st
     seen = session.seen(state)
     after, changes = carry_out_all(seen, statement.parts, sql)
     if isinstance(statement.main, Select):
-        answer = querying.query(after, statement.main.query, None, sql)
+        answer, session.columns = querying.answer(after, statement.main.query, None, sql)
         session.change_all(state, followed(seen, changes))
         return answer
     made = carry_out(after, statement.main, sql)
@@ -242,6 +275,7 @@ def _change_with(session: Session, state: State, statement: WithChanges, sql: st
 
 def _answer(session: Session, statement: Change, made: Changed) -> pa.Table:
     """What a change gives back: its rows, or how many it changed; with its tag."""
+    session.columns = None if made.returned is None else made.columns
     word = "INSERT 0" if isinstance(statement, Insert) else type(statement).__name__.upper()
     answer = pa.table({"count": pa.array([made.count], pa.int64())}) if made.returned is None else made.returned
     return _tagged(session, answer, f"{word} {made.count}", {} if made.returned is None else {RETURNED: "true"})

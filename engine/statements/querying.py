@@ -18,13 +18,19 @@ from halfjoin.errors import bounded
 from halfjoin.planner.group_functions import Top
 from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.bind.tables import tables_of
+from halfjoin.sql.expr import Column
 from halfjoin.sql.relation import TopK
 from halfjoin.sql.statements import Query
 
 
-@bounded()
 def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Table:
-    """The rows of any SELECT, as they are in a view of it, in the order of its ORDER BY.
+    """The rows of any SELECT; see `answer`."""
+    return answer(state, statement, as_of, text)[0]
+
+
+@bounded()
+def answer(state: State, statement: Query, as_of: int | None, text: str) -> tuple[pa.Table, tuple[Column, ...]]:
+    """The rows of any SELECT, as they are in a view of it, in the order of its ORDER BY; and its columns.
 
     Rows that tie are ordered by their columns, the first one first: ascending, NULLs last. So with ORDER BY or LIMIT
     there is one answer. Columns are named as in PostgreSQL, so names may repeat.
@@ -43,7 +49,9 @@ def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Ta
         found = first(found, bound.top)
     shown = list(found.columns)[: len(bound.names)]
     columns = expand(found.select(shown), QUERY_NAME).columns
-    return pa.Table.from_arrays(list(columns.values()), names=list(bound.names))
+    shown_as = tuple(Column(name, column.type)
+                     for name, column in zip(bound.names, bound.relation.columns, strict=False))  # fmt: skip
+    return pa.Table.from_arrays(list(columns.values()), names=list(bound.names)), shown_as
 
 
 def first(rows: Updates, order: TopK) -> Updates:

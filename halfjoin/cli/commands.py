@@ -17,6 +17,7 @@ from halfjoin.cli.doctor import doctor
 from halfjoin.cli.files import columns_of, rows_of
 from halfjoin.cli.group import Commands
 from halfjoin.cli.guard import guarded, text_of
+from halfjoin.cli.serve import serve
 from halfjoin.cli.show import only_tag, show
 from halfjoin.engine.batch.clock import Clock, shown
 from halfjoin.engine.engine import Engine
@@ -34,6 +35,7 @@ app.command()(loading.load)
 app.command()(loading.apply)
 app.command()(loading.init)
 app.command()(doctor)
+app.command()(serve)
 
 Warehouse = Annotated[str, typer.Argument(help="the folder or URL of a warehouse; another process may write to it")]
 Load = Annotated[list[str], typer.Option("--load", help=(

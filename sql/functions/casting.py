@@ -11,6 +11,7 @@ from fractions import Fraction
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Expr, Literal
 from halfjoin.sql.functions.coercion import NUMBERS, as_numeric, assignable, castable, common_type, same_values
+from halfjoin.sql.functions.parameters import is_parameter, typed
 from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of, rounded, type_of_decimal
 from halfjoin.sql.functions.text_input import parse
 from halfjoin.sql.types import (
@@ -35,6 +36,8 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
     `numeric` without precision gets the fewest digits that hold every value of `expr` if it is a constant, an integer
     or a numeric, else numeric(38,10).
     """
+    if isinstance(expr, Literal) and is_parameter(expr):
+        return cast(typed(expr, type), type, explicit)
     type = _with_digits(expr, type)
     if expr.type == type:
         return expr

@@ -11,6 +11,7 @@ from halfjoin.sql.functions.coercion import NUMBERS
 from halfjoin.sql.functions.date_format import tokens
 from halfjoin.sql.functions.date_input import check_input
 from halfjoin.sql.functions.number_format import number_format
+from halfjoin.sql.functions.parameters import is_parameter, typed
 from halfjoin.sql.functions.signature import Resolve, function
 from halfjoin.sql.types import DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
 
@@ -47,6 +48,9 @@ def _unit(what: str, arg: Expr, known: Sequence[str], type: SqlType) -> Literal:
     if not isinstance(arg, Literal) or not isinstance(arg.value, str):
         raise UnsupportedSQL(f"{what} with a unit that is not constant",
                              remedy="write it as a literal, such as 'month'")
+    if is_parameter(arg):  # the types are those of any unit
+        typed(arg, TEXT)
+        return Literal(known[0], TEXT)
     name = arg.value.strip().lower()
     name = _SYNONYMS.get(name, name)
     if name not in known:

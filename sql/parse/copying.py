@@ -9,7 +9,7 @@ from halfjoin.sql.parse.locate import as_query, name_of, refuse
 from halfjoin.sql.statements import Copy
 
 STREAM = "write COPY t FROM STDIN, and hand the rows over: engine.copy_from(sql, stream); or COPY t TO STDOUT"
-OPTIONS = "options: FORMAT csv | text, HEADER, DELIMITER, NULL, QUOTE"
+OPTIONS = "options: FORMAT csv | text | binary, HEADER, DELIMITER, NULL, QUOTE"
 
 
 def copy(node: exp.Copy, text: str) -> Copy:
@@ -29,10 +29,12 @@ def copy(node: exp.Copy, text: str) -> Copy:
         if isinstance(source, exp.Schema):
             source, columns = source.this, tuple(map(name_of, source.expressions))
         table = table_name(source, text)
-    options = dict(_option(one, text) for one in node.args.get("params") or ())
+    options = dict(found for one in node.args.get("params") or () for found in _options(one, text))
     format = options.get("format", "text").lower()
-    if format not in ("csv", "text"):
-        raise refuse(node, text, f'COPY format "{format}" not recognized', "write FORMAT csv or FORMAT text")
+    if format not in ("csv", "text", "binary"):
+        raise refuse(node, text, f'COPY format "{format}" not recognized', "write FORMAT csv, text or binary")
+    if format == "binary" and (unfit := [name for name in options if name != "format"]):
+        raise refuse(node, text, f"cannot specify {unfit[0].upper()} in BINARY mode").with_(code="42601")
     csv = format == "csv"
     if not csv and "quote" in options:
         raise refuse(node, text, "COPY quote available only in CSV mode", "write FORMAT csv")
@@ -44,7 +46,18 @@ def copy(node: exp.Copy, text: str) -> Copy:
     if "\n" in null or "\r" in null or delimiter in null or delimiter == quote or (csv and quote in null):
         raise refuse(node, text, "COPY's NULL, DELIMITER and QUOTE cannot contain each other or a new line")
     header = options.get("header", "false").lower() not in ("false", "off", "0")
-    return Copy(incoming, table, columns, query, csv, header, delimiter, null, quote)
+    return Copy(incoming, table, columns, query, csv, header, delimiter, null, quote,
+                binary=format == "binary")
+
+
+def _options(node: exp.Expr, text: str) -> list[tuple[str, str]]:
+    """The names and values of an option, also as they were written before PostgreSQL 9.0: CSV, CSV HEADER, BINARY."""
+    name = node.this.name.lower() if isinstance(node, exp.CopyParameter) else ""
+    value = node.args.get("expression")
+    header = isinstance(value, exp.Expr) and value.name.upper() == "HEADER"
+    if name in ("csv", "binary") and (value is None or header):
+        return [("format", name), *([("header", "true")] if header else [])]
+    return [_option(node, text)]
 
 
 def _option(node: exp.Expr, text: str) -> tuple[str, str]:

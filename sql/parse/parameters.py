@@ -44,9 +44,9 @@ def with_values(trees: Sequence[exp.Expr], params: Sequence[Any] | Mapping[str, 
         if name not in values:
             raise refuse(node, text, f"there is no parameter {':' if named else '$'}{name}").with_(code="42P02")
         used.add(name)
-        return _placed(constant(values[name]), node)
+        return placed_as(constant(values[name]), node)
 
-    made = [tree.transform(changed, copy=False) if _takes(tree) else tree for tree in trees]
+    made = [tree.transform(changed, copy=False) if takes_parameters(tree) else tree for tree in trees]
     if unused := [name for name in values if name not in used]:
         raise UnsupportedSQL(f"no parameter of the statement takes the value {'of' if named else 'number'} {unused[0]}")
     return made
@@ -73,8 +73,8 @@ def with_arguments(statement: Prepare, values: tuple[exp.Expr, ...]) -> exp.Expr
             return node
         value = exp.Paren(this=values[int(name) - 1].copy())
         if int(name) > len(statement.types):
-            return _placed(value, node)
-        return _placed(exp.Cast(this=value, to=statement.types[int(name) - 1].copy()), node)
+            return placed_as(value, node)
+        return placed_as(exp.Cast(this=value, to=statement.types[int(name) - 1].copy()), node)
 
     return statement.statement.transform(changed)
 
@@ -136,9 +136,14 @@ def _cast(text: str, type: str) -> exp.Expr:
     return exp.Cast(this=exp.Literal.string(text), to=exp.DataType.build(type))
 
 
-def _takes(tree: exp.Expr) -> bool:
+def takes_parameters(tree: exp.Expr) -> bool:
     """Whether a statement takes parameters; one whose text is kept does not."""
     return isinstance(tree, CHANGES_AND_QUERIES) or type(tree).__name__ in ("AsOf", "Explain", "Execute", "Subscribe")
+
+
+def name_of_parameter(node: exp.Expr) -> str | None:
+    """The number of `$1`; None for another node."""
+    return _name(node, named=False)
 
 
 def _name(node: exp.Expr, *, named: bool) -> str | None:
@@ -150,7 +155,7 @@ def _name(node: exp.Expr, *, named: bool) -> str | None:
     return None
 
 
-def _placed(made: exp.Expr, node: exp.Expr) -> exp.Expr:
+def placed_as(made: exp.Expr, node: exp.Expr) -> exp.Expr:
     """A node with the place that another has in the text."""
     starts = [part.meta for part in node.walk() if "start" in part.meta]
     if starts:

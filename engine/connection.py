@@ -1,0 +1,191 @@
+"""A connection: one client's statements, with settings and a transaction of their own.
+
+An engine has one session; a server has a connection for each of its clients. Calls of one connection come one after the
+other. Queries read a snapshot, so they do not wait for the batches of other connections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.subscription import Subscription
+from halfjoin.engine.intake.times import time_of
+from halfjoin.engine.scalar.arrow_types import sql_type
+from halfjoin.engine.statements.describing import Described, describe
+from halfjoin.engine.statements.execute import RETURNED, TAG, copied_columns, copy_from, copy_lines, copy_rows, run_one
+from halfjoin.engine.statements.session import Session
+from halfjoin.engine.statements.settings import checked
+from halfjoin.engine.statements.snapshot import InFiles, snapshot
+from halfjoin.engine.statements.subscribing import subscribe
+from halfjoin.engine.statements.transaction import Transaction
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.expr import Column
+from halfjoin.sql.parse.prepared import Prepared
+from halfjoin.sql.statements import Subscribe
+from halfjoin.sql.types import BIGINT, SqlType
+
+Locked = Callable[..., Any]  # runs a function of the state while it holds the engine's lock
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a statement answers: its rows and their columns (None: none), and PostgreSQL's command tag (empty: none)."""
+
+    rows: pa.Table | None
+    columns: tuple[Column, ...] | None
+    tag: str
+
+
+class Connection:
+    """The statements of one client of an engine; `Engine.connect` makes it."""
+
+    def __init__(self, locked: Locked, session: Session) -> None:
+        self._locked, self._session = locked, session
+
+    @property
+    def transaction(self) -> str:
+        """The state of the transaction: `idle`, `open`, or `failed`, which ends only with ROLLBACK."""
+        one = self._session.transaction
+        return "idle" if one is None else "failed" if one.failed else "open"
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What SET has set."""
+        return self._session.settings
+
+    def describe(self, prepared: Prepared, given: Mapping[int, SqlType]) -> Described:
+        """The types of a statement's parameters, and the columns of its rows; see `statements.describing`."""
+        path = self._session.settings.get("search_path")
+        found: Described = self._locked(
+            lambda state: describe(self._session.seen(state).catalog, prepared, given, path))
+        return found
+
+    def run(
+        self, prepared: Prepared, values: Sequence[str | None] = (), types: Sequence[SqlType | None] = ()
+    ) -> Answer:
+        """Run a statement with the values of its parameters, as texts of these types.
+
+        Raises:
+            UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: it changes nothing. A transaction
+            that was open can only be rolled back now.
+        """
+        session, tree = self._session, prepared.with_values(values, types)
+
+        def answer(state: State) -> Answer:
+            return _answer(session, run_one(session, state, tree.copy(), prepared.text))
+
+        if prepared.reads and session.transaction is None:
+            state = self._locked(partial(_kept, sql=prepared.text))
+            if state is not None:
+                with suppress(InFiles):
+                    return answer(state)
+        made: Answer = self._locked(answer, writes=not prepared.reads)
+        return made
+
+    def copy_in(self, sql: str, data: bytes | pa.Table) -> str:
+        """COPY FROM STDIN with the rows' text, or with rows that are read already: a column for each that COPY names.
+
+        Returns:
+            The command tag.
+
+        Raises:
+            UnsupportedSQL, UnknownName, InvalidRow, DataError: nothing is inserted.
+        """
+        count: int = self._locked(lambda state: copy_from(self._session, state, sql, data), writes=True)
+        return f"COPY {count}"
+
+    def copied(self, sql: str) -> tuple[Column, ...]:
+        """The columns of the rows that COPY takes or gives."""
+        found: tuple[Column, ...] = self._locked(lambda state: copied_columns(self._session, state, sql))
+        return found
+
+    def copy_out(self, sql: str) -> pa.Array:
+        """COPY TO STDOUT: the lines, without the ends of lines."""
+        return self._locked(lambda state: copy_lines(self._session, state, sql))
+
+    def copy_rows(self, sql: str) -> Answer:
+        """COPY TO STDOUT: the rows, for another format than text."""
+        made: Answer = self._locked(
+            lambda state: _answer(self._session, copy_rows(self._session, state, sql)))
+        return made
+
+    def subscribe(self, prepared: Prepared) -> tuple[Subscription, tuple[Column, ...]]:
+        """SUBSCRIBE: the changes as they close, and their columns: those of the view, `__time`, `__diff`."""
+        statement = prepared.statement()
+        if not isinstance(statement, Subscribe):
+            raise UnsupportedSQL("expected SUBSCRIBE")
+
+        def begun(state: State) -> tuple[Subscription, tuple[Column, ...]]:
+            as_of, up_to = time_of(statement.as_of), time_of(statement.up_to)
+            made = subscribe(self._session, state, statement.collection, as_of, up_to)
+            columns = [column.column for column in state.catalog.views[statement.collection].columns]
+            return made, (*columns, Column("__time", BIGINT), Column("__diff", BIGINT))
+
+        found: tuple[Subscription, tuple[Column, ...]] = self._locked(begun)
+        return found
+
+    def enums(self) -> list[SqlType]:
+        """The enums of the warehouse."""
+        found: list[SqlType] = self._locked(lambda state: [
+            type for name in state.catalog.enums if (type := state.catalog.named_type(name)) is not None])  # fmt: skip
+        return found
+
+    def begin(self) -> None:
+        """Open a transaction, if none is open."""
+        if self._session.transaction is None:
+            self._session.transaction = Transaction()
+
+    def commit(self) -> None:
+        """Apply the open transaction's changes as one batch.
+
+        Raises:
+            Conflict, InvalidRow: nothing of it is applied.
+        """
+        self._locked(self._session.commit, writes=True)
+
+    def roll_back(self) -> None:
+        """Forget the open transaction, if one is."""
+        self._session.transaction = None
+
+    def fail(self) -> None:
+        """Let the open transaction wait for ROLLBACK, since something of it has failed."""
+        self._session.fail(keep=self._session.transaction is not None)
+
+    def reset(self) -> None:
+        """Forget the settings, the prepared statements and the transaction, as DISCARD ALL does."""
+        session = self._session
+        session.transaction, session.time = None, None
+        session.settings.clear()
+        session.prepared.clear()
+
+    def set(self, name: str, value: str | None) -> None:
+        """Change a setting, as SET does; None is its default.
+
+        Raises:
+            UnknownName, UnsupportedSQL: there is none of that name, or it cannot have that value.
+        """
+        self._session.settings[name] = checked(name, value)
+
+
+def _kept(state: State, sql: str) -> State | None:
+    """The state for a query that needs no lock; None if it does: sequences go on, and functions of the user's need not
+    bear several threads."""
+    return None if state.functions or state.catalog.functions or "nextval" in sql.lower() else snapshot(state)
+
+
+def _answer(session: Session, rows: pa.Table | None) -> Answer:
+    known = {} if rows is None else rows.schema.metadata or {}
+    tag = known.get(TAG.encode(), b"").decode()
+    if rows is None or (tag and RETURNED.encode() not in known):
+        return Answer(None, None, tag)
+    columns = session.columns
+    if columns is None:
+        columns = tuple(Column(one.name, sql_type(one.type)) for one in rows.schema)
+    return Answer(rows, columns, tag)

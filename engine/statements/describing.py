@@ -1,0 +1,102 @@
+"""What a statement will answer, without running it: the types of its parameters and the columns of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from halfjoin.catalog.catalog import Catalog
+from halfjoin.catalog.models import ColumnModel, Table
+from halfjoin.errors import UnsupportedSQL, bounded
+from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
+from halfjoin.sql.bind.merging import bind_merge
+from halfjoin.sql.bind.query import bind_query
+from halfjoin.sql.bind.returning import bind_returning
+from halfjoin.sql.bind.search_path import path_of, placed
+from halfjoin.sql.bind.target import BoundChange
+from halfjoin.sql.expr import Column
+from halfjoin.sql.functions.parameters import inferring
+from halfjoin.sql.parse.locate import PUBLIC
+from halfjoin.sql.parse.parse import statement_of
+from halfjoin.sql.parse.prepared import Prepared
+from halfjoin.sql.statements import Delete, Insert, Merge, Select, Statement, Update, WithChanges
+from halfjoin.sql.types import TEXT, SqlType
+
+_ROWS = "rows"  # the rows that RETURNING reads; nothing is looked up by the name
+
+
+@dataclass(frozen=True)
+class Described:
+    """The types of `$1`, `$2`, ...; and the columns of the rows.
+
+    `columns`: None for a statement without rows. They are empty for one whose columns only its answer tells, such as
+    SHOW.
+    """
+
+    parameters: tuple[SqlType, ...]
+    columns: tuple[Column, ...] | None
+
+
+@bounded()
+def describe(
+    catalog: Catalog, prepared: Prepared, given: Mapping[int, SqlType], search_path: str | None = None
+) -> Described:
+    """Describe a statement. `given`: the types of parameters that the client has set; the others are inferred from
+    their places, and are text if no place tells.
+
+    Raises:
+        UnsupportedSQL, UnknownName: the statement is not valid.
+    """
+    count = max([*given, *prepared.parameters], default=0)
+    with inferring() as found:
+        tree = prepared.marked(given)
+        if (path := path_of(search_path)) != (PUBLIC,):
+            tree = placed(tree, catalog, path)
+        columns = _columns(catalog, statement_of(tree, prepared.text), prepared.text)
+    types = found | dict(given)
+    return Described(tuple(types.get(number, TEXT) for number in range(1, count + 1)), columns)
+
+
+def _columns(catalog: Catalog, statement: Statement, sql: str) -> tuple[Column, ...] | None:
+    match statement:
+        case Select(query):
+            bound = bind_query(query, catalog, sql)
+            return named(bound.relation.columns, bound.names)
+        case Insert():
+            return _returned(bind_insert(statement, catalog, sql))
+        case Update():
+            return _returned(bind_update(statement, catalog, sql))
+        case Delete():
+            return _returned(bind_delete(statement, catalog, sql))
+        case Merge():
+            return _returned(bind_merge(statement, catalog, sql))
+        case WithChanges(parts, main):
+            seen = catalog.copy()
+            for name, part in parts:
+                columns = _columns(seen, part, sql)
+                if columns is not None:
+                    models = tuple(ColumnModel(name=column.name, type=column.type) for column in columns)
+                    seen.tables[name] = Table(name=name, columns=models)
+            return _columns(seen, main, sql)
+        case _ if shows(statement):
+            return ()
+    return None
+
+
+def shows(statement: Statement) -> bool:
+    """Whether the statement shows what it finds: it changes nothing, and its columns are known from its answer."""
+    return type(statement).__name__ in ("Show", "Explain", "Subscribe")
+
+
+def _returned(change: BoundChange) -> tuple[Column, ...] | None:
+    if change.returning is None:
+        return None
+    found = bind_returning(change, _ROWS)
+    return named(found.relation.columns[:-1], found.names)
+
+
+def named(columns: tuple[Column, ...], names: tuple[str, ...]) -> tuple[Column, ...]:
+    """The first columns of a relation under the names that the client sees."""
+    if len(columns) < len(names):
+        raise UnsupportedSQL("the columns of this statement are not known before it runs")
+    return tuple(Column(name, column.type) for column, name in zip(columns, names, strict=False))

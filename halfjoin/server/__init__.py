@@ -1,0 +1,1 @@
+"""The server: PostgreSQL's wire protocol over an engine."""

@@ -1,0 +1,304 @@
+"""One connection after its login: takes message by message, and answers in the order in which they came.
+
+After an error the messages up to the next Sync are left out, as the protocol has it. Statements that come together,
+before one Sync, are one transaction; so are those of one simple query.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from halfjoin.engine.connection import Connection
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.server import messages as m
+from halfjoin.server import reports
+from halfjoin.server.binding import bound
+from halfjoin.server.commands import Commands, parsed
+from halfjoin.server.copying import Copying
+from halfjoin.server.limits import Limits
+from halfjoin.server.portals import Held, Parsed, Portal, Result
+from halfjoin.server.rows import data_rows
+from halfjoin.server.splitting import Piece, split
+from halfjoin.server.transactions import Transactions
+from halfjoin.server.variables import Variables
+from halfjoin.server.wire import Gone, Message, Wire
+from halfjoin.server.working import Worker
+from halfjoin.sql.expr import Column
+from halfjoin.sql.oids import pg_type
+
+_log = logging.getLogger("halfjoin.server")
+# Statements that may be part of a transaction that nobody wrote; with any other, each statement is on its own.
+_TOGETHER = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "SELECT", "VALUES", "WITH", "TABLE", "SHOW", "SET",
+             "COPY", "EXPLAIN", "DECLARE", "FETCH", "MOVE", "CLOSE", "EXECUTE", "PREPARE", "DEALLOCATE", "RESET",
+             "(")  # fmt: skip
+_CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "WITH", "COPY", "EXECUTE", "DECLARE")
+
+
+class Client:
+    """A connection."""
+
+    def __init__(
+        self, wire: Wire, connection: Connection, worker: Worker, variables: Variables, limits: Limits
+    ) -> None:
+        self._wire, self._worker, self._variables, self._limits = wire, worker, variables, limits
+        self._held = Held(limits)
+        self._transactions = Transactions(connection, variables, self._held, wire.put)
+        self._commands = Commands(connection, worker, variables, self._held, self._transactions, limits)
+        self._copying = Copying(wire, connection, self._commands, worker, limits)
+        self._connection = connection
+        self._told = variables.reported()
+        self._text, self._start = "", 0  # what the client sent, and where the running statement begins in it
+        self._skipping = False  # after an error, until Sync
+        self.idle = True
+
+    async def serve(self) -> None:
+        """Answer messages until the client leaves.
+
+        Raises:
+            Gone: it left without a word. BadMessage: it does not follow the protocol.
+        """
+        try:
+            await self._ready()
+            while (message := await self._next()).letter != "X":
+                self.idle = False
+                await self._answer(message)
+        finally:
+            for name in list(self._held.portals):
+                self._held.close_portal(name)
+            self._connection.roll_back()
+
+    async def _next(self) -> Message:
+        """The next message; an error if none comes for too long."""
+        inside = self._connection.transaction != "idle"
+        own = self._variables.timeout("idle_in_transaction_session_timeout" if inside else "idle_session_timeout")
+        most = self._limits.idle_in_transaction if inside else self._limits.idle
+        try:
+            return await self._wire.take(min(own or most, most))
+        except TimeoutError:
+            code, what = ("25P03", "idle-in-transaction") if inside else ("57P05", "idle-session")
+            raise m.BadMessage(f"terminating connection due to {what} timeout", code=code) from None
+
+    async def _answer(self, message: Message) -> None:
+        if message.letter == "Q":
+            self._skipping = False
+            await self._simple(message)
+            return
+        if message.letter == "S":
+            await self._sync()
+            return
+        if self._skipping or message.letter in "cdf":  # the rest of a COPY that has failed
+            return
+        await self._tried(lambda: self._extended(message))
+
+    async def _tried(self, step: Callable[[], Awaitable[None]]) -> bool:
+        """Carry out a step; report its error. Whether it worked."""
+        try:
+            await step()
+        except (m.BadMessage, Gone):
+            raise
+        except Exception as problem:
+            self._fail(problem)
+            await self._wire.flush()  # a client that has sent Flush waits for it
+            return False
+        return True
+
+    def _fail(self, problem: BaseException) -> None:
+        self._transactions.fail()
+        self._skipping = True
+        self._wire.put(reports.error(problem, self._text, self._start))
+
+    async def _sync(self) -> None:
+        if self._transactions.implicit:
+            await self._tried(lambda: self._transactions.end_implicit(self._commands.call))
+        elif self._connection.transaction == "idle":
+            self._held.end_transaction(keep=True)
+        self._skipping = False
+        await self._ready()
+
+    async def _ready(self) -> None:
+        self.tell()
+        self._wire.put(m.ready(self._transactions.status))
+        self.idle = True
+        await self._wire.flush()
+
+    def tell(self) -> None:
+        """Tell the client which of the settings that it knows have changed."""
+        now = self._variables.reported()
+        for name, value in now.items():
+            if self._told[name] != value:
+                self._wire.put(m.status(name, value))
+        self._told = now
+
+    # -- simple queries
+
+    async def _simple(self, message: Message) -> None:
+        fields = m.Fields(message.body)
+        await self._tried(lambda: self._script(fields))
+        if self._transactions.implicit:
+            await self._tried(lambda: self._transactions.end_implicit(self._commands.call))
+        self._held.close_portal("")
+        if self._connection.transaction == "idle":
+            self._held.end_transaction(keep=True)
+        self._skipping = False
+        await self._ready()
+
+    async def _script(self, fields: m.Fields) -> None:
+        self._start = 0
+        self._text = fields.text()
+        fields.end()
+        pieces = split(self._text)
+        if not pieces:
+            self._wire.put(m.EMPTY)
+        together = len(pieces) > 1 and all(piece.words[0] in _TOGETHER for piece in pieces) and any(
+            piece.words[0] in _CHANGES for piece in pieces)  # fmt: skip
+        for piece in pieces:
+            self._start = piece.start
+            if together:
+                self._transactions.begin_implicit()
+            await self._statement(piece)
+            self.tell()
+
+    async def _statement(self, piece: Piece) -> None:
+        if piece.words[0] == "COPY":
+            self._transactions.check(piece.words)
+            await self._copying.run(piece)
+            return
+        result = await self._commands.run(parsed(piece.text, piece))
+        if result.columns is not None:
+            formats = self._formats(piece, len(result.columns))
+            self._wire.put(m.row_description(result.columns, formats))
+            await self._rows(result, formats, 0)
+        self._complete(result, result.sent)
+
+    def _formats(self, piece: Piece, count: int) -> list[int]:
+        """Text; but binary for the rows of a cursor that says so."""
+        name = self._held.portals.get(piece.tokens[-1].text) if piece.words[0] == "FETCH" else None
+        return name.column_formats(count) if name is not None and name.cursor else [0] * count
+
+    async def _rows(self, result: Result, formats: list[int], most: int) -> int:
+        """Send the next rows of an answer, at most so many (0: all); their number."""
+        assert result.columns is not None
+        part = result.take(most)
+        types = [column.type for column in result.columns]
+        pieces = data_rows(part, types, formats)
+        while (piece := await self._commands.call(lambda: next(pieces, None))) is not None:
+            await self._wire.give(piece)
+        return int(part.num_rows)
+
+    def _complete(self, result: Result, count: int) -> None:
+        self._wire.put(m.complete(f"{result.tag} {count}" if result.counted else result.tag))
+
+    # -- extended queries
+
+    async def _extended(self, message: Message) -> None:
+        fields = m.Fields(message.body)
+        match message.letter:
+            case "P":
+                await self._parse(fields)
+            case "B":
+                await self._bind(fields)
+            case "D":
+                await self._describe(fields)
+            case "E":
+                await self._execute(fields)
+            case "C":
+                self._close(fields)
+            case "H":
+                await self._wire.flush()
+            case _:
+                raise m.BadMessage(f"message {message.letter} is out of place")
+
+    async def _parse(self, fields: m.Fields) -> None:
+        name, self._text, self._start = fields.text(), fields.text(), 0
+        oids = [fields.oid() for _ in range(fields.int16())]
+        fields.end()
+        pieces = split(self._text)
+        if len(pieces) > 1:
+            raise UnsupportedSQL("cannot insert multiple commands into a prepared statement", code="42601")
+        piece = pieces[0] if pieces else None
+        if piece is not None:
+            self._transactions.check(piece.words)
+        one = await self._commands.call(lambda: parsed(self._text, piece, oids))
+        await self._commands.check(one)
+        self._held.keep_statement(name, one)
+        self._wire.put(m.PARSED)
+
+    async def _bind(self, fields: m.Fields) -> None:
+        name, statement = fields.text(), fields.text()
+        one = self._at(self._held.statement(statement))
+        if one.piece is not None:
+            self._transactions.check(one.piece.words)
+        portal = await bound(one, fields, self._commands)
+        self._held.keep_portal(name, portal)
+        self._wire.put(m.BOUND)
+
+    async def _describe(self, fields: m.Fields) -> None:
+        kind, name = fields.data(1), fields.text()
+        fields.end()
+        if kind == b"S":
+            one = self._at(self._held.statement(name))
+            described = await self._commands.describe(one)
+            oids = [given or pg_type(type).oid for given, type in
+                    zip([*one.oids, *[0] * len(described.parameters)], described.parameters, strict=False)]  # fmt: skip
+            self._wire.put(m.parameter_description([*oids, *one.oids[len(oids):]]))
+            columns, formats = described.columns, [0] * len(described.columns or ())
+        elif kind == b"P":
+            portal = self._held.portal(name)
+            self._at(portal.parsed)
+            columns = await self._columns(portal)
+            formats = portal.column_formats(len(columns or ()))
+        else:
+            raise m.BadMessage(f"invalid DESCRIBE message subtype {kind[0]}")
+        self._wire.put(m.NO_DATA if columns is None else m.row_description(columns, formats))
+
+    async def _columns(self, portal: Portal) -> tuple[Column, ...] | None:
+        if portal.columns is None and portal.result is None and portal.parsed.piece is not None:
+            portal.columns = (await self._commands.describe(portal.parsed)).columns
+        return portal.columns
+
+    async def _execute(self, fields: m.Fields) -> None:
+        name, most = fields.text(), fields.int32()
+        fields.end()
+        portal = self._held.portal(name)
+        one = self._at(portal.parsed)
+        if one.piece is None:
+            self._wire.put(m.EMPTY)
+            return
+        if portal.result is None:
+            # A change with more messages before Sync is part of one transaction with them.
+            words = one.piece.words
+            if words[0] in _CHANGES and (await self._wire.peek()).letter != "S":
+                self._transactions.begin_implicit()
+            if words[0] == "COPY":
+                self._transactions.check(words)
+                await self._copying.run(one.piece)
+                return
+            told, portal.result = portal.columns, await self._commands.run(one, portal.values, portal.types)
+            portal.columns = portal.result.columns
+            if told is not None and [c.type for c in told] != [c.type for c in portal.columns or ()]:
+                one.described = portal.result = None
+                raise UnsupportedSQL("cached plan must not change result type", remedy="prepare the statement again")
+        result, count = portal.result, 0
+        if result.columns is not None:
+            count = await self._rows(result, portal.column_formats(len(result.columns)), max(most, 0))
+        if result.done and not (most > 0 and count == most):
+            self._complete(result, count)
+        else:
+            self._wire.put(m.SUSPENDED)
+
+    def _close(self, fields: m.Fields) -> None:
+        kind, name = fields.data(1), fields.text()
+        fields.end()
+        if kind == b"S":
+            self._held.statements.pop(name, None)
+        elif kind == b"P":
+            self._held.close_portal(name)
+        else:
+            raise m.BadMessage(f"invalid CLOSE message subtype {kind[0]}")
+        self._wire.put(m.CLOSED)
+
+    def _at(self, one: Parsed) -> Parsed:
+        """Errors from here on are in the text of this statement."""
+        self._text, self._start = one.text, one.piece.start if one.piece is not None else 0
+        return one

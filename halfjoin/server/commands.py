@@ -1,0 +1,305 @@
+"""Carries out one statement of a client: the engine does most; the server itself knows transactions, settings, cursors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import pyarrow as pa
+
+from halfjoin.engine.connection import Connection
+from halfjoin.engine.statements.describing import Described
+from halfjoin.errors import HalfjoinError, UnsupportedSQL
+from halfjoin.server.changes import Changes
+from halfjoin.server.cursors import declared, fetched, name_at
+from halfjoin.server.limits import Limits
+from halfjoin.server.portals import Held, Parsed, Portal, Result
+from halfjoin.server.splitting import Piece, split
+from halfjoin.server.tags import counted, tag_of
+from halfjoin.server.transactions import Transactions
+from halfjoin.server.variables import Variables
+from halfjoin.server.working import Worker
+from halfjoin.sql.expr import Column
+from halfjoin.sql.oids import FIRST_OWN, type_of
+from halfjoin.sql.parse.prepared import prepared
+from halfjoin.sql.types import TEXT, SqlType
+
+T = TypeVar("T")
+_SHOWS = ("TABLES", "VIEWS", "MATERIALIZED", "INDEXES", "SINKS", "COLUMNS", "CREATE", "SETTINGS", "COMMENTS", "SOURCES")
+_CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
+_OWN = ("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SET", "RESET", "SHOW", "DISCARD", "DECLARE", "FETCH",
+        "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY")  # fmt: skip
+
+
+def is_own(words: Sequence[str]) -> bool:
+    """Whether the server carries the statement out by itself."""
+    first, second = words[0], words[1] if len(words) > 1 else ""
+    if first == "SHOW":
+        return second not in _SHOWS
+    if first in ("SET", "RESET"):
+        return second != "TIME" or words[2:3] == ("ZONE",)
+    if first == "ROLLBACK":
+        return "TO" not in words
+    return first in _OWN
+
+
+def parsed(text: str, piece: Piece | None, oids: Sequence[int] = ()) -> Parsed:
+    """A statement of a client, parsed.
+
+    Raises:
+        UnsupportedSQL: a syntax error.
+    """
+    if piece is not None and piece.words[0] == "DECLARE":
+        (inner,) = split(declared(piece)[3]) or (None,)
+        if inner is None or (not counted(inner.words) and inner.words[0] != "SUBSCRIBE"):
+            raise UnsupportedSQL("a cursor is for a query", remedy="write DECLARE name CURSOR FOR SELECT ...")
+        return Parsed(text, piece, prepared(inner.text), tuple(oids))
+    if piece is None or is_own(piece.words) or piece.words[0] == "COPY":
+        return Parsed(text, piece, None, tuple(oids))
+    return Parsed(text, piece, prepared(piece.text), tuple(oids))
+
+
+class Commands:
+    """The statements of one connection."""
+
+    def __init__(self, connection: Connection, worker: Worker, variables: Variables, held: Held,
+                 transactions: Transactions, limits: Limits) -> None:
+        self._connection, self._worker, self._variables = connection, worker, variables
+        self._held, self._transactions, self._limits = held, transactions, limits
+
+    async def call(self, function: Callable[[], T]) -> T:
+        """Run a function in a thread, no longer than a statement may run."""
+        own = self._variables.timeout("statement_timeout")
+        return await self._worker.call(function, min(own or self._limits.statement, self._limits.statement))
+
+    async def run(self, one: Parsed, values: Sequence[str | None] = (),
+                  types: Sequence[SqlType | None] = ()) -> Result:
+        """Carry out a statement other than COPY.
+
+        Raises:
+            HalfjoinError: it fails.
+        """
+        piece = one.piece
+        assert piece is not None
+        self._transactions.check(piece.words)
+        if piece.words[0] == "DECLARE":
+            return await self._declare(one, values, types)
+        if one.prepared is None:
+            return await self._run_own(piece)
+        answer = await self.call(partial(self._connection.run, one.prepared, values, types))
+        if answer.tag:
+            return Result(answer.tag, answer.rows, answer.columns)
+        if answer.rows is not None and (counted(piece.words) or piece.words[0] == "EXECUTE"):
+            return Result("SELECT", answer.rows, answer.columns, counted=True)
+        return Result(tag_of(piece.words), answer.rows, answer.columns)
+
+    async def check(self, one: Parsed) -> None:
+        """Check a statement when it is prepared: its names, its types, its syntax. Where only the value of a parameter
+        tells whether it is right, that is told later.
+
+        Raises:
+            HalfjoinError: it is wrong.
+        """
+        if one.piece is None or one.prepared is None or one.piece.words[0] == "DECLARE":
+            return
+        if not counted(one.piece.words) and one.piece.words[0] not in _CHANGES:
+            await self.call(one.prepared.statement)
+            return
+        try:
+            await self.describe(one)
+        except HalfjoinError:
+            if len(one.oids) >= len(one.prepared.parameters) and all(one.oids):
+                raise
+
+    async def describe(self, one: Parsed) -> Described:
+        """The types of a statement's parameters, and the columns of its rows."""
+        if one.described is None:
+            one.described = await self._described(one)
+        return one.described
+
+    async def _described(self, one: Parsed) -> Described:
+        if one.piece is None:
+            return Described((), None)
+        if one.prepared is not None:
+            given = await self.given(one)
+            found = await self.call(partial(self._connection.describe, one.prepared, given))
+            if one.piece.words[0] == "DECLARE":
+                return Described(found.parameters, None)
+            if found.columns == ():
+                answer = await self.call(partial(self._connection.run, one.prepared))
+                return Described(found.parameters, answer.columns)
+            return found
+        words = one.piece.words
+        if words[0] == "SHOW":
+            return Described((), (await self._run_own(one.piece)).columns)
+        if words[0] == "FETCH":
+            return Described((), self._held.portal(fetched(one.piece)[0]).columns)
+        return Described((), None)
+
+    async def given(self, one: Parsed) -> dict[int, SqlType]:
+        """The types that the client has given for parameters, by their numbers."""
+        return {n: type for n, type in enumerate(await self.types(one.oids), 1) if type is not None}
+
+    async def types(self, oids: Sequence[int]) -> list[SqlType | None]:
+        """The types with these numbers; None for a number that says nothing."""
+        enums = await self.call(self._connection.enums) if any(oid >= FIRST_OWN for oid in oids) else ()
+        return [type_of(oid, enums) for oid in oids]
+
+    async def _run_own(self, piece: Piece) -> Result:
+        words = piece.words
+        match words[0]:
+            case "BEGIN" | "START":
+                self._transactions.begin(words)
+                return Result("BEGIN" if words[0] == "BEGIN" else "START TRANSACTION")
+            case "COMMIT" | "END":
+                _plain(words)
+                return Result(await self._transactions.commit(self.call))
+            case "ROLLBACK" | "ABORT":
+                _plain(words)
+                return Result(self._transactions.roll_back())
+            case "SET":
+                self._set(piece)
+            case "RESET":
+                self._reset(piece)
+            case "SHOW":
+                return self._show(piece)
+            case "DISCARD":
+                return self._discard(words)
+            case "DEALLOCATE":
+                return await self._deallocate(piece)
+            case "FETCH" | "MOVE":
+                return await self._fetch(piece)
+            case "CLOSE":
+                return self._close(piece)
+            case "LISTEN" | "NOTIFY":
+                raise UnsupportedSQL(f"{words[0]} is not supported", remedy="SUBSCRIBE tells the changes of a view")
+        return Result(words[0])
+
+    def _set(self, piece: Piece) -> None:
+        """SET [SESSION | LOCAL] name = | TO value, SET TIME ZONE, SET TRANSACTION, SET SESSION CHARACTERISTICS."""
+        words = list(piece.words[1:])
+        at, local = 1, words[:1] == ["LOCAL"]
+        if words[:2] == ["SESSION", "CHARACTERISTICS"] or words[:1] == ["TRANSACTION"]:
+            said = " ".join(words)
+            if "READ ONLY" in said or "READ WRITE" in said:
+                name = "default_transaction_read_only" if words[0] == "SESSION" else "transaction_read_only"
+                self._variables.set(name, "on" if "READ ONLY" in said else "off")
+            return
+        if words[:1] in (["LOCAL"], ["SESSION"]):
+            at += 1
+        words = list(piece.words[at:])
+        if words[:2] == ["TIME", "ZONE"]:
+            name, first = "timezone", at + 2
+        elif words[:1] == ["NAMES"]:
+            name, first = "client_encoding", at + 1
+        else:
+            sign = next((n for n, word in enumerate(words) if word in ("=", "TO")), None)
+            if not sign:
+                raise UnsupportedSQL("this form of SET is not supported", remedy="write SET name = value", code="42601")
+            name, first = "".join(name_at(piece, at + n) for n in range(sign)), at + sign + 1
+        if first >= len(piece.tokens):
+            raise UnsupportedSQL("SET needs a value", remedy="write SET name = value", code="42601")
+        if local and self._connection.transaction == "idle":
+            return
+        values = [piece.tokens[n].text for n in range(first, len(piece.tokens)) if piece.words[n] != ","]
+        default = len(values) == 1 and piece.words[first] in ("DEFAULT", "LOCAL") and values[0].upper() != "'DEFAULT'"
+        value = (", " if name == "search_path" else "" if values[0] in "-+" else ", ").join(values)
+        self._variables.set(name, None if default else value, local=local)
+
+    def _reset(self, piece: Piece) -> None:
+        if piece.words[1:2] == ("ALL",):
+            self._variables.reset()
+        else:
+            self._variables.set(" ".join(piece.words[1:]) if piece.words[1:3] == ("TIME", "ZONE")
+                                else name_at(piece, 1), None)  # fmt: skip
+
+    def _show(self, piece: Piece) -> Result:
+        said = " ".join(piece.words[1:]).lower()
+        if said == "all":
+            known = self._variables.all()
+            rows = pa.table({"name": list(known), "setting": list(known.values()), "description": [""] * len(known)})
+            columns = tuple(Column(name, TEXT) for name in rows.column_names)
+            return Result("SHOW", rows, columns)
+        name = {"time zone": "timezone", "transaction isolation level": "transaction_isolation"}.get(said)
+        name = name or "".join(name_at(piece, n) for n in range(1, len(piece.tokens)))
+        if name == "time":
+            raise UnsupportedSQL("SHOW TIME is not known to clients", remedy="write SHOW SETTINGS")
+        value = self._variables.get(name)
+        return Result("SHOW", pa.table({name: pa.array([value])}), (Column(name, TEXT),))
+
+    def _discard(self, words: Sequence[str]) -> Result:
+        if self._connection.transaction != "idle" and words[1:2] == ("ALL",):
+            raise UnsupportedSQL("DISCARD ALL cannot run inside a transaction block", code="25001")
+        if words[1:2] == ("ALL",):
+            for name in list(self._held.portals):
+                self._held.close_portal(name)
+            self._held.statements.clear()
+            self._connection.reset()
+            self._variables.reset()
+        return Result(" ".join(words[:2]))
+
+    async def _deallocate(self, piece: Piece) -> Result:
+        at = 2 if piece.words[1:2] == ("PREPARE",) else 1
+        if piece.words[at:] == ("ALL",):
+            self._held.statements.clear()
+            await self.call(partial(self._connection.run, prepared("DEALLOCATE ALL")))
+            return Result("DEALLOCATE ALL")
+        if self._held.statements.pop(name_at(piece, at), None) is None:
+            await self.call(partial(self._connection.run, prepared(f"DEALLOCATE {piece.between(at, at + 1)}")))
+        return Result("DEALLOCATE")
+
+    async def _declare(self, one: Parsed, values: Sequence[str | None], types: Sequence[SqlType | None]) -> Result:
+        assert one.piece is not None and one.prepared is not None
+        name, binary, hold, query = declared(one.piece)
+        if not hold and self._connection.transaction == "idle":
+            raise UnsupportedSQL("DECLARE CURSOR can only be used in transaction blocks", code="25P01",
+                                 remedy="write BEGIN first, or DECLARE ... WITH HOLD")
+        if name in self._held.portals:
+            self._held.keep_portal(name, self._held.portals[name])  # says that it exists
+        (inner,) = split(query)
+        source = Parsed(query, inner, one.prepared)
+        portal = Portal(source, formats=(1,) if binary else (), hold=hold, cursor=True)
+        if inner.words[0] == "SUBSCRIBE":
+            portal.changes = Changes(*await self.call(partial(self._connection.subscribe, one.prepared)))
+            portal.columns = portal.changes.columns
+        else:
+            portal.result = await self.run(source, values, types)
+            portal.columns = portal.result.columns
+        self._held.keep_portal(name, portal)
+        return Result("DECLARE CURSOR")
+
+    async def _fetch(self, piece: Piece) -> Result:
+        name, most, wait = fetched(piece)
+        portal = self._held.portal(name)
+        if portal.changes is not None:
+            rows = await self._changes(portal.changes, most, wait)
+        elif portal.result is None or portal.result.rows is None:
+            raise UnsupportedSQL(f'portal "{name}" cannot be run', code="55000")
+        else:
+            rows = portal.result.rows.slice(0, 0) if most == 0 else portal.result.take(most or 0)
+        if piece.words[0] == "MOVE":
+            return Result(f"MOVE {rows.num_rows}")
+        return Result("FETCH", rows, portal.columns, counted=True)
+
+    async def _changes(self, changes: Changes, most: int | None, wait: float | None) -> pa.Table:
+        return await self._worker.wait(changes.take(most, wait))
+
+    def _close(self, piece: Piece) -> Result:
+        if piece.words[1:] == ("ALL",):
+            for name in list(self._held.portals):
+                self._held.close_portal(name)
+            return Result("CLOSE CURSOR ALL")
+        name = name_at(piece, 1)
+        self._held.portal(name)
+        self._held.close_portal(name)
+        return Result("CLOSE CURSOR")
+
+
+def _plain(words: Sequence[str]) -> None:
+    """Refuse what COMMIT and ROLLBACK have beside PostgreSQL's noise."""
+    if rest := [word for word in words[1:] if word not in ("WORK", "TRANSACTION", "AND", "NO", "CHAIN")]:
+        raise UnsupportedSQL(f"{words[0]} {rest[0]} is not supported", remedy=f"write {words[0]}")
+    if "CHAIN" in words and "NO" not in words:
+        raise UnsupportedSQL(f"{words[0]} AND CHAIN is not supported", remedy=f"write {words[0]}; BEGIN")

@@ -1,0 +1,79 @@
+"""What a client is told of an error: SQLSTATE, message, hint, the place in the text, and the names at fault."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+from halfjoin.errors import Conflict, DataError, HalfjoinError, InvalidRow, UnknownName, UnsupportedSQL
+from halfjoin.server.messages import report
+
+_log = logging.getLogger("halfjoin.server")
+
+
+class Cancelled(KeyboardInterrupt):
+    """The statement has been cancelled. The engine treats it as Ctrl-C: the batch is done, or nothing of it."""
+
+
+def error(problem: BaseException, text: str = "", start: int = 0, why: str = "", severity: str = "ERROR") -> bytes:
+    """ErrorResponse of an exception. `text`: what the client sent; the statement at fault begins there at `start`.
+
+    `why`: the reason of a cancelled statement.
+    """
+    return report(b"E", {"S": severity, "V": severity} | fields(problem, text, start, why))
+
+
+def notice(message: str, code: str = "00000", severity: str = "NOTICE") -> bytes:
+    """NoticeResponse."""
+    return report(b"N", {"S": severity, "V": severity, "C": code, "M": message})
+
+
+def fields(problem: BaseException, text: str, start: int, why: str) -> dict[str, str]:
+    """The fields of an error, without its severity."""
+    match problem:
+        case HalfjoinError():
+            found = {"C": problem.sqlstate, "M": _message(problem)}
+            if problem.remedy:
+                found["H"] = problem.remedy
+            return found | _names(problem) | _position(problem, text, start)
+        case KeyboardInterrupt():
+            return {"C": "57014", "M": why or "canceling statement due to user request"}
+        case MemoryError():
+            return {"C": "53200", "M": "out of memory", "H": "ask for fewer rows, or give the engine more memory"}
+        case RecursionError():
+            return {"C": "54001", "M": "the statement is nested too deep"}
+    _log.error("a statement failed unexpectedly", exc_info=problem)
+    return {"C": "XX000", "M": f"internal error: {type(problem).__name__}: {problem}"}
+
+
+def _message(problem: HalfjoinError) -> str:
+    """The text without its remedy and without the line that it underlines, which clients show by themselves."""
+    changes: dict[str, Any] = {"remedy": None}
+    if isinstance(problem, UnknownName):
+        return problem.reason
+    if isinstance(problem, UnsupportedSQL):
+        changes |= {"sql": None, "line": None, "column": None}
+    return str(replace(problem, **changes))
+
+
+def _names(problem: HalfjoinError) -> dict[str, str]:
+    match problem:
+        case InvalidRow(table=table, column=column):
+            return {key: value for key, value in (("t", table), ("c", column)) if value}
+        case DataError(view=view):
+            return {"t": view} if view else {}
+        case Conflict(holder=holder):
+            return {"D": f"It is held by {holder}."} if holder else {}
+    return {}
+
+
+def _position(problem: HalfjoinError, text: str, start: int) -> dict[str, str]:
+    """The place in what the client sent, counted in characters from 1."""
+    if not isinstance(problem, UnsupportedSQL | UnknownName) or problem.line is None or problem.sql is None:
+        return {}
+    lines = problem.sql.splitlines(keepends=True)
+    place = sum(map(len, lines[: problem.line - 1])) + (problem.column or 1)
+    if text[start : start + len(problem.sql)] != problem.sql:
+        return {}  # a place in the text of a view
+    return {"P": str(start + place)}

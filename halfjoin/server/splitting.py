@@ -1,0 +1,60 @@
+"""Takes what a client sends apart into statements, and each into its first words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.parse.dialect import Halfjoin
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A statement's text, where it begins in what the client sent, and its tokens."""
+
+    text: str
+    start: int
+    tokens: tuple[Token, ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The tokens in upper case; a quoted name or text as it is."""
+        return tuple(token.text if token.token_type in _QUOTED else token.text.upper() for token in self.tokens)
+
+    def between(self, first: int, last: int) -> str:
+        """The text from one token to before another."""
+        end = self.tokens[last].start - self.start if last < len(self.tokens) else len(self.text)
+        return self.text[self.tokens[first].start - self.start : end]
+
+
+_QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
+
+
+def split(text: str) -> list[Piece]:
+    """The statements of a text, which semicolons separate. Empty ones are left out.
+
+    Raises:
+        UnsupportedSQL: a quote or comment does not end.
+    """
+    try:
+        tokens = Halfjoin().tokenize(text)
+    except SqlglotError as problem:
+        reason = re.sub(r"\s+", " ", str(problem).partition("\n")[0])
+        raise UnsupportedSQL(f"syntax error: {reason}", code="42601") from None
+    pieces, held = list[Piece](), list[Token]()
+    for token in tokens:
+        if token.token_type is not TokenType.SEMICOLON:
+            held.append(token)
+        elif held:
+            pieces.append(_piece(text, held))
+            held = []
+    return [*pieces, _piece(text, held)] if held else pieces
+
+
+def _piece(text: str, tokens: list[Token]) -> Piece:
+    start, end = tokens[0].start, tokens[-1].end + 1
+    return Piece(text[start:end], start, tuple(tokens))

@@ -1,0 +1,176 @@
+"""The settings of a connection: those that the engine knows, and those that only say what holds of a server.
+
+SET LOCAL ends with its transaction, and ROLLBACK takes back what was set in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from halfjoin.engine.connection import Connection
+from halfjoin.engine.statements.settings import SETTINGS
+from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL
+
+VERSION = "15.0"  # of PostgreSQL, whose protocol, catalog and meaning clients find
+_SWITCH = ("on", "off", "true", "false", "yes", "no", "1", "0")
+_ISOLATION = ("serializable", "repeatable read", "read committed", "read uncommitted")
+
+# Each setting with its default, and the values that it can have (None: any).
+_FIXED: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
+    "server_version": (VERSION, ()), "server_version_num": ("150000", ()), "integer_datetimes": ("on", ()),
+    "is_superuser": ("off", ()), "max_identifier_length": ("63", ()), "lc_collate": ("C", ()), "lc_ctype": ("C", ()),
+    "transaction_isolation": ("serializable", _ISOLATION),
+    "default_transaction_isolation": ("serializable", _ISOLATION),
+    "transaction_read_only": ("off", _SWITCH), "default_transaction_read_only": ("off", _SWITCH),
+    "transaction_deferrable": ("off", _SWITCH), "default_transaction_deferrable": ("off", _SWITCH),
+    "in_hot_standby": ("off", ()), "session_authorization": ("", ()),
+    "statement_timeout": ("0", None), "lock_timeout": ("0", None), "idle_session_timeout": ("0", None),
+    "idle_in_transaction_session_timeout": ("0", None), "transaction_timeout": ("0", None),
+    "synchronous_commit": ("on", None), "row_security": ("on", _SWITCH), "jit": ("off", _SWITCH),
+    "bytea_output": ("hex", ("hex",)), "xmloption": ("content", None), "check_function_bodies": ("on", _SWITCH),
+    "default_tablespace": ("", ("",)), "default_table_access_method": ("heap", ("heap",)),
+    "lc_messages": ("C", None), "lc_monetary": ("C", None), "lc_numeric": ("C", None), "lc_time": ("C", None),
+    "work_mem": ("4MB", None), "maintenance_work_mem": ("64MB", None), "enable_seqscan": ("on", _SWITCH),
+    "plan_cache_mode": ("auto", None),
+}  # fmt: skip
+_NAMES = {"timezone": "TimeZone", "datestyle": "DateStyle", "intervalstyle": "IntervalStyle"}
+REPORTED = ("server_version", "server_encoding", "client_encoding", "application_name", "is_superuser",
+            "session_authorization", "datestyle", "intervalstyle", "timezone", "integer_datetimes",
+            "standard_conforming_strings", "default_transaction_read_only", "in_hot_standby")  # fmt: skip
+_SHOWN = {"datestyle": "ISO, MDY"}  # in PostgreSQL's words
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600, "d": 86400}
+
+
+def shown_name(name: str) -> str:
+    """A setting's name as clients know it."""
+    return _NAMES.get(name, name)
+
+
+class Variables:
+    """The settings of one connection."""
+
+    def __init__(self, connection: Connection, user: str) -> None:
+        self._connection, self._own = connection, {"session_authorization": user}
+        self._before: tuple[dict[str, str], dict[str, str]] | None = None  # at BEGIN: the own ones, and the engine's
+        self._local: set[str] = set()
+
+    def set(self, name: str, value: str | None, *, local: bool = False) -> None:
+        """SET; None is the default. A value that says what holds anyway is taken.
+
+        Raises:
+            UnknownName, UnsupportedSQL: there is none of that name, or it cannot have that value.
+        """
+        name = _folded(name)
+        if name in SETTINGS:
+            if name == "client_encoding" and value is not None and value.strip("'\"").lower() == "sql_ascii":
+                value = "UTF8"  # bytes as they are: they are UTF-8
+            if value is not None and name != "search_path":
+                value = value.strip("'\"")
+            self._connection.set(name, value)
+        elif name in _FIXED:
+            default, allowed = _FIXED[name]
+            if value is None or value.lower() == default.lower():
+                self._own.pop(name, None) if name != "session_authorization" else None
+            elif allowed is None or value.lower() in allowed:
+                if name.endswith("_timeout"):
+                    seconds(value)
+                self._own[name] = _switch(value) if allowed is _SWITCH else value
+            elif not allowed:
+                raise UnsupportedSQL(f'parameter "{name}" cannot be changed', code="55P02")
+            else:
+                raise UnsupportedSQL(f'invalid value for parameter "{name}": "{value}"', code="22023",
+                                     remedy=f"it is {default}")
+        elif "." in name:
+            self._own[name] = value or ""
+        else:
+            raise UnknownName("setting", name, (*SETTINGS, *_FIXED))
+        if local and self._before is not None:
+            self._local.add(name)
+
+    def start(self, name: str, value: str) -> str | None:
+        """Set what a client asks for when it connects. Where it cannot be, the answer says why, and all goes on."""
+        try:
+            self.set(name, value)
+        except HalfjoinError as problem:
+            return problem.reason
+        return None
+
+    def get(self, name: str) -> str:
+        """The value of a setting.
+
+        Raises:
+            UnknownName: there is none of that name.
+        """
+        name = _folded(name)
+        if name in SETTINGS:
+            value = self._connection.settings.get(name, SETTINGS[name][0])
+            return _SHOWN.get(name, value)
+        if name in self._own:
+            return self._own[name]
+        if name not in _FIXED:
+            raise UnknownName("setting", name, (*SETTINGS, *_FIXED))
+        return _FIXED[name][0]
+
+    def knows(self, name: str) -> bool:
+        """Whether there is such a setting."""
+        return _folded(name) in (*SETTINGS, *_FIXED, *self._own)
+
+    def all(self) -> dict[str, str]:
+        """All settings by name."""
+        return {shown_name(name): self.get(name) for name in sorted((*SETTINGS, *_FIXED))}
+
+    def reported(self) -> dict[str, str]:
+        """Those whose changes a client is told of, under the names that it knows."""
+        return {shown_name(name): self.get(name) for name in REPORTED}
+
+    def timeout(self, name: str) -> float | None:
+        """A time in seconds; None for no limit."""
+        return seconds(self._own.get(name, "0")) or None
+
+    def reset(self) -> None:
+        """Forget what was set, as RESET ALL does."""
+        self._own = {"session_authorization": self._own["session_authorization"]}
+        for name in list(self._connection.settings):
+            self._connection.set(name, None)
+
+    def begin(self) -> None:
+        """A transaction begins."""
+        self._before, self._local = (dict(self._own), dict(self._connection.settings)), set()
+
+    def end(self, *, keep: bool) -> None:
+        """The transaction ends: what it has set stays (`keep`) unless it was LOCAL, or all of it goes."""
+        if self._before is None:
+            return
+        own, engine = self._before
+        for name in self._local if keep else {*self._own, *own}:
+            if name not in SETTINGS:
+                self._own.pop(name, None)
+                self._own |= {name: own[name]} if name in own else {}
+        for name in [n for n in self._local if n in SETTINGS] if keep else {*engine, *self._connection.settings}:
+            self._connection.set(name, engine.get(name))
+        self._before = None
+
+
+def seconds(value: str) -> float:
+    """A time such as `500` (milliseconds), `2s` or `1min`.
+
+    Raises:
+        UnsupportedSQL: it is none.
+    """
+    text = value.strip().lower()
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
+    unit = text[len(number) :].strip() or "ms"
+    try:
+        return max(0.0, float(number) * _UNITS[unit])
+    except (ValueError, KeyError):
+        raise UnsupportedSQL(f"{value!r} is not a time", remedy="write milliseconds, or 30s", code="22023") from None
+
+
+def _switch(value: str) -> str:
+    return "on" if value.lower() in ("on", "true", "yes", "1") else "off"
+
+
+def _folded(name: str) -> str:
+    name = name.lower()
+    return {"time zone": "timezone", "transaction isolation level": "transaction_isolation", "names": "client_encoding",
+            "session characteristics": "transaction_isolation"}.get(name, name)  # fmt: skip

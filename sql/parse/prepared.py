@@ -1,0 +1,109 @@
+"""One statement of a client, parsed once: with marks for its parameters to learn their types, or with their values.
+
+A value is text, as PostgreSQL's input functions read it, with its type: `$1` becomes `CAST('5' AS integer)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from sqlglot import exp
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.functions.parameters import mark
+from halfjoin.sql.parse.parameters import name_of_parameter, placed_as, takes_parameters
+from halfjoin.sql.parse.parse import statement_of, trees_of
+from halfjoin.sql.parse.with_changes import split
+from halfjoin.sql.statements import Statement
+from halfjoin.sql.types import Kind, SqlType
+
+MOST_PARAMETERS = 65535  # what the protocol can count
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A statement and its text. `tree` is None if the text has none. `parameters`: the numbers of `$1`, `$2`, ..."""
+
+    text: str
+    tree: exp.Expr | None
+    parameters: frozenset[int]
+
+    def marked(self, given: Mapping[int, SqlType]) -> exp.Expr:
+        """The tree to describe: a mark for each parameter, or NULL of its type if that is given."""
+        return self._with({n: exp.Literal.string(mark(n)) if n not in given
+                           else exp.Cast(this=exp.Null(), to=_node(given[n])) for n in self.parameters})  # fmt: skip
+
+    def with_values(self, values: Sequence[str | None], types: Sequence[SqlType | None]) -> exp.Expr:
+        """The tree to run. A value is None for NULL; a type is None for a literal whose place gives it a type.
+
+        Raises:
+            UnsupportedSQL: there are too few or too many values.
+        """
+        wanted = max(self.parameters, default=0)
+        if len(values) < wanted:
+            raise UnsupportedSQL(f"there is no parameter ${wanted}", code="42P02")
+        made: dict[int, exp.Expr] = {}
+        for number in self.parameters:
+            text, type = values[number - 1], types[number - 1]
+            value = exp.Null() if text is None else exp.Literal.string(text)
+            made[number] = value if type is None else exp.Cast(this=value, to=_node(type))
+        return self._with(made)
+
+    def statement(self) -> Statement | None:
+        """What kind of statement it is. Its parameters have no values."""
+        return None if self.tree is None else statement_of(self.marked({}), self.text)
+
+    @property
+    def reads(self) -> bool:
+        """Whether it is a query that changes nothing."""
+        return isinstance(self.tree, exp.Query) and split(self.tree, self.text) is None
+
+    def _with(self, values: Mapping[int, exp.Expr]) -> exp.Expr:
+        assert self.tree is not None
+
+        def changed(node: exp.Expr) -> exp.Expr:
+            name = name_of_parameter(node)
+            return node if name is None else placed_as(values[int(name)].copy(), node)
+
+        return self.tree.transform(changed) if values else self.tree.copy()
+
+
+def prepared(text: str) -> Prepared:
+    """The one statement of a text; none is a statement that does nothing.
+
+    Raises:
+        UnsupportedSQL: there are several, or a syntax error.
+    """
+    trees = trees_of(text)
+    if len(trees) > 1:
+        raise UnsupportedSQL("cannot insert multiple commands into a prepared statement", code="42601")
+    if not trees:
+        return Prepared(text, None, frozenset())
+    numbers = frozenset(int(name) for node in trees[0].walk() if (name := name_of_parameter(node)) is not None)
+    if numbers and not takes_parameters(trees[0]):
+        raise UnsupportedSQL("this statement takes no parameters", remedy="write the values into it", code="42P02")
+    if any(not 1 <= number <= MOST_PARAMETERS for number in numbers):
+        raise UnsupportedSQL(f"there is no parameter ${max(numbers)}", code="42P02")
+    return Prepared(text, trees[0], numbers)
+
+
+@lru_cache(maxsize=1024)
+def _made(type: SqlType) -> exp.Expr:
+    (tree,) = trees_of(f"SELECT CAST(NULL AS {_written(type)})")
+    found = tree.find(exp.Cast)
+    assert found is not None
+    return found.to
+
+
+def _written(type: SqlType) -> str:
+    if type.kind is Kind.ARRAY and type.element is not None:
+        return f"{_written(type.element)}[]"
+    if type.named:
+        return ".".join(f'"{part}"' for part in type.named.split("."))
+    return "bpchar" if type.kind is Kind.CHAR and type.precision is None else str(type)
+
+
+def _node(type: SqlType) -> exp.Expr:
+    return _made(type).copy()
