@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import hmac
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -27,9 +26,11 @@ from halfjoin.console.metrics import metrics
 from halfjoin.console.watch import Watch
 from halfjoin.engine.engine import Engine
 from halfjoin.errors import HalfjoinError
+from halfjoin.server.access import Access
+from halfjoin.server.scram import meets
 
 _STATIC = Path(__file__).parent / "static"
-_LOCAL = ("127.0.0.1", "localhost", "[::1]")
+LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _LONGEST = 100_000  # bytes of a query
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "
@@ -40,12 +41,12 @@ _HEADERS = {
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def console(engine: Engine, password: str | None = None, hosts: Sequence[str] = _LOCAL) -> Starlette:
+def console(engine: Engine, access: Access | None = None, hosts: Sequence[str] = LOCAL) -> Starlette:
     """The application over an engine.
 
     Args:
         engine: what it shows. It only reads it.
-        password: what HTTP's Basic authentication asks for, with any name; None: nothing. `/healthz` is open to all.
+        access: who may see it, by HTTP's Basic authentication; None: everybody. `/healthz` is open to all.
         hosts: the names under which browsers may reach it, so that no other site's name can be bound to it.
     """
     watch = Watch(engine)
@@ -117,11 +118,12 @@ def console(engine: Engine, password: str | None = None, hosts: Sequence[str] = 
         routes=[
             Route("/", page), Route("/healthz", health), Route("/metrics", measured), Route("/api/overview", overview),
             Route("/api/events", events), Route("/api/collections", held),
-            Route("/api/views/{name:path}/contents", contents), Route("/api/views/{name:path}/changes", changed), Route("/api/views/{name:path}", view),
+            Route("/api/views/{name:path}/contents", contents), Route("/api/views/{name:path}/changes", changed),
+            Route("/api/views/{name:path}", view),
             Route("/api/query", query, methods=["POST"]), Mount("/static", StaticFiles(directory=_STATIC)),
         ],
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts)),
-                    Middleware(_Guard, password=password)],
+                    Middleware(_Guard, access=access or Access())],
         exception_handlers={HalfjoinError: failed}, lifespan=running,
     )  # fmt: skip
 
@@ -139,14 +141,14 @@ def _stream(items: AsyncIterator[dict[str, Any]]) -> Response:
 class _Guard:
     """Asks for the password, and adds the headers that keep other sites out."""
 
-    def __init__(self, app: Any, password: str | None) -> None:
-        self._app, self._password = app, password
+    def __init__(self, app: Any, access: Access) -> None:
+        self._app, self._access = app, access
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if self._password is not None and scope["path"] != "/healthz" and not self._knows(dict(scope["headers"])):
+        if scope["path"] != "/healthz" and not await asyncio.to_thread(self._knows, dict(scope["headers"])):
             asked = Response("a password is needed", 401, {"WWW-Authenticate": 'Basic realm="halfjoin"'})
             await asked(scope, receive, send)
             return
@@ -159,9 +161,12 @@ class _Guard:
         await self._app(scope, receive, sent)
 
     def _knows(self, headers: dict[bytes, bytes]) -> bool:
+        if self._access.users is None:
+            return True
         kind, _, text = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         try:
-            given = base64.b64decode(text, validate=True).decode() if kind.lower() == "basic" else ":"
+            given = base64.b64decode(text, validate=True).decode() if kind.lower() == "basic" else ""
         except (binascii.Error, UnicodeDecodeError):
             return False
-        return hmac.compare_digest(given.partition(":")[2].encode(), str(self._password).encode())
+        user, _, password = given.partition(":")
+        return meets(password, self._access.verifier(user))

@@ -46,12 +46,10 @@ def view(engine: Engine, name: str) -> dict[str, Any]:
     quoted = name.replace('"', '""')
     made = engine.execute(f'SHOW CREATE "{quoted}"')
     text = "" if made is None else str(made["create_statement"][0].as_py())
-    try:
-        plan = json.loads(engine.explain(name, format="json"))
-    except HalfjoinError:  # a table or a plain view is not maintained
-        plan = None
     stats = engine.stats()
     own = next((one for one in stats.collections if one.name == name), None)
+    maintained = own is not None and own.kind == "materialized view"
+    plan = json.loads(engine.explain(name, format="json")) if maintained else None
     names = {name, *(node["name"] for node in plan["nodes"])} if plan else {name}
     last = next((batch for batch in reversed(engine.activity().recent) if names & batch.nodes.keys()), None)
     work = {} if last is None else {one: {"rows": did.rows, "ms": round(did.seconds * 1000, 3)}
