@@ -147,7 +147,7 @@ def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, sec
 
 
 def _make_timestamptz(year: int, month: int, day: int, hour: int, minute: int, second: float, zone: str = "UTC") -> int:
-    return utc_of(zone, _make_timestamp(year, month, day, hour, minute, second))
+    return utc_of(zone, _make_timestamp(year, month, day, hour, minute, second), posix=False)
 
 
 def _make_interval(

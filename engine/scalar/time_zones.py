@@ -10,15 +10,17 @@ from halfjoin.engine.scalar.each import Bad, each
 from halfjoin.engine.scalar.values import Kernel
 from halfjoin.engine.updates.intervals import DAY
 from halfjoin.sql.expr import Call
-from halfjoin.sql.functions.zones import offset_at, zone_of
+from halfjoin.sql.functions.zones import offset_at, offset_of, zone_of
 from halfjoin.sql.types import Kind
 
 _EPOCH = datetime(1970, 1, 1)
 _MICRO = timedelta(microseconds=1)
 
 
-def _zone(name: str) -> ZoneInfo | timedelta:
+def _zone(name: str, *, posix: bool = True) -> ZoneInfo | timedelta:
     found = zone_of(name)
+    if found is None:
+        found = offset_of(name, posix=posix)
     if found is None:
         raise Bad(f'time zone "{name}" not recognized')
     return found
@@ -40,9 +42,9 @@ def local_time(zone: str | tuple[int, int, int], utc: int) -> int:
     return (shown - _EPOCH) // _MICRO
 
 
-def utc_of(zone: str | tuple[int, int, int], local: int) -> int:
-    """The time in UTC at which the zone's clock shows a time (`zones.offset_at`)."""
-    found = _zone(zone) if isinstance(zone, str) else _of_interval(zone)
+def utc_of(zone: str | tuple[int, int, int], local: int, *, posix: bool = True) -> int:
+    """The time in UTC at which the zone's clock shows a time (`zones.offset_at`). `posix`: what `+5` means."""
+    found = _zone(zone, posix=posix) if isinstance(zone, str) else _of_interval(zone)
     if isinstance(found, timedelta):
         return local - found // _MICRO
     return local - offset_at(found, _moment(local)) // _MICRO

@@ -15,6 +15,7 @@ _ABBREVIATIONS = {
     "utc": 0, "wet": 0, "west": 1, "z": 0, "zulu": 0,
 }  # fmt: skip
 _POSIX = re.compile(r"[a-z]{3,}([+-]?)(\d{1,2})(?::(\d{2}))?", re.ASCII)
+_OFFSET = re.compile(r"(?:<[a-z0-9+-]{3,}>)?([+-])(\d{1,2})(?::(\d{2}))?", re.ASCII | re.IGNORECASE)
 _MOST_HOURS = 24
 
 
@@ -47,6 +48,18 @@ def zone_of(name: str) -> ZoneInfo | timedelta | None:
         return None
     ahead = timedelta(hours=int(match[2]), minutes=int(match[3] or 0))
     return ahead if match[1] == "-" else -ahead
+
+
+def offset_of(name: str, *, posix: bool) -> timedelta | None:
+    """How far ahead of UTC `+5`, `-05:30` or `<+05>-5` is; None for another text.
+
+    As POSIX has it (AT TIME ZONE), a positive number is west of UTC; as ISO 8601 has it (make_timestamptz), east.
+    """
+    match = _OFFSET.fullmatch(name)
+    if match is None or int(match[2]) > _MOST_HOURS or int(match[3] or 0) > 59:
+        return None
+    size = timedelta(hours=int(match[2]), minutes=int(match[3] or 0))
+    return size if (match[1] == "-") == posix else -size
 
 
 def offset_at(zone: ZoneInfo | timedelta, clock: datetime) -> timedelta:
