@@ -12,7 +12,7 @@ from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.updates import Updates, constant
-from halfjoin.sql.relation import Relation, Scan, inputs_below
+from halfjoin.sql.relation import Loop, Relation, Scan, inputs_below
 from halfjoin.sql.system import SCHEMAS
 
 
@@ -24,6 +24,8 @@ def system_tables(relation: Relation) -> set[str]:
             case Scan(collection):
                 if collection.partition(".")[0] in SCHEMAS:
                     found.add(collection)
+            case Loop(bindings=bindings):
+                waiting += [binding.relation for binding in bindings]
             case other:
                 waiting += inputs_below(other)
     return found

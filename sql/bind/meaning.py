@@ -40,7 +40,7 @@ def differs(relation: Relation, meaning: int) -> bool:
             return True
         if any(isinstance(call, AggregateCall) and _sorts_jsonb(call) for _, call in calls):
             return True
-        if any(map(is_carried, _orders(part))):
+        if any(is_carried(key.expr) for key in _orders(part)):
             return True
         if any(_differs(node, meaning) for expr in expressions(part) for node in walk(expr)):
             return True
