@@ -10,17 +10,15 @@ from halfjoin.engine.scalar.each import Bad, each
 from halfjoin.engine.scalar.values import Kernel
 from halfjoin.engine.updates.intervals import DAY
 from halfjoin.sql.expr import Call
-from halfjoin.sql.functions.zones import offset_at, offset_of, zone_of
+from halfjoin.sql.functions.zones import offset_at, zone_of
 from halfjoin.sql.types import Kind
 
 _EPOCH = datetime(1970, 1, 1)
 _MICRO = timedelta(microseconds=1)
 
 
-def _zone(name: str, *, posix: bool = True) -> ZoneInfo | timedelta:
+def _zone(name: str) -> ZoneInfo | timedelta:
     found = zone_of(name)
-    if found is None:
-        found = offset_of(name, posix=posix)
     if found is None:
         raise Bad(f'time zone "{name}" not recognized')
     return found
@@ -30,7 +28,7 @@ def _of_interval(interval: tuple[int, int, int]) -> timedelta:
     months, days, micros = interval
     if months or days:
         raise Bad("an interval as a time zone must not include months or days")
-    return timedelta(microseconds=micros)
+    return timedelta(seconds=micros // 1_000_000 if micros >= 0 else -(-micros // 1_000_000))  # a zone has no fraction
 
 
 def local_time(zone: str | tuple[int, int, int], utc: int) -> int:
@@ -42,9 +40,9 @@ def local_time(zone: str | tuple[int, int, int], utc: int) -> int:
     return (shown - _EPOCH) // _MICRO
 
 
-def utc_of(zone: str | tuple[int, int, int], local: int, *, posix: bool = True) -> int:
-    """The time in UTC at which the zone's clock shows a time (`zones.offset_at`). `posix`: what `+5` means."""
-    found = _zone(zone, posix=posix) if isinstance(zone, str) else _of_interval(zone)
+def utc_of(zone: str | tuple[int, int, int], local: int) -> int:
+    """The time in UTC at which the zone's clock shows a time (`zones.offset_at`)."""
+    found = _zone(zone) if isinstance(zone, str) else _of_interval(zone)
     if isinstance(found, timedelta):
         return local - found // _MICRO
     return local - offset_at(found, _moment(local)) // _MICRO

@@ -31,5 +31,11 @@ SET_RETURNING = (
              "bigint, text, text[], text[] -> text"),
     function("type with modifier", INTERNAL, "A type's name with its length or digits", "text, integer -> text"),
     function("cut interval", INTERNAL, "Without what is smaller than a field", "interval, text -> interval"),
+    function("extract by name", INTERNAL, "date_part with a unit of each row",
+             *(f"text, {kind} -> double precision or error"
+               for kind in ("timestamp", "timestamptz", "time", "interval"))),
+    function("date_trunc by name", INTERNAL, "date_trunc with a unit of each row",
+             *(f"text, {kind} -> {kind} or error" for kind in ("timestamp", "timestamptz", "interval"))),
+    function("trimmed text", INTERNAL, "A numeric as text, without the zeros at its end", "numeric -> text"),
     function("not negative", INTERNAL, "The number, which is not negative", "bigint -> bigint or error"),
 )  # fmt: skip

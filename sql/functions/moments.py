@@ -41,6 +41,8 @@ def _overlaps(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     ends = [resolve("+", (one, two)) if is_length else two
             for one, two, is_length in zip(firsts, seconds, lengths, strict=True)]  # fmt: skip
     a, b, c, d = unify((firsts[0], ends[0], firsts[1], ends[1]))
+    if a.type.kind is Kind.DATE:  # PostgreSQL compares timestamps
+        a, b, c, d = (cast(end, TIMESTAMP) for end in (a, b, c, d))
     if a.type.kind not in (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
         raise UnsupportedSQL(f"OVERLAPS of {a.type}", remedy="give dates, times or timestamps", wrong=True)
 
