@@ -20,7 +20,8 @@ def server() -> Iterator[Served]:
 def test_copy_streams_changes_until_it_is_cancelled(server: Served) -> None:
     with server.psycopg() as connection:
         psycopg = pytest.importorskip("psycopg")
-        with pytest.raises(psycopg.errors.QueryCanceled), connection.cursor().copy("COPY (SUBSCRIBE v) TO STDOUT") as out:
+        cursor = connection.cursor()
+        with pytest.raises(psycopg.errors.QueryCanceled), cursor.copy("COPY (SUBSCRIBE v) TO STDOUT") as out:
             rows = out.rows()
             assert next(rows)[:2] == ("1", "1")
             server.engine.execute("INSERT INTO t VALUES (2)")
@@ -29,7 +30,7 @@ def test_copy_streams_changes_until_it_is_cancelled(server: Served) -> None:
             server.engine.execute("DELETE FROM t WHERE a = 1")
             gone = next(rows)
             assert (gone[:2], gone[3]) == (("1", "1"), "-1")
-            connection.cancel_safe() if hasattr(connection, "cancel_safe") else connection.cancel()
+            connection.cancel_safe()
             list(rows)
         assert connection.execute("SELECT count(*) FROM t").fetchone() == (1,)
 
@@ -37,10 +38,10 @@ def test_copy_streams_changes_until_it_is_cancelled(server: Served) -> None:
 def test_copy_in_binary_has_the_columns_types(server: Served) -> None:
     server.engine.execute("INSERT INTO t VALUES (5)")
     upper = server.engine.stats().upper
-    with server.psycopg() as connection:
-        with connection.cursor().copy(f"COPY (SUBSCRIBE v UP TO {upper}) TO STDOUT (FORMAT binary)") as out:
-            out.set_types(["int4", "int8", "int8", "int8"])
-            assert sorted(row[:2] for row in out.rows()) == [(1, 1), (5, 1)]
+    sql = f"COPY (SUBSCRIBE v UP TO {upper}) TO STDOUT (FORMAT binary)"
+    with server.psycopg() as connection, connection.cursor().copy(sql) as out:
+        out.set_types(["int4", "int8", "int8", "int8"])
+        assert sorted(row[:2] for row in out.rows()) == [(1, 1), (5, 1)]
 
 
 def test_copy_ends_when_the_client_leaves(server: Served) -> None:
