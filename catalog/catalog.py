@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TypeAlias
 
-from halfjoin.catalog.information import Known, information
 from halfjoin.catalog.models import Document, Index, Sequence, Sink, Table, View
+from halfjoin.catalog.system.system import SystemCatalog
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import Domain
+from halfjoin.sql.system import Asker
 from halfjoin.sql.types import Kind, SqlType
 from halfjoin.sql.user_aggregate import UserAggregate
 from halfjoin.version import MEANING
@@ -41,6 +42,7 @@ class Catalog:
         self.sequences: dict[str, Sequence] = {}
         self.numbers: dict[str, int] = {}  # the next number of each sequence, by its id; never goes back
         self.comments: dict[str, str] = {}
+        self.asker = Asker()  # who asks about PostgreSQL's catalog
 
     def copy(self) -> Catalog:
         """An independent copy: changes to one do not reach the other."""
@@ -154,9 +156,15 @@ class Catalog:
         """The columns of a table's PRIMARY KEY and UNIQUE constraints, by the constraints' names."""
         return self.tables[table].keys if table in self.tables else {}
 
-    def information(self, name: str) -> tuple[tuple[Column, ...], list[tuple[object, ...]]] | None:
-        """The columns and rows of a view of information_schema; None if there is none of that name."""
-        return information(Known(self.tables, self.views, self.schemas), name)
+    def system(self) -> SystemCatalog:
+        """PostgreSQL's catalog over this one, as `asker` sees it."""
+        return SystemCatalog(self, self.asker)
+
+    def asked_by(self, asker: Asker) -> Catalog:
+        """The same definitions, for somebody else."""
+        other = Catalog()
+        vars(other).update(vars(self), asker=asker)
+        return other
 
     def incarnation(self, collection: str) -> str:
         """What tells a table or view apart from another that had its name, or will have it; empty for what an older

@@ -73,8 +73,10 @@ BUILT_IN: tuple[PgType, ...] = (
 )
 BY_OID = {one.oid: one for one in BUILT_IN}
 ARRAY_OF = {one.array: one for one in BUILT_IN if one.array}  # from an array's number to the type of its elements
+_BY_NAME = {one.sql: one for one in BUILT_IN if one.sql in ("name", '"char"')}  # they are sent as texts are
 _BY_KIND = {one.kind: one for one in BUILT_IN if one.kind is not None}
 _SAME = {Kind.MZ_TIMESTAMP: Kind.BIGINT, Kind.UNKNOWN: Kind.TEXT}  # how clients see a type that PostgreSQL has not
+_ALL_FIELDS = 0x7FFF << 16  # an interval's modifier says which fields it has
 _VARLENA = 4  # PostgreSQL counts the header of a value of varying length in its modifiers
 
 
@@ -92,17 +94,21 @@ def pg_type(type: SqlType) -> PgType:
         return PgType(element.array, 0, f"_{element.name}", -1, "A", f"{element.sql}[]", Kind.ARRAY)
     if type.kind is Kind.ENUM:
         return PgType(own_oid(type.named), own_oid(f"{type.named}[]"), type.named, 4, "E", type.named, Kind.ENUM)
+    if type.named in _BY_NAME:
+        return _BY_NAME[type.named]
     return _BY_KIND[_SAME.get(type.kind, type.kind)]
 
 
 def modifier(type: SqlType) -> int:
-    """PostgreSQL's type modifier: the length of a text or the digits of a numeric; -1 for none."""
+    """PostgreSQL's type modifier: the length of a text, the digits of a numeric or of the second; -1 for none."""
     if type.kind is Kind.ARRAY and type.element is not None:
         return modifier(type.element)
     if type.precision is None:
         return -1
     if type.kind is Kind.NUMERIC:
         return (type.precision << 16 | (type.scale or 0)) + _VARLENA
+    if type.kind in t.SECONDS:
+        return type.precision + (_ALL_FIELDS if type.kind is Kind.INTERVAL else 0)
     return type.precision + _VARLENA if type.kind in (Kind.VARCHAR, Kind.CHAR) else -1
 
 

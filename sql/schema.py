@@ -7,6 +7,7 @@ from typing import Protocol
 
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import Domain
+from halfjoin.sql.system import System
 from halfjoin.sql.types import SqlType
 from halfjoin.sql.user_aggregate import UserAggregate
 
@@ -32,8 +33,8 @@ class Schema(Protocol):
     def keys(self, table: str) -> Mapping[str, tuple[str, ...]]:
         """The columns of a table's PRIMARY KEY and UNIQUE constraints, by the constraints' names."""
 
-    def information(self, name: str) -> tuple[tuple[Column, ...], list[tuple[object, ...]]] | None:
-        """The columns and rows of a view of information_schema; None if there is none of that name."""
+    def system(self) -> System | None:
+        """PostgreSQL's catalog over this one, for queries; None if there is none."""
 
     def named_type(self, name: str) -> SqlType | None:
         """The enum of that name, or the type of the domain; None if there is neither."""

@@ -1,4 +1,7 @@
-"""Hypothesis profiles: everyday runs try the same examples; `HALFJOIN_FUZZ=n` tries n new examples per test."""
+"""How many examples a run tries, the folders of tests, and Spark's session.
+
+Everyday runs try the same examples, `HALFJOIN_ALL=1` more of the same, and `HALFJOIN_FUZZ=n` n new ones per test.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.seeds import left_out, some
 from tests.support.small_jobs import FORKED, INTERPRETED, JAVA
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
-settings.register_profile("everyday", max_examples=30, derandomize=True, deadline=None, database=None,
+settings.register_profile("everyday", max_examples=some(30), derandomize=True, deadline=None, database=None,
                           suppress_health_check=_SLOW)  # fmt: skip
 settings.register_profile("fuzz", max_examples=int(os.environ.get("HALFJOIN_FUZZ", "1000")), deadline=None,
                           print_blob=True, suppress_health_check=_SLOW)  # fmt: skip
@@ -41,6 +45,22 @@ def _in_memory() -> None:
 
 
 _in_memory()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """One process has Spark's session: no other starts a second one for a test."""
+    if "spark" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave seeds to a whole run, unless somebody names the tests to run by their parameters."""
+    if any("[" in argument for argument in config.args):
+        return
+    if left := set(left_out(items)):
+        config.hook.pytest_deselected(items=list(left))
+        items[:] = [item for item in items if item not in left]
 
 
 def pytest_collection_finish() -> None:

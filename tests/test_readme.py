@@ -28,7 +28,6 @@ def test_page_shows_what_the_program_prints(
     _compare(page, tmp_path, monkeypatch)
 
 
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("page", ON_SPARK)
 def test_page_shows_what_spark_prints(
     page: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

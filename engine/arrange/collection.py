@@ -17,7 +17,7 @@ from halfjoin.engine.arrange.merging import merge_runs
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.updates.consolidate import cancel, consolidate
-from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty, fits, fitting
+from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty, fits, fitting, is_fixed
 from halfjoin.errors import DataError
 from halfjoin.planner.plan import ArrangementKey
 
@@ -78,6 +78,10 @@ class Collection:
     stored: Stored | None = None
     cold: Cold | None = None
     order: tuple[str, ...] = ()  # the columns to sort files by: the primary key's
+    _has_texts: bool = field(init=False, repr=False)  # only columns of variable width are too long for one array
+
+    def __post_init__(self) -> None:
+        self._has_texts = not all(map(is_fixed, self.schema.values()))
 
     @property
     def runs(self) -> tuple[Part, ...]:
@@ -181,7 +185,9 @@ class Collection:
             size += len(run)
         if count < (2 if self.arrangements else UNREAD):
             return
-        while not fits([run.updates for run in runs[-count:]], sum(run.row_bytes for run in runs[-count:])):
+        while self._has_texts and not fits(
+            [run.updates for run in runs[-count:]], sum(run.row_bytes for run in runs[-count:])
+        ):
             count -= 1
         if count > 1:
             self._merge([runs[-count:]], upper, final=False)

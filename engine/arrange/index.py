@@ -105,13 +105,15 @@ class Index:
         return counts
 
     def sharing(self, mask: Mask) -> Ints:
-        """The rows that share a code with a row in the mask (over all rows). A row may come twice."""
+        """The rows that share a code with another row, one of which is in the mask (over all rows). A row may come
+        twice."""
         values = self.codes[mask[self.rows]]
         first = np.ones(len(values), np.bool_)
         first[1:] = values[1:] != values[:-1]
         values = values[first]
         low, high = self.codes.searchsorted(values), self.codes.searchsorted(values, "right")
-        counts = high - low
+        several = high - low > 1
+        low, counts = low[several], (high - low)[several]
         entries = np.repeat(low - (counts.cumsum() - counts), counts) + np.arange(counts.sum())
         rows: Ints = self.rows[entries].astype(np.int64)
         return rows

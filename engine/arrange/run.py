@@ -262,21 +262,19 @@ class Run:
         Once all times are closed, `future` is dropped."""
         if self.net is not None and self.future is None:
             return self
+        future = None if self.future is None or int(self.future.codes[-1]) < upper else self.future
         if self.net is None:
             # Most batches have a single time, and then only a row that comes and goes in the same batch could cancel.
-            several = len(self) >= NET_FROM and int(self.updates.time.min()) < int(self.updates.time.max())
-            fresh = self if several else replace(self, net=Net(upper))
+            due = len(self) >= NET_FROM and int(self.updates.time.min()) < int(self.updates.time.max())
         else:
             assert self.future is not None  # otherwise it returned
             there = len(self) if self.net.there is None else int(np.count_nonzero(self.net.there))
-            due = len(self.future.between(self.net.closed, upper)) * RENET >= max(there, NET_FROM)
-            fresh = self
-            several = due or int(self.future.codes[-1]) < upper
-        if several:
-            fresh = self.netted(upper)
-        if fresh.future is not None and int(fresh.future.codes[-1]) < upper:
-            fresh = replace(fresh, future=None)
-        return fresh
+            due = future is None or len(self.future.between(self.net.closed, upper)) * RENET >= max(there, NET_FROM)
+            if not due:
+                return self
+        fresh = self.netted(upper) if due else self
+        known = Net(upper) if fresh.net is None else fresh.net
+        return Run(fresh.updates, fresh.indexes, future, known, fresh.gone, fresh.orders, fresh._row_bytes)
 
     def netted(self, upper: int) -> Run:
         """This run with the updates below `upper` netted."""

@@ -312,9 +312,11 @@ def _sum(parts: Iterable[Updates], schema: Mapping[str, pa.DataType]) -> Updates
 
 
 def _morsels(change: Updates) -> Iterator[Updates]:
+    if not len(change):
+        return
     size = sum(map(bytes_of, change.columns.values()))
     if len(change) <= limits.MORSEL_ROWS and size <= limits.PIECE_BYTES:
-        yield from (change,) if len(change) else ()
+        yield change
         return
     width = size // len(change)
     rows = max(1, min(limits.MORSEL_ROWS, limits.PIECE_BYTES // max(1, width)))

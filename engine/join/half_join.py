@@ -127,8 +127,8 @@ class HalfJoinOperator:
 
     def _fit(self, stream: Updates, found: list[_Pairs], count: int) -> bool:
         """Whether the texts of `count` pairs fit in one piece."""
-        most = sum(map(_text_bytes, stream.columns.values()))
-        most += max(sum(map(_text_bytes, self._read(pairs.run).values())) for pairs in found)
+        most = _text_bytes(stream.columns.values())
+        most += max([_text_bytes(self._read(pairs.run).values()) for pairs in found])
         if count * most <= limits.PIECE_BYTES:
             return True
         return sum(int(self._widths(stream, pairs).sum()) for pairs in found) <= limits.PIECE_BYTES
@@ -146,7 +146,7 @@ class HalfJoinOperator:
         total = np.zeros(len(pairs.rows), np.int64)
         for columns, places in ((stream.columns, pairs.positions), (self._read(pairs.run), pairs.rows)):
             for column in columns.values():
-                if _text_bytes(column):
+                if _text_bytes([column]):
                     total += _lengths_at(column, places)
         return total
 
@@ -268,9 +268,9 @@ def _joined(parts: Sequence[Ints]) -> Ints:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _text_bytes(column: pa.Array) -> int:
-    """The bytes of a column of variable width; 0 for a fixed width."""
-    return int(column.nbytes) if column.type.id in _WIDE else 0
+def _text_bytes(columns: Iterable[pa.Array]) -> int:
+    """The bytes of the columns of variable width; 0 for a fixed width."""
+    return sum([int(column.nbytes) for column in columns if column.type.id in _WIDE])
 
 
 def _lengths_at(column: pa.Array, rows: RowNumbers) -> Ints:

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.reduce import front
+from halfjoin.engine.reduce import front, single
 from halfjoin.engine.reduce.front import Front, depth_of
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.percentiles import places
@@ -167,6 +168,11 @@ class _Search:
 
     def round(self) -> tuple[Updates, Ints]:
         """Read windows. Those inside which the place is, at each moment: their rows, and the rows' groups."""
+        alone = self._alone() if len(self.waiting) == 1 and len(self.change.diff) <= single.FEW else None
+        if alone is not None:
+            group = self.waiting.repeat(len(alone))
+            self.waiting = self.waiting[:0]
+            return alone, group
         length, change = len(self.waiting), self.change
         number = np.full(self.moments.groups, -1)
         number[self.waiting] = np.arange(length)
@@ -194,6 +200,27 @@ class _Search:
         else:
             self.waiting = self.waiting[:0]
         return found
+
+    def _alone(self) -> Updates | None:
+        """As `round`, for the only group that waits; None if the place is not inside the window, or rows are wrong."""
+        change, name, place = self.change, self.place.subject, self.place
+        mine = where_true(change.group == self.waiting[0])
+        mine = mine[np.argsort(change.moment[mine], kind="stable")]
+        values = pa.concat_arrays([self.anchor, gather(change.values, indices_of(mine))])
+        read = self.reading.beside(name, values, self.count.item())
+        if read is None:
+            return None
+        (asked, *keys), runs, arrays = read
+        changed = single.Changed(keys, change.time[mine].tolist(), change.diff[mine].tolist(),
+                                 int(np.count_nonzero(change.opening[mine])))  # fmt: skip
+        window = single.Window(asked, runs, self.total.item())
+        size, below, above = np.array(window.at(changed)).T
+        first, last = places(place.function, place.fraction, size)
+        rows = window.rows(changed)
+        if rows is None or bool(((size > 0) & ((first < below) | (last >= size - above))).any()):
+            return None
+        every = [asked, *keys, *chain.from_iterable([run.keys for run in runs])]
+        return single.updates_of(name, rows, [values, *arrays], every)
 
     def _missed(self, some: Ints, window: _Window, number: Ints) -> tuple[Mask, Mask]:
         """For each group, whether its place is at or before the lower edge, and at or behind the upper edge, at some

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -59,6 +59,23 @@ def span(rows: Positions, low: int, high: int, key: Key, asked: Any) -> tuple[in
     if step == 1:
         return first, first
     return first, place(rows, first + step // 2, min(first + step - 1, high), key, asked, after=True)
+
+
+class Beside(NamedTuple):
+    """The entries of a run beside those that equal a row: their `rows`, `keys` and diffs (`weights`).
+
+    The first `back` of them come before the equal ones, which count `own` times, the others behind. `ahead`: the sum of
+    the diffs of all entries before the equal ones. `more_before`, `more_behind`: whether there are others.
+    """
+
+    rows: Positions
+    keys: list[Any]
+    weights: list[int]
+    back: int
+    ahead: int
+    own: int
+    more_before: bool
+    more_behind: bool
 
 
 def _together(parts: Sequence[Key]) -> Key:

@@ -100,7 +100,8 @@ def contents_of(
     their group, which is what the group was. `ordered`: the rows of each group are in the function's order.
     """
     opens, which = where_true(moments.was), None
-    ends = np.append(opens[1:], len(moments))
+    ends = np.empty_like(opens)
+    ends[:-1], ends[-1:] = opens[1:], len(moments)
     none_was = before == MINIMUM if skipped is None else bool(skipped.all())
     if none_was and len(moments) == 2 * len(opens) + moments.begins:
         moment = (ends - 1)[group]  # each group has one moment with updates, its last one

@@ -213,8 +213,8 @@ class ReduceFlow:
             case Own() as function:
                 given = answers(function, seen[0], was, self.registry)
                 made = moments.changes(given.columns, given.time, given.diff, distinct=gathered)
-        errors = [failed, *(one.errors() for one in contents.values())]
-        return made.select(self.schema), consolidate(concat(errors))
+        errors = [one for one in (failed, *(one.errors() for one in contents.values())) if len(one)]
+        return made.select(self.schema), consolidate(concat(errors)) if errors else empty(ERROR_SCHEMA)
 
 
 def columns_read(plan: Reduce) -> list[Column]:

@@ -67,8 +67,9 @@ class Moments:
     def moment_of_rows(self) -> Ints:
         """The moment of each of the input's updates."""
         moment = np.empty(len(self.rows), np.int64)
-        counts = np.diff(np.append(self.starts, len(self.rows)))
-        moment[self.rows] = where_true(~self.was)[int(self.begins):].repeat(counts)
+        counts = np.empty_like(self.starts)
+        counts[:-1], counts[-1:] = self.starts[1:], len(self.rows)
+        moment[self.rows] = where_true(~self.was)[int(self.begins):].repeat(counts - self.starts)
         return moment
 
     @property
@@ -96,7 +97,8 @@ class Moments:
 
         `distinct`: if nothing goes, the updates are consolidated as they are, or the caller does it.
         """
-        ends = np.append(self.was[1:], True)  # the last moment of each group
+        ends = np.ones(len(self), np.bool_)  # the last moment of each group
+        ends[:-1] = self.was[1:]
         comes, goes = where_true(~self.was[moment]), where_true(~ends[moment])
         rows = np.concatenate([comes, goes])
         indices = indices_of(rows)
@@ -115,13 +117,13 @@ def moments_of(updates: Updates, keys: Sequence[str], *, always: bool = False) -
     opening = differ([word.numbers[rows] for word in by_key], len(rows))
     time = updates.time[rows]
     starts = where_true(opening | differ([time], len(rows)))
-    firsts, group, time = rows[opening], np.cumsum(opening)[starts] - 1, time[starts]
+    firsts, group, time = rows[opening], opening.cumsum()[starts] - 1, time[starts]
     begins = always and not (len(time) and time[0] == MINIMUM)
     if begins:
         group, time = np.insert(group, 0, 0), np.insert(time, 0, MINIMUM)
     opens = np.ones(len(group), np.bool_)
     opens[1:] = group[1:] != group[:-1]
-    after = np.arange(len(group)) + np.cumsum(opens)  # each group's moments come after what it was
+    after = np.arange(len(group)) + opens.cumsum()  # each group's moments come after what it was
     was = np.ones(len(group) + np.count_nonzero(opens), np.bool_)
     was[after] = False
     times, numbers = np.full(len(was), MINIMUM), np.empty(len(was), np.int64)

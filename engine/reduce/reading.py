@@ -19,7 +19,7 @@ from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.order import Order, OrderKey
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.linear.tables import Registry
-from halfjoin.engine.reduce.bisection import Key, keys_of, place, span
+from halfjoin.engine.reduce.bisection import Beside, Key, keys_of, place, span
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.sorting import precede, sort
 from halfjoin.engine.updates.codes import codes, is_exact, same
@@ -90,6 +90,19 @@ class _Range:
         running = np.concatenate([constant(0, 1), there.cumsum()])
         sums = running[stops] - running[stops - counts]
         return sums
+
+    def beside(self, key: Key, asked: Any, count: int, closed: int) -> Beside:
+        """Of the only group, `count` entries on both sides of those whose key is what is asked."""
+        order, low, high = self.order(), self.low.item(), self.high.item()
+        first, last = span(order.rows, low, high, key, asked)
+        begin, end = max(low, first - count), min(high, last + count)
+        rows = np.concatenate((order.rows[begin:first], order.rows[last:end]))
+        ahead, own = first - low, last - first
+        if order.sums is not None:
+            start, middle, stop = order.sums[[low, first, last]].tolist()
+            ahead, own = middle - start, stop - middle
+        weights = self.run.diffs(rows, closed).tolist()
+        return Beside(rows, list(map(key, rows.tolist())), weights, first - begin, ahead, own, begin > low, end < high)
 
     def rows(self, names: Iterable[str], rows: RowNumbers) -> dict[str, pa.Array]:
         indices = indices_of(rows)
@@ -278,6 +291,21 @@ class Reading:
         """The same groups without the entries from `ends` on."""
         ranges = [one.within(one.low, end) for one, end in zip(self._ranges, ends, strict=True)]
         return Reading(self._reader, self._keys, ranges, self._closed)
+
+    def beside(self, name: str, values: pa.Array, count: int) -> tuple[list[Any], list[Beside], list[pa.Array]] | None:
+        """The keys of some values; and of each run, in the only group, `count` entries on both sides of those that
+        equal the first value, and their values. None if the keys have no simple form, or some times are open."""
+        if any(one.run.future is not None for one in self._ranges):
+            return None
+        keys = keys_of([{name: values}, *(one.run.updates.columns for one in self._ranges)], self._reader.key.order, ())
+        if keys is None:
+            return None
+        asked = list(map(keys[0], range(len(values))))
+        found = [one.beside(key, asked[0], count, self._closed)
+                 for one, key in zip(self._ranges, keys[1:], strict=True)]  # fmt: skip
+        arrays = [gather(one.run.updates.columns[name], indices_of(some.rows))
+                  for one, some in zip(self._ranges, found, strict=True)]  # fmt: skip
+        return asked, found, arrays
 
     def holds_null(self, name: str) -> bool:
         """Whether a column of the runs has NULLs."""

@@ -9,7 +9,7 @@ them, and not the group. The functions of whole groups see the whole groups.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -87,8 +87,8 @@ class Seen:
         """The rows with the keys of their groups."""
         indices = indices_of(found.group)
         keys = {name: gather(array, indices) for name, array in moments.keys.items()}
-        rows = Updates({**keys, **found.rows.columns}, found.rows.time, found.rows.diff)
-        return replace(found, rows=rows.select(self.names))
+        rows = Updates({**keys, **found.rows.columns}, found.rows.time, found.rows.diff).select(self.names)
+        return Front(rows, found.group, found.plain, found.begun, found.ordered)
 
     def nothing(self, moments: Moments, updates: Updates) -> Front:
         """No rows: all groups must be looked up."""

@@ -24,7 +24,7 @@ from halfjoin.engine.scalar.nodes import Batch, Node, strict
 from halfjoin.engine.scalar.values import broadcast
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
-from halfjoin.sql.functions import render
+from halfjoin.sql.functions import always_null, render
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,9 @@ def build(expr: Expr) -> Node:
             form = FORMS.get(name)
             if form is not None:
                 return form(expr, [build(arg) for arg in args])
+            if always_null(expr):
+                nothing = pa.scalar(None, arrow_type(expr.type))
+                return lambda batch: (nothing, None)
             return strict(kernel_of(expr), [build(arg) for arg in args], arrow_type(expr.type))
         case _:
             raise UnsupportedSQL(f"{render(expr)} outside a temporal filter")

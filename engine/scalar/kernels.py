@@ -19,6 +19,7 @@ from halfjoin.engine.scalar.json_made import JSON_MADE
 from halfjoin.engine.scalar.json_order import JSON_ORDER
 from halfjoin.engine.scalar.json_parts import JSON_PARTS
 from halfjoin.engine.scalar.logic import LOGIC
+from halfjoin.engine.scalar.lookups import LOOKUPS
 from halfjoin.engine.scalar.mathematics import MATHEMATICS
 from halfjoin.engine.scalar.moment_parts import MOMENT_PARTS
 from halfjoin.engine.scalar.numerics import NUMERICS
@@ -38,7 +39,7 @@ KERNELS: dict[str, Callable[[Call], Kernel]] = {
     **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **REGEXPS,
     **DATES, **MOMENT_PARTS, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY, **CHARACTERS,
     **ENCODINGS, **QUOTING, **TEXT_ARRAYS, **JSON_PARTS, **JSON_CHANGES, **JSON_MADE, **JSON_ORDER, **ENUMS,
-    **PRECISION, **ROW_TEXT,
+    **PRECISION, **ROW_TEXT, **LOOKUPS,
 }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from halfjoin.engine.batch.readable import closed, raise_any, readable
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import Failure, first_failure
 from halfjoin.engine.spark.runners import Runners
+from halfjoin.engine.statements.system_tables import system_tables, with_system
 from halfjoin.engine.storage.filling import fill_nodes
 from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.consolidate import cancel, consolidate
@@ -93,8 +94,10 @@ def history(
 def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: bool = True) -> Updates:
     """The contents of a bound query. With `distinct`, one row per distinct row; counts are in `diff`."""
     state = closed(state)
+    if named := system_tables(relation):
+        state = with_system(state, named, state.upper - 1 if as_of is None else as_of)
     planned = plan(relation, state, _QUERY.name)
-    time = readable(state, planned.collections, as_of)
+    time = readable(state, [name for name in planned.collections if name not in named], as_of)
     own = {node.output for node in planned.nodes}
     keys = [key for key in planned.arrangements if key.constant is None and key.collection not in own]
     moment, held = _Moment(state, time), 0

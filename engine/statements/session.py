@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Condition
 from typing import Any
 
@@ -19,11 +19,14 @@ from halfjoin.engine.batch.writer import Writer, writing
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.definitions import Means
+from halfjoin.engine.statements.settings import SETTINGS, checked
 from halfjoin.engine.statements.transaction import Definition, Transaction, table_of
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.sql.bind.search_path import path_of
 from halfjoin.sql.expr import Column
 from halfjoin.sql.statements import Commit, Prepare, Rollback, Savepoint, Statement
+from halfjoin.sql.system import SCHEMAS, Asker
 
 _log = logging.getLogger("halfjoin")
 _LATER = ("each statement closes its time: write SET TIME with a later one before the next, or put the statements of "
@@ -45,7 +48,8 @@ class Session:
     wait for. `time`: the time of the changes of the next statements; None: the default of `Engine.apply`.
     `transaction`: the statements since BEGIN; None: no transaction is open. `prepared`: the statements of PREPARE.
     `settings`: those of SET, other than `time`. `columns`: those of the last answer, with their SQL types; None if only
-    its rows tell them.
+    its rows tell them. `asker`: whom PostgreSQL's catalog tells of; a server names its client, and the settings that
+    only it knows.
     """
 
     runners: Runners
@@ -58,6 +62,7 @@ class Session:
     prepared: dict[str, Prepare] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     columns: tuple[Column, ...] | None = None
+    asker: Asker = field(default_factory=Asker)
 
     @property
     def means(self) -> Means:
@@ -112,7 +117,19 @@ class Session:
 
     def seen(self, state: State) -> State:
         """The state that the next statement reads."""
-        return state if self.transaction is None else self.transaction.seen(state)
+        found = state if self.transaction is None else self.transaction.seen(state)
+        return replace(found, catalog=found.catalog.asked_by(self._asking(found)))
+
+    def _asking(self, state: State) -> Asker:
+        """Who asks, with the settings of now."""
+        def change(name: str, value: str) -> None:
+            self.settings[name] = checked(name, value)
+
+        path = tuple(name for name in path_of(self.settings.get("search_path"))
+                     if name in ("public", *SCHEMAS, *state.catalog.schemas))  # fmt: skip
+        defaults = {name: default for name, (default, _) in SETTINGS.items()}
+        return replace(self.asker, path=path, settings={**defaults, **self.asker.settings, **self.settings},
+                       set=self.asker.set or change)
 
     def change(self, state: State, name: str, changed: Updates) -> None:
         """Apply a statement's changes of a table, or stage them in the open transaction."""

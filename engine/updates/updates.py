@@ -109,6 +109,11 @@ _FIXED = frozenset(kind.id for kind in (
 ))  # fmt: skip
 
 
+def is_fixed(kind: pa.DataType) -> bool:
+    """Whether the values have a fixed width of whole bytes."""
+    return kind.id in _FIXED
+
+
 def bytes_of(column: pa.Array) -> int:
     """The bytes of a column. Arrow takes twenty times as long to count those of values of fixed width."""
     kind = column.type

@@ -11,6 +11,7 @@ from halfjoin.sql.bind.direct import marked
 from halfjoin.sql.bind.hypothetical import HYPOTHETICAL, hypothetical
 from halfjoin.sql.bind.row_made import arguments as made_arguments
 from halfjoin.sql.bind.row_order import never_null
+from halfjoin.sql.bind.row_sequence import LISTS
 from halfjoin.sql.bind.row_values import Row, expanded_order, row_of
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import known
@@ -122,6 +123,8 @@ def aggregate_call(node: exp.Expr, scalars: Scalars) -> Aggregated:
                              "aggregate over a subquery with DISTINCT")
     args = () if is_star(name, nodes, distinct, node, scalars) else made_arguments(name, nodes, scalars)
     keys = sort_keys(order, scalars)
+    if name in LISTS and not keys and not distinct:
+        keys = scalars.scopes[0].order
     direct = () if within is None else tuple(nodes)
     if direct:
         args = tuple(map(marked, args))

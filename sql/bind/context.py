@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from halfjoin.sql.bind.outer_aggregates import Trial
     from halfjoin.sql.bind.scope import Scope
     from halfjoin.sql.schema import Schema
+    from halfjoin.sql.system import System
 
 
 MOST_NAMES = 10_000
@@ -89,6 +90,8 @@ class Context:
     notices: list[str] = field(default_factory=list)  # what the author of the query should know
     lifted: Mapping[int, Expr] = field(default_factory=dict)  # aggregates of outer queries, by their nodes' identity
     trial: Trial | None = None  # if the query is bound on trial
+    ordered: bool = False  # whether the query around asks in which order the rows come (`row_sequence`)
+    system: System | None = None  # PostgreSQL's catalog, in a query
 
     def refuse(self, node: exp.Expr | None, reason: str, instead: str | None = None) -> UnsupportedSQL:
         """The error for a node, with the node's place."""

@@ -14,10 +14,12 @@ from halfjoin.sql.bind.named_types import cast_to_domain, resolved
 from halfjoin.sql.bind.precision import interval, modified, precision_of
 from halfjoin.sql.bind.row_made import as_text
 from halfjoin.sql.bind.row_values import compared_rows, row_of
+from halfjoin.sql.bind.system_functions import cast_system, from_one
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.parameters import untyped
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.parse.type_names import sql_type
+from halfjoin.sql.system import plain
 from halfjoin.sql.types import (
     BIGINT,
     BOOLEAN,
@@ -159,14 +161,19 @@ def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     domain = schema.domain(type.named) if type.kind is Kind.NAMED else None
     if domain is not None:
         return cast_to_domain(scalars.value(node.this), domain, schema)
-    type = resolved(type, schema)
+    type, system = resolved(type, schema), scalars.context.system
+    if system is None and plain(type) != type:
+        raise scalars.context.refuse(node, f"a view cannot cast to {type}, which only catalogs have",
+                                     f"write {plain(type)}")
     if type.kind in STRINGS and (text := as_text(node.this, scalars)) is not None:
         return functions.cast(text, type, explicit=True)
     if isinstance(node.this, exp.Array) and not node.this.expressions and type.kind is Kind.ARRAY:
         return Literal([], type)
     if type.kind in FLOATS and isinstance(node.this, exp.Literal):  # `1e300::float8` does not go through numeric
         return functions.cast(Literal(node.this.name, UNKNOWN), type, explicit=True)
-    return functions.cast(scalars.value(node.this), type, explicit=True)
+    value = scalars.value(node.this)
+    shown = None if system is None else cast_system(value, type, system)
+    return functions.cast(value, type, explicit=True) if shown is None else shown
 
 
 def _extract(scalars: Scalars, node: exp.Extract) -> Expr:
@@ -199,7 +206,7 @@ def _at_time_zone(scalars: Scalars, node: exp.AtTimeZone) -> Expr:
 
 
 def _collate(scalars: Scalars, node: exp.Collate) -> Expr:
-    if node.expression.name not in ("C", "POSIX", "ucs_basic"):
+    if node.expression.name not in ("C", "POSIX", "ucs_basic", "default"):
         raise scalars.context.refuse(node.expression, "text compares by code point only",
                                      'write COLLATE "C" or nothing')
     return scalars.value(node.this)
@@ -213,7 +220,7 @@ def _subscript(scalars: Scalars, node: exp.Bracket) -> Expr:
         raise scalars.context.refuse(node, "arrays have one dimension", "write one subscript: a[1]")
     if isinstance(node.expressions[0], exp.Slice):
         return _slice(scalars, value, node.expressions[0])
-    return functions.resolve("[]", (value, scalars.value(node.expressions[0])))
+    return functions.resolve("[]", (value, from_one(value, scalars.value(node.expressions[0]))))
 
 
 def _json_subscript(scalars: Scalars, value: Expr, node: exp.Bracket) -> Expr:

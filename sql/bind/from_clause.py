@@ -15,22 +15,25 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # for subqueries: the two modules call each other
 from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
-from halfjoin.sql.bind.function import bind_calls, renamed, rows_from
+from halfjoin.sql.bind.function import bind_calls, bind_scalar, is_scalar, renamed, rows_from
 from halfjoin.sql.bind.presence import with_presence
 from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.reading import outer_columns
 from halfjoin.sql.bind.reduced import bind_reduce, table_argument, takes_table
+from halfjoin.sql.bind.row_sequence import carried, in_sequence
 from halfjoin.sql.bind.rows import BothSides, Rows
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope, Visible
 from halfjoin.sql.bind.selected import column_for
 from halfjoin.sql.bind.subqueries import bind_values, filtered
+from halfjoin.sql.bind.system_functions import not_in_catalog
+from halfjoin.sql.bind.tables import system_name
 from halfjoin.sql.bind.unmaintained import refuse_join, side_of
 from halfjoin.sql.bind.windows import windows_in
 from halfjoin.sql.expr import TRUE, Column, Expr, Literal, conjunction, conjuncts, substitute
-from halfjoin.sql.parse.locate import INFORMATION, bare_values, catalog_name, name_of, only, schema_of, written
+from halfjoin.sql.parse.locate import bare_values, catalog_name, name_of, only, written
 from halfjoin.sql.parse.parse import parse_query
-from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Values
+from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, SortKey, Values
 
 Bound = tuple[Relation, Scope]
 
@@ -227,7 +230,8 @@ class From:
             return self.item(node.this, relation, left)
         if isinstance(node, exp.Table) and takes_table(node.this):
             return self.reduced(node, relation, left)
-        if isinstance(node, exp.Table) and (isinstance(node.this, exp.Anonymous) or node.args.get("rows_from")):
+        if isinstance(node, exp.Table) and (isinstance(node.this, exp.Anonymous) or node.args.get("rows_from")
+                                            or is_scalar(node.this, self.context)):
             only(node, self.context.sql, "FROM", ("this", "rows_from", "alias", "ordinality"))
             return self._call(node, relation, left)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
@@ -254,7 +258,7 @@ class From:
         only(node, self.context.sql, "LATERAL", ("this", "alias", "ordinality"))
         if takes_table(node.this):
             return self.reduced(node, relation, left)
-        if isinstance(node.this, exp.Anonymous):
+        if isinstance(node.this, exp.Anonymous) or is_scalar(node.this, self.context):
             return self._call(node, relation, left)
         if not isinstance(node.this, exp.Subquery):
             raise self.context.refuse(node, "LATERAL takes a subquery or a table function", "leave LATERAL out")
@@ -287,10 +291,17 @@ class From:
         if relation is None:
             relation = Values(self.context.aliases.fresh("row"), (), ((),))
         scalars = Scalars(self.context, (left, *self.outer), self.context.lifted)
-        calls, ordinality = rows_from(node, self.context), bool(node.args.get("ordinality"))
-        rows = Rows([relation], scalars)
+        ordinality, rows = bool(node.args.get("ordinality")), Rows([relation], scalars)
+        if not node.args.get("rows_from") and is_scalar(node.this, self.context):
+            bind_values(rows, [node.this])
+            made, source = bind_scalar(node.this, node.args.get("alias"), ordinality, rows.relations[0], rows.scalars)
+            return made, Scope.of(source)
+        calls = rows_from(node, self.context)
         bind_values(rows, calls)
         bound, source = bind_calls(calls, node.args.get("alias"), ordinality, rows.relations[0], rows.scalars)
+        if self.context.ordered:
+            bound, order = in_sequence(bound)
+            source = replace(source, order=order)
         return bound, Scope.of(source)
 
     def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, FromItem]:
@@ -309,20 +320,26 @@ class From:
                  default: str) -> tuple[Relation, FromItem]:
         """An item of FROM whose columns are a query's outputs."""
         name, unique, names = self.named(alias, default, selected.names)
-        relation = bind_select.project(selected.renamed(names), bind_select.qualified(unique))
-        return relation, FromItem(name, tuple(zip(names, relation.columns, strict=True)))
+        namer = bind_select.qualified(unique)
+        relation = bind_select.project(selected.renamed(names), namer)
+        order: tuple[SortKey, ...] = ()
+        columns = tuple(zip(names, relation.columns, strict=True))
+        if self.context.ordered and selected.order:
+            relation, order = carried(selected, relation, namer)
+        return relation, FromItem(name, columns, order=order)
 
     def table(self, node: exp.Table) -> tuple[Relation, FromItem]:
         """A table, a view or a query of WITH."""
         context, own, alias = self.context, name_of(node), node.args.get("alias")
-        if schema_of(node, context.sql) == INFORMATION:
-            return self.information(node, own)
+        common = context.common.get(own) if node.args.get("db") is None else None
+        if common is None and (system := system_name(node, context.schema, context.sql)) is not None:
+            return self.system(node, system, own)
         table = catalog_name(node, context.sql)
         if node.args.get("sample"):
             raise context.refuse(node, "TABLESAMPLE is not supported: a view must not depend on chance",
                                  "write a condition that picks rows, such as id % 100 = 0")
-        only(node, context.sql, "FROM", ("this", "db", "alias", "only"))  # no table inherits from another
-        if node.args.get("db") is None and (common := context.common.get(table)) is not None:
+        only(node, context.sql, "FROM", ("this", "db", "catalog", "alias", "only"))  # no table inherits from another
+        if common is not None:
             selected = self.common(common)
             names = renamed(selected.names, exp.TableAlias(columns=list(common.columns)), table, context)
             return self.derived(selected.renamed(names), alias, table)
@@ -337,21 +354,22 @@ class From:
         qualified = tuple(Column(f"{unique}.{column.name}", column.type, column.nullable) for column in columns)
         return Scan(table, unique, qualified), FromItem(name, tuple(zip(names, qualified, strict=True)))
 
-    def information(self, node: exp.Table, table: str) -> tuple[Relation, FromItem]:
-        """A view of information_schema, in a query: its rows as constants."""
-        context, found = self.context, self.context.schema.information(table)
-        if found is None:
-            with context.at(node):
-                raise UnknownName("view", f"{INFORMATION}.{table}", ())
-        if context.now is None:
-            raise context.refuse(node, f"a view cannot read {INFORMATION}, which changes with definitions",
+    def system(self, node: exp.Table, table: str, own: str) -> tuple[Relation, FromItem]:
+        """A table of PostgreSQL's catalog, in a query."""
+        context, schema = self.context, table.partition(".")[0]
+        columns = context.system.columns(table) if context.system is not None else None
+        if context.system is None:
+            raise context.refuse(node, f"a view cannot read {schema}, which changes with definitions",
                                  "read it in a query")
-        only(node, context.sql, "FROM", ("this", "db", "alias"))
-        columns, rows = found
-        name, unique, names = self.named(node.args.get("alias"), table, [column.name for column in columns])
-        made = tuple(Column(f"{unique}.{column.name}", column.type) for column in columns)
-        values = tuple(tuple(Literal(value, c.type) for value, c in zip(row, columns, strict=True)) for row in rows)
-        return Values(unique, made, values), FromItem(name, tuple(zip(names, made, strict=True)))
+        if columns is None:
+            with context.at(node):
+                raise not_in_catalog("table", table, context.system.names())
+        only(node, context.sql, "FROM", ("this", "db", "catalog", "alias", "only"))
+        name, unique, names = self.named(node.args.get("alias"), own, [column.name for column in columns])
+        qualified = tuple(replace(column, name=f"{unique}.{column.name}") for column in columns)
+        hidden = tuple((one.name, replace(one, name=f"{unique}.{one.name}")) for one in context.system.hidden())
+        scan = Scan(table, unique, (*qualified, *(column for _, column in hidden)))
+        return scan, FromItem(name, tuple(zip(names, qualified, strict=True)), hidden=hidden)
 
     def common(self, table: CommonTable) -> bind_select.Selected:
         """The outputs of a query of WITH."""
@@ -359,7 +377,8 @@ class From:
         if isinstance(table.query, Looped):
             scan = table.query.scan(aliases)
             return bind_select.Selected(scan, tuple(zip(table.query.names, scan.columns, strict=True)))
-        return bind_select.select(table.query, replace(table.context, aliases=aliases), None, table.outer)
+        context = replace(table.context, aliases=aliases, ordered=self.context.ordered)
+        return bind_select.select(table.query, context, None, table.outer)
 
     def named(self, alias: exp.TableAlias | None, default: str, columns: list[str]) -> tuple[str, str, list[str]]:
         """The item's name in this query, a unique form of that name, and its columns' names, all from its alias."""

@@ -7,18 +7,21 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.named_types import resolved
-from halfjoin.sql.bind.scalar import CHANCE, Scalars
+from halfjoin.sql.bind.output_names import output_name
+from halfjoin.sql.bind.scalar import CHANCE, CLOCKS, Scalars
 from halfjoin.sql.bind.scope import FromItem
-from halfjoin.sql.bind.selected import qualified
+from halfjoin.sql.bind.selected import column_for, known, qualified
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.aggregates import is_aggregate_name
 from halfjoin.sql.functions.jsonb_records import RECORDS, record_columns
-from halfjoin.sql.functions.table_functions import WEIGHTS, returns_rows, signature
+from halfjoin.sql.functions.table import ALIASES, ENTRIES
+from halfjoin.sql.functions.table_functions import EMPTY, WEIGHTS, returns_rows, signature
 from halfjoin.sql.parse.locate import name_of, only, written
 from halfjoin.sql.parse.type_names import stored_type
-from halfjoin.sql.relation import ROWS_FROM, LockstepCall, Relation, TableFunction
+from halfjoin.sql.relation import ROWS_FROM, LockstepCall, Project, Relation, TableFunction
 from halfjoin.sql.types import BIGINT, INTEGER, Kind, SqlType
 
 
@@ -71,12 +74,40 @@ def _call(call: exp.Anonymous, scalars: Scalars) -> _Call:
     if is_aggregate_name(function, context.schema):
         raise context.refuse(call, f"{function} is an aggregate, which is not allowed in FROM",
                              f"write SELECT {function}(x) FROM t GROUP BY k")
+    if is_scalar(call, context):  # in ROWS FROM
+        value = known(scalars.value(call))
+        return _Call(function, "unnest", (functions.resolve("array", (value,)),), ((None, value.type),))
     if not returns_rows(function, context.schema):
         with context.at(call):
             signature(function, (), context.schema)
+    if function in EMPTY and context.system is None:
+        raise context.refuse(call, f"a view cannot call {function}, which reads the catalog", "call it in a query")
     args = scalars.values(call.expressions)
     with context.at(call):
         return _Call(function, *signature(function, args, context.schema))
+
+
+def is_scalar(call: exp.Expr, context: Context) -> bool:
+    """Whether a call in FROM is that of a function which returns one value: `FROM upper(t.x) AS u`."""
+    if not isinstance(call, exp.Anonymous):
+        return isinstance(call, (exp.Cast, exp.Extract, exp.StrPosition, exp.Substring, exp.Trim))
+    name = call.name.lower()
+    known = name in ENTRIES or name in ALIASES or name in CLOCKS or name in CHANCE
+    return known and not returns_rows(name, context.schema) and not is_aggregate_name(name, context.schema)
+
+
+def bind_scalar(call: exp.Expr, alias: exp.TableAlias | None, ordinality: bool, relation: Relation,
+                scalars: Scalars) -> tuple[Relation, FromItem]:  # fmt: skip
+    """The call of a function that returns one value: each row to its left with this value as one more column."""
+    value, context = known(scalars.value(call)), scalars.context
+    name = name_of(alias.this) if alias is not None and alias.this else output_name(call)
+    names = renamed([name, "ordinality"][: 1 + ordinality], alias, name, context)
+    namer = qualified(context.aliases.fresh(name))
+    items = [(column_for(namer(column), one), one)
+             for column, one in zip(names, (value, Literal(1, BIGINT)), strict=False)]
+    made = Project(relation, (*((column, column) for column in relation.columns), *items))
+    columns = tuple(zip(names, (column for column, _ in items), strict=True))
+    return made, FromItem(name, columns, scalar=len(columns) == 1)
 
 
 def _record(call: exp.Anonymous, alias: exp.TableAlias | None, scalars: Scalars) -> _Call:
@@ -168,8 +199,8 @@ def key_calls(keys: Sequence[exp.Expr], others: Sequence[exp.Expr], relation: Re
     """The relation with the set-returning calls in keys of GROUP BY, which run before the rows are grouped. Equal calls
     in the other nodes are the same."""
     relation, bound = list_calls(keys, relation, scalars)
-    known = {call: bound[id(call)] for key in keys for call in _calls(key, scalars)}
-    same = ((call, known.get(call)) for node in others for call in _calls(node, scalars)) if known else ()
+    made = {call: bound[id(call)] for key in keys for call in _calls(key, scalars)}
+    same = ((call, made.get(call)) for node in others for call in _calls(node, scalars)) if made else ()
     return relation, {**bound, **{id(call): column for call, column in same if column is not None}}
 
 
@@ -188,8 +219,8 @@ def _check_value(call: exp.Anonymous, scalars: Scalars) -> None:
             raise context.refuse(call, f"{name} returns rows, which is not allowed in a conditional expression",
                                  "write it in FROM")
         parent = parent.parent
-    known = context.schema.table_function(name)
-    count = 0 if name in WEIGHTS else 1 if known is None else len(known)
+    columns = context.schema.table_function(name)
+    count = 0 if name in WEIGHTS else 1 if columns is None else len(columns)
     if count != 1:
         raise context.refuse(call, f"{name} has {count} columns, so it is not a value",
                              f"write it in FROM: FROM ..., {name}(...)")

@@ -6,13 +6,19 @@ version that gives an expression another value or another type has a greater `ME
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from halfjoin.sql.bind.reading import expressions
+from halfjoin.sql.bind.row_sequence import is_carried
 from halfjoin.sql.expr import Call, Cast, Expr, walk
-from halfjoin.sql.relation import Aggregate, AggregateCall, Relation, Window, parts_inside
+from halfjoin.sql.functions import always_null
+from halfjoin.sql.relation import Aggregate, AggregateCall, Relation, SortKey, TopK, Window, parts_inside
 from halfjoin.sql.types import STRINGS, Kind, all_digits
 from halfjoin.version import MEANING
 
 # 3: casts to fewer digits of the second, whose type now tells of them; DISTINCT jsonb come in PostgreSQL's order.
+#    An operator with a NULL operand does not fail. The order of a subquery, of VALUES and of a call counts
+#    (`row_sequence`).
 # 2: these numerics have the decimals of their own row, not 16; texts of moments may have more forms.
 _QUOTIENTS = frozenset({"/", "power", "^", "sqrt", "exp", "ln", "log", "avg", "variance", "var_pop", "var_samp",
                         "stddev", "stddev_pop", "stddev_samp", "array_position", "right"})  # fmt: skip
@@ -29,9 +35,20 @@ def differs(relation: Relation, meaning: int) -> bool:
             return True
         if any(isinstance(call, AggregateCall) and _sorts_jsonb(call) for _, call in calls):
             return True
+        if any(map(is_carried, _orders(part))):
+            return True
         if any(_differs(node, meaning) for expr in expressions(part) for node in walk(expr)):
             return True
     return False
+
+
+def _orders(part: Relation) -> Iterator[SortKey]:
+    """All keys by which a relation orders rows."""
+    if isinstance(part, Window | TopK):
+        yield from part.order
+    if isinstance(part, Aggregate):
+        for _, call in part.calls:
+            yield from call.order
 
 
 def _sorts_jsonb(call: AggregateCall) -> bool:
@@ -42,4 +59,4 @@ def _differs(node: Expr, meaning: int) -> bool:
     if isinstance(node, Cast):
         return node.type != all_digits(node.type) or (
             meaning < 2 and node.type.kind in _MOMENTS and node.arg.type.kind in STRINGS)
-    return meaning < 2 and isinstance(node, Call) and node.function in _QUOTIENTS
+    return isinstance(node, Call) and (always_null(node) or (meaning < 2 and node.function in _QUOTIENTS))

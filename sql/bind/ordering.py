@@ -134,6 +134,8 @@ class Clauses:
             return scalars.value(node) if place is None else selected.values[place]
 
         keys = tuple(sort_key(node, value(node.this, place), scalars) for node, place in self._keys)
+        if not keys and not self._distinct and self._on is None:
+            keys = selected.order
         on = None if self._on is None else tuple(value(*item) for item in self._on)
         if on is not None:
             _check_on(on, keys, self._query.args["distinct"], self._context)
@@ -186,4 +188,5 @@ def ordered_outputs(query: exp.Expr, selected: Selected, what: str, context: Con
             raise context.wrong(node, f"invalid {what} ORDER BY clause",
                                 "only result column names can be used, not expressions or functions")
         keys.append(sort_key(node, selected.values[place], scalars))
-    return Last(tuple(keys), limit_of(query, context, outer, own=False)).apply(selected, context)
+    limit = limit_of(query, context, outer, own=False)
+    return Last(tuple(keys) or selected.order, limit).apply(selected, context)

@@ -16,6 +16,8 @@ FIXED: dict[type[exp.Expr], str] = {
     exp.Array: "array", exp.Extract: "extract", exp.StrPosition: "position",
     exp.Substring: "substring", exp.AtTimeZone: "timezone", exp.CurrentDate: "current_date",
     exp.CurrentTimestamp: "current_timestamp", exp.Exists: "exists",
+    exp.CurrentUser: "current_user", exp.SessionUser: "session_user", exp.CurrentRole: "current_role",
+    exp.CurrentCatalog: "current_catalog", exp.CurrentSchema: "current_schema",
 }
 
 
@@ -59,4 +61,6 @@ def _type_name(node: exp.DataType) -> str:
     if node.this is exp.DType.ARRAY and node.expressions:
         return _type_name(node.expressions[0])
     kind = node.this
+    if kind is exp.DType.USERDEFINED and isinstance(node.args.get("kind"), exp.Expr):
+        return name_of([*node.args["kind"].find_all(exp.Identifier, bfs=False)][-1])
     return TYPE_NAMES.get(kind, kind.value.lower()) if isinstance(kind, exp.DType) else UNNAMED  # the type is refused

@@ -77,7 +77,7 @@ def named(node: exp.Expr, outputs: Sequence[Output], clause: str, scalars: Scala
         return None
     name = name_of(node)
     found = [place for place, output in enumerate(outputs) if output.name == name]
-    means = [(outputs[place].node, scalars.bound.get(id(outputs[place].node))) for place in found]
+    means = [(outputs[place].node.unnest(), scalars.bound.get(id(outputs[place].node))) for place in found]
     if any(meaning != means[0] for meaning in means):
         raise scalars.context.wrong(node, f'{clause} "{name}" is ambiguous', "write the position of the column")
     return found[0] if found else None

@@ -13,6 +13,7 @@ from halfjoin.sql.bind.context import Aliases, Context, moment
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.select import select
 from halfjoin.sql.bind.selected import Selected, column_for, known
+from halfjoin.sql.bind.system_functions import shown
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.relation import Project, Relation, SortKey, TopK
 
@@ -38,12 +39,12 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
 
     UnsupportedSQL and UnknownName name the place in `sql`.
     """
-    context = Context(schema, sql, now=moment())
+    context = Context(schema, sql, now=moment(), ordered=True, system=schema.system())
     selected = select(query, context)
     if not selected.items:
         raise UnsupportedSQL("a query needs at least one column", remedy="select a constant: SELECT 1 FROM t")
     last = selected.input if isinstance(selected.input, TopK) and not selected.input.partition else None  # LIMIT
-    made, order = _with_keys(selected.input if last is None else last.input, selected)
+    made, order = _with_keys(selected.input if last is None else last.input, selected, context)
     relation, top = first_rows(made), None
     if last is not None:
         top = replace(last, input=relation, order=order)
@@ -52,7 +53,7 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
     return BoundQuery(relation, tuple(selected.names), top)
 
 
-def _with_keys(relation: Relation, selected: Selected) -> tuple[Project, tuple[SortKey, ...]]:
+def _with_keys(relation: Relation, selected: Selected, context: Context) -> tuple[Project, tuple[SortKey, ...]]:
     """The outputs as columns, followed by the sort keys that are not outputs; and the order over the columns."""
     names = Aliases()
     items: list[tuple[Column, Expr]] = []
@@ -64,7 +65,7 @@ def _with_keys(relation: Relation, selected: Selected) -> tuple[Project, tuple[S
         columns.setdefault(value, items[-1][0])
 
     for name, value in selected.items:
-        add(name, value)
+        add(name, value if context.system is None else shown(value, context.system))
     for key in selected.order:
         if key.expr not in columns:
             add("key", key.expr)

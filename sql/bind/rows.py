@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -67,11 +67,12 @@ class Rows:
         inner = self.inner(relation, joined=joined)
         return Found(inner, tuple(substitute(known(value), inner.meanings) for _, value in selected.items))
 
-    def selected(self, query: exp.Expr) -> Selected:
-        """A subquery, bound, with outer columns."""
+    def selected(self, query: exp.Expr, *, ordered: bool = False) -> Selected:
+        """A subquery, bound, with outer columns. `ordered`: the order of its rows matters."""
         while isinstance(query, exp.Paren):
             query = query.this
-        return bind_select.select(query, self.scalars.context, None, self.scalars.scopes)
+        context = replace(self.scalars.context, ordered=ordered)
+        return bind_select.select(query, context, None, self.scalars.scopes)
 
     def members(self, asked: Quantified, found: Found) -> tuple[Expr, ...]:
         """What is compared with the outputs of the subquery."""

@@ -18,6 +18,7 @@ from halfjoin.sql.bind.row_made import arguments
 from halfjoin.sql.bind.row_values import compared_rows, row_of, tested
 from halfjoin.sql.bind.scope import Scope, find
 from halfjoin.sql.bind.sequences import NEXT, next_value
+from halfjoin.sql.bind.system_functions import system_call
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.moments import NAMED
@@ -151,8 +152,6 @@ def _is(scalars: Scalars, node: exp.Is, word: str = "is") -> Expr:
 def _column(scalars: Scalars, node: exp.Column) -> Expr:
     if isinstance(node.this, exp.Star):
         raise scalars.context.refuse(node, f"{node.table}.* is not a value", "name the column")
-    if node.args.get("catalog"):
-        raise scalars.context.refuse(node, "a name with a database is not supported", f"write {node.table}.{node.name}")
     table = node.args.get("table")
     return find(scalars.scopes, name_of(node), table and name_of(table))
 
@@ -195,6 +194,8 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
         return functions.cast(value, replace(value.type, precision=digits), explicit=True)
     if name == "age" and len(args) == 1 and (today := _moment(scalars, "current_date")) is not None:
         return functions.resolve("age", (today, *args))
+    if (known := system_call(name, args, context)) is not None:
+        return known
     if name in TYPE_FUNCTIONS and len(args) == 1:
         return functions.cast(args[0], TYPE_FUNCTIONS[name], explicit=True)
     return functions.resolve(name, args)
@@ -215,6 +216,12 @@ def _named_arguments(scalars: Scalars, node: exp.Anonymous, names: Sequence[str]
 def _clock(scalars: Scalars, node: exp.Expr) -> Expr:
     name = node.key if node.key.startswith("local") else node.sql("postgres").lower()
     return _moment(scalars, name) or functions.resolve(name, ())
+
+
+def _session(name: str) -> Callable[[Scalars, Any], Expr]:
+    def bind(scalars: Scalars, node: exp.Expr) -> Expr:
+        return system_call(name, (), scalars.context) or functions.resolve(name, ())
+    return bind
 
 
 def _chance(scalars: Scalars, name: str) -> Expr | None:
@@ -271,6 +278,9 @@ HANDLERS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.Dot: _field,
     exp.Anonymous: _function,
     OrderText: lambda scalars, node: functions.resolve("order text", (scalars.value(node.this),)),
+    **{kind: _session(name) for kind, name in (
+        (exp.CurrentUser, "current_user"), (exp.SessionUser, "session_user"), (exp.CurrentRole, "current_role"),
+        (exp.CurrentCatalog, "current_catalog"), (exp.CurrentSchema, "current_schema"))},
     exp.CurrentDate: _clock,
     exp.CurrentTime: _clock,
     exp.CurrentTimestamp: _clock,

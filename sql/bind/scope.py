@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, columns_of, substitute
+from halfjoin.sql.relation import SortKey
 
 THERE = " is there"  # the hidden column of an item that may be missing (`presence`); no user writes this name
 
@@ -28,6 +29,7 @@ class FromItem:
     columns: tuple[tuple[str, Column], ...]
     scalar: bool = False  # a function with one column: the alias alone means that column
     hidden: tuple[tuple[str, Column], ...] = ()  # columns that `*` leaves out; a name means them if no other has it
+    order: tuple[SortKey, ...] = ()  # the order in which its rows come, if a query asks for it
 
     def visible(self) -> tuple[Visible, ...]:
         """Its columns, as visible without the alias."""
@@ -38,20 +40,23 @@ class FromItem:
 class Scope:
     """The sources of a FROM clause, and the columns visible without a table's name in the order of `*`.
 
-    `rows`: of a query's groups, the scope of the rows that are grouped.
+    `rows`: of a query's groups, the scope of the rows that are grouped. `order`: that of the rows of a single item.
     """
 
     sources: tuple[FromItem, ...] = ()
     visible: tuple[Visible, ...] = ()
     rows: Scope | None = None
+    order: tuple[SortKey, ...] = ()
 
     @staticmethod
     def of(source: FromItem) -> Scope:
         """The scope of one item."""
-        return Scope((source,), source.visible())
+        return Scope((source,), source.visible(), order=source.order)
 
     def beside(self, other: Scope) -> Scope:
         """The sources of both scopes, as after a cross join."""
+        if not self.sources and not self.visible:
+            return other
         taken = {source.name for source in self.sources}
         for source in other.sources:
             if source.name in taken:

@@ -19,6 +19,7 @@ from halfjoin.sql.bind.outer_aggregates import outer_aggregates
 from halfjoin.sql.bind.outputs import outputs_of
 from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.recursion import dependent, reads
+from halfjoin.sql.bind.row_sequence import KEY, asks, in_sequence
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.search_cycle import rewritten
@@ -30,7 +31,8 @@ from halfjoin.sql.bind.windows import alias_columns, windows_in, with_windows
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.parse.locate import bare_values, name_of, only
 from halfjoin.sql.parse.syntax import Iterate, IterativeWith, MutualWith
-from halfjoin.sql.relation import Filter, Relation, Values
+from halfjoin.sql.relation import Filter, Relation, SortKey, TableFunction, Values
+from halfjoin.sql.types import INTEGER
 
 __all__ = ["Selected", "common", "common_tables", "one_row", "over", "project", "qualified", "select",
            "with_queries"]
@@ -53,7 +55,7 @@ def select(query: exp.Expr, context: Context, base: Relation | None = None,
         if base is not None:
             raise context.refuse(query, "LATERAL (... UNION ALL ...) is not supported",
                                  "write LATERAL (VALUES (...), (...))")
-        return set_operation(query, with_queries(query, context, outer), outer)
+        return set_operation(query, with_queries(query, replace(context, ordered=False), outer), outer)
     raise context.refuse(query, f"{query.key.upper()} is not supported as a query", "write SELECT or VALUES")
 
 
@@ -105,8 +107,11 @@ def common_tables(clause: exp.With, context: Context) -> list[exp.CTE]:
 def _select(query: exp.Select, context: Context, base: Relation | None, outer: tuple[Scope, ...]) -> Selected:
     """The clauses in the order of their meaning: FROM, WHERE, GROUP BY, HAVING, windows, the SELECT list, the rest."""
     refuse_clauses(query, context)
-    relation, scope = bind_from(query, context, base, outer)
-    return _clauses(query, context, one_row(context) if relation is None else relation, scope, base, outer)
+    ordered, context = base is None and asks(query, context), replace(context, ordered=False)
+    relation, scope = bind_from(query, replace(context, ordered=ordered), base, outer)
+    if relation is None:
+        relation = one_row(context)
+    return _clauses(query, context, relation, scope, base, outer, ordered)
 
 
 def over(query: exp.Select, context: Context, relation: Relation, scope: Scope) -> Selected:
@@ -115,8 +120,8 @@ def over(query: exp.Select, context: Context, relation: Relation, scope: Scope) 
 
 
 def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Scope, base: Relation | None,
-             outer: tuple[Scope, ...]) -> Selected:
-    """The clauses after FROM."""
+             outer: tuple[Scope, ...], ordered: bool = False) -> Selected:
+    """The clauses after FROM. `ordered`: something depends on the order of the rows."""
     scalars = Scalars(context, (scope, *outer), context.lifted)
     if context.trial is not None:
         context.trial.note(query, scalars)
@@ -129,7 +134,8 @@ def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Sco
     nodes = [*(output.node for output in outputs), *last.nodes]
     conditions = [query.args[key].this for key in ("having", "qualify") if query.args.get(key)]
     lifted = outer_aggregates([*nodes, *conditions], scalars)
-    if lifted or is_grouped(query, [*nodes, *conditions], scalars):
+    grouped = bool(lifted) or is_grouped(query, [*nodes, *conditions], scalars)
+    if grouped:
         refuse_lateral(base, query, context)
         keys = grouped_nodes(query.args.get("group"), outputs)
         inside = [*aggregates_in([*nodes, *conditions], scalars), *lifted, *keys]
@@ -143,7 +149,8 @@ def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Sco
     qualify = query.args.get("qualify")
     windowed = [*nodes, *([qualify.this] if qualify else [])]
     relation, scalars = with_values(relation, scalars, windowed)
-    if windows_in(windowed, scalars.bound):
+    windowed_rows = bool(windows_in(windowed, scalars.bound))
+    if windowed_rows:
         refuse_lateral(base, query, context)
         relation, scalars = with_windows(query, windowed, relation, scalars)
     if qualify:
@@ -151,7 +158,12 @@ def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Sco
     relation, calls = list_calls([*query.expressions, *last.nodes], relation, scalars)
     last.check_calls(calls, outputs)
     scalars = scalars.binding(calls)
-    selected = Selected(relation, tuple((output.name, scalars.value(output.node)) for output in outputs))
+    order = scope.order if ordered and not grouped and not windowed_rows else ()
+    if ordered and calls and (order or not scope.sources):
+        assert isinstance(relation, TableFunction)
+        relation, numbers = in_sequence(relation)
+        order = (*order, *numbers)
+    selected = Selected(relation, tuple((output.name, scalars.value(output.node)) for output in outputs), order)
     if not last:
         return selected
     refuse_lateral(base, query, context)
@@ -160,17 +172,20 @@ def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Sco
 
 def _ordered_values(query: exp.Values, context: Context, base: Relation | None, outer: tuple[Scope, ...]) -> Selected:
     """VALUES with ORDER BY and LIMIT. Rows with subqueries are queries of their own."""
+    limited = bool(query.args.get("limit") or query.args.get("offset"))
+    ordered, context = context.ordered or limited, replace(context, ordered=False)
     if any(map(has_subquery, query.expressions)):
         selected = select(_as_queries(query, context), context, base, outer)
     else:
-        selected = _values(query, context, base, outer)
+        selected = _values(query, context, base, outer, ordered)
     if any(query.args.get(key) for key in ("order", "limit", "offset")):
         refuse_lateral(base, query, context)
         return ordered_outputs(query, selected, "VALUES", context, outer)
     return selected
 
 
-def _values(query: exp.Values, context: Context, base: Relation | None, outer: tuple[Scope, ...]) -> Selected:
+def _values(query: exp.Values, context: Context, base: Relation | None, outer: tuple[Scope, ...],
+            ordered: bool) -> Selected:  # fmt: skip
     only(query, context.sql, "VALUES", ("expressions", "alias", "with_", "order", "limit", "offset"))
     scalars = Scalars(context, outer, context.lifted)
     if context.trial is not None:
@@ -190,6 +205,10 @@ def _values(query: exp.Values, context: Context, base: Relation | None, outer: t
     alias = context.aliases.fresh("values")
     columns = tuple(Column(f"{alias}.{name}", type) for name, type in zip(names, types, strict=True))
     items = tuple(zip(names, columns, strict=True))
+    if ordered:
+        number = Column(f"{alias}.{KEY}", INTEGER, nullable=False)
+        numbered_rows = tuple((*row, Literal(place, INTEGER)) for place, row in enumerate(typed, 1))
+        return Selected(Values(alias, (*columns, number), numbered_rows), items, (SortKey(number),))
     return Selected(Values(alias, columns, tuple(tuple(row) for row in typed)), items)
 
 

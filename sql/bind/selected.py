@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Aliases, Context
@@ -37,7 +37,8 @@ class Selected:
 
     def renamed(self, names: Sequence[str]) -> Selected:
         """The same outputs under other names."""
-        return Selected(self.input, tuple((name, expr) for name, (_, expr) in zip(names, self.items, strict=True)))
+        items = tuple((name, expr) for name, (_, expr) in zip(names, self.items, strict=True))
+        return replace(self, items=items)
 
 
 def project(selected: Selected, namer: Namer, types: Sequence[SqlType] | None = None, carry: bool = False) -> Project:

@@ -128,7 +128,7 @@ def _joined(rows: Rows, found: Found) -> list[Expr]:
 
 def _array(rows: Rows, query: exp.Expr) -> Expr:
     """ARRAY(query): the values of all rows, in the query's order."""
-    selected, context = rows.selected(query), rows.scalars.context
+    selected, context = rows.selected(query, ordered=True), rows.scalars.context
     if len(selected.items) != 1:
         raise context.wrong(query, "subquery must return only one column")
     value = known(selected.values[0])

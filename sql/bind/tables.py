@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName
-from halfjoin.sql.parse.locate import INFORMATION, catalog_name, name_of, place, schema_of
+from halfjoin.sql.parse.locate import catalog_name, name_of, place, schema_of
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.parse.type_names import sql_type
+from halfjoin.sql.system import PG_CATALOG, SCHEMAS
 
 if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
@@ -25,7 +26,7 @@ def names_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
     """
     names: set[str] = set()
     for table in references(query):
-        if schema_of(table, sql) == INFORMATION:
+        if system_name(table, schema, sql) is not None:
             continue
         name = catalog_name(table, sql)
         if name not in schema.names():
@@ -36,6 +37,19 @@ def names_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
             if text is not None:
                 names |= names_of(parse_query(text), schema, text)
     return names
+
+
+def system_name(table: exp.Table, schema: Schema, sql: str) -> str | None:
+    """The name of a table of PostgreSQL's catalog, with its schema; None if the name is not that of one. A table of the
+    user's that has such a name comes first, unless the schema is named."""
+    given, name = schema_of(table, sql), name_of(table)
+    if given in SCHEMAS:
+        return f"{given}.{name}"
+    system = f"{PG_CATALOG}.{name}"
+    if table.args.get("db") is not None or not name.startswith("pg_") or name in schema.names():
+        return None
+    found = schema.system()
+    return system if found is not None and found.columns(system) is not None else None
 
 
 def tables_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:

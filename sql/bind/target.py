@@ -84,7 +84,7 @@ class BoundChange:
 
 def context_of(statement: Change, schema: Schema, sql: str) -> Context:
     """The context of a statement, with the queries of its WITH clause. now() is the moment of this call."""
-    context = Context(schema, sql, now=moment())
+    context = Context(schema, sql, now=moment(), system=schema.system())
     if statement.common is None:
         return context
     return bind_select.with_queries(exp.Select(with_=statement.common), context, ())

@@ -18,6 +18,7 @@ from halfjoin.sql.bind.constant import constant
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.outputs import Output, named
 from halfjoin.sql.bind.row_made import arguments as made_arguments
+from halfjoin.sql.bind.row_sequence import NUMBERS
 from halfjoin.sql.bind.row_values import expanded, row_of
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import known, qualified
@@ -166,6 +167,8 @@ def _call(node: exp.Window, defined: Mapping[str, _Definition], scalars: Scalars
     args = () if counts else made_arguments(name, nodes, scalars)
     partition = tuple(dict.fromkeys(known(value) for value in scalars.values(expanded(window.partition, scalars))))
     order = sort_keys(window.order, scalars)
+    if name in NUMBERS and not partition and not order and window.frame is None:
+        order = scalars.scopes[0].order
     with context.at(window.frame or node):
         frame = resolve_frame(_frame(window.frame, scalars), order)
     with context.at(call):

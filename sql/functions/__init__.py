@@ -14,7 +14,7 @@ in every row (see `arithmetic.division_scale`). A numeric has no NaN or infinity
 from halfjoin.sql.functions.casting import cast, unify
 from halfjoin.sql.functions.coercion import common_type
 from halfjoin.sql.functions.docs import documentation
-from halfjoin.sql.functions.fallible import fallible
+from halfjoin.sql.functions.fallible import always_null, fallible
 from halfjoin.sql.functions.order import length_of
 from halfjoin.sql.functions.render import render
 from halfjoin.sql.functions.resolve import resolve
@@ -23,6 +23,6 @@ from halfjoin.sql.functions.spreading import spread
 from halfjoin.sql.functions.table import TABLE
 
 __all__ = [
-    "TABLE", "Example", "Function", "Overload", "cast", "common_type", "documentation", "fallible", "length_of",
-    "render", "resolve", "spread", "unify",
+    "TABLE", "Example", "Function", "Overload", "always_null", "cast", "common_type", "documentation", "fallible",
+    "length_of", "render", "resolve", "spread", "unify",
 ]  # fmt: skip

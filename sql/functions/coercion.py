@@ -81,7 +81,8 @@ def same_values(source: SqlType, target: SqlType) -> bool:
         return same_values(source.element, target.element)
     if source.kind is target.kind and source.kind in SECONDS:
         return target.precision is None or (source.precision is not None and source.precision <= target.precision)
-    return source == target
+    own = source.kind is Kind.ENUM
+    return source == target or (source.kind is target.kind and not own and bool(source.named or target.named))
 
 
 def as_numeric(type: SqlType) -> SqlType:

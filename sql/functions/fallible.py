@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from halfjoin.sql.expr import Call, Cast, Expr, children
+from halfjoin.sql.expr import Call, Cast, Expr, Literal, children, columns_of
 from halfjoin.sql.functions.coercion import INTEGER_DIGITS, MOMENTS, digits, same_values
 from halfjoin.sql.functions.growth import may_grow
 from halfjoin.sql.functions.resolve import overload_of
 from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
+# Operators that give NULL for a NULL.
+_STRICT = frozenset(("=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "^"))
+
+
+def always_null(call: Call) -> bool:
+    """Whether a call is NULL whatever the row is: an operand is NULL, as in `1 / x < NULL`.
+
+    As in PostgreSQL, the other operand is not evaluated then, so it cannot fail. A constant one fails all the same.
+    """
+    rest = [arg for arg in call.args if not (isinstance(arg, Literal) and arg.value is None)]
+    return call.function in _STRICT and len(rest) < len(call.args) and any(map(columns_of, rest))
+
 
 @lru_cache(maxsize=65536)
 def fallible(expr: Expr) -> bool:
     """Whether some part of the expression may fail: by overflow, division by zero, a narrowing cast, ..."""
+    if isinstance(expr, Call) and always_null(expr):
+        return False
     return _fails_itself(expr) or any(fallible(child) for child in children(expr))
 
 

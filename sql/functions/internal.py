@@ -23,6 +23,9 @@ SET_RETURNING = (
     function("row text", INTERNAL, "The text of a row with members of these texts", "text... -> text or error"),
     function("checked", INTERNAL, "The value, if a condition is not false; else a message",
              "any, boolean, text -> any or error"),
+    function("text of number", INTERNAL, "The text beside a number in a list", "bigint, bigint[], text[] -> text"),
+    function("number of text", INTERNAL, "The number beside a text in a list", "text, text[], bigint[] -> bigint"),
+    function("type with modifier", INTERNAL, "A type's name with its length or digits", "text, integer -> text"),
     function("cut interval", INTERNAL, "Without what is smaller than a field", "interval, text -> interval"),
     function("not negative", INTERNAL, "The number, which is not negative", "bigint -> bigint or error"),
 )  # fmt: skip

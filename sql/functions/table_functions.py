@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
-from halfjoin.sql.expr import Expr
+from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.jsonb_records import RECORDS
 from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.set_returning import BY_NAME
 from halfjoin.sql.types import (
     BIGINT,
+    BOOLEAN,
     INTEGER,
     INTEGERS,
     INTERVAL,
@@ -22,6 +23,7 @@ from halfjoin.sql.types import (
     UNKNOWN,
     Kind,
     SqlType,
+    array,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +32,18 @@ if TYPE_CHECKING:
 # The function that runs, its arguments, cast, and the columns; a column without a name gets the call's alias, or the
 # name of the function that is called.
 Signature = tuple[str, tuple[Expr, ...], tuple[tuple[str | None, SqlType], ...]]
-BUILT_IN = ("generate_series", "repeat_row", "unnest", *RECORDS, *BY_NAME)
+# Functions over PostgreSQL's catalog that return no rows here, since nothing is partitioned, granted or listened to.
+_OID, _REGCLASS = SqlType(Kind.BIGINT, named="oid"), SqlType(Kind.BIGINT, named="regclass")
+EMPTY: dict[str, tuple[tuple[str | None, SqlType], ...]] = {
+    "pg_partition_ancestors": ((None, _REGCLASS),),
+    "pg_partition_tree": (("relid", _REGCLASS), ("parentrelid", _REGCLASS), ("isleaf", BOOLEAN), ("level", INTEGER)),
+    "aclexplode": (("grantor", _OID), ("grantee", _OID), ("privilege_type", TEXT), ("is_grantable", BOOLEAN)),
+    "pg_options_to_table": (("option_name", TEXT), ("option_value", TEXT)),
+    "pg_listening_channels": ((None, TEXT),),
+    "pg_get_keywords": (("word", TEXT), ("catcode", SqlType(Kind.TEXT, named='"char"')), ("barelabel", BOOLEAN),
+                        ("catdesc", TEXT), ("baredesc", TEXT)),
+}  # fmt: skip
+BUILT_IN = ("generate_series", "repeat_row", "unnest", *RECORDS, *BY_NAME, *EMPTY)
 WEIGHTS = ("repeat_row", "repeat_row_non_negative")  # they have no columns
 _SERIES_DIGITS = 18
 MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
@@ -54,6 +67,8 @@ def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
         raise UnsupportedSQL(f"{name} needs a list of columns", remedy=f"write FROM {name}(...) AS x (a integer)")
     if name in BY_NAME:
         return BY_NAME[name](args)
+    if name in EMPTY:
+        return "unnest", tuple(Literal([], array(type)) for _, type in EMPTY[name]), EMPTY[name]
     if name in REFUSED and name.startswith("json"):
         raise UnsupportedSQL(f"{name}: {REFUSED[name][0]}", remedy=REFUSED[name][1])
     if schema.reduce(name) is not None:

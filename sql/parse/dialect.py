@@ -302,6 +302,19 @@ class HalfjoinParser(OperatorParser, NamedParser):
             made.set("nulls_first", made.args.get("nulls_first") or self._prev.text.upper() != "LAST")
         return made
 
+    def _parse_query_modifiers(self, this: Any) -> Any:
+        """Parse the clauses after a query. Those after `(SELECT ...)` are the query's own, as without parentheses."""
+        made = super()._parse_query_modifiers(this)
+        if isinstance(made, exp.Subquery) and not made.args.get("alias"):
+            inner = made.unnest()
+            for key in ("order", "limit", "offset"):
+                if (clause := made.args.get(key)) is not None:
+                    if inner.args.get(key):
+                        clauses = "ORDER BY" if key == "order" else key.upper()
+                        raise self._refused(f"multiple {clauses} clauses not allowed").with_(code="42601")
+                    inner.set(key, clause.pop())
+        return made
+
     def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
         """Parse what follows IS. Of a row, IS NOT NULL is not the same as NOT (... IS NULL)."""
         negated = bool(self._curr) and self._curr.token_type is TokenType.NOT
@@ -454,6 +467,10 @@ class Halfjoin(Materialize):
 
         COMMANDS: ClassVar[set[TokenType]] = set()
         SINGLE_TOKENS: ClassVar = {**Materialize.Tokenizer.SINGLE_TOKENS, NUMBERED: TokenType.PARAMETER}
+        KEYWORDS: ClassVar = {
+            text: token for text, token in Materialize.Tokenizer.KEYWORDS.items()
+            if text != "|>" and token not in (TokenType.OBJECT_IDENTIFIER, TokenType.NAME)  # names of types as others
+        }
 
         def tokenize(self, sql: str) -> list[Token]:
             """The tokens of a text. sqlglot reads `$1,$2` as text between the tags `$1,$`, so the `$` of a numbered

@@ -8,6 +8,7 @@ from typing import Any
 from sqlglot import ErrorLevel, exp
 
 from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.system import DATABASE, SCHEMAS
 
 BARE_VALUES = "_values"  # the alias that sqlglot gives to VALUES without SELECT
 
@@ -49,13 +50,14 @@ def name_of(node: exp.Expr | str) -> str:
     return name if node.args.get("quoted") else name.lower()
 
 
-PUBLIC, INFORMATION = "public", "information_schema"
+PUBLIC = "public"
 
 
 def schema_of(node: exp.Expr, sql: str) -> str:
-    """The schema of a table's name: PUBLIC if it names none. UnsupportedSQL if it names a database."""
-    if node.args.get("catalog"):
-        raise refuse(node, sql, "a name with a database is not supported", "write schema.name")
+    """The schema of a table's name: PUBLIC if it names none. UnsupportedSQL if it names another database."""
+    database = node.args.get("catalog")
+    if database is not None and name_of(database) != DATABASE:
+        raise refuse(node, sql, f"there is one database, {DATABASE}", "write schema.name")
     given = node.args.get("db")
     return PUBLIC if given is None else name_of(given)
 
@@ -68,8 +70,8 @@ def catalog_name(node: exp.Expr, sql: str) -> str:
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         raise refuse(node, sql, "expected the name of a table or view")
     schema = schema_of(node, sql)
-    if schema == INFORMATION:
-        raise refuse(node, sql, "information_schema cannot be changed")
+    if schema in SCHEMAS:
+        raise refuse(node, sql, f"{schema} cannot be changed")
     return name_of(node) if schema == PUBLIC else f"{schema}.{name_of(node)}"
 
 

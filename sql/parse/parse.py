@@ -20,6 +20,7 @@ from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, 
 from halfjoin.sql.parse.naming import alter_enum, comment, schema_named
 from halfjoin.sql.parse.parameters import Params, check_unicode, with_arguments, with_values
 from halfjoin.sql.parse.times import constant_time
+from halfjoin.sql.parse.unqualified import unqualified
 from halfjoin.sql.parse.with_changes import split
 from halfjoin.sql.statements import (
     Begin,
@@ -44,6 +45,7 @@ from halfjoin.sql.statements import (
     Update,
     WithChanges,
 )
+from halfjoin.sql.system import INFORMATION, PG_CATALOG
 
 Tree: TypeAlias = exp.Expr  # a parsed statement; only the package `sql` looks inside
 
@@ -87,6 +89,8 @@ def _trees(text: str) -> list[exp.Expr]:
     except SqlglotError as error:
         raise UnsupportedSQL(f"syntax error: {str(error).partition(chr(10))[0]}") from None
     trees = [as_query(node) for node in nodes if node is not None and not isinstance(node, exp.Semicolon)]
+    if PG_CATALOG in text or INFORMATION in text:
+        trees = [unqualified(tree) for tree in trees]
     for tree in trees:
         _check_depth(tree)
     return trees

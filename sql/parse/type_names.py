@@ -7,6 +7,7 @@ from sqlglot.errors import ParseError
 
 from halfjoin.sql import types as t
 from halfjoin.sql.parse.locate import PUBLIC, name_of, refuse, written
+from halfjoin.sql.system import BY_CATALOG_NAME, INFORMATION, PG_CATALOG, TYPES, plain
 from halfjoin.sql.types import SqlType
 
 NAMED: dict[exp.DType, SqlType] = {
@@ -49,6 +50,8 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
             return element  # PostgreSQL's array types do not fix the number of dimensions
         return t.array(element)
     if kind is exp.DType.USERDEFINED and isinstance(node.args.get("kind"), exp.Expr) and not sizes:
+        if (known := _of_catalog(node.args["kind"])) is not None:
+            return known
         return SqlType(t.Kind.NAMED, named=_named(node.args["kind"]))
     if kind is exp.DType.DECIMAL:
         return _numeric(node, sizes, sql)
@@ -71,9 +74,26 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
 def stored_type(node: exp.DataType, sql: str) -> SqlType:
     """The type of a column; a bare `numeric` gets the default precision and scale of a column."""
     type = sql_type(node, sql)
+    if plain(type) != type:
+        raise refuse(node, sql, f"a column of type {type} is not supported: only catalogs have it",
+                     f"write {plain(type)}").with_(code="42704")
     if type == SqlType(t.Kind.NUMERIC):
         return t.numeric()
     return t.array(t.numeric()) if type.element == SqlType(t.Kind.NUMERIC) else type
+
+
+def _of_catalog(node: exp.Expr) -> SqlType | None:
+    """The type of a name that PostgreSQL's catalog has: `oid`, `pg_catalog.text`, `_text`; None for another."""
+    *schema, name = [name_of(part) for part in node.find_all(exp.Identifier, bfs=False)]
+    if schema not in ([], [PG_CATALOG], [INFORMATION]):
+        return None
+    quoted = f'"{name}"' if name == "char" else name
+    if not schema:
+        element = BY_CATALOG_NAME.get(name.removeprefix("_")) if name.startswith("_") else None
+        return TYPES.get(quoted) if element is None else t.array(element)
+    if name.startswith("_"):
+        return t.array(BY_CATALOG_NAME[name[1:]]) if name[1:] in BY_CATALOG_NAME else None
+    return TYPES.get(quoted) or BY_CATALOG_NAME.get(name)
 
 
 def _named(node: exp.Expr) -> str:

@@ -26,6 +26,7 @@ from tests.laws.test_view_law import programs
 from tests.oracle.replay import Replay
 from tests.oracle.rows import Bag, bag
 from tests.oracle.streams import Program, Step
+from tests.support.seeds import some
 
 BUDGETS = (1, 1, 500, 3_000, 1_000_000)  # bytes: nothing fits, nothing for long, some, everything
 
@@ -81,7 +82,7 @@ class TightReplay(Replay):
         assert held.limit is None or held.used() <= held.limit
 
 
-@settings(max_examples=max(10, settings().max_examples // 2))
+@settings(max_examples=max(some(10), settings().max_examples // 2))
 @given(programs())
 @pytest.mark.usefixtures("tiny")
 def test_view_law_with_everything_on_disk(program: Program) -> None:

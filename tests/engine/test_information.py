@@ -71,5 +71,6 @@ def test_settings_have_their_values(engine: hj.Engine) -> None:
 def test_a_view_does_not_read_definitions(engine: hj.Engine) -> None:
     with pytest.raises(hj.UnsupportedSQL, match="a view cannot read information_schema"):
         engine.execute("CREATE VIEW x AS SELECT * FROM information_schema.tables")
-    assert hj.Engine().query("SELECT count(*) AS n FROM information_schema.tables").to_pylist() == [{"n": 0}]
+    assert hj.Engine().query("SELECT count(*) AS n FROM information_schema.tables "
+                             "WHERE table_schema = 'public'").to_pylist() == [{"n": 0}]
     assert engine.query("SELECT k FROM public.p").num_rows == 0

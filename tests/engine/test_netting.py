@@ -35,6 +35,7 @@ from tests.oracle.choice import Drawn
 from tests.oracle.replay import Replay
 from tests.oracle.streams import Program, random_program
 from tests.storage.test_storage_law import DurableReplay
+from tests.support.seeds import some
 
 KEY = ArrangementKey("t", (Column("k", BIGINT),))
 COLUMNS = {KEY: key_columns(KEY, {})}
@@ -166,7 +167,7 @@ def test_view_law_with_all_that_is_closed_netted(program: Program) -> None:
 
 
 @pytest.mark.parametrize("kind", [DurableReplay, TightReplay])
-@settings(max_examples=max(10, settings().max_examples // 3))
+@settings(max_examples=max(some(10), settings().max_examples // 3))
 @given(program=programs())
 @pytest.mark.usefixtures("soon")
 def test_view_law_netted_over_reopened_warehouses(kind: type[DurableReplay], program: Program) -> None:

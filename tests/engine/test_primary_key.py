@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halfjoin as hj
+from tests.support.seeds import some
 
 UPDATE = st.tuples(st.integers(0, 3), st.sampled_from(["x", "y"]), st.integers(0, 2), st.sampled_from([1, 1, -1]))
 BATCH = st.lists(UPDATE, min_size=1, max_size=4)
@@ -23,7 +24,7 @@ def allowed(history):
     return True
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=some(150), deadline=None)
 @given(st.lists(BATCH, max_size=8), st.booleans())
 def test_a_batch_is_refused_exactly_when_it_breaks_the_key(batches, collide):
     with hj.Engine() as engine, pytest.MonkeyPatch.context() as patch:
@@ -58,7 +59,7 @@ def test_rows_replaced_repeatedly_are_checked_by_pairs(monkeypatch):
         assert engine.read("t").num_rows == 0
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=some(100), deadline=None)
 @given(st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 5), st.integers(0, 2)), max_size=5), max_size=5))
 def test_upserts_replace_the_row_of_their_key_at_their_time(batches):
     with hj.Engine() as engine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.join.half_join import HalfJoinOperator
-from halfjoin.engine.reduce import around, reading
+from halfjoin.engine.reduce import around, reading, single
 from halfjoin.engine.updates.updates import Updates
 from tests.support.ordering import read_in_order
 
@@ -34,8 +35,9 @@ DUCK = duckdb.connect(config={"threads": 1})
 
 @pytest.fixture
 def rounds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Small groups are read in order; the numbers of groups whose windows were found, one for each round."""
-    found, own = list[int](), around._Search.round
+    """Small groups are read in order; the numbers of groups whose windows were found, one for each round. The window
+    of one group has the rows that windows of many groups have."""
+    found, own, alone = list[int](), around._Search.round, around._Search._alone
     read_in_order(monkeypatch, True)
     monkeypatch.setattr(reading, "_FEW", 12)  # searches one by one, and together
 
@@ -44,7 +46,16 @@ def rounds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(len(set(groups.tolist())))
         return rows, groups
 
+    def as_many(self: Any) -> Updates | None:
+        rows, other = alone(self), copy(self)
+        if rows is not None:
+            with monkeypatch.context() as patched:
+                patched.setattr(single, "FEW", -1)
+                assert rows.table(changes=True).equals(own(other)[0].table(changes=True))
+        return rows
+
     monkeypatch.setattr(around._Search, "round", counted)
+    monkeypatch.setattr(around._Search, "_alone", as_many)
     return found
 
 

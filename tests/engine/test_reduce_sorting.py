@@ -40,6 +40,7 @@ from halfjoin.sql.types import (
     array,
     numeric,
 )
+from tests.support.seeds import some
 
 DAY = 86_400_000_000
 INTERVALS = st.tuples(st.sampled_from([0, 1, -1, 2**31 - 1]), st.sampled_from([0, 30, 29, -30]),
@@ -90,7 +91,7 @@ def _column(values: list[Any], type: SqlType) -> pa.Array:
 
 
 @EVERY_TYPE
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=some(40), deadline=None)
 @given(data=st.data())
 def test_words_order_values_as_postgresql_does(type: SqlType, data: st.DataObject) -> None:
     column = _column(data.draw(st.lists(st.none() | VALUES[type], min_size=1, max_size=12)), type)
@@ -111,7 +112,7 @@ def test_words_order_values_as_postgresql_does(type: SqlType, data: st.DataObjec
     assert found.positions.tolist()[0] == least[0] or not found.new[1:].all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=some(100), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), *[st.none() | st.integers(0, 2)] * 3), min_size=1, max_size=30),
        st.lists(st.tuples(st.sampled_from("xyz"), st.booleans(), st.booleans()), max_size=2))
 def test_ties_are_ordered_by_all_columns(rows: list[tuple[Any, ...]], keys: list[tuple[str, bool, bool]]) -> None:
@@ -133,7 +134,7 @@ def test_ties_are_ordered_by_all_columns(rows: list[tuple[Any, ...]], keys: list
 
 
 @EVERY_TYPE
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=some(20), deadline=None)
 @given(data=st.data())
 def test_functions_of_groups_take_every_type(type: SqlType, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.none() | VALUES[type], min_size=1, max_size=8))

@@ -26,8 +26,7 @@ from halfjoin.engine.storage.parquet_reader import OpenFile
 from halfjoin.engine.storage.stored_run import StoredRun
 from tests.feeds.test_feeds_debezium import _history, _rows, message
 from tests.oracle.rows import bag, updates
-
-pytestmark = pytest.mark.xdist_group("spark")
+from tests.support.seeds import some
 
 KEYED = "CREATE TABLE t (k bigint PRIMARY KEY, v text)"
 KEYLESS = "CREATE TABLE t (k bigint, v text)"
@@ -67,7 +66,7 @@ def _engine(where: Path | None = None, ddl: str = KEYED, **more: Any) -> hj.Engi
     return engine
 
 
-@settings(max_examples=4)
+@settings(max_examples=some(4))
 @given(st.lists(STEP, min_size=1, max_size=14), st.data())
 def test_any_split_and_any_redelivery_gives_the_table(session: Any, steps: Any, data: st.DataObject) -> None:
     messages, states = _history(steps)
@@ -86,7 +85,7 @@ def test_any_split_and_any_redelivery_gives_the_table(session: Any, steps: Any, 
             assert Counter(updates(applied.diffs["w"])) == Counter(updates(ours.diffs["w"]))
 
 
-@settings(max_examples=4)
+@settings(max_examples=some(4))
 @given(st.lists(STEP, min_size=1, max_size=10), st.integers(0, 9))
 def test_without_a_key_images_go_and_come_in_any_order(session: Any, steps: Any, seed: int) -> None:
     messages, states = _history(steps)
@@ -204,7 +203,7 @@ def test_a_truncation_takes_all_away(
         assert bag(engine.read("t", as_of=2)) == _rows(states[-1])
 
 
-@settings(max_examples=3)
+@settings(max_examples=some(3))
 @given(st.lists(STEP | st.just(("t", 0, 0, None)), min_size=2, max_size=12), st.booleans(), st.integers(0, 9))
 def test_truncations_anywhere(session: Any, steps: Any, keyed: bool, seed: int) -> None:
     messages, states = _history(steps)

@@ -20,13 +20,14 @@ from hypothesis import strategies as st
 import halfjoin as hj
 from tests.oracle.rows import bag
 from tests.support.following import FEED, Source, opened, rows_of
+from tests.support.seeds import some
 
 STEP = st.tuples(st.sampled_from(["insert", "update", "delete", "merge", "overwrite", "optimize", "settings", "follow",
                                   "follow", "reopen"]),
                  st.integers(0, 4), st.integers(0, 9))  # fmt: skip
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=some(20), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(STEP, min_size=3, max_size=14), st.booleans(), st.booleans(), st.sampled_from([1, 1 << 20]))
 def test_any_history_followed_at_any_time_across_restarts(steps: Any, keyed: bool, kept: bool, piece: int) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:

@@ -15,8 +15,6 @@ from halfjoin.engine.feeds.sink import Sink
 from tests.feeds.test_feeds_debezium import message
 from tests.oracle.rows import bag
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 
 class Source:
     """A folder of files, one per epoch, and a query's checkpoint."""

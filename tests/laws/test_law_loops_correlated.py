@@ -14,6 +14,7 @@ import pytest
 from halfjoin.sql.bind.domain import _Domain
 from halfjoin.sql.relation import Loop, Relation
 from tests.support.loop_streams import TABLES, bag, contents, from_scratch, streamed
+from tests.support.seeds import some
 
 pytest_plugins = ("tests.support.postgres",)
 FUZZED = int(os.environ.get("HALFJOIN_FUZZ_SQL", "24"))
@@ -195,7 +196,7 @@ def test_a_recursive_subquery_is_postgresqls(
     name: str, tmp_path: Path, postgres: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = _counting(monkeypatch)
-    for seed in range(FIRST, FIRST + max(3, FUZZED // 6)):
+    for seed in range(FIRST, FIRST + some(max(3, FUZZED // 6))):
         folder = tmp_path / str(seed) if seed % 2 else None
         check(QUERIES[name], Random(f"{name} {seed}"), folder, partial(in_postgres, postgres, QUERIES[name]), 6)
     assert made

@@ -18,6 +18,7 @@ from tests.oracle.replay import Replay, run
 from tests.oracle.streams import Program, random_program
 from tests.oracle.unions import union_view
 from tests.storage.test_storage_law import DurableReplay
+from tests.support.seeds import some
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -37,7 +38,7 @@ def test_view_law_of_views_with_nodes(program: Program) -> None:
     run(program)
 
 
-@settings(max_examples=max(10, settings().max_examples // 2))
+@settings(max_examples=max(some(10), settings().max_examples // 2))
 @given(programs())
 def test_view_law_of_reopened_nodes(program: Program) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -45,7 +46,7 @@ def test_view_law_of_reopened_nodes(program: Program) -> None:
         _run_durable(replay, program, Path(folder) / "w", None)
 
 
-@settings(max_examples=max(5, settings().max_examples // 4))
+@settings(max_examples=max(some(5), settings().max_examples // 4))
 @given(programs())
 def test_view_law_of_nodes_in_files(program: Program) -> None:
     with tempfile.TemporaryDirectory() as folder:

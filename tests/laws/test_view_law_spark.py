@@ -15,8 +15,6 @@ from tests.oracle.schema import BY_NAME, TABLES
 from tests.oracle.streams import Advance, Apply, tame_batches
 from tests.oracle.written import IN_SPARK, VIEWS
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 END = 40
 
 

@@ -133,7 +133,6 @@ def test_errors_kept_in_an_older_form_go_with_their_rows(tmp_path: Path, monkeyp
         assert not fails(engine) and not fails(engine, "above") and fails(engine, as_of=1)
 
 
-@pytest.mark.xdist_group("spark")
 def test_an_error_made_by_spark_goes_by_this_process(spark: Any, tmp_path: Path) -> None:
     view = "SELECT t.k AS a, 12/t.k AS q FROM t JOIN u ON t.v = u.v WHERE t.k < 5 AND 6/(t.k + u.k + 1) > -9"
     given = pa.table({"k": [0, 0], "v": [1, 2], "__diff": [1, -1]})

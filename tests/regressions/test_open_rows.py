@@ -75,7 +75,6 @@ def test_subscriptions_begin_with_what_is_closed() -> None:
     assert sorted(found) == [(7, 1), (100, 1), (200, 1)]
 
 
-@pytest.mark.xdist_group("spark")
 def test_frames_show_no_open_rows(spark: Any, tmp_path: Path) -> None:
     with hj.Engine(tmp_path / "w", spark=spark) as engine:
         engine.execute(DDL)

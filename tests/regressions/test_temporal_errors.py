@@ -87,7 +87,6 @@ def test_each_time_has_the_value_of_the_formula_then(seed: int) -> None:
             assert_follows(sql, value, random.sample(ROWS, 5))
 
 
-@pytest.mark.xdist_group("spark")
 def test_spark_tells_errors_by_time_too(spark: Any) -> None:
     parts = [ATOMS[1], ATOMS[3], ATOMS[5]]
     sql = "(12/k > 3 OR mz_now() <= x) AND mz_now() < 12/k"

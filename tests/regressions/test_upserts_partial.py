@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halfjoin as hj
+from tests.support.seeds import some
 
 TABLE = "CREATE TABLE t (k integer PRIMARY KEY, a integer, b text, c integer NOT NULL)"
 OLD = {"k": 1, "a": 10, "b": "old", "c": 3}
@@ -106,7 +107,7 @@ UPSERT = st.tuples(st.integers(0, 2), st.integers(0, 2), st.fixed_dictionaries({
     "a": st.none() | st.integers(0, 3), "b": st.none() | st.sampled_from("xy")}))  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=some(100), deadline=None)
 @given(st.lists(st.lists(UPSERT, max_size=6), max_size=5))
 def test_partial_upserts_are_dictionary_updates(batches):
     with hj.Engine() as engine:

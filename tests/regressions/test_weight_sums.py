@@ -133,7 +133,6 @@ def test_a_change_past_int64_does_not_stop_a_batch() -> None:
     assert engine.read("many")["k"].to_pylist() == [2] * 4
 
 
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("weight", [-BIG, BIG])
 def test_spark_sums_weights_as_this_process_does(spark: Any, weight: int) -> None:
     engine = heavy(weight=weight, runner="spark", spark=spark)

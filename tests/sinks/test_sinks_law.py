@@ -27,6 +27,7 @@ from tests.oracle.replay import Replay
 from tests.oracle.rows import Bag, bag
 from tests.oracle.streams import Create, Drop, Step, Tune, random_program
 from tests.oracle.views import View
+from tests.support.seeds import some
 
 
 class Faults:
@@ -133,7 +134,7 @@ def _in_pieces(patch: pytest.MonkeyPatch, seed: int) -> None:
     patch.setattr(sinks, "MOST_MISSED", (2, 64)[seed % 2])
 
 
-@settings(max_examples=max(8, settings().max_examples // 6))
+@settings(max_examples=max(some(8), settings().max_examples // 6))
 @given(st.integers(0, 1 << 32))
 def test_every_version_of_a_sink_is_the_view_as_of_its_time(seed: int) -> None:
     program = random_program(Seeded(seed), most=20)
@@ -183,7 +184,7 @@ def _read(uri: Path, version: int | None = None) -> Counter[str]:
     return Counter(repr({**row, "ts": row["ts"] and row["ts"].timestamp()}) for row in rows)
 
 
-@settings(max_examples=max(10, settings().max_examples // 2))
+@settings(max_examples=max(some(10), settings().max_examples // 2))
 @given(STEPS, st.integers(0, 1 << 32), st.sampled_from((2, 1000)))
 def test_sinks_of_a_table_and_of_a_view_over_it(steps: list[Any], seed: int, retain: int) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:

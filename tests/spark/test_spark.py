@@ -16,8 +16,6 @@ from halfjoin.engine.spark import runners
 from halfjoin.engine.spark.types import encode, encoded, restore
 from tests.oracle.rows import Bag, bag, updates
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 T0 = dt.datetime(1, 1, 1)
 T1 = dt.datetime(9999, 12, 31, 23, 59, 59, 999999)
 

@@ -20,8 +20,6 @@ from tests.oracle.schema import BY_NAME, TABLES
 from tests.oracle.streams import Advance, Apply, Compact, Create, Drop, Program, Step, Tune, random_program
 from tests.support.small_jobs import INTERPRETED
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 PROGRAMS = int(os.environ.get("HALFJOIN_FUZZ", "4"))
 
 

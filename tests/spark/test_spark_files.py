@@ -24,8 +24,6 @@ from halfjoin.engine.storage.parquet_reader import OpenFile
 from halfjoin.engine.storage.stored_run import StoredRun
 from tests.oracle.rows import bag, updates
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 DDL = """
     CREATE TABLE a (k bigint PRIMARY KEY, x bigint, c time);
     CREATE TABLE b (k bigint, y bigint);

@@ -14,8 +14,6 @@ from halfjoin.engine.spark import runner
 from tests.laws.test_view_law_jsonb import DDL, VALUES, VIEWS
 from tests.oracle.rows import tuples, updates
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 CHOSEN = ("groups", "distinct on", "counts", "join", "contains", "left", "not in", "ranks", "elements", "each", "made")
 SCHEMAS = {"t": "n int, j string, k string, __time bigint, __diff bigint",
            "u": "j string, n int, __time bigint, __diff bigint"}  # fmt: skip

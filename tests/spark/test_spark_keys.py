@@ -90,7 +90,6 @@ _TABLES = {
 }
 
 
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("kind", _TABLES)
 def test_keys_are_held_by_several_tasks(spark: Any, kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(primary_keys, "CHECKED_ROWS", 1_000)
@@ -131,7 +130,6 @@ def test_keys_are_held_by_several_tasks(spark: Any, kind: str, monkeypatch: pyte
         assert bag(engine.read("t")) == bag(pa.Table.from_pylist(expected))
 
 
-@pytest.mark.xdist_group("spark")
 def test_upserts_before_a_row_of_their_key(spark: Any) -> None:
     """An upsert does not replace a row of a later time, so there would be two."""
     rows = pa.table({"k": [1], "x": [2]})

@@ -21,8 +21,6 @@ from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import Updates
 from tests.oracle.rows import tuples, updates
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 DDL = ("CREATE TABLE t (k int, g text, v int, w bigint, x double precision, d numeric(30, 4)); CREATE TABLE u (k int)")
 VIEWS = {
     "sums": "SELECT k, g, count(*) AS n, sum(v) AS s, avg(w) AS a, sum(d) AS d, bool_or(v > 1) AS o,"

@@ -12,8 +12,6 @@ from halfjoin.engine.spark import rounds, runner
 from halfjoin.engine.spark.flow import SparkFlow
 from tests.oracle.rows import bag
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 VIEWS = {
     "nearest": """
         WITH MUTUALLY RECURSIVE (RETURN AT RECURSION LIMIT 2)

@@ -16,8 +16,6 @@ import halfjoin as hj
 from halfjoin.engine.spark import asking, flow, probing, runner
 from tests.oracle.rows import tuples, updates
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 DDL = ("CREATE TABLE t (k int, x double precision, v int); CREATE TABLE u (k bigint, x double precision, w int);"
        " CREATE TABLE s (k int, g text)")
 LOADED = {  # every task loads the rows to look up

@@ -18,8 +18,6 @@ from halfjoin.engine.spark.reducing import Reducing
 from halfjoin.engine.spark.rounds import SparkSteps
 from tests.oracle.rows import bag, updates
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 VIEWS = (
     "SELECT r.k, r.* FROM runs(TABLE t PARTITION BY k ORDER BY x) AS r",
     "SELECT k, half, m FROM sizes(TABLE (SELECT k, x / 5 AS half FROM t) PARTITION BY k, half)",

@@ -20,8 +20,6 @@ from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Updates, concat
 from tests.oracle.rows import bag, updates
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 VIEW = """CREATE MATERIALIZED VIEW v AS
           SELECT a.k, b.y, c.z, 100 / c.z AS part FROM a, b, c WHERE a.k = b.k AND b.y = c.y AND a.x > 2"""
 TABLES = ["CREATE TABLE a (k bigint, x bigint)", "CREATE TABLE b (k bigint, y bigint)",

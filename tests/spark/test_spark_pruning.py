@@ -26,8 +26,6 @@ from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import Updates
 from tests.oracle.rows import Bag, bag
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 EPOCH = dt.date(1970, 1, 1)
 EARLY = [dt.date(1, 1, 1), dt.date(4, 2, 29), dt.date(1500, 2, 28), dt.date(1582, 10, 4), dt.date(1582, 10, 10),
          dt.date(1582, 10, 15), dt.date(1582, 12, 31), dt.date(1583, 1, 1), dt.date(1969, 12, 31)]  # fmt: skip

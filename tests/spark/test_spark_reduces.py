@@ -15,8 +15,6 @@ from tests.oracle.histories import DDL, random_history, told
 from tests.oracle.judges import Answers, normal
 from tests.oracle.rows import tuples, updates
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 
 @pytest.fixture(autouse=True)
 def _everything_stays_in_files(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,6 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.spark import runner
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 # The first has a year that Python writes with one digit, the third is in none of the older calendars of Java.
 DAYS = [dt.date(1, 1, 1), dt.date(1500, 3, 1), dt.date(1582, 10, 10), dt.date(2024, 2, 29), dt.date(9999, 12, 31)]
 

@@ -137,8 +137,8 @@ def test_unknown_functions() -> None:
     with pytest.raises(UnknownName) as caught:
         bound("SELECT * FROM generate_serie(1, 2)")
     assert str(caught.value).endswith("did you mean generate_series or generate_subscripts?")
-    with pytest.raises(UnknownName, match="unknown table function 'lower'"):
-        bound("SELECT * FROM lower('x')")
+    with pytest.raises(UnknownName, match="unknown table function 'lowers'"):
+        bound("SELECT * FROM lowers('x')")
 
 
 def test_what_stands_to_the_right_cannot_be_read() -> None:

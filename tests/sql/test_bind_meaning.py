@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
 from decimal import Decimal
 from typing import Any
 
 import duckdb
 import pytest
 
+from halfjoin.sql.relation import Relation
 from tests.support.front import bound
 from tests.support.plan_interpreter import evaluate
 
@@ -157,10 +160,10 @@ def contents(seed: int) -> Rows:
     }
 
 
-def meaning(sql: str, rows: Rows) -> Counter[Any]:
+def meaning(relation: Relation, rows: Rows) -> Counter[Any]:
     """The rows of the bound relation."""
     tables = rows | {"t": [(*row, None, None, None, None, None) for row in rows["t"]]}
-    found = evaluate(bound(sql), {name: Counter(given) for name, given in tables.items()}, 0)
+    found = evaluate(relation, {name: Counter(given) for name, given in tables.items()}, 0)
     return Counter({comparable(row): count for row, count in found.items()})
 
 
@@ -172,20 +175,32 @@ def comparable(row: tuple[Any, ...]) -> tuple[Any, ...]:
         else value for value in row)  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def ducks() -> Iterator[list[tuple[Rows, duckdb.DuckDBPyConnection]]]:
+    """Random contents, each with a DuckDB that has them."""
+    with ExitStack() as stack:
+        yield [(rows, stack.enter_context(_duck(rows))) for rows in map(contents, range(12))]
+
+
+def _duck(rows: Rows) -> duckdb.DuckDBPyConnection:
+    duck = duckdb.connect(config={"threads": 1})
+    duck.execute(DDL + "SET default_null_order = 'nulls_last_on_asc_first_on_desc'")
+    for table, given in rows.items():
+        for row in given:
+            duck.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+    return duck
+
+
 @pytest.mark.parametrize("sql", BOTH + ONLY_DUCKDB)
-def test_duckdb_agrees(sql: str) -> None:
-    for seed in range(12):
-        rows = contents(seed)
-        with duckdb.connect(config={"threads": 1}) as duck:
-            duck.execute(DDL + "SET default_null_order = 'nulls_last_on_asc_first_on_desc'")
-            for table, given in rows.items():
-                for row in given:
-                    duck.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
-            wanted = Counter(comparable(row) for row in duck.execute(sql).fetchall())
-        assert meaning(sql, rows) == wanted, f"seed {seed}"
+def test_duckdb_agrees(sql: str, ducks: list[tuple[Rows, duckdb.DuckDBPyConnection]]) -> None:
+    relation = bound(sql)
+    for number, (rows, duck) in enumerate(ducks):
+        wanted = Counter(comparable(row) for row in duck.execute(sql).fetchall())
+        assert meaning(relation, rows) == wanted, f"contents {number}"
 
 
 def test_postgresql_agrees(postgres: Any) -> None:
+    relations = {sql: bound(sql) for sql in BOTH + ONLY_POSTGRESQL}
     for seed in range(8):
         rows = contents(seed)
         with postgres.transaction(force_rollback=True):
@@ -193,6 +208,6 @@ def test_postgresql_agrees(postgres: Any) -> None:
             for table, given in rows.items():
                 for row in given:
                     postgres.execute(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(row))})", row)
-            for sql in BOTH + ONLY_POSTGRESQL:
+            for sql, relation in relations.items():
                 wanted = Counter(comparable(row) for row in postgres.execute(sql).fetchall())
-                assert meaning(sql, rows) == wanted, f"seed {seed}: {sql}"
+                assert meaning(relation, rows) == wanted, f"seed {seed}: {sql}"

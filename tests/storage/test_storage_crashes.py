@@ -17,8 +17,9 @@ from deltalake import DeltaTable
 import halfjoin as hj
 from tests.oracle.rows import Bag, bag
 from tests.support.crashing import BUDGETS, VIEW, batch, contents, kind
+from tests.support.seeds import some
 
-CRASHES = int(os.environ.get("HALFJOIN_CRASHES", "5"))
+CRASHES = int(os.environ.get("HALFJOIN_CRASHES") or some(5))
 START_SECONDS = 120
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,6 +14,7 @@ from halfjoin.engine.storage import warehouse
 from tests.laws.test_view_law import programs
 from tests.oracle.replay import Replay
 from tests.oracle.streams import Program, Step
+from tests.support.seeds import some
 
 
 class DurableReplay(Replay):
@@ -36,7 +37,7 @@ class DurableReplay(Replay):
         super().step(step)
 
 
-@settings(max_examples=max(10, settings().max_examples // 2))
+@settings(max_examples=max(some(10), settings().max_examples // 2))
 @given(programs())
 def test_view_law_over_reopened_warehouses(program: Program) -> None:
     with tempfile.TemporaryDirectory() as folder:

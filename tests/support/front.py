@@ -69,8 +69,8 @@ class FakeSchema:
         key = self._keys.get(table, ())
         return {f"{table}_pkey": key} if key else {}
 
-    def information(self, name: str) -> tuple[tuple[Column, ...], list[tuple[object, ...]]] | None:
-        return ((Column("schema_name", TEXT),), [("public",)]) if name == "schemata" else None
+    def system(self) -> None:
+        return None
 
     def plain_view(self, name: str) -> str | None:
         return self._views.get(name)

@@ -13,8 +13,9 @@ from types import CodeType, FrameType
 from typing import Any
 
 import halfjoin as hj
+from tests.support.seeds import some
 
-POINTS = int(os.environ.get("HALFJOIN_CRASHES", "12"))  # of a call at which it is ended, about
+POINTS = int(os.environ.get("HALFJOIN_CRASHES") or some(12))  # of a call at which it is ended, about
 ALL = 1000  # points, or more: every line
 KINDS = (KeyboardInterrupt, MemoryError)
 _ROOMS = tuple(str(Path(folder).resolve().parent) for folder in hj.__path__)  # what is in libraries is one step

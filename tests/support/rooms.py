@@ -26,8 +26,8 @@ BASE = "base"  # the files in `halfjoin/` that every room may use, so they are a
 OF_BASE = ("halfjoin.errors", "halfjoin.version")
 MOST_SHOWN = 5  # imports from one room to another, in the report of a circle
 # Folders that are one room with others.
-ONE = {"": FACE, "engine": FACE, "cli": FACE, "server": FACE, "shell": FACE, "planner.rules": "planner",
-       "planner.reduces": "planner"}
+ONE = {"": FACE, "engine": FACE, "cli": FACE, "server": FACE, "shell": FACE, "catalog.system": "catalog",
+       "planner.rules": "planner", "planner.reduces": "planner"}
 
 Graph: TypeAlias = Mapping[str, Set[str]]
 

@@ -1,0 +1,207 @@
+"""The rows of pg_class, pg_attribute and the tables beside them: columns, defaults, indexes, sequences, rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from halfjoin.catalog.models import ColumnModel, Sequence, Table, View
+from halfjoin.catalog.system.columns import system_tables
+from halfjoin.catalog.system.known import ROLE, Key, Known, Relation, numbers_of
+from halfjoin.catalog.system.texts import view_text
+from halfjoin.sql.oids import modifier, own_oid
+from halfjoin.sql.oids import pg_type as entry_of
+from halfjoin.sql.system import catalog_type
+
+Row: TypeAlias = dict[str, Any]
+Rows: TypeAlias = Iterator[Row]
+HEAP, BTREE = 2, 403
+_TEXT = 25
+_OPERATORS = {"S": 3126, "N": 1978, "D": 3128, "B": 424}  # operator classes of an index, by the category of its column
+
+
+def pg_class(known: Known) -> Rows:
+    """Tables, views, indexes and sequences."""
+    schemas = known.schemas
+    for one in system_tables().values():
+        schema, _, name = one.name.partition(".")
+        yield _class(one.oid, name, schemas[schema], one.kind, len(one.columns)) | {"relhasrules": one.kind == "v"}
+    indexed = {one.item.table for one in known.relations if isinstance(one.item, Key)}
+    for relation in known.relations:
+        item = relation.item
+        row = _class(relation.oid, relation.name, schemas[relation.schema], relation.kind, len(_columns(relation)))
+        if isinstance(item, Table):
+            row |= {"relchecks": len(item.checks), "relhastriggers": bool(item.foreign_keys or item.referenced)}
+        yield row | {"relhasindex": getattr(item, "name", None) in indexed, "relhasrules": isinstance(item, View)}
+
+
+def _class(oid: int, name: str, schema: int, kind: str, columns: int) -> Row:
+    stored = kind in ("r", "m", "i")
+    return {"oid": oid, "relname": name, "relnamespace": schema, "relowner": ROLE, "relkind": kind, "relnatts": columns,
+            "relam": BTREE if kind == "i" else HEAP if stored else 0, "relfilenode": oid if stored else 0,
+            "reltuples": -1.0, "relpersistence": "p", "relispopulated": True,
+            "relreplident": "d" if kind in ("r", "m") else "n"}  # fmt: skip
+
+
+def _columns(one: Relation) -> tuple[Any, ...]:
+    return one.item.keys if isinstance(one.item, Key) else _SEQUENCE if isinstance(one.item, Sequence) else one.columns
+
+
+_SEQUENCE = (("last_value", 20), ("log_cnt", 20), ("is_called", 16))
+
+
+def pg_attribute(known: Known) -> Rows:
+    """The columns of tables, views and indexes."""
+    by_name = {one.name: one for one in known.types}
+    for table in system_tables().values():
+        for number, (column, type) in enumerate(zip(table.columns, table.types, strict=True), 1):
+            array = type.endswith("[]")
+            found = by_name.get(f"_{type[:-2]}" if array else type) or by_name[_nearest(type)]
+            yield _attribute(known, table.oid, number, column.name, found.oid) | {
+                "attnotnull": table.kind == "r" and column.name == "oid"}
+    for relation in known.relations:
+        match relation.item:
+            case Sequence():
+                for number, (name, oid) in enumerate(_SEQUENCE, 1):
+                    yield _attribute(known, relation.oid, number, name, oid) | {"attnotnull": True}
+            case Key() as key:
+                yield from _of_index(known, relation, key)
+            case _:
+                for number, one in enumerate(relation.columns, 1):
+                    yield _of_column(known, relation, number, one)
+
+
+def _of_column(known: Known, relation: Relation, number: int, one: ColumnModel) -> Row:
+    table = relation.kind == "r"
+    by_domain = one.domain is not None and one.domain.not_null  # the domain says it
+    return _attribute(known, relation.oid, number, one.name, known.type_of(one), _size(one)) | {
+        "attnotnull": one.not_null and table and not by_domain,
+        "atthasdef": table and (one.default is not None or one.generated is not None),
+        "attidentity": "" if not one.sequence else "a" if one.always else "d",
+        "attgenerated": "" if one.generated is None else "s"}
+
+
+def _of_index(known: Known, relation: Relation, key: Key) -> Rows:
+    """The columns of an index; one over an expression has no name of its own."""
+    of = known.by_name.get(key.table)
+    columns = {} if of is None else {column.name: column for column in of.columns}
+    for number, name in enumerate(key.keys, 1):
+        found = columns.get(name)
+        if found is None:
+            yield _attribute(known, relation.oid, number, "expr", _TEXT)
+        else:
+            yield _attribute(known, relation.oid, number, name, known.type_of(found), _size(found))
+
+
+def _size(column: ColumnModel) -> int:
+    """The modifier of a column's type; that of a domain is the domain's."""
+    return -1 if column.domain is not None else modifier(column.type)
+
+
+def _nearest(type: str) -> str:
+    """The type in which a column of a system table shows."""
+    return "_text" if type.endswith("[]") else {"oid": "oid"}.get(entry_of(catalog_type(type)).name, "text")
+
+
+def _attribute(known: Known, relation: int, number: int, name: str, type: int, size: int = -1) -> Row:
+    found = known.type_by_oid[type]
+    return {"attrelid": relation, "attname": name, "atttypid": type, "attlen": found.length, "attnum": number,
+            "attndims": int(found.category == "A"), "attcacheoff": -1, "atttypmod": size, "attbyval": found.by_value,
+            "attalign": found.align, "attstorage": found.storage, "attislocal": True, "attstattarget": -1,
+            "attcollation": found.collation}  # fmt: skip
+
+
+def pg_attrdef(known: Known) -> Rows:
+    """DEFAULT and GENERATED."""
+    for relation in known.relations:
+        for number, column in enumerate(relation.columns, 1):
+            text = column.generated if column.default is None else column.default
+            if text is not None and relation.kind == "r":
+                yield {"oid": own_oid(f"default {relation.oid}.{column.name}"), "adrelid": relation.oid,
+                       "adnum": number, "adbin": text}
+
+
+def pg_index(known: Known) -> Rows:
+    """Indexes."""
+    for one in known.relations:
+        if isinstance(one.item, Key) and (of := known.by_name.get(one.item.table)) is not None:
+            count, numbers = len(one.item.keys), numbers_of(one.item.keys, of)
+            types = [known.type_by_oid[known.type_of(of.columns[n - 1])] if n else known.type_by_oid[_TEXT]
+                     for n in numbers]
+            expressions = [key for key, n in zip(one.item.keys, numbers, strict=True) if not n]
+            yield {"indexrelid": one.oid, "indrelid": of.oid, "indnatts": count, "indnkeyatts": count,
+                   "indisunique": one.item.unique, "indisprimary": one.item.primary, "indimmediate": True,
+                   "indisvalid": True, "indisready": True, "indislive": True, "indkey": numbers,
+                   "indcollation": [type.collation for type in types], "indoption": [0] * count,
+                   "indclass": [_OPERATORS.get(type.category, 1978) for type in types],
+                   "indexprs": ", ".join(expressions) or None}
+
+
+def pg_constraint(known: Known) -> Rows:
+    """PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK."""
+    for one in known.constraints:
+        index = known.index_of(one)
+        row: Row = {"oid": one.oid, "conname": one.name, "contype": one.kind, "convalidated": True, "conislocal": True,
+                    "connoinherit": one.kind != "c", "conindid": 0 if index is None else index.oid}
+        if one.domain is not None:
+            yield row | {"connamespace": known.schemas[one.domain.schema], "contypid": one.domain.oid,
+                         "conbin": one.check.text if one.check else None}
+        elif one.table is not None:
+            row |= {"connamespace": known.schemas[one.table.schema], "conrelid": one.table.oid}
+            row["conkey"] = numbers_of(one.columns, one.table) or None
+            if one.check is not None:
+                row |= {"conbin": one.check.text,
+                        "conkey": [n for n, c in enumerate(one.table.columns, 1) if c.name in one.check.text] or None}
+            if one.key is not None:
+                of = known.by_name[one.key.table]
+                row |= {"confrelid": of.oid, "confkey": numbers_of(one.key.references, of), "confupdtype": "a",
+                        "confdeltype": "a", "confmatchtype": "s", "conpfeqop": [96] * len(one.columns),
+                        "conppeqop": [96] * len(one.columns), "conffeqop": [96] * len(one.columns)}
+            else:
+                row |= {"confupdtype": " ", "confdeltype": " ", "confmatchtype": " "}
+            yield row
+
+
+def pg_sequence(known: Known) -> Rows:
+    """What sequences count by."""
+    for one in known.relations:
+        if isinstance(one.item, Sequence):
+            yield {"seqrelid": one.oid, "seqtypid": 20, **bounds(one.item)}
+
+
+def bounds(one: Sequence) -> Row:
+    """Where a sequence starts and ends."""
+    most = 2**63 - 1
+    return {"seqstart": one.start, "seqincrement": one.step, "seqmax": most if one.step > 0 else -1,
+            "seqmin": 1 if one.step > 0 else -most - 1, "seqcache": 1, "seqcycle": False}
+
+
+def pg_rewrite(known: Known) -> Rows:
+    """The rule of each view."""
+    for one in known.relations:
+        if isinstance(one.item, View):
+            yield {"oid": own_oid(f"rule {one.oid}"), "rulename": "_RETURN", "ev_class": one.oid, "ev_type": "1",
+                   "ev_enabled": "O", "is_instead": True, "ev_action": view_text(one.item)}
+
+
+def pg_depend(known: Known) -> Rows:
+    """Which view reads what, and which sequence numbers which column."""
+    for one in known.relations:
+        if isinstance(one.item, View):
+            for name in one.item.reads:
+                if (read := known.by_name.get(name)) is not None:
+                    yield {"classid": 2618, "objid": own_oid(f"rule {one.oid}"), "refclassid": 1259,
+                           "refobjid": read.oid, "deptype": "n"}
+            yield {"classid": 2618, "objid": own_oid(f"rule {one.oid}"), "refclassid": 1259, "refobjid": one.oid,
+                   "deptype": "i"}
+        for number, column in enumerate(one.columns, 1):
+            sequence = next((s for s in known.relations if isinstance(s.item, Sequence)
+                             and s.item.name == column.sequence), None) if column.sequence else None
+            if sequence is not None:
+                yield {"classid": 1259, "objid": sequence.oid, "refclassid": 1259, "refobjid": one.oid,
+                       "refobjsubid": number, "deptype": "i"}
+
+
+RELATIONS: Mapping[str, Callable[[Known], Rows]] = {
+    one.__name__: one for one in (pg_class, pg_attribute, pg_attrdef, pg_index, pg_constraint, pg_sequence, pg_rewrite,
+                                  pg_depend)}  # fmt: skip

@@ -1,0 +1,73 @@
+"""PostgreSQL's catalog at one moment, for one who asks: columns, rows, and what functions say of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from halfjoin.catalog.system.cluster import CLUSTER
+from halfjoin.catalog.system.columns import system_tables
+from halfjoin.catalog.system.information import INFORMATION_VIEWS
+from halfjoin.catalog.system.known import Definitions, Known
+from halfjoin.catalog.system.relations import RELATIONS, Row
+from halfjoin.catalog.system.texts import numbers, serial, texts
+from halfjoin.catalog.system.views import VIEWS
+from halfjoin.sql.expr import Column
+from halfjoin.sql.system import INFORMATION, OID, Asker
+from halfjoin.sql.types import BIGINT, INTEGERS, Kind, SqlType
+
+FILLED: Mapping[str, Callable[[Known], Iterable[Row]]] = {
+    **{f"pg_catalog.{name}": rows for name, rows in (*RELATIONS.items(), *CLUSTER.items(), *VIEWS.items())},
+    **{f"information_schema.{name}": rows for name, rows in INFORMATION_VIEWS.items()},
+}
+TABLEOID, XMIN = Column("tableoid", OID), Column("xmin", BIGINT)
+HIDDEN = (TABLEOID, XMIN)
+
+
+class SystemCatalog:
+    """The binder's `System` (`sql.system`), with the rows of its tables."""
+
+    def __init__(self, catalog: Definitions, asker: Asker) -> None:
+        self.asker = asker
+        self._known = Known(catalog, asker)
+
+    def columns(self, name: str) -> tuple[Column, ...] | None:
+        """The columns of a table; None if there is none of that name."""
+        found = system_tables().get(name)
+        return None if found is None else found.columns
+
+    def hidden(self) -> tuple[Column, ...]:
+        """The columns that each table has beside those of `*`."""
+        return HIDDEN
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all tables, with their schemas."""
+        return tuple(system_tables())
+
+    def texts(self, what: str) -> Mapping[int, str]:
+        """What a function or a type says of an oid."""
+        return texts(self._known, what)
+
+    def serial(self, table: int, column: str) -> str | None:
+        """The sequence that numbers a column of a table; None if none does."""
+        return serial(self._known, table, column)
+
+    def numbers(self, type: str) -> Mapping[str, int]:
+        """The oids by name."""
+        return numbers(self._known, type)
+
+    def rows(self, name: str) -> dict[str, list[object]]:
+        """The rows of a table, as the values of each column."""
+        rows = list(FILLED[name](self._known)) if name in FILLED else []
+        table = system_tables()[name]
+        absent = (lambda type: None) if name.startswith(INFORMATION) else _default  # its columns are NULL if not named
+        made = {one.name: [row.get(one.name, absent(one.type)) for row in rows] for one in table.columns}
+        return made | {TABLEOID.name: [table.oid] * len(rows), XMIN.name: [1] * len(rows)}
+
+
+def _default(type: SqlType) -> object:
+    """What a column has that a row does not name."""
+    if type.kind is Kind.BOOLEAN:
+        return False
+    if type.kind in INTEGERS:
+        return 0
+    return "" if type.named in ('"char"', "name") else None

@@ -1,0 +1,44 @@
+"""The tables of PostgreSQL's catalog as collections, made for one query that reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pyarrow as pa
+
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import make_run
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.updates.updates import Updates, constant
+from halfjoin.sql.relation import Relation, Scan, inputs_below
+from halfjoin.sql.system import SCHEMAS
+
+
+def system_tables(relation: Relation) -> set[str]:
+    """The tables of the catalog that a query reads."""
+    found, waiting = set[str](), [relation]
+    while waiting:
+        match waiting.pop():
+            case Scan(collection):
+                if collection.partition(".")[0] in SCHEMAS:
+                    found.add(collection)
+            case other:
+                waiting += inputs_below(other)
+    return found
+
+
+def with_system(state: State, names: Iterable[str], time: int) -> State:
+    """The state with these tables. Their rows are there at `time`, whatever the definitions were then."""
+    made: dict[str, Collection] = {}
+    system = state.catalog.system()
+    for name in names:
+        columns = (*(system.columns(name) or ()), *system.hidden())
+        values = system.rows(name)
+        arrays = {one.name: pa.array(values[one.name], arrow_type(one.type)) for one in columns}
+        length = len(next(iter(arrays.values())))
+        updates = Updates(arrays, constant(time, length), constant(1, length))
+        schema = {key: array.type for key, array in arrays.items()}
+        made[name] = Collection(name, schema, 1, held=(make_run(updates, state.upper),) if length else ())
+    return replace(state, tables={**state.tables, **made})

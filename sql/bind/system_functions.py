@@ -1,0 +1,313 @@
+"""Functions over PostgreSQL's catalog, in queries: of the session, of a number, of a name.
+
+What they say is known when the query is bound: it is a constant, or a look-up of a constant list of numbers and texts.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from halfjoin.errors import UnknownName, UnsupportedSQL
+from halfjoin.sql import functions
+from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.system import NAME, OID, REG, VECTORS, System, is_reg
+from halfjoin.sql.types import (
+    BIGINT,
+    BOOLEAN,
+    INTEGER,
+    INTEGERS,
+    STRINGS,
+    TEXT,
+    TIMESTAMPTZ,
+    Kind,
+    SqlType,
+    array,
+)
+from halfjoin.version import VERSION
+
+if TYPE_CHECKING:
+    from halfjoin.sql.bind.context import Context
+
+POSTGRES = "15.0"  # whose catalog this is
+COLUMN = 1 << 16  # as in the texts of a column
+_log = logging.getLogger("halfjoin.catalog")
+NULL = Literal(None, TEXT)
+
+
+def not_in_catalog(kind: str, name: str, known: Sequence[str]) -> UnknownName:
+    """The error for a table or function that PostgreSQL's catalog may have and ours has not. It is logged, since
+    clients often hide it."""
+    _log.warning("a client asked for the %s %s, which the catalog does not have", kind, name)
+    return UnknownName(f"{kind} of the catalog", name, known, code="42P01" if kind == "table" else "42883")
+
+
+def system_call(name: str, args: Sequence[Expr], context: Context) -> Expr | None:
+    """The value of a function over the catalog; None if `name` is none."""
+    system, catalog = context.system, name in SESSION or name in CONSTANT or name in OF_NUMBER
+    if system is None:
+        if catalog:
+            raise UnsupportedSQL(f"a view cannot call {name}, which tells of a session or of definitions",
+                                 remedy="call it in a query")
+        return None
+    if name in SESSION and len(args) <= 2:
+        return SESSION[name](system, args)
+    if name in CONSTANT:
+        return CONSTANT[name]
+    if name in OF_NUMBER and args:
+        return OF_NUMBER[name](name, args, system)
+    if (name.startswith("has_") and name.endswith("_privilege")) or name == "pg_has_role":
+        return _allowed(args)
+    if name.startswith("to_reg") and len(args) == 1:
+        return number_of(args[0], name.removeprefix("to_"), system, strict=False)
+    return None
+
+
+def text_of(value: Expr, type: SqlType, system: System) -> Expr:
+    """What a number of a type such as regclass shows as: the name, or else the number; 0 is `-`."""
+    bare = functions.cast(value, BIGINT)
+    name = _found(bare, system.texts(type.named))
+    number = functions.cast(bare, TEXT, explicit=True)
+    zero = functions.resolve("=", (bare, Literal(0, BIGINT)))
+    return functions.resolve("case", (zero, Literal("-", TEXT), functions.resolve("coalesce", (name, number))))
+
+
+def number_of(value: Expr, type: str, system: System, strict: bool = True) -> Expr:
+    """The number of what a text names, for a type such as regclass. `strict`: a constant must name something."""
+    to = REG[type]
+    if value.type.kind in INTEGERS:
+        return functions.cast(value, to)
+    if not isinstance(value, Literal):
+        known = system.numbers(type)
+        texts = Literal(list(known), array(TEXT))
+        made = Call("number of text", (functions.cast(value, TEXT, explicit=True), texts,
+                                       Literal(list(known.values()), array(BIGINT))), BIGINT)
+        return functions.cast(made, to)
+    if value.value is None:
+        return Literal(None, to)
+    text = str(value.value)
+    if text.isdigit() and strict:
+        return Literal(int(text), to)
+    if text == "-":
+        return Literal(0, to)
+    found = system.numbers(type).get(_folded(text) if type != "regtype" else _type_name(text))
+    if found is None and strict:
+        kind = {"regclass": "relation", "regtype": "type", "regnamespace": "schema", "regrole": "role"}.get(
+            type, "function")  # fmt: skip
+        code = {"relation": "42P01", "type": "42704", "schema": "3F000", "role": "42704"}.get(kind, "42883")
+        raise UnknownName(kind, text, (), code=code)
+    return Literal(found, to)
+
+
+def cast_system(value: Expr, type: SqlType, system: System) -> Expr | None:
+    """A cast to or from a type that shows as a name; None for other casts."""
+    if is_reg(type):
+        return number_of(value, type.named, system) if not is_reg(value.type) else functions.cast(value, type)
+    if is_reg(value.type) and type.kind in STRINGS:
+        return functions.cast(text_of(value, value.type, system), type, explicit=True)
+    if value.type.named in VECTORS and type.kind in STRINGS:
+        parts = functions.cast(value, array(TEXT), explicit=True)
+        return functions.cast(functions.resolve("array_to_string", (parts, Literal(" ", TEXT))), type)
+    return None
+
+
+def from_one(vector: Expr, index: Expr) -> Expr:
+    """An index into a vector, which begins at 0, as one into an array, which begins at 1."""
+    return functions.resolve("+", (index, Literal(1, INTEGER))) if vector.type.named in VECTORS else index
+
+
+def shown(value: Expr, system: System) -> Expr:
+    """An output of a query as clients see it: a regclass as a name."""
+    return text_of(value, value.type, system) if is_reg(value.type) else value
+
+
+def _folded(text: str) -> str:
+    """A name as SQL text, without quotes and in lower case where it had none."""
+    return ".".join(part[1:-1].replace('""', '"') if part.startswith('"') and part.endswith('"') else part.lower()
+                    for part in text.split("."))
+
+
+def _type_name(text: str) -> str:
+    bare = text.partition("(")[0].strip() if "(" in text and not text.endswith("]") else text.strip()
+    return bare if '"' in bare else bare.lower().removeprefix("pg_catalog.") or bare
+
+
+def _found(value: Expr, known: Mapping[int, str]) -> Expr:
+    keys, texts = Literal(list(known), array(BIGINT)), Literal(list(known.values()), array(TEXT))
+    return Call("text of number", (value, keys, texts), TEXT)
+
+
+def _number(value: Expr, type: str, system: System) -> Expr:
+    """An argument that is a number, or the name of what has it."""
+    if value.type.kind in (*STRINGS, Kind.UNKNOWN):
+        return functions.cast(number_of(value, type, system), BIGINT)
+    return functions.cast(value, BIGINT)
+
+
+def _of_relation(name: str, args: Sequence[Expr], system: System) -> Expr:
+    pretty = args[1:] if name == "pg_get_constraintdef" else ()
+    return _found(_number(args[0], "regclass", system), system.texts(_asked(name, pretty)))
+
+
+def _asked(name: str, pretty: Sequence[Expr]) -> str:
+    """What to ask for: definitions that are to be pretty have fewer parentheses and schemas."""
+    return f"{name} pretty" if pretty and functions.cast(pretty[0], BOOLEAN) == Literal(True, BOOLEAN) else name
+
+
+def _of_index(name: str, args: Sequence[Expr], system: System) -> Expr:
+    column = args[1] if len(args) > 1 else Literal(0, INTEGER)
+    return _found(_column(_number(args[0], "regclass", system), column), system.texts(_asked(name, args[2:])))
+
+
+def _column(relation: Expr, number: Expr) -> Expr:
+    table = functions.resolve("*", (relation, Literal(COLUMN, BIGINT)))
+    return functions.resolve("+", (table, functions.cast(number, BIGINT)))
+
+
+def _of_type(name: str, args: Sequence[Expr], system: System) -> Expr:
+    """format_type: the type's name, with its length or digits."""
+    title = _found(_number(args[0], "regtype", system), system.texts("regtype"))
+    size = args[1] if len(args) > 1 else Literal(None, INTEGER)
+    made = Call("type with modifier", (title, functions.cast(size, INTEGER)), TEXT)
+    return functions.resolve("case", (functions.resolve("is null", (args[0],)), NULL, made))
+
+
+def _visible(name: str, args: Sequence[Expr], system: System) -> Expr:
+    return functions.cast(_found(functions.cast(args[0], BIGINT), system.texts(name)), BOOLEAN, explicit=True)
+
+
+def _user(name: str, args: Sequence[Expr], system: System) -> Expr:
+    number = functions.cast(args[0], BIGINT)
+    unknown = functions.resolve("concat", (Literal("unknown (OID=", TEXT), number, Literal(")", TEXT)))
+    return functions.cast(functions.resolve("coalesce", (_found(number, system.texts(name)), unknown)), NAME)
+
+
+def _expression(name: str, args: Sequence[Expr], system: System) -> Expr:
+    """pg_get_expr: the catalog keeps expressions as their texts."""
+    return functions.cast(args[0], TEXT, explicit=True)
+
+
+def _size(name: str, args: Sequence[Expr], system: System) -> Expr:
+    """The bytes of a relation on disk: 0, since files belong to the warehouse as a whole."""
+    number = _number(args[0], "regclass", system) if name != "pg_database_size" else args[0]
+    null = functions.resolve("is null", (number,))
+    return functions.resolve("case", (null, Literal(None, BIGINT), Literal(0, BIGINT)))
+
+
+def _pretty(name: str, args: Sequence[Expr], system: System) -> Expr:
+    """pg_size_pretty, of what is less than 10 kB."""
+    return functions.resolve("||", (functions.cast(args[0], TEXT, explicit=True), Literal(" bytes", TEXT)))
+
+
+def _encoding(name: str, args: Sequence[Expr], system: System) -> Expr:
+    if name == "pg_char_to_encoding":
+        return Literal(6, INTEGER)
+    six = functions.resolve("=", (functions.cast(args[0], INTEGER), Literal(6, INTEGER)))
+    return functions.cast(functions.resolve("case", (six, Literal("UTF8", TEXT), Literal("", TEXT))), NAME)
+
+
+def _serial(name: str, args: Sequence[Expr], system: System) -> Expr:
+    if len(args) != 2 or not all(isinstance(arg, Literal) for arg in args):
+        raise UnsupportedSQL(f"{name} takes constants", remedy="write the names of a table and a column")
+    relation = number_of(args[0], "regclass", system)
+    assert isinstance(relation, Literal) and isinstance(args[1], Literal)
+    return Literal(system.serial(int(str(relation.value)), str(args[1].value)), TEXT)
+
+
+def _allowed(args: Sequence[Expr]) -> Expr:
+    """Who asks may do everything that can be done; NULL for a NULL."""
+    known = [functions.resolve("is not null", (arg,)) for arg in args]
+    held = functions.resolve("and", tuple(known)) if len(known) > 1 else known[0] if known else Literal(True, BOOLEAN)
+    return functions.resolve("case", (held, Literal(True, BOOLEAN), Literal(None, BOOLEAN)))
+
+
+def _setting(system: System, args: Sequence[Expr]) -> Expr:
+    """current_setting(name [, missing_ok])."""
+    known = {"server_version": POSTGRES, "server_version_num": "150000", "max_identifier_length": "63",
+             "max_index_keys": "32", "block_size": "8192", "integer_datetimes": "on", "is_superuser": "on",
+             "transaction_isolation": "serializable", "default_transaction_isolation": "serializable",
+             "default_transaction_read_only": "off", "transaction_read_only": "off", "in_hot_standby": "off",
+             "session_authorization": system.asker.user, "role": "none", "lc_collate": "C", "lc_ctype": "C",
+             "bytea_output": "hex", **system.asker.settings}  # fmt: skip
+    if args and not isinstance(args[0], Literal):
+        tests = [(functions.resolve("=", (args[0], Literal(name, TEXT))), Literal(value, TEXT))
+                 for name, value in known.items()]
+        return functions.resolve("case", (*(part for test in tests for part in test), NULL))
+    name = _constant(args[0] if args else None, "current_setting")
+    found = known.get(name.lower())
+    if found is None and len(args) < 2:
+        raise UnknownName("setting", name, system.asker.settings, code="42704")
+    return Literal(found, TEXT)
+
+
+def set_config(system: System, args: Sequence[Expr]) -> Expr:
+    """set_config(name, value, is_local): SET, as a function."""
+    name, value = _constant(args[0], "set_config"), _constant(args[1], "set_config")
+    if system.asker.set is None:
+        raise UnsupportedSQL("set_config changes a session", remedy="call it in engine.execute")
+    system.asker.set(name, value)
+    return Literal(value, TEXT)
+
+
+def _constant(value: Expr | None, function: str) -> str:
+    if not isinstance(value, Literal) or value.value is None:
+        raise UnsupportedSQL(f"{function} takes a constant", remedy="write the name of a setting in quotes")
+    return str(value.value)
+
+
+def _schemas(system: System, args: Sequence[Expr]) -> Expr:
+    every = bool(isinstance(args[0], Literal) and args[0].value) if args else False
+    return Literal([*(["pg_catalog"] if every else []), *system.asker.path], array(NAME))
+
+
+SESSION: Mapping[str, Callable[[System, Sequence[Expr]], Expr]] = {
+    **dict.fromkeys(("current_user", "session_user", "user", "current_role"),
+                    lambda system, args: Literal(system.asker.user, NAME)),
+    **dict.fromkeys(("current_database", "current_catalog"), lambda system, args: Literal(system.asker.database, NAME)),
+    "current_schema": lambda system, args: Literal(next(iter(system.asker.path), None), NAME),
+    "current_schemas": _schemas,
+    "current_setting": _setting,
+    "pg_backend_pid": lambda system, args: Literal(system.asker.process, INTEGER),
+    "version": lambda system, args: Literal(
+        f"PostgreSQL {POSTGRES} (halfjoin {VERSION}, Python {platform.python_version()})", TEXT),
+}
+CONSTANT: Mapping[str, Literal] = {
+    **dict.fromkeys(("pg_is_in_recovery", "pg_is_other_temp_schema", "pg_is_wal_replay_paused",
+                     "pg_relation_is_publishable"), Literal(False, BOOLEAN)),
+    **dict.fromkeys((f"pg_{kind}_is_visible" for kind in (
+        "opclass", "opfamily", "operator", "collation", "conversion", "ts_config", "ts_dict", "ts_parser",
+        "ts_template", "statistics_obj")), Literal(True, BOOLEAN)),
+    "pg_tablespace_location": Literal("", TEXT),
+    **dict.fromkeys((
+        "shobj_description", "pg_get_partkeydef", "pg_get_partition_constraintdef", "pg_get_triggerdef",
+        "pg_get_ruledef", "pg_get_statisticsobjdef_columns", "pg_get_function_sqlbody", "pg_get_functiondef",
+        "pg_describe_object", "pg_get_function_arg_default", "inet_server_addr",
+        "inet_client_addr", "pg_last_wal_replay_lsn", "pg_current_wal_lsn", "pg_get_statisticsobjdef"), NULL),
+    **dict.fromkeys(("pg_my_temp_schema", "pg_get_replica_identity_index"), Literal(0, OID)),
+    **dict.fromkeys(("pg_stat_get_numscans", "pg_stat_get_live_tuples", "txid_current", "pg_relation_filenode",
+                     "pg_stat_get_dead_tuples"), Literal(0, BIGINT)),
+    "getdatabaseencoding": Literal("UTF8", NAME),
+    "pg_client_encoding": Literal("UTF8", NAME),
+    "pg_conf_load_time": Literal(None, TIMESTAMPTZ),
+    "pg_postmaster_start_time": Literal(None, TIMESTAMPTZ),
+    "acldefault": Literal(None, array(SqlType(Kind.TEXT, named="aclitem"))),
+}
+OF_NUMBER: Mapping[str, Callable[[str, Sequence[Expr], System], Expr]] = {
+    "format_type": _of_type,
+    "pg_get_viewdef": _of_relation, "pg_get_constraintdef": _of_relation,
+    "obj_description": _of_relation,
+    "pg_get_indexdef": _of_index, "col_description": _of_index,
+    "pg_get_expr": _expression,
+    "pg_get_userbyid": _user,
+    **dict.fromkeys(("pg_table_is_visible", "pg_type_is_visible", "pg_function_is_visible"), _visible),
+    **dict.fromkeys(("pg_get_function_arguments", "pg_get_function_identity_arguments", "pg_get_function_result"),
+                    _of_relation),
+    **dict.fromkeys(("pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size",
+                     "pg_database_size", "pg_tablespace_size"), _size),
+    "pg_size_pretty": _pretty,
+    "pg_encoding_to_char": _encoding, "pg_char_to_encoding": _encoding,
+    "pg_get_serial_sequence": _serial,
+    "set_config": lambda name, args, system: set_config(system, args),
+}

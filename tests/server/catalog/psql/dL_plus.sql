@@ -1,0 +1,16 @@
+-- \dL+
+SELECT l.lanname AS "Name",
+       pg_catalog.pg_get_userbyid(l.lanowner) as "Owner",
+       l.lanpltrusted AS "Trusted",
+       NOT l.lanispl AS "Internal language",
+       l.lanplcallfoid::pg_catalog.regprocedure AS "Call handler",
+       l.lanvalidator::pg_catalog.regprocedure AS "Validator",
+       l.laninline::pg_catalog.regprocedure AS "Inline handler",
+       pg_catalog.array_to_string(l.lanacl, E'\n') AS "Access privileges",
+       d.description AS "Description"
+FROM pg_catalog.pg_language l
+LEFT JOIN pg_catalog.pg_description d
+  ON d.classoid = l.tableoid AND d.objoid = l.oid
+  AND d.objsubid = 0
+WHERE l.lanplcallfoid != 0
+ORDER BY 1;

@@ -1,0 +1,12 @@
+CREATE SCHEMA sales;
+CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
+CREATE DOMAIN positive AS integer NOT NULL DEFAULT 1 CHECK (VALUE > 0);
+CREATE SEQUENCE tickets START 10 INCREMENT 5;
+CREATE TABLE customer (id bigint PRIMARY KEY, name text NOT NULL, email varchar(40) UNIQUE, feeling mood, tags text[], score numeric(10,2) DEFAULT 0, code char(3));
+CREATE TABLE orders (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, customer_id bigint NOT NULL REFERENCES customer (id), quantity positive, price double precision CHECK (price >= 0), total double precision GENERATED ALWAYS AS (price * 2) STORED, at timestamp DEFAULT '2024-01-01', seen timestamptz, note jsonb, paid boolean DEFAULT false, raw bytea, day date, hour time, span interval, key uuid, small smallint, f real, CONSTRAINT both_positive CHECK (price > 0 OR price IS NULL));
+CREATE TABLE sales.line (order_id integer, number integer, item text, PRIMARY KEY (order_id, number), UNIQUE (number, item));
+CREATE INDEX orders_by_customer ON orders (customer_id, at);
+CREATE VIEW big AS SELECT id, price FROM orders WHERE price > 100;
+CREATE MATERIALIZED VIEW per_customer AS SELECT customer_id, count(*) AS orders, sum(price) AS spent FROM orders GROUP BY customer_id;
+COMMENT ON TABLE customer IS 'Who buys';
+COMMENT ON COLUMN customer.name IS 'As on the bill';

@@ -1,0 +1,135 @@
+"""What clients ask PostgreSQL's catalog: their queries run, and say what a real PostgreSQL says of the same tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import halfjoin as hj
+from halfjoin.catalog.system.system import FILLED
+from halfjoin.sql.oids import FIRST_OWN
+
+pytest_plugins = ("tests.support.postgres",)
+
+FOLDER = Path(__file__).parent / "catalog"
+DDL = (FOLDER / "tables.sql").read_text()
+FILES = sorted(FOLDER.glob("*/*.sql"))
+OID = re.compile(r"\{oid of ([^}]*)\}")
+
+
+def queries(file: Path) -> list[str]:
+    """The queries of a file, which end in `;` at the end of a line."""
+    return [part for part in re.split(r";\s*\n", file.read_text()) if part.strip()]
+
+
+@pytest.fixture(scope="module")
+def engine() -> hj.Engine:
+    engine = hj.Engine()
+    engine.execute(DDL)
+    return engine
+
+
+@pytest.fixture(scope="module")
+def real(postgres_server: Any) -> Iterator[Any]:
+    with postgres_server() as connection:
+        connection.execute("CREATE ROLE halfjoin SUPERUSER LOGIN CREATEDB CREATEROLE BYPASSRLS")
+        connection.execute("ALTER SCHEMA public OWNER TO halfjoin; SET SESSION AUTHORIZATION halfjoin")
+        connection.execute(DDL)
+        yield connection
+
+
+def asked(engine: hj.Engine, query: str) -> list[tuple[Any, ...]]:
+    """The rows of a query; the numbers in it are the engine's."""
+    def number(found: re.Match[str]) -> str:
+        return str(engine.query(f"SELECT '{found[1]}'::regclass::oid").column(0)[0])
+
+    table = engine.execute(OID.sub(number, query))
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True)) if table is not None else []
+
+
+@pytest.mark.parametrize("file", FILES, ids=[f"{file.parent.name}-{file.stem}" for file in FILES])
+def test_every_query_of_clients_is_answered(engine: hj.Engine, file: Path) -> None:
+    for query in queries(file):
+        asked(engine, query)
+
+
+def test_every_query_can_be_asked_of_an_empty_engine() -> None:
+    empty = hj.Engine()
+    for file in FILES:
+        for query in queries(file):
+            if not OID.search(query) and "'big'" not in query and "customer" not in query:
+                asked(empty, query)
+
+
+# Queries, by file and place, whose answers differ: PostgreSQL lists what only it has (languages, operators, indexes of
+# its catalog), and writes the expressions of views, defaults and checks anew.
+DIFFERS = {tuple(line.split()) for line in (FOLDER / "differs.txt").read_text().splitlines()}
+
+
+@pytest.mark.parametrize("file", FILES, ids=[f"{file.parent.name}-{file.stem}" for file in FILES])
+def test_the_answer_is_that_of_postgresql(engine: hj.Engine, real: Any, file: Path) -> None:
+    for place, query in enumerate(queries(file), 1):
+        if (f"{file.parent.name}/{file.stem}", str(place)) in DIFFERS:
+            continue
+
+        def number(found: re.Match[str]) -> str:
+            return str(real.execute(f"SELECT '{found[1]}'::regclass::oid").fetchone()[0])
+
+        expected = real.execute(OID.sub(number, query)).fetchall()
+        assert plain(asked(engine, query)) == plain(expected), query
+
+
+def plain(rows: list[tuple[Any, ...]]) -> list[str]:
+    """The rows in one order; numbers of the user's things are all the same."""
+    return sorted(repr([FIRST_OWN if isinstance(value, int) and value >= FIRST_OWN else
+                        value.decode() if isinstance(value, bytes) else value for value in row]) for row in rows)
+
+
+def test_the_page_names_the_tables_that_have_rows() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "catalog.md").read_text()
+    for name in FILLED:
+        assert f"`{name.partition('.')[2]}`" in page
+
+
+def test_a_table_that_the_catalog_has_not_is_logged(engine: hj.Engine, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(hj.UnknownName, match=r"pg_catalog\.pg_nothing"):
+        engine.query("SELECT * FROM pg_catalog.pg_nothing")
+    assert "pg_catalog.pg_nothing" in caplog.text
+
+
+@pytest.mark.parametrize("query", [
+    "SELECT relname FROM pg_class", "SELECT 'customer'::regclass::oid AS o", "SELECT x::oid AS o FROM customer",
+    "SELECT current_user AS u", "SELECT pg_get_viewdef('big') AS d",
+])  # fmt: skip
+def test_a_view_cannot_read_the_catalog(engine: hj.Engine, query: str) -> None:
+    with pytest.raises((hj.UnsupportedSQL, hj.UnknownName)):
+        engine.execute(f"CREATE MATERIALIZED VIEW no AS {query}")
+
+
+def test_numbers_stay_when_a_warehouse_is_opened_again(tmp_path: Path) -> None:
+    query = "SELECT oid, relname FROM pg_class ORDER BY oid"
+    with hj.Engine(tmp_path) as first:
+        first.execute(DDL)
+        before = first.query(query)
+    with hj.Engine(tmp_path) as again:
+        assert again.query(query) == before
+
+
+def test_names_may_have_the_database(engine: hj.Engine) -> None:
+    assert engine.query("SELECT halfjoin.public.customer.id FROM halfjoin.public.customer").num_rows == 0
+    with pytest.raises(hj.UnsupportedSQL, match="one database"):
+        engine.query("SELECT 1 AS a FROM elsewhere.public.customer")
+
+
+def test_the_catalog_beside_tables_as_of_a_time() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (a text)")
+    engine.apply({"t": [{"a": "t"}, {"a": "u"}]}, time=5)
+    engine.apply({"t": [{"a": "v"}]}, time=9)
+    query = "SELECT t.a, relkind FROM t LEFT JOIN pg_class ON relname = t.a ORDER BY 1"
+    assert engine.query(query, as_of=5).to_pylist() == [{"a": "t", "relkind": "r"}, {"a": "u", "relkind": None}]
+    assert engine.query(query).num_rows == 3

@@ -1,0 +1,67 @@
+"""Queries as people write them: ad hoc and as views they have PostgreSQL's rows, however rows come and go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import halfjoin as hj
+from halfjoin.errors import UnsupportedSQL
+from tests.support.compared import compare
+
+pytest_plugins = ("tests.support.postgres",)
+
+SETUP = """
+    CREATE TABLE t (a integer PRIMARY KEY, b integer, c boolean);
+    CREATE TABLE u (a integer, s text);
+    INSERT INTO t VALUES (1, 9, true), (2, 8, false), (3, 7, NULL), (4, 7, NULL), (5, 7, true);
+    INSERT INTO u VALUES (1, 'bird'), (2, 'Cat'), (3, NULL), (NULL, 'dog');
+"""
+CHANGES = ("INSERT INTO t VALUES (7, 0, false), (8, NULL, true); INSERT INTO u VALUES (7, 'x,y'), (1, '')",
+           "DELETE FROM u WHERE s LIKE '%r%'; UPDATE t SET b = b + 1 WHERE a < 4", "DELETE FROM t; DELETE FROM u")
+QUERIES = (
+    # a function of one value in FROM
+    "SELECT * FROM upper('abc')",
+    "SELECT x.* FROM upper('abc') AS x(y)",
+    "SELECT * FROM abs(-3) WITH ORDINALITY AS n(x)",
+    "SELECT a, d FROM t, abs(t.a - 3) AS d WHERE d > 1",
+    "SELECT a, d FROM t LEFT JOIN LATERAL abs(t.a - 3) AS d ON d > 1",
+    "SELECT * FROM abs(3) d LEFT JOIN t ON d = a",
+    "SELECT u.a, x FROM u, string_to_array(u.s, ',') x",
+    "SELECT * FROM ROWS FROM (generate_series(1, 2), lower('A'))",
+    "SELECT * FROM length((SELECT max(s) FROM u)) AS l",
+    "SELECT * FROM cast('1' AS integer) AS x, coalesce(NULL, 2) AS y",
+    # clauses after a query in parentheses
+    "(((SELECT a FROM t))) ORDER BY a DESC LIMIT 4",
+    "((SELECT a FROM t) UNION (SELECT 9)) ORDER BY 1 DESC LIMIT 2",
+    "(SELECT a FROM t ORDER BY a DESC) LIMIT 2",
+    "(SELECT a FROM t) ORDER BY b, a LIMIT 2",
+    "SELECT a FROM u WHERE a IN ((SELECT a FROM t) ORDER BY a DESC LIMIT 2)",
+    "SELECT 9 UNION ALL ((SELECT a FROM t UNION ALL SELECT 8) ORDER BY 1 DESC LIMIT 2)",
+    "SELECT ((SELECT a FROM t) ORDER BY a DESC LIMIT 1)",
+    "WITH x AS (SELECT 1 AS y) (SELECT y FROM x) ORDER BY y",
+    # names
+    "SELECT a AS foo, (a) AS foo FROM t ORDER BY foo LIMIT 1",
+    # an operator with NULL does not evaluate the other side
+    "SELECT a FROM t WHERE NOT 96 / (a - 1) <= NULL",
+    "SELECT a, 1 / (a - 1) + NULL FROM t",
+)  # fmt: skip
+
+
+def test_what_people_write_has_postgresqls_rows(postgres: Any) -> None:
+    compare(SETUP, CHANGES, QUERIES, postgres)
+
+
+@pytest.mark.parametrize(("sql", "message"), [
+    ("((SELECT a FROM t ORDER BY a)) ORDER BY a", "multiple ORDER BY clauses not allowed"),
+    ("(SELECT a FROM t LIMIT 2) LIMIT 1", "multiple LIMIT clauses not allowed"),
+    ("SELECT a FROM t |> LIMIT 1", "syntax error at '|'"),
+    ("SELECT * FROM sum(3)", "sum is an aggregate"),
+])  # fmt: skip
+def test_what_postgresql_refuses_is_refused(sql: str, message: str) -> None:
+    engine = hj.Engine()
+    engine.execute(SETUP)
+    with pytest.raises(UnsupportedSQL) as caught:
+        engine.query(sql)
+    assert message in str(caught.value)

@@ -1,0 +1,28 @@
+"""Everyday runs try fewer seeds of a test, and leave out no test."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from pytest import MonkeyPatch
+
+from tests.support import seeds
+
+
+def _item(function: str, **params: Any) -> Any:
+    return SimpleNamespace(nodeid=f"{function}{list(params.values())}", callspec=SimpleNamespace(params=params))
+
+
+ITEMS = [*(_item("f", form=form, seed=seed) for seed in range(7) for form in "ab"), _item("g", seed=5),
+         SimpleNamespace(nodeid="h"), _item("i", form="a")]  # fmt: skip
+
+
+def test_an_everyday_run_tries_the_first_seeds_of_each_test(monkeypatch: MonkeyPatch) -> None:
+    monkeypatch.setattr(seeds, "WHOLE", False)
+    left = seeds.left_out(ITEMS)
+    assert {item.nodeid for item in left} == {f"f['{form}', {seed}]" for seed in range(3, 7) for form in "ab"}
+    assert [seeds.some(examples) for examples in (1, 3, 4, 30)] == [1, 1, 2, 10]
+
+
+def test_a_whole_run_tries_all_seeds(monkeypatch: MonkeyPatch) -> None:
+    monkeypatch.setattr(seeds, "WHOLE", True)
+    assert seeds.left_out(ITEMS) == [] and seeds.some(30) == 30
