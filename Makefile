@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 CONSTRAINTS ?=  # a file of versions for pip, such as .ci/oldest.txt
 ARGS ?=  # more arguments for pytest
-ALL ?=  # make test ALL=1: all random examples, not a third of them
+ALL ?=  # make test ALL=1: all random examples, not some of them
 
 # make fuzz: how many new examples each test tries, from which seed, in which files (the others have no random examples;
 # Spark's start a JVM and take minutes: name them to include them).
@@ -20,7 +20,7 @@ FUZZED ?= $(shell grep -rlE 'hypothesis|HALFJOIN_FUZZ' tests --include='test_*.p
 help:  ## this list
 	@awk -F ':.*##' '/^[a-z]+:.*##/ { printf "make %-9s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-test: $(VENV)/.test  ## the everyday suite; ALL=1 for all of its random examples, which takes twice as long
+test: $(VENV)/.test  ## the everyday suite; ALL=1 for all of its random examples, which take longer
 	$(if $(strip $(ALL)),HALFJOIN_ALL=1) $(RUN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
 fuzz: $(VENV)/.test $(VENV)/.test-postgres  ## the laws on new examples; EXAMPLES=300 a test, SEED=1 the same ones again

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Iterator
 from typing import TypeAlias
 
@@ -11,7 +12,7 @@ from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import Domain
 from halfjoin.sql.system import Asker
-from halfjoin.sql.types import Kind, SqlType
+from halfjoin.sql.types import Kind, SqlType, innermost
 from halfjoin.sql.user_aggregate import UserAggregate
 from halfjoin.version import MEANING
 
@@ -42,6 +43,8 @@ class Catalog:
         self.sequences: dict[str, Sequence] = {}
         self.numbers: dict[str, int] = {}  # the next number of each sequence, by its id; never goes back
         self.comments: dict[str, str] = {}
+        self.last: dict[str, int] = {}  # the last number of each sequence that the session got, by name; of any: ""
+        self.unkept: set[str] = set()  # the sequences that setval has set since definitions were kept
         self.asker = Asker()  # who asks about PostgreSQL's catalog
 
     def copy(self) -> Catalog:
@@ -54,6 +57,7 @@ class Catalog:
         other.nodes = dict(self.nodes)
         other.schemas, other.enums, other.domains = self.schemas, dict(self.enums), dict(self.domains)
         other.sequences, other.numbers, other.comments = dict(self.sequences), self.numbers, dict(self.comments)
+        other.last, other.unkept = self.last, self.unkept
         return other
 
     def document(self) -> Document:
@@ -83,7 +87,7 @@ class Catalog:
         built-in functions only."""
         made = cls()
         for column in table.columns:
-            type = column.type.element or column.type
+            type = innermost(column.type)
             if type.kind is Kind.ENUM:
                 made.enums[type.named] = type
             if column.domain is not None:
@@ -116,7 +120,39 @@ class Catalog:
             raise UnknownName("sequence", sequence, self.sequences, code="42P01")
         first = self.numbers.get(found.id, found.next)
         self.numbers[found.id] = first + count * found.step
+        if count:
+            self.last[sequence] = self.last[""] = first + (count - 1) * found.step
         return range(first, first + count * found.step, found.step)
+
+    def last_number(self, sequence: str) -> int | None:
+        """The last number of a sequence that this session got; of any sequence, if `sequence` is empty; None: it got
+        none.
+
+        Raises:
+            UnknownName: there is no sequence of that name.
+        """
+        if sequence and sequence not in self.sequences:
+            raise UnknownName("sequence", sequence, self.sequences, code="42P01")
+        return self.last.get(sequence)
+
+    def set_number(self, sequence: str, number: int, *, called: bool) -> None:
+        """Let a sequence go on after a number that is given out (`called`), or with that number.
+
+        Raises:
+            UnknownName: there is no sequence of that name.
+        """
+        found = self.sequences.get(sequence)
+        if found is None:
+            raise UnknownName("sequence", sequence, self.sequences, code="42P01")
+        following = number + found.step if called else number
+        self.sequences[sequence] = found.model_copy(update={"next": following, "id": uuid.uuid4().hex})
+        self.unkept.add(sequence)
+        if called:
+            self.last[sequence] = number
+
+    def speak_for(self, last: dict[str, int]) -> None:
+        """Take the last numbers of a session: currval and lastval are the session's own."""
+        self.last = last
 
     def sequence(self, table: str, column: str) -> tuple[str, bool]:
         """The sequence that numbers a table's column (empty: none), and whether statements cannot give other values."""

@@ -67,6 +67,31 @@ class CreateSequence:
 
 
 @dataclass(frozen=True)
+class AlterSequence:
+    """ALTER SEQUENCE [IF EXISTS] name ...; None: as it is. `restart` without `at`: at the start."""
+
+    name: str
+    restart: bool = False
+    at: int | None = None
+    start: int | None = None
+    step: int | None = None
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class AlterDomain:
+    """ALTER DOMAIN name ...; `action` as in `sql.parse.syntax`. `text`: of a DEFAULT or a condition. `constraint`: its
+    name. `to`: a new name."""
+
+    name: str
+    action: str
+    text: str = ""
+    constraint: str = ""
+    to: str = ""
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
 class Comment:
     """COMMENT ON kind name IS text; None: no comment. `column`: of a table or view."""
 

@@ -90,6 +90,8 @@ def pg_type(type: SqlType) -> PgType:
     """The entry of a type; of an array, that of the array type."""
     if type.kind is Kind.ARRAY:
         assert type.element is not None
+        if type.element.kind is Kind.ARRAY:
+            return pg_type(type.element)  # PostgreSQL's array types have any number of dimensions
         element = pg_type(type.element)
         return PgType(element.array, 0, f"_{element.name}", -1, "A", f"{element.sql}[]", Kind.ARRAY)
     if type.kind is Kind.ENUM:

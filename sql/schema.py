@@ -48,6 +48,12 @@ class Schema(Protocol):
     def next_number(self, sequence: str, count: int = 1) -> range:
         """The next numbers of a sequence, each of which is given out once."""
 
+    def last_number(self, sequence: str) -> int | None:
+        """The last number of a sequence (empty: of any) that the session got; None: it got none."""
+
+    def set_number(self, sequence: str, number: int, *, called: bool) -> None:
+        """Let a sequence go on after a number that is given out (`called`), or with that number."""
+
     def plain_view(self, name: str) -> str | None:
         """The SELECT text of a plain view, with its column list applied, None if none has that name."""
 

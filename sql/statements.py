@@ -8,7 +8,16 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from halfjoin.sql.expr import Expr
-from halfjoin.sql.named import AlterEnum, Comment, CreateDomain, CreateEnum, CreateSchema, CreateSequence
+from halfjoin.sql.named import (
+    AlterDomain,
+    AlterEnum,
+    AlterSequence,
+    Comment,
+    CreateDomain,
+    CreateEnum,
+    CreateSchema,
+    CreateSequence,
+)
 from halfjoin.sql.types import SqlType
 
 Query: TypeAlias = exp.Query  # a parsed query; only the package `sql` looks inside
@@ -95,8 +104,9 @@ class CreateTableAs:
 @dataclass(frozen=True)
 class AlterAction:
     """One change of ALTER TABLE. `kind`: `add column`, `drop column`, `rename column`, `type`, `default`,
-    `set not null`, `drop not null`, `add constraint` or `drop constraint`. `to`: a new name, or the text of a DEFAULT
-    (None: drop it). `beside`: the constraints of a new column. `lenient`: with IF [NOT] EXISTS.
+    `set not null`, `drop not null`, `add constraint` or `drop constraint`; `add`, `set`, `restart` or `drop identity`,
+    with `identity`, or `restart` (None: at the start), or `to` (`always`, or None: BY DEFAULT). `to`: a new name, or
+    the text of a DEFAULT (None: drop it). `beside`: the constraints of a new column. `lenient`: with IF [NOT] EXISTS.
     `cascade`: what reads it is dropped, too.
     """
 
@@ -107,6 +117,8 @@ class AlterAction:
     beside: tuple[Constraint, ...] = ()
     type: SqlType | None = None
     constraint: Constraint | None = None
+    identity: Identity | None = None
+    restart: int | None = None
     lenient: bool = False
     cascade: bool = False
 
@@ -414,5 +426,5 @@ Statement: TypeAlias = (
     CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | AlterTable | Rename | Insert | Delete | Update
     | Merge | WithChanges | Copy | Truncate | Select | Subscribe | Explain | RefreshPlan | Show | SetTime | SetSetting
     | Begin | Commit | Rollback | Savepoint | Drop | Prepare | Execute | Deallocate | CreateEnum | AlterEnum
-    | CreateDomain | CreateSchema | CreateSequence | Comment
+    | CreateDomain | CreateSchema | CreateSequence | Comment | AlterSequence | AlterDomain
 )

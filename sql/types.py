@@ -96,6 +96,16 @@ VALUE_BYTES = 1 << 24
 RESULT_ROWS = 10_000_000
 
 
+def dimensions(type: SqlType) -> int:
+    """The number of dimensions of an array type; 0 for another type."""
+    return 0 if type.element is None else 1 + dimensions(type.element)
+
+
+def innermost(type: SqlType) -> SqlType:
+    """The type of the elements of all dimensions."""
+    return type if type.element is None else innermost(type.element)
+
+
 def looks_vary(type: SqlType) -> bool:
     """Whether two values of the type can be equal and yet look different, as 1 month and 30 days do."""
     return type.kind is Kind.INTERVAL or (type.element is not None and looks_vary(type.element))
@@ -111,6 +121,13 @@ def all_digits(type: SqlType) -> SqlType:
 def numeric(precision: int = STORED_DIGITS, scale: int = 10) -> SqlType:
     """numeric(precision, scale). A column has one fixed scale, so the default keeps 10 decimals."""
     return SqlType(Kind.NUMERIC, precision, scale)
+
+
+def with_digits(type: SqlType) -> SqlType:
+    """The type with the default precision and scale for a bare `numeric`, of its elements as well."""
+    if type.element is not None:
+        return replace(type, element=with_digits(type.element))
+    return numeric() if type == SqlType(Kind.NUMERIC) else type
 
 
 def array(element: SqlType) -> SqlType:

@@ -149,7 +149,9 @@ def table_constraints(known: Known) -> Rows:
     """The constraints of tables, and NOT NULL, which is a CHECK here."""
     kinds = {"p": "PRIMARY KEY", "u": "UNIQUE", "f": "FOREIGN KEY", "c": "CHECK"}
     for one, table in _of_tables(known):
-        yield _constraint_row(known, one.name, table, kinds[one.kind])
+        row = _constraint_row(known, one.name, table, kinds[one.kind])
+        deferred = one.key is not None and one.key.deferred
+        yield {**row, "is_deferrable": "YES", "initially_deferred": "YES"} if deferred else row
     for table, number, _ in _not_null(known):
         yield _constraint_row(known, _not_null_name(table, number), table, "CHECK")
 
@@ -198,7 +200,8 @@ def referential_constraints(known: Known) -> Rows:
             yield {**_constraint(known, table.schema, one.name), "unique_constraint_catalog": known.asker.database,
                    "unique_constraint_schema": of.schema,
                    "unique_constraint_name": None if index is None else index.name,
-                   "match_option": "NONE", "update_rule": "NO ACTION", "delete_rule": "NO ACTION"}
+                   "match_option": "NONE", "update_rule": (one.key.on_update or "no action").upper(),
+                   "delete_rule": (one.key.on_delete or "no action").upper()}
 
 
 def check_constraints(known: Known) -> Rows:

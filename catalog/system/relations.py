@@ -137,6 +137,9 @@ def pg_index(known: Known) -> Rows:
                    "indexprs": ", ".join(expressions) or None}
 
 
+ACTIONS = {"": "a", "cascade": "c", "set null": "n", "set default": "d"}  # of foreign keys
+
+
 def pg_constraint(known: Known) -> Rows:
     """PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK."""
     for one in known.constraints:
@@ -154,9 +157,11 @@ def pg_constraint(known: Known) -> Rows:
                         "conkey": [n for n, c in enumerate(one.table.columns, 1) if c.name in one.check.text] or None}
             if one.key is not None:
                 of = known.by_name[one.key.table]
-                row |= {"confrelid": of.oid, "confkey": numbers_of(one.key.references, of), "confupdtype": "a",
-                        "confdeltype": "a", "confmatchtype": "s", "conpfeqop": [96] * len(one.columns),
-                        "conppeqop": [96] * len(one.columns), "conffeqop": [96] * len(one.columns)}
+                row |= {"confrelid": of.oid, "confkey": numbers_of(one.key.references, of), "confmatchtype": "s",
+                        "confupdtype": ACTIONS[one.key.on_update], "confdeltype": ACTIONS[one.key.on_delete],
+                        "condeferrable": one.key.deferred, "condeferred": one.key.deferred,
+                        "conpfeqop": [96] * len(one.columns), "conppeqop": [96] * len(one.columns),
+                        "conffeqop": [96] * len(one.columns)}
             else:
                 row |= {"confupdtype": " ", "confdeltype": " ", "confmatchtype": " "}
             yield row

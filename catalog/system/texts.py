@@ -19,7 +19,11 @@ def constraint_text(known: Known, one: Constraint, pretty: bool = False) -> str:
     columns = ", ".join(map(identifier, one.columns))
     if one.key is not None:
         other = ", ".join(map(identifier, one.key.references))
-        return f"FOREIGN KEY ({columns}) REFERENCES {known.shown(*known.split(one.key.table))}({other})"
+        update, delete = (f" {event} {action.upper()}" if action else "" for event, action in
+                          (("ON UPDATE", one.key.on_update), ("ON DELETE", one.key.on_delete)))  # fmt: skip
+        later = " DEFERRABLE INITIALLY DEFERRED" if one.key.deferred else ""
+        of = known.shown(*known.split(one.key.table))
+        return f"FOREIGN KEY ({columns}) REFERENCES {of}({other}){update}{delete}{later}"
     return f"{'PRIMARY KEY' if one.kind == 'p' else 'UNIQUE'} ({columns})"
 
 

@@ -1,4 +1,4 @@
-"""Kernels of parts and bounds of arrays, on the lists' offsets."""
+"""Kernels of parts of arrays of one dimension, on the lists' offsets."""
 
 from __future__ import annotations
 
@@ -28,57 +28,19 @@ def lengths_of(array: Any) -> _Ints:
     return found
 
 
-def _bound(lower: bool) -> Callable[[Call], Kernel]:
-    @on_arrays
-    def run(array: Any, dimension: Any) -> Any:
-        count = lengths_of(array)
-        known = (count > 0) & valid(dimension) & (np.where(valid(dimension), raw(dimension), 0) == 1)
-        return from_numpy((np.ones_like(count) if lower else count).astype(np.int32), pa.int32(), ~known)
-
-    return lambda _: run
-
-
-def _array_ndims(_: Call) -> Kernel:
-    return on_arrays(lambda array: from_numpy(np.ones(len(array), np.int32), pa.int32(), lengths_of(array) == 0))
-
-
-def _array_dims(_: Call) -> Kernel:
-    @on_arrays
-    def run(array: Any) -> Any:
-        count = lengths_of(array)
-        last = pa.array(count, mask=count == 0).cast(pa.string())
-        return pc.binary_join_element_wise("[1:", last, "]", "")
-
-    return run
-
-
-def _lists(rows: _Ints, values: Any, n: int, null: NDArray[np.bool_], type: Any) -> Any:
+def lists_of(rows: _Ints, values: Any, n: int, null: NDArray[np.bool_], type: Any) -> Any:
     """Lists of values from the ascending numbers of the rows that they belong to."""
     offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int32)
     mask = pa.array(null) if null.any() else None
     return pa.ListArray.from_arrays(pa.array(offsets), values, mask=mask).cast(type)
 
 
-def _positions(array: Any) -> tuple[_Ints, Any, _Ints]:
+def positions(array: Any) -> tuple[_Ints, Any, _Ints]:
     """Of each element: its row, its value, and its position in the list, from 1."""
     rows, values = elements(array)
     count = lengths_of(array)
     starts = np.cumsum(count) - count
     return rows, values, np.arange(len(rows)) - starts[rows] + 1
-
-
-def _slice(expr: Call) -> Kernel:
-    type = arrow_type(expr.type)
-
-    @on_arrays
-    def run(array: Any, first: Any, last: Any) -> Any:
-        null = ~(valid(array) & valid(first) & valid(last))
-        low, high = (np.where(null, 0, raw(bound)).astype(np.int64) for bound in (first, last))
-        rows, values, at = _positions(array)
-        kept = (at >= low[rows]) & (at <= high[rows]) & ~null[rows]
-        return _lists(rows[kept], values.filter(pa.array(kept)), len(array), null, type)
-
-    return run
 
 
 def _array_fill(expr: Call) -> Kernel:
@@ -97,14 +59,14 @@ def _array_fill(expr: Call) -> Kernel:
         for bad, reason in (
             (~valid(dimensions), "dimension array or low bound array cannot be null"),
             (missing, "dimension values cannot be null"),
-            (given > 1, "an array of more than one dimension is not supported"),
+            (given > 1, "several dimensions must be written: ARRAY[2, 3]"),
             (negative, "array size exceeds the maximum allowed"),
         ):  # fmt: skip
             if bad.any():
                 raise Failed(reason, bad, strict=False)
         check(copies * np.maximum(sizes(value), 1), n, strict=False)
         filled = np.repeat(np.arange(n), copies)
-        return _lists(filled, value.take(pa.array(filled)), n, np.zeros(n, np.bool_), type)
+        return lists_of(filled, value.take(pa.array(filled)), n, np.zeros(n, np.bool_), type)
 
     return run
 
@@ -119,9 +81,9 @@ def _trim_array(expr: Call) -> Kernel:
         if (bad := ((less < 0) | (less > count)) & ~null).any():
             first = count[int(np.flatnonzero(bad)[0])]
             raise Failed(f"number of elements to trim must be between 0 and {first}", bad & (count == first))
-        rows, values, at = _positions(array)
+        rows, values, at = positions(array)
         kept = (at <= (count - less)[rows]) & ~null[rows]
-        return _lists(rows[kept], values.filter(pa.array(kept)), len(array), null, type)
+        return lists_of(rows[kept], values.filter(pa.array(kept)), len(array), null, type)
 
     return run
 
@@ -138,11 +100,11 @@ def _found(expr: Call, keep: bool) -> Kernel:
 
     @on_arrays
     def run(array: Any, value: Any) -> Any:
-        rows, values, at = _positions(array)
+        rows, values, at = positions(array)
         hit = _same(equal, values, value.take(pa.array(rows)))
         if not keep:
-            return _lists(rows[~hit], values.filter(pa.array(~hit)), len(array), ~valid(array), type)
-        return _lists(rows[hit], pa.array(at[hit].astype(np.int32)), len(array), ~valid(array), type)
+            return lists_of(rows[~hit], values.filter(pa.array(~hit)), len(array), ~valid(array), type)
+        return lists_of(rows[hit], pa.array(at[hit].astype(np.int32)), len(array), ~valid(array), type)
 
     return run
 
@@ -153,7 +115,7 @@ def _array_position(expr: Call) -> Kernel:
 
     @on_arrays
     def run(array: Any, value: Any, start: Any = None) -> Any:
-        rows, values, at = _positions(array)
+        rows, values, at = positions(array)
         hits = _same(equal, values, value.take(pa.array(rows)))
         if start is not None:
             some = np.bincount(rows, minlength=len(array)) > 0
@@ -180,7 +142,7 @@ def _array_replace(expr: Call) -> Kernel:
         index = pa.array(rows)
         hit = _same(equal, values, value.take(index))
         made = pa.concat_arrays([values, by.take(index)]).take(pa.array(np.arange(len(rows)) + hit * len(rows)))
-        return _lists(rows, made, len(array), ~valid(array), type)
+        return lists_of(rows, made, len(array), ~valid(array), type)
 
     return run
 
@@ -207,12 +169,6 @@ def _key(item: Any) -> Any:
 
 
 ARRAY_PARTS: dict[str, Callable[[Call], Kernel]] = {
-    "array_length": _bound(False),
-    "array_upper": _bound(False),
-    "array_lower": _bound(True),
-    "array_ndims": _array_ndims,
-    "array_dims": _array_dims,
-    "slice": _slice,
     "array_fill": _array_fill,
     "trim_array": _trim_array,
     "array_positions": lambda expr: _found(expr, True),

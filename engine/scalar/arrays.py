@@ -54,10 +54,6 @@ def element_at(array: Any, at: NDArray[np.int64]) -> Any:
     return array.values.take(pa.array(np.where(inside, start + at - 1, 0), mask=~inside))
 
 
-def _cardinality(_: Call) -> Kernel:
-    return _lengths
-
-
 def _any(operator: str, negated: bool) -> Callable[[Call], Kernel]:
     """`x < ANY (array)`: true if an element makes it true; else NULL if one makes it NULL; else false. Or its NOT."""
 
@@ -119,7 +115,6 @@ def _lists(first: bool, second: bool) -> Callable[[Call], Kernel]:
 ARRAYS: dict[str, Callable[[Call], Kernel]] = {
     "array": _array,
     "[]": _element,
-    "cardinality": _cardinality,
     **{f"{operator} any": _any(operator, False) for operator in _OPPOSITES},
     **{f"{operator} all": _any(opposite, True) for operator, opposite in _OPPOSITES.items()},
     "array_append": _lists(False, True),

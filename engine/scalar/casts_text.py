@@ -186,10 +186,15 @@ def _array_text(source: SqlType) -> Kernel:
     @on_arrays
     def run(a: Any) -> Datum:
         items = a.flatten()
-        texts = items if printed is None or not len(items) else printed(items)
-        texts = texts.cast(_STRING) if texts.type != _STRING else texts
-        quoted = pc.binary_join_element_wise('"', _quoted_parts(texts), '"', "")
-        texts = pc.fill_null(pc.if_else(_needs_quotes(texts), quoted, texts), "NULL")
+        if len(items):
+            texts = items if printed is None else printed(items)
+            texts = texts.cast(_STRING) if texts.type != _STRING else texts
+        else:
+            texts = pa.array([], _STRING)
+        if element.kind is not Kind.ARRAY:
+            quoted = pc.binary_join_element_wise('"', _quoted_parts(texts), '"', "")
+            texts = pc.if_else(_needs_quotes(texts), quoted, texts)
+        texts = pc.fill_null(texts, "NULL")
         counts = np.where(mask_of(a.is_valid()), raw(pc.list_value_length(a)), 0)
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), texts), ",")

@@ -15,12 +15,13 @@ import pyarrow.types as pt
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.json_input import canonical_texts, holds_json, json_text
+from halfjoin.engine.scalar.nested_arrays import uneven
 from halfjoin.engine.scalar.precision import rounds, to_digits
 from halfjoin.engine.scalar.values import raw, valid
 from halfjoin.engine.updates.intervals import DAY, IN_FILES, intervals, of_struct, parts
 from halfjoin.errors import InvalidRow, UnsupportedSQL
 from halfjoin.sql.functions.text_input_intervals import Interval, interval_of
-from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
+from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType, innermost
 
 _ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # after a time, as the end of a date looks like a zone
 _DAY = r"^[^:]*Z$"
@@ -107,7 +108,7 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
     """The values as an Arrow array without a dictionary. NaN becomes NULL, unless the column has floats."""
     if isinstance(given, pa.ChunkedArray):
         given = given.combine_chunks()
-    numbers = kind.kind in FLOATS or (kind.element is not None and kind.element.kind in FLOATS)
+    numbers = innermost(kind).kind in FLOATS
     if holds_json(kind) and not isinstance(given, pa.Array):
         given = pa.array([json_text(value, kind) for value in given], arrow_type(kind))
     array = given if isinstance(given, pa.Array) else pa.array(list(map(_plain, given)), from_pandas=not numbers)
@@ -319,4 +320,10 @@ def _list(array: pa.Array, element: SqlType) -> pa.Array:
     values = _rounded(_convert(_array(array.flatten(), element), element), element)
     lengths = pc.fill_null(pc.list_value_length(array), 0)
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
-    return pa.ListArray.from_arrays(offsets, values, mask=array.is_null())
+    made = pa.ListArray.from_arrays(offsets, values, mask=array.is_null())
+    if element.kind is not Kind.ARRAY:
+        return made
+    differ, empty, whole = uneven(made)
+    if differ.any() or (empty & (pc.list_value_length(whole).fill_null(0).to_numpy() > 0)).any():
+        raise ValueError("parts of different lengths")
+    return whole

@@ -59,7 +59,7 @@ def _array(element: Kernel) -> Kernel:
         counts = pc.fill_null(pc.list_value_length(array), 0)
         offsets = pa.array(np.concatenate([[0], np.cumsum(counts.to_numpy())]).astype(np.int32))
         flat = array.flatten()
-        texts = pc.fill_null(element(flat) if len(flat) else flat.cast(pa.string()), "null")
+        texts = pc.fill_null(element(flat) if len(flat) else pa.array([], pa.string()), "null")
         lists = pa.ListArray.from_arrays(offsets, texts)
         check(sizes(lists) + 2 * counts.to_numpy() + 2, len(array))
         made = pc.binary_join_element_wise("[", pc.binary_join(lists, ", "), "]", "")

@@ -22,6 +22,7 @@ from halfjoin.engine.scalar.logic import LOGIC
 from halfjoin.engine.scalar.lookups import LOOKUPS
 from halfjoin.engine.scalar.mathematics import MATHEMATICS
 from halfjoin.engine.scalar.moment_parts import MOMENT_PARTS
+from halfjoin.engine.scalar.nested_arrays import NESTED_ARRAYS
 from halfjoin.engine.scalar.numerics import NUMERICS
 from halfjoin.engine.scalar.patterns import PATTERNS
 from halfjoin.engine.scalar.precision import PRECISION
@@ -39,7 +40,7 @@ KERNELS: dict[str, Callable[[Call], Kernel]] = {
     **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **REGEXPS,
     **DATES, **MOMENT_PARTS, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY, **CHARACTERS,
     **ENCODINGS, **QUOTING, **TEXT_ARRAYS, **JSON_PARTS, **JSON_CHANGES, **JSON_MADE, **JSON_ORDER, **ENUMS,
-    **PRECISION, **ROW_TEXT, **LOOKUPS,
+    **PRECISION, **ROW_TEXT, **NESTED_ARRAYS, **LOOKUPS,
 }  # fmt: skip
 
 

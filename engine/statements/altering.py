@@ -12,6 +12,7 @@ from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.statements.definitions import drop_view
 from halfjoin.engine.statements.dependents import readers_of_column
+from halfjoin.engine.statements.identities import alter_identity
 from halfjoin.engine.statements.renaming import columns_of_index, refuse_sinks, rename_column
 from halfjoin.engine.statements.reshaping import Rows, check_rows, put
 from halfjoin.engine.statements.tables import check_columns, check_key, column_of, constraint_names, with_constraint
@@ -38,6 +39,9 @@ def alter_table(state: State, statement: AlterTable) -> None:
         return
     for action in statement.actions:
         table = state.catalog.table(statement.name)
+        if action.kind.endswith("identity"):
+            alter_identity(state, table, action)
+            continue
         if action.kind == "rename column":
             rename_column(state, table, action.name, str(action.to))
             continue
@@ -70,7 +74,7 @@ def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Ro
         raise UnknownName(f"column of {table.name}", action.name, columns)
     column = columns[action.name]
     if column.sequence and action.kind in ("default", "drop not null", "type"):
-        raise UnsupportedSQL(f"column {column.name} is an identity column", remedy="CREATE TABLE without it",
+        raise UnsupportedSQL(f"column {column.name} is an identity column", remedy="write DROP IDENTITY first",
                              code="42601")  # fmt: skip
     match action.kind:
         case "default":

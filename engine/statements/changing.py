@@ -75,6 +75,7 @@ def carry_out(state: State, statement: Change, sql: str) -> Changed:
         case Update():
             bound = bind_update(statement, schema, sql)
             rows = _evaluated(state, bound)
+            rows = singly(rows, statement.table) if bound.numbered else rows
             old, new = _part(rows, bound, bound.old), _new(state, rows, bound)
             return replace(_changed(state, bound, old, new, _with_others(new, rows, bound)), pairs=(old, new))
         case Merge():

@@ -17,9 +17,10 @@ from halfjoin.engine.statements.dependents import truncated
 from halfjoin.engine.statements.dropping import drop
 from halfjoin.engine.statements.enums import alter_enum
 from halfjoin.engine.statements.explaining import explain_query, explain_view
-from halfjoin.engine.statements.naming import name_things, restart
+from halfjoin.engine.statements.naming import name_things
 from halfjoin.engine.statements.renaming import rename
 from halfjoin.engine.statements.replan import refresh
+from halfjoin.engine.statements.sequences import restart
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked, show_settings
 from halfjoin.engine.statements.showing import show
@@ -31,7 +32,16 @@ from halfjoin.engine.updates.updates import Updates, empty
 from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
 from halfjoin.sql.bind.search_path import path_of, placed
 from halfjoin.sql.expr import Column
-from halfjoin.sql.named import AlterEnum, Comment, CreateDomain, CreateEnum, CreateSchema, CreateSequence
+from halfjoin.sql.named import (
+    AlterDomain,
+    AlterEnum,
+    AlterSequence,
+    Comment,
+    CreateDomain,
+    CreateEnum,
+    CreateSchema,
+    CreateSequence,
+)
 from halfjoin.sql.parse.locate import PUBLIC
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.parse import Tree, executed, parse, statement_of, trees_of
@@ -112,9 +122,12 @@ def query(state: State, sql: str, as_of: int | None, params: Params = None) -> p
     if not isinstance(statement, Select) or len(statements) > 1:
         raise UnsupportedSQL("expected one query", remedy="write SELECT ...")
     time = as_of if as_of is not None else time_of(statement.as_of)
-    given = dict(state.catalog.numbers)
+    given, sequences = dict(state.catalog.numbers), dict(state.catalog.sequences)
+    state.catalog.speak_for({})
     found = querying.query(state, statement.query, time, sql)
-    if state.catalog.numbers != given:
+    if state.catalog.numbers != given or state.catalog.sequences != sequences:
+        state.catalog.sequences.update(sequences)
+        state.catalog.unkept.clear()
         raise UnsupportedSQL("a query cannot change a sequence", remedy="call nextval in engine.execute")
     return found
 
@@ -170,6 +183,7 @@ def _copy(sql: str, *, incoming: bool) -> Copy:
 @bounded()
 def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.Table | None:
     session.check_alive(statement)
+    session.known(state).catalog.speak_for(session.last)
     session.columns = None
     match statement:
         case Begin():
@@ -188,7 +202,8 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             return _create_table_as(session, state, statement, sql)
         case Drop():
             session.define(state, lambda state: drop(state, statement))
-        case CreateEnum() | CreateDomain() | CreateSchema() | CreateSequence() | Comment():
+        case (CreateEnum() | CreateDomain() | CreateSchema() | CreateSequence() | Comment() | AlterSequence()
+              | AlterDomain()):  # fmt: skip
             session.define(state, lambda state: name_things(state, statement))
         case AlterEnum():
             session.define(state, lambda state: alter_enum(state, session.runners, statement))

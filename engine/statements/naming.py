@@ -1,22 +1,30 @@
-"""CREATE TYPE, DOMAIN, SCHEMA and SEQUENCE, and COMMENT ON."""
+"""CREATE TYPE, DOMAIN, SCHEMA and SEQUENCE, ALTER SEQUENCE, and COMMENT ON."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Collection
 from dataclasses import replace
 
 from halfjoin.catalog.catalog import Catalog
-from halfjoin.catalog.models import ColumnModel, Index, Sequence, Sink, Table, View
+from halfjoin.catalog.models import ColumnModel, Index, Sink, Table, View
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.statements.domains import alter_domain
+from halfjoin.engine.statements.sequences import alter_sequence, create_sequence
 from halfjoin.engine.statements.tables import check_schema
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.constraints import bind_default
 from halfjoin.sql.bind.named_types import condition, resolved
-from halfjoin.sql.named import Comment, CreateDomain, CreateEnum, CreateSchema, CreateSequence
+from halfjoin.sql.named import (
+    AlterDomain,
+    AlterSequence,
+    Comment,
+    CreateDomain,
+    CreateEnum,
+    CreateSchema,
+    CreateSequence,
+)
 from halfjoin.sql.types import Kind, SqlType
 
-Named = CreateEnum | CreateDomain | CreateSchema | CreateSequence | Comment
+Named = CreateEnum | CreateDomain | CreateSchema | CreateSequence | Comment | AlterSequence | AlterDomain
 RESERVED = ("public", "information_schema", "pg_catalog")
 
 
@@ -37,7 +45,11 @@ def name_things(state: State, statement: Named) -> None:
         case CreateSchema():
             _create_schema(state.catalog, statement)
         case CreateSequence():
-            _create_sequence(state.catalog, statement)
+            create_sequence(state.catalog, statement)
+        case AlterSequence():
+            alter_sequence(state.catalog, statement)
+        case AlterDomain():
+            alter_domain(state, statement)
         case Comment():
             _comment(state.catalog, statement)
 
@@ -82,25 +94,6 @@ def _create_schema(catalog: Catalog, statement: CreateSchema) -> None:
     if dotted := [one for one in (*catalog.names(), *catalog.indexes) if one.startswith(f"{name}.")]:
         raise Conflict(f"{dotted[0]} would look like a name in the schema {name}", remedy="rename it", name=name)
     catalog.schemas = (*catalog.schemas, name)
-
-
-def _create_sequence(catalog: Catalog, statement: CreateSequence) -> None:
-    name = statement.name
-    check_schema(name, catalog)
-    if name in catalog.sequences or name in catalog.names():
-        if statement.if_not_exists:
-            return
-        raise Conflict(f"{name} already exists", remedy="drop it first, or write IF NOT EXISTS", name=name,
-                       code="42P07")  # fmt: skip
-    catalog.sequences[name] = Sequence(name=name, next=statement.start, start=statement.start, step=statement.step,
-                                       id=uuid.uuid4().hex)  # fmt: skip
-
-
-def restart(state: State, tables: Collection[str]) -> None:
-    """Let the sequences that number columns of these tables begin anew."""
-    for name, one in state.catalog.sequences.items():
-        if one.owner in tables:
-            state.catalog.sequences[name] = one.model_copy(update={"next": one.start, "id": uuid.uuid4().hex})
 
 
 def _comment(catalog: Catalog, statement: Comment) -> None:

@@ -47,6 +47,7 @@ class Session:
     `writer` is None in an engine that only reads. `changed` is the engine's lock, with the condition that subscriptions
     wait for. `time`: the time of the changes of the next statements; None: the default of `Engine.apply`.
     `transaction`: the statements since BEGIN; None: no transaction is open. `prepared`: the statements of PREPARE.
+    `settings`: those of SET, other than `time`. `last`: the last numbers of sequences, as `Catalog.last`.
     `settings`: those of SET, other than `time`. `columns`: those of the last answer, with their SQL types; None if only
     its rows tell them. `asker`: whom PostgreSQL's catalog tells of; a server names its client, and the settings that
     only it knows.
@@ -61,6 +62,7 @@ class Session:
     transaction: Transaction | None = None
     prepared: dict[str, Prepare] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
+    last: dict[str, int] = field(default_factory=dict)
     columns: tuple[Column, ...] | None = None
     asker: Asker = field(default_factory=Asker)
 
@@ -99,17 +101,14 @@ class Session:
 
     def keep_numbers(self, state: State) -> None:
         """Keep which numbers of sequences may have been given out, before anybody sees one: for some time ahead."""
-        given = {name: state.catalog.numbers.get(one.id, one.next) for name, one in state.catalog.sequences.items()}
-        due = {name: to for name, to in given.items() if to > state.catalog.sequences[name].next}
-        if not due:
-            return
-
-        def change() -> None:
-            for name, to in due.items():
-                one = state.catalog.sequences[name]
-                state.catalog.sequences[name] = one.model_copy(update={"next": to + AHEAD * one.step})
-
-        writing(self.writer).define(change)
+        known, there = self.known(state).catalog, state.catalog.sequences
+        given = {name: state.catalog.numbers.get(one.id, one.next) for name, one in there.items()}
+        due = {name: there[name].model_copy(update={"next": to + AHEAD * there[name].step})
+               for name, to in given.items() if to > there[name].next}  # fmt: skip
+        due |= {name: known.sequences[name] for name in known.unkept if name in there}
+        known.unkept.clear()
+        if due:
+            writing(self.writer).define(lambda: state.catalog.sequences.update(due))
 
     def known(self, state: State) -> State:
         """The state with the definitions of the open transaction."""

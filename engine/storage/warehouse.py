@@ -80,6 +80,7 @@ class Warehouse:
         self._stale: set[int] = set()  # nodes that no view has any more, as this version plans the views
         self._pending = 0
         self._catalog = ""
+        self._files: dict[tuple[str, str], set[str]] = {}  # of new collections, also those of a batch kept with them
 
     def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
         """Restore the state that the warehouse keeps, within a memory budget. `retain` replaces the kept default for
@@ -191,6 +192,7 @@ class Warehouse:
                 pieces[ids[id(collection)]] = made
             else:
                 first[kind, name] = made
+                self._files[kind, name] |= {piece.name for piece in made if isinstance(piece, StoredFile)}
         kept = None
         if batch is not None:
             kept = Answered(
@@ -278,7 +280,7 @@ class Warehouse:
             collection.held = tuple(self._filing.adopted(kind, name, part) for part in collection.held)
         if gone:
             self._flusher.wait()
-        files: dict[tuple[str, str], set[str]] = {}
+        files = self._files = {}
         made = [New(kind, name, c.since, list(self._filing.first(kind, name, c, files))) for kind, name, c in new]
         dropped = [item for item in self._journal.collections() if item.id in gone] if gone else []
         left = [folder for item in dropped for folder in (folder_of(item), arrangements_folder(item))]

@@ -15,12 +15,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.scalar.nested_arrays import shape
 from halfjoin.engine.scalar.values import raw
 from halfjoin.engine.updates.intervals import fields
 from halfjoin.server.binary_numeric import numeric_values
 from halfjoin.server.text_values import text_values
 from halfjoin.sql.oids import pg_type
-from halfjoin.sql.types import Kind, SqlType
+from halfjoin.sql.types import Kind, SqlType, innermost
 
 EPOCH_DAYS = 10957  # from 1970-01-01 to 2000-01-01
 EPOCH_MICROS = EPOCH_DAYS * 86_400_000_000
@@ -114,10 +115,12 @@ def sized(values: pa.Array) -> pa.Array:
 
 
 def _array(values: pa.Array, element: SqlType) -> pa.Array:
-    """Arrays of one dimension: a header of 20 bytes (of 12, if it is empty), then the elements behind their lengths."""
+    """A header of 12 bytes and 8 for each dimension (none, if it is empty), then the elements behind their lengths."""
     valid = values.is_valid()
-    items = values.flatten()
-    counts = raw(pc.fill_null(pc.list_value_length(values), 0)).astype(np.int64)
+    lengths, element = shape(values), innermost(element)
+    items, counts = values, np.prod(lengths, axis=1)
+    while pa.types.is_list(items.type):
+        items = items.flatten()
     ends = np.concatenate([[0], np.cumsum(counts)])
     nulls = np.concatenate([[0], np.cumsum(raw(items.is_null().cast(pa.uint8())))])
     parts = sized(binary_values(items, element)).cast(pa.binary())
@@ -125,10 +128,11 @@ def _array(values: pa.Array, element: SqlType) -> pa.Array:
     offsets = offsets if len(parts) else np.zeros(1, np.int32)
     buffers = [None, pa.py_buffer(offsets[ends].copy()), parts.buffers()[2]]
     bodies = pa.Array.from_buffers(pa.binary(), len(values), buffers)
-    heads = np.zeros((len(values), 5), ">i4")
-    heads[:, 0], heads[:, 1] = 1, nulls[ends[1:]] > nulls[ends[:-1]]
-    heads[:, 2], heads[:, 3], heads[:, 4] = pg_type(element).oid, counts, 1
-    full = pa.FixedSizeBinaryArray.from_buffers(pa.binary(20), len(values), [None, pa.py_buffer(heads.tobytes())])
+    heads = np.zeros((len(values), 3 + 2 * lengths.shape[1]), ">i4")
+    heads[:, 0], heads[:, 1] = lengths.shape[1], nulls[ends[1:]] > nulls[ends[:-1]]
+    heads[:, 2], heads[:, 3::2], heads[:, 4::2] = pg_type(element).oid, lengths, 1
+    size = pa.binary(4 * heads.shape[1])
+    full = pa.FixedSizeBinaryArray.from_buffers(size, len(values), [None, pa.py_buffer(heads.tobytes())])
     nothing = np.array([0, 0, pg_type(element).oid], ">i4").tobytes()
     head = pc.if_else(pa.array(counts > 0), full.cast(pa.binary()), pa.scalar(nothing, pa.binary()))
     return pc.if_else(valid, pc.binary_join_element_wise(head, bodies, b""), pa.scalar(None, pa.binary()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -15,6 +16,7 @@ from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import Selected, known
+from halfjoin.sql.bind.sequences import NEXT, argument
 from halfjoin.sql.bind.target import (
     BoundChange,
     Returning,
@@ -51,17 +53,35 @@ def bind_insert(statement: Insert, schema: Schema, sql: str) -> BoundChange:
     there = {column.name for column in targets}
     numbered = {column.name: sequence for column in target.columns
                 if column.name not in there and (sequence := number_of(target, column.name, context)) is not None}
+    statement, asked = _numbered(statement, target, targets, context)
+    numbered |= asked
     rows, order = _rows(statement, target, targets, context, ordered=bool(numbered))
     keys = [key.expr for key in order]
     sources = [column for column in rows.columns if column not in keys]
     found = {column.name: source for column, source in zip(targets, sources, strict=False)}
     new = named(target.columns, context.aliases.fresh("new"))
-    items = [(to, found[column.name] if column.name in found else Literal(None, column.type)
-              if column.name in numbered else _default(target, column, context))
+    items = [(to, Literal(None, column.type) if column.name in numbered else found[column.name]
+              if column.name in found else _default(target, column, context))
              for to, column in zip(new, target.columns, strict=True)]  # fmt: skip
     carry = carried(column for column in rows.columns if column in keys)
     return BoundChange(target, Project(rows, (*items, *carry)), new=new, order=order, numbered=tuple(numbered.items()),
                        returning=_returning(statement, target, context))
+
+
+def _numbered(statement: Insert, target: Target, targets: tuple[Column, ...],
+              context: Context) -> tuple[Insert, dict[str, str]]:  # fmt: skip
+    """INSERT ... SELECT nextval('q'), ... without these outputs, and the sequences that number their columns."""
+    query = statement.query
+    if not isinstance(query, exp.Select) or query.args.get("from_") is None or query.args.get("distinct"):
+        return statement, {}
+    query, found = query.copy(), dict[str, str]()
+    for column, node in zip(targets, list(query.selects), strict=False):
+        call = node.unalias()
+        if isinstance(call, exp.Anonymous) and call.name.lower() == NEXT and (name := argument(call)) is not None:
+            given(target, column.name, call, context, statement.overriding)
+            found[column.name] = name
+            node.replace(exp.alias_(exp.Null(), context.aliases.fresh("number")))
+    return replace(statement, query=query), found
 
 
 def bind_delete(statement: Delete, schema: Schema, sql: str) -> BoundChange:
@@ -89,6 +109,9 @@ def bind_update(statement: Update, schema: Schema, sql: str) -> BoundChange:
     for name, node in statement.assignments:
         if names.count(name) > 1:
             raise context.wrong(node, f"column {name} is assigned twice")
+    numbered = {name: found for name, node in zip(names, nodes, strict=True) if isinstance(node, exp.Anonymous)
+                and node.name.lower() == NEXT and (found := argument(node)) is not None}  # fmt: skip
+    nodes = [exp.Null() if name in numbered else node for name, node in zip(names, nodes, strict=True)]
     selected = outputs(nodes, statement.where, relation, scope, context, "UPDATE")
     aliases = context.aliases
     old, new = named(target.columns, aliases.fresh("old")), named(target.columns, aliases.fresh("new"))
@@ -103,7 +126,7 @@ def bind_update(statement: Update, schema: Schema, sql: str) -> BoundChange:
     kept = tuple(column for column in kept if column not in target.rows.columns)
     items = (*zip(old, target.rows.columns, strict=True), *zip(new, changed, strict=True), *carried(kept))
     return BoundChange(target, Project(selected.input, items), old, new, kept, statement.items is not None,
-                       returning=_returning(statement, target, context, others))
+                       numbered=tuple(numbered.items()), returning=_returning(statement, target, context, others))
 
 
 def _rows_with(statement: Delete | Update, target: Target, context: Context) -> tuple[Relation, Scope, Scope]:

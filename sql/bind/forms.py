@@ -14,7 +14,8 @@ from halfjoin.sql.bind.named_types import cast_to_domain, resolved
 from halfjoin.sql.bind.precision import interval, modified, precision_of
 from halfjoin.sql.bind.row_made import as_text
 from halfjoin.sql.bind.row_values import compared_rows, row_of
-from halfjoin.sql.bind.system_functions import cast_system, from_one
+from halfjoin.sql.bind.subscripts import subscript
+from halfjoin.sql.bind.system_functions import cast_system
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.parameters import untyped
 from halfjoin.sql.parse.locate import only
@@ -25,7 +26,6 @@ from halfjoin.sql.types import (
     BOOLEAN,
     FLOATS,
     INTEGER,
-    INTEGERS,
     STRINGS,
     TEXT,
     UNKNOWN,
@@ -212,46 +212,12 @@ def _collate(scalars: Scalars, node: exp.Collate) -> Expr:
     return scalars.value(node.this)
 
 
-def _subscript(scalars: Scalars, node: exp.Bracket) -> Expr:
-    value = scalars.value(node.this)
-    if value.type.kind is Kind.JSONB:
-        return _json_subscript(scalars, value, node)
-    if len(node.expressions) != 1:
-        raise scalars.context.refuse(node, "arrays have one dimension", "write one subscript: a[1]")
-    if isinstance(node.expressions[0], exp.Slice):
-        return _slice(scalars, value, node.expressions[0])
-    return functions.resolve("[]", (value, from_one(value, scalars.value(node.expressions[0]))))
-
-
-def _json_subscript(scalars: Scalars, value: Expr, node: exp.Bracket) -> Expr:
-    """`j['a'][0]`: each subscript is a path of one step."""
-    if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice):
-        raise scalars.context.wrong(node, "jsonb subscript does not support slices", "write one subscript: j['a']")
-    step = scalars.value(node.expressions[0])
-    if step.type.kind not in (*STRINGS, Kind.UNKNOWN, *INTEGERS):
-        raise scalars.context.wrong(node, f"subscript type {step.type} is not supported",
-                                    "jsonb subscript must be coercible to either integer or text")  # fmt: skip
-    return functions.resolve("#>", (value, functions.resolve("array", (functions.cast(step, TEXT),))))
-
-
-def _slice(scalars: Scalars, array: Expr, bounds: exp.Slice) -> Expr:
-    """`a[1:2]`; a bound that is left out is that of the array."""
-    first = scalars.value(bounds.this) if bounds.this is not None else Literal(1, INTEGER)
-    last = bounds.args.get("expression")
-    end = scalars.value(last) if last is not None else Literal(2**31 - 1, INTEGER)
-    return functions.resolve("slice", (array, first, end))
-
-
 def _array(scalars: Scalars, node: exp.Array) -> Expr:
     if not node.expressions:
         raise scalars.context.refuse(node, "an empty array has no type", "write a cast: ARRAY[]::integer[]")
     if any(isinstance(item, exp.Query) for item in node.expressions):
         raise scalars.context.unmaintained(node.expressions[0], "ARRAY(subquery) is")
-    items = scalars.values(node.expressions)
-    if any(item.type.kind is Kind.ARRAY for item in items):
-        raise scalars.context.refuse(node, "arrays of arrays are not supported",
-                                     "make one array: ARRAY[a, b] || ARRAY[c, d]")
-    return functions.resolve("array", items)
+    return functions.resolve("array", scalars.values(node.expressions))
 
 
 FORMS: dict[type, Callable[[Scalars, Any], Expr]] = {
@@ -276,6 +242,6 @@ FORMS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.Trim: _trim,
     exp.AtTimeZone: _at_time_zone,
     exp.Collate: _collate,
-    exp.Bracket: _subscript,
+    exp.Bracket: subscript,
     exp.Array: _array,
 }

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 
 from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.bind.row_sequence import is_carried
-from halfjoin.sql.expr import Call, Cast, Expr, walk
+from halfjoin.sql.expr import Call, Cast, Expr, Literal, walk
 from halfjoin.sql.functions import always_null
 from halfjoin.sql.relation import Aggregate, AggregateCall, Relation, SortKey, TopK, Window, parts_inside
-from halfjoin.sql.types import STRINGS, Kind, all_digits
+from halfjoin.sql.types import STRINGS, Kind, all_digits, dimensions
 from halfjoin.version import MEANING
 
 # 3: casts to fewer digits of the second, whose type now tells of them; DISTINCT jsonb come in PostgreSQL's order.
 #    An operator with a NULL operand does not fail. The order of a subquery, of VALUES and of a call counts
-#    (`row_sequence`).
+#    (`row_sequence`). The type integer[][] was that of arrays of one dimension.
 # 2: these numerics have the decimals of their own row, not 16; texts of moments may have more forms.
 _QUOTIENTS = frozenset({"/", "power", "^", "sqrt", "exp", "ln", "log", "avg", "variance", "var_pop", "var_samp",
                         "stddev", "stddev_pop", "stddev_samp", "array_position", "right"})  # fmt: skip
@@ -56,6 +56,8 @@ def _sorts_jsonb(call: AggregateCall) -> bool:
 
 
 def _differs(node: Expr, meaning: int) -> bool:
+    if isinstance(node, Cast | Literal) and dimensions(node.type) > 1:
+        return True
     if isinstance(node, Cast):
         return node.type != all_digits(node.type) or (
             meaning < 2 and node.type.kind in _MOMENTS and node.arg.type.kind in STRINGS)

@@ -17,7 +17,7 @@ from halfjoin.sql.bind.operators import OPERATORS as NAMED_OPERATORS
 from halfjoin.sql.bind.row_made import arguments
 from halfjoin.sql.bind.row_values import compared_rows, row_of, tested
 from halfjoin.sql.bind.scope import Scope, find
-from halfjoin.sql.bind.sequences import NEXT, next_value
+from halfjoin.sql.bind.sequences import CALLS, sequence_value
 from halfjoin.sql.bind.system_functions import system_call
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Call, Expr, Literal
@@ -183,8 +183,8 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
         return functions.resolve(name, _named_arguments(scalars, node, NAMED[name]))
     if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order, exp.Kwarg)) for arg in node.expressions):
         raise context.wrong(node, f"{name} takes plain arguments only")
-    if name == NEXT and context.now is not None:
-        return next_value(node, not any(scope.sources for scope in scalars.scopes), context)
+    if name in CALLS and context.now is not None:
+        return sequence_value(node, not any(scope.sources for scope in scalars.scopes), context)
     if node.expressions and isinstance(node.expressions[-1], Variadic):
         return functions.spread(name, scalars.values([*node.expressions[:-1], node.expressions[-1].this]))
     args = arguments(name, node.expressions, scalars)

@@ -1,4 +1,4 @@
-"""nextval: the next number of a sequence, in a statement that computes it once."""
+"""nextval, currval, lastval and setval, in a statement that computes them once."""
 
 from __future__ import annotations
 
@@ -15,27 +15,54 @@ if TYPE_CHECKING:
     from halfjoin.sql.bind.context import Context
 
 NEXT = "nextval"
+CALLS = (NEXT, "currval", "lastval", "setval")
 
 
-def next_value(node: exp.Anonymous, once: bool, context: Context) -> Expr:
-    """nextval(name) as a constant. `once`: whether the statement computes it for no rows of tables.
+def sequence_value(node: exp.Anonymous, once: bool, context: Context) -> Expr:
+    """A call of one of these functions as a constant. `once`: whether the statement computes it for no rows of tables.
 
     Raises:
-        UnsupportedSQL: it is computed for rows. UnknownName: there is no such sequence.
+        UnsupportedSQL: it is computed for rows, or there is no such number. UnknownName: there is no such sequence.
     """
-    name = argument(node)
+    called, schema = node.name.lower(), context.schema
+    name = "" if called == "lastval" and not node.expressions else argument(node)
     if name is None:
-        raise context.refuse(node, "nextval takes the name of a sequence", "write nextval('name')")
-    if not once:
-        raise context.refuse(node, "nextval is not supported for the rows of a query",
-                             "leave the column out in INSERT ... SELECT: DEFAULT nextval('name') numbers the rows")
+        raise context.refuse(node, f"{called} takes the name of a sequence", f"write {called}('name')")
+    if called in (NEXT, "setval") and not once:
+        raise context.refuse(node, f"{called} is not supported for the rows of a query",
+                             "make it a column of its own in INSERT ... SELECT or UPDATE ... SET")
     with context.at(node):
-        return Literal(context.schema.next_number(name)[0], BIGINT)
+        if called == NEXT:
+            return Literal(schema.next_number(name)[0], BIGINT)
+        if called == "setval":
+            return Literal(_set(node, name, context), BIGINT)
+        found = schema.last_number(name)
+    if found is None:
+        what = f'currval of sequence "{name}"' if name else "lastval"
+        error = context.refuse(node, f"{what} is not yet defined in this session", "call nextval first")
+        raise error.with_(code="55000")
+    return Literal(found, BIGINT)
+
+
+def _set(node: exp.Anonymous, name: str, context: Context) -> int:
+    """setval(name, number [, called])."""
+    number, called = node.expressions[1], node.expressions[2] if len(node.expressions) > 2 else exp.true()
+    value = number.this if isinstance(number, exp.Neg) else number
+    if not isinstance(value, exp.Literal) or not value.name.isdigit() or not isinstance(called, exp.Boolean):
+        raise context.refuse(node, "setval takes a number and a boolean, written as constants",
+                             "ask for the number first: SELECT max(id) FROM t")
+    if isinstance(number, exp.Neg) or int(value.name) < 1:
+        error = context.refuse(node, f"setval: value {number.sql()} is out of bounds for sequence {name}",
+                               "a sequence goes up from 1")
+        raise error.with_(code="22003")
+    context.schema.set_number(name, int(value.name), called=bool(called.this))
+    return int(value.name)
 
 
 def argument(node: exp.Anonymous) -> str | None:
     """The sequence that a call names: `nextval('q')` or `nextval('q'::regclass)`; None if it does not."""
-    given = node.expressions[0] if len(node.expressions) == 1 else None
+    few = len(node.expressions) in ((2, 3) if node.name.lower() == "setval" else (1,))
+    given = node.expressions[0] if few else None
     if isinstance(given, exp.Cast) and given.to.sql().lower() in ("regclass", "text"):
         given = given.this
     return sequence_named(given.name) if isinstance(given, exp.Literal) and given.is_string else None

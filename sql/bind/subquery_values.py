@@ -20,8 +20,9 @@ from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import FALSE, TRUE, Call, Column, Expr, Literal, columns_of, conjunction, conjuncts, substitute
 from halfjoin.sql.functions.aggregates import resolve_aggregate
+from halfjoin.sql.functions.nested_arrays import shaped
 from halfjoin.sql.relation import AggregateCall, Filter, Outer, Project, Scan, TopK, Values
-from halfjoin.sql.types import BIGINT, BOOLEAN, UNKNOWN, Kind, array
+from halfjoin.sql.types import BIGINT, BOOLEAN, UNKNOWN, array
 
 ZERO = Literal(0, BIGINT)
 NULL = Literal(None, BOOLEAN)
@@ -132,8 +133,6 @@ def _array(rows: Rows, query: exp.Expr) -> Expr:
     if len(selected.items) != 1:
         raise context.wrong(query, "subquery must return only one column")
     value = known(selected.values[0])
-    if value.type.kind is Kind.ARRAY:
-        raise context.refuse(query, "an array of arrays is not supported", "unnest the inner ones")
     alias = context.aliases.fresh("array")
     element = Column(f"{alias}.element", value.type)
     keys = [(Column(f"{alias}.key{number}", key.expr.type), key) for number, key in enumerate(selected.order, 1)]
@@ -142,11 +141,11 @@ def _array(rows: Rows, query: exp.Expr) -> Expr:
     nothing = functions.cast(Literal("{}", UNKNOWN), array(value.type))
     if inner.single:
         rows.join(inner)
-        made = functions.resolve("array", (inner.meanings[element.name],))
+        made = shaped(Call("array", (inner.meanings[element.name],), array(value.type)), "agg")
         return functions.resolve("case", (conjunction(inner.having), made, nothing)) if inner.having else made
     order = tuple(replace(key, expr=column) for column, key in keys)
     (values,) = rows.grouped(inner, [resolve_aggregate("array_agg", (element,), order=order)])
-    return functions.resolve("coalesce", (values, nothing))
+    return functions.resolve("coalesce", (shaped(values, "agg"), nothing))
 
 
 def _any_or_all(rows: Rows, asked: Quantified) -> Expr:

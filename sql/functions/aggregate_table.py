@@ -66,11 +66,6 @@ def _comparable(name: str) -> Callable[[Sequence[Expr]], None]:
     return check
 
 
-def _no_arrays(args: Sequence[Expr]) -> None:
-    if args[0].type.kind is Kind.ARRAY:
-        raise UnsupportedSQL("array_agg of arrays is not supported", remedy="unnest them, or use string_agg")
-
-
 def _rows(call: str, *rows: str, columns: str = "x") -> str:
     """The text of an example: a call over some rows."""
     return f"{call} FROM (VALUES {', '.join(f'({row})' for row in rows)}) AS t ({columns})"
@@ -147,7 +142,7 @@ AGGREGATE_TABLE: tuple[Function, ...] = (
     _pairs("regr_r2", "Square of the correlation", "0.9795918367346939"),
     function("any_value", "aggregates", "One of the values that are not NULL; here the least", "any -> any",
         examples=[(_rows("any_value(x)", "NULL", "'a'", "'a'"), "a")]),
-    function("array_agg", "aggregates", "All values as an array, also NULLs", "any -> any[]", check=_no_arrays,
+    function("array_agg", "aggregates", "All values as an array, also NULLs", "any -> any[]",
         examples=[(_rows("array_agg(x ORDER BY x DESC)", *_X), "{NULL,4,2,1}")]),
     function("string_agg", "aggregates", "All texts, with a delimiter between them", "text, text -> text or error",
         "bytea, bytea -> bytea or error", examples=[

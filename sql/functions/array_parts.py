@@ -1,10 +1,15 @@
-"""Parts and bounds of arrays. Arrays have one dimension, which starts at 1."""
+"""Parts and bounds of arrays. Each dimension starts at 1."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from halfjoin.sql.functions.signature import Function, function
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.expr import Call, Expr
+from halfjoin.sql.functions.casting import cast
+from halfjoin.sql.functions.nested_arrays import filled
+from halfjoin.sql.functions.signature import Function, Resolve, function
+from halfjoin.sql.types import INTEGER, Kind, array
 
 
 def _bound(name: str, doc: str, *examples: tuple[str, str | None]) -> Function:
@@ -16,19 +21,28 @@ def _sets(name: str, doc: str, examples: Sequence[tuple[str, str | None]]) -> Fu
     return function(name, "arrays", doc, "any[], any[] -> boolean", examples=examples)
 
 
+def _fill(resolve: Resolve, args: Sequence[Expr]) -> Expr:
+    if len(args) != 2 or args[0].type.kind in (Kind.ARRAY, Kind.UNKNOWN):
+        raise UnsupportedSQL("array_fill takes a value of a known type that is no array, and the numbers of its copies",
+                             remedy="write array_fill(0, ARRAY[3])", wrong=True)  # fmt: skip
+    value, numbers = args[0], cast(args[1], array(INTEGER))
+    return filled(resolve, (value, numbers)) or Call("array_fill", (value, numbers), array(value.type))
+
+
 ARRAY_PARTS = (
     _bound("array_length", "Number of elements; NULL for none", ("array_length(ARRAY[1,2,3], 1)", "3")),
     _bound("array_upper", "The last index; NULL for none", ("array_upper(ARRAY[1,2,3], 1)", "3")),
     _bound("array_lower", "The first index; NULL for none", ("array_lower(ARRAY[1,2,3], 1)", "1")),
     function("array_ndims", "arrays", "The number of dimensions; NULL for none", "any[] -> integer", examples=[
-        ("array_ndims(ARRAY[1,2])", "1"), ("array_ndims('{}'::int[])", None)]),
+        ("array_ndims(ARRAY[1,2])", "1"), ("array_ndims(ARRAY[[1],[2]])", "2"), ("array_ndims('{}'::int[])", None)]),
     function("array_dims", "arrays", "The bounds as text; NULL for none", "any[] -> text", examples=[
-        ("array_dims(ARRAY[1,2])", "[1:2]"), ("array_dims('{}'::int[])", None)]),
+        ("array_dims(ARRAY[1,2])", "[1:2]"), ("array_dims(ARRAY[[1],[2]])", "[1:2][1:1]"),
+        ("array_dims('{}'::int[])", None)]),
     function("slice", "arrays", "The elements from an index to another: `a[1:2]`", "any[], integer, integer -> any[]",
         examples=[("(ARRAY[1,2,3])[2:3]", "{2,3}"), ("(ARRAY[1,2,3])[:2]", "{1,2}"), ("(ARRAY[1,2,3])[2:]", "{2,3}"),
         ("(ARRAY[1,2,3])[0:1]", "{1}"), ("(ARRAY[1,2,3])[3:2]", "{}"), ("(ARRAY[1,2,3])[1:NULL]", None)]),
-    function("array_fill", "arrays", "An array of so many copies of a value", "any, integer[] -> any[] or error",
-        examples=[
+    function("array_fill", "arrays", "An array of copies of a value, with these numbers in each dimension",
+        "any, integer[] -> any[] or error", special=_fill, examples=[("array_fill(7, ARRAY[2,3])", "{{7,7,7},{7,7,7}}"),
         ("array_fill(7, ARRAY[3])", "{7,7,7}"), ("array_fill(NULL::text, ARRAY[2])", "{NULL,NULL}"),
         ("array_fill(1, ARRAY[0])", "{}"), ("array_fill('a'::text, '{}')", "{}"),
         ("array_fill(1, NULL)", "ERROR: dimension array or low bound array cannot be null")]),

@@ -1,16 +1,18 @@
-"""Functions of arrays; arrays have one dimension, and indexes start at 1."""
+"""Functions of arrays; indexes start at 1."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce, unify
 from halfjoin.sql.functions.coercion import common_type, comparison_type
+from halfjoin.sql.functions.nested_arrays import MOST, lengths, shaped
 from halfjoin.sql.functions.order import ORDERING, order_of
 from halfjoin.sql.functions.signature import Resolve, Special, function
-from halfjoin.sql.types import BOOLEAN, Kind, array
+from halfjoin.sql.types import BOOLEAN, Kind, SqlType, array, dimensions
 
 
 def _array(resolve: Resolve, args: Sequence[Expr]) -> Expr:
@@ -18,11 +20,24 @@ def _array(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         raise UnsupportedSQL("an empty ARRAY has no type", remedy="write '{}'::integer[] or another type")
     items = unify(args)
     type = items[0].type
+    if dimensions(type) >= MOST:
+        raise UnsupportedSQL(f"an array has at most {MOST} dimensions", code="54000")
     if type.kind is Kind.ARRAY:
-        raise UnsupportedSQL("arrays of more than one dimension", remedy="keep one array per row")
+        if all(isinstance(item, Literal) for item in items):
+            return _of_constants([item.value for item in items if isinstance(item, Literal)], array(type))
+        return shaped(Call("array", items, array(type)), "array")
     if all(isinstance(item, Literal) for item in items):
         return Literal([item.value for item in items if isinstance(item, Literal)], array(type))
     return Call("array", items, array(type))
+
+
+def _of_constants(values: list[Any], type: SqlType) -> Literal:
+    """An array of constant arrays. All of them may be empty or NULL, which makes an empty array, or none."""
+    given = [value for value in values if value]
+    if given and (len(given) < len(values) or len({str(lengths(value)) for value in given}) > 1):
+        raise UnsupportedSQL("multidimensional arrays must have array expressions with matching dimensions",
+                             code="2202E")  # fmt: skip
+    return Literal(given, type)
 
 
 def _compared(name: str) -> Special:
@@ -68,11 +83,12 @@ _ALL: tuple[tuple[str, str, list[tuple[str, str | None]]], ...] = (
 
 ARRAYS = (
     function("array", "arrays", "An array of its arguments", "any... -> any[]", special=_array, examples=[
-        ("ARRAY[1, 2, NULL]", "{1,2,NULL}"), ("ARRAY['a', 'b']", "{a,b}")]),
+        ("ARRAY[1, 2, NULL]", "{1,2,NULL}"), ("ARRAY['a', 'b']", "{a,b}"),
+        ("ARRAY[[1, 2], [3, 4]]", "{{1,2},{3,4}}")]),
     function("[]", "arrays", "The element at an index; NULL outside", "any[], integer -> any", examples=[
         ("(ARRAY[10, 20])[2]", "20"), ("(ARRAY[10, 20])[3]", None), ("(ARRAY[10, 20])[0]", None),
-        ("(ARRAY['x', NULL])[2]", None)]),
-    function("cardinality", "arrays", "Number of elements", "any[] -> integer", examples=[
+        ("(ARRAY['x', NULL])[2]", None), ("('{{1,2},{3,4}}'::int[])[2][1]", "3")]),
+    function("cardinality", "arrays", "Number of elements in all dimensions", "any[] -> integer", examples=[
         ("cardinality(ARRAY[1,2])", "2"), ("cardinality('{}'::int[])", "0")]),
     *(function(f"{name} any", "arrays", f"Whether it {says} an element", "any, any[] -> boolean",
                special=_compared(f"{name} any"), examples=examples) for name, says, examples in _ANY),
@@ -85,5 +101,6 @@ ARRAYS = (
         ("array_prepend(1, ARRAY[2,3])", "{1,2,3}")]),
     function("array_cat", "arrays", "Concatenates two arrays; also ||", "any[], any[] -> any[]", examples=[
         ("array_cat(ARRAY[1,2], ARRAY[3])", "{1,2,3}"), ("array_cat(ARRAY[1], NULL)", "{1}"),
-        ("ARRAY[1] || ARRAY[2]", "{1,2}"), ("ARRAY[1] || 2", "{1,2}"), ("0 || ARRAY[1]", "{0,1}")]),
+        ("ARRAY[1] || ARRAY[2]", "{1,2}"), ("ARRAY[1] || 2", "{1,2}"), ("0 || ARRAY[1]", "{0,1}"),
+        ("ARRAY[[1,2]] || ARRAY[3,4]", "{{1,2},{3,4}}")]),
 )  # fmt: skip

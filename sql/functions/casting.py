@@ -11,6 +11,7 @@ from fractions import Fraction
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Expr, Literal
 from halfjoin.sql.functions.coercion import NUMBERS, as_numeric, assignable, castable, common_type, same_values
+from halfjoin.sql.functions.nested_arrays import nested, type_of_text
 from halfjoin.sql.functions.parameters import is_parameter, typed
 from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of, rounded, type_of_decimal
 from halfjoin.sql.functions.text_input import parse
@@ -24,8 +25,10 @@ from halfjoin.sql.types import (
     Kind,
     SqlType,
     all_digits,
-    array,
+    dimensions,
+    innermost,
     numeric,
+    with_digits,
 )
 
 
@@ -38,6 +41,8 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
     """
     if isinstance(expr, Literal) and is_parameter(expr):
         return cast(typed(expr, type), type, explicit)
+    if explicit and type.kind is Kind.ARRAY:
+        type = _with_dimensions(expr, type)
     type = _with_digits(expr, type)
     if expr.type == type:
         return expr
@@ -55,6 +60,15 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
         if length is None or length > type.precision:
             return Call("fit", (text, Literal(type.precision, INTEGER)), type)
     return Cast(expr, type)
+
+
+def _with_dimensions(expr: Expr, type: SqlType) -> SqlType:
+    """The array type of an explicit cast, with the dimensions of the value, as in PostgreSQL."""
+    if expr.type.kind is Kind.ARRAY and dimensions(expr.type) != dimensions(type):
+        return nested(innermost(type), dimensions(expr.type))
+    if isinstance(expr, Literal) and isinstance(expr.value, str):
+        return type_of_text(expr.value, type)
+    return type
 
 
 def _rounded(literal: Literal, type: SqlType) -> Expr:
@@ -105,8 +119,8 @@ def _check(source: SqlType, type: SqlType, explicit: bool) -> None:
 
 def _with_digits(expr: Expr, type: SqlType) -> SqlType:
     """`type`, with a precision and scale chosen for a numeric without them."""
-    if type.kind is Kind.ARRAY and type.element == SqlType(Kind.NUMERIC):
-        return array(numeric())
+    if type.kind is Kind.ARRAY:
+        return with_digits(type)
     if type.kind is not Kind.NUMERIC or type.precision is not None:
         return type
     source = expr.type

@@ -66,7 +66,8 @@ def castable(source: SqlType, target: SqlType) -> bool:
     """Whether an explicit cast `::target` of an expression of `source` is allowed."""
     a, b = source.kind, target.kind
     if a is Kind.ARRAY and b is Kind.ARRAY and source.element and target.element:
-        return castable(source.element, target.element)
+        same = (source.element.kind is Kind.ARRAY) == (target.element.kind is Kind.ARRAY)
+        return same and castable(source.element, target.element)
     return assignable(source, target) or (a, b) in _EXPLICIT or a in STRINGS or (
         a is Kind.ARRAY and b in STRINGS)
 

@@ -14,7 +14,8 @@ from halfjoin.sql.types import STRINGS, VALUE_BYTES, Kind, SqlType
 
 _PRINTED = 100  # a bound on the bytes of a value of a fixed-width type, and of its text
 _CHARACTER = 4  # the most bytes of one character
-_JOINED = frozenset({"||", "concat", "concat_ws", "array", "array_append", "array_prepend", "array_cat"})
+_JOINED = frozenset({"||", "concat", "concat_ws", "array", "array_append", "array_prepend", "array_cat",
+                     "append part", "prepend part"})
 _FILLED = frozenset({"lpad", "rpad"})
 _COPIED = frozenset({"array_to_string", "repeat"})
 _REPLACED = frozenset({"replace", "regexp_replace"})

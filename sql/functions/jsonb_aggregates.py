@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr
 from halfjoin.sql.functions.jsonb_made import key_text, to_jsonb
+from halfjoin.sql.functions.nested_arrays import shaped
 from halfjoin.sql.functions.resolve import resolve
 from halfjoin.sql.types import JSONB
 
@@ -31,7 +32,9 @@ def collected(name: str, args: Sequence[Expr], *, distinct: bool, ordered: bool)
 
 
 def finished(name: str, value: Expr) -> Expr:
-    """The result of an aggregate from what `collected` says, by the aggregate's name."""
+    """The result of an aggregate from what `collected` says, by the aggregate's name; arrays must have one shape."""
+    if name == "array_agg":
+        return shaped(value, "agg")
     if name not in _ARGUMENTS:
         return value
     return Call("to_jsonb" if name == "jsonb_agg" else "jsonb of pairs", (value,), JSONB)

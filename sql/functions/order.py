@@ -27,6 +27,8 @@ def order_of(expr: Expr) -> Expr:
         UnsupportedSQL: it is an array whose elements do not order by themselves.
     """
     type = expr.type
+    if type.element is not None and type.element.kind is Kind.ARRAY:
+        raise UnsupportedSQL(f"an order of {type} is not supported", remedy="write to_jsonb(...) of the array")
     if type.element is not None and type.element.kind in _INSTEAD:
         raise UnsupportedSQL(f"an order of {type} is not supported", remedy=_INSTEAD[type.element.kind])
     if type.kind is Kind.JSONB:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce, padded
+from halfjoin.sql.functions.nested_arrays import joined
 from halfjoin.sql.functions.signature import Function, Resolve, function
 from halfjoin.sql.types import BYTEA, STRINGS, TEXT, Kind, SqlType
 
@@ -48,10 +49,10 @@ def _join(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 def _join_arrays(resolve: Resolve, args: Sequence[Expr], left: SqlType, right: SqlType) -> Expr:
     a, b = args
     if left.kind is not Kind.ARRAY:
-        a = cast(a, right) if left.kind is Kind.UNKNOWN else resolve("array", (a,))
+        a = cast(a, right, explicit=True) if left.kind is Kind.UNKNOWN else resolve("array", (a,))
     if right.kind is not Kind.ARRAY:
-        b = cast(b, left) if right.kind is Kind.UNKNOWN else resolve("array", (b,))
-    return resolve("array_cat", (a, b))
+        b = cast(b, left, explicit=True) if right.kind is Kind.UNKNOWN else resolve("array", (b,))
+    return joined(resolve, a, b)
 
 
 def _trim(name: str, doc: str, examples: Sequence[tuple[str, str | None]]) -> Function:

@@ -18,6 +18,7 @@ from halfjoin.sql.functions.jsonb_made import JSONB_MADE
 from halfjoin.sql.functions.logic import LOGIC
 from halfjoin.sql.functions.mathematics import MATHEMATICS
 from halfjoin.sql.functions.moments import MOMENTS_TABLE
+from halfjoin.sql.functions.nested_arrays import NESTED_ARRAYS
 from halfjoin.sql.functions.numerics import NUMERICS
 from halfjoin.sql.functions.patterns import PATTERNS
 from halfjoin.sql.functions.quoting import QUOTING
@@ -35,7 +36,8 @@ TABLE: tuple[Function, ...] = (
 )  # fmt: skip
 
 # Also the internal functions, which only the engine calls.
-ENTRIES: dict[str, Function] = {entry.name: entry for entry in (*TABLE, *SUM_RESULTS, *SET_RETURNING, *JSONB_INTERNAL)}
+ENTRIES: dict[str, Function] = {entry.name: entry for entry in (
+    *TABLE, *SUM_RESULTS, *SET_RETURNING, *JSONB_INTERNAL, *NESTED_ARRAYS)}
 
 # Other names of the same functions.
 ALIASES = {

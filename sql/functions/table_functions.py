@@ -9,6 +9,7 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.jsonb_records import RECORDS
+from halfjoin.sql.functions.nested_arrays import flat
 from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.set_returning import BY_NAME
 from halfjoin.sql.types import (
@@ -24,6 +25,7 @@ from halfjoin.sql.types import (
     Kind,
     SqlType,
     array,
+    innermost,
 )
 
 if TYPE_CHECKING:
@@ -127,7 +129,7 @@ def _repeat_row(args: Sequence[Expr]) -> Signature:
 def _unnest(args: Sequence[Expr]) -> Signature:
     if len(args) != 1 or args[0].type.kind is not Kind.ARRAY or args[0].type.element is None:
         raise _wrong("unnest", args)
-    return "unnest", tuple(args), ((None, args[0].type.element),)
+    return "unnest", (flat(args[0]),), ((None, innermost(args[0].type)),)
 
 
 def _known(arg: Expr) -> Expr:

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.functions.json_text import parse_jsonb
+from halfjoin.sql.functions.nested_arrays import lengths
 from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of
 from halfjoin.sql.functions.text_input_dates import date_of, time_of, timestamp_of, timestamptz_of
 from halfjoin.sql.functions.text_input_intervals import interval_of
@@ -99,31 +100,61 @@ def _label(text: str, type: SqlType) -> str:
 
 
 def _array(text: str, type: SqlType) -> list[object]:
-    """Parse an array of one dimension, such as `{a, "b c", NULL}`."""
-    assert type.element is not None
+    """Parse an array, such as `{a, "b c", NULL}` or `{{1,2},{3,4}}`."""
     body = text.strip(_SPACE)
-    malformed = UnsupportedSQL(f'malformed array literal: "{text}"', remedy="write it as ARRAY[...]")
-    if not (body.startswith("{") and body.endswith("}")):
-        raise malformed
-    body, items = body[1:-1], list[object]()
-    if not body.strip(_SPACE):
-        return items
-    position, item = 0, re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^",{}\\]+?))\s*(,|$)')
-    while position <= len(body):
-        match = item.match(body, position)
-        if match is None:
-            raise malformed
-        quoted, bare = match[1], match[2]
-        if quoted is None and bare.upper() == "NULL":
-            items.append(None)
+    bounds = _BOUNDS.match(body)
+    if bounds is not None:
+        if any(int(first) != 1 for first, _ in _BOUND.findall(bounds[0])):
+            raise UnsupportedSQL("an array that does not begin at 1 is not supported", remedy="leave out its bounds",
+                                 code="0A000")  # fmt: skip
+        body = body[bounds.end() :]
+    found, end = _items(text, body, 0, type)
+    if body[end:].strip(_SPACE):
+        raise _malformed(text)
+    return found
+
+
+def _items(text: str, body: str, at: int, type: SqlType) -> tuple[list[object], int]:
+    """The elements of the braces at a place, and the place after them."""
+    start = _OPEN.match(body, at)
+    if start is None or type.element is None:
+        raise _malformed(text)
+    at, items = start.end(), list[object]()
+    if (end := _CLOSE.match(body, at)) is not None:
+        return items, end.end()
+    while True:
+        inner = _OPEN.match(body, at) is not None
+        if inner != (type.element.kind is Kind.ARRAY):
+            raise UnsupportedSQL(f'"{text}" has other dimensions than {type}', code="0A000",
+                                 remedy="write [] for each dimension: ::integer[][]")  # fmt: skip
+        if inner:
+            part, at = _items(text, body, at, type.element)
+            if not part or (items and lengths(part) != lengths(items[0])):
+                raise _malformed(text)
+            items.append(part)
         else:
-            items.append(parse(bare if quoted is None else re.sub(r"\\(.)", r"\1", quoted), type.element))
-        if match[3] == "":
-            return items
-        position = match.end()
-    raise malformed
+            item = _ITEM.match(body, at)
+            if item is None:
+                raise _malformed(text)
+            quoted, bare, at = item[1], item[2], item.end()
+            if quoted is None and bare.upper() == "NULL":
+                items.append(None)
+            else:
+                items.append(parse(bare if quoted is None else re.sub(r"\\(.)", r"\1", quoted), type.element))
+        if (end := _CLOSE.match(body, at)) is not None:
+            return items, end.end()
+        if (comma := _COMMA.match(body, at)) is None:
+            raise _malformed(text)
+        at = comma.end()
 
 
+def _malformed(text: str) -> UnsupportedSQL:
+    return UnsupportedSQL(f'malformed array literal: "{text}"', remedy="write it as ARRAY[...]")
+
+
+_BOUNDS, _BOUND = re.compile(r"(?:\[[+-]?\d+:[+-]?\d+\])+\s*=\s*", re.ASCII), re.compile(r"\[([+-]?\d+):([+-]?\d+)\]")
+_OPEN, _CLOSE, _COMMA = re.compile(r"\s*\{"), re.compile(r"\s*\}"), re.compile(r"\s*,")
+_ITEM = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^",{}\\]+?))\s*(?=[,}])')
 _PARSERS: dict[Kind, Callable[[str, SqlType], object]] = {
     Kind.BOOLEAN: _boolean,
     Kind.SMALLINT: _integer,

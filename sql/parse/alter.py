@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from halfjoin.sql.parse.constraints import column, constraints
+from halfjoin.sql.parse.constraints import column, constraints, identity_of
 from halfjoin.sql.parse.create import table_name
 from halfjoin.sql.parse.locate import name_of, only, refuse, written
+from halfjoin.sql.parse.sequences import sequence_options
+from halfjoin.sql.parse.syntax import AlterIdentity
 from halfjoin.sql.parse.type_names import stored_type
 from halfjoin.sql.statements import AlterAction, AlterTable, Rename
+from halfjoin.sql.types import BIGINT
 
 
 def alter(node: exp.Alter, text: str) -> AlterTable | Rename:
@@ -48,6 +51,8 @@ def _actions(node: exp.Expr, text: str) -> Iterator[AlterAction]:
             yield AlterAction("rename column", name_of(node.this), to=name_of(node.args["to"]))
         case exp.AlterColumn():
             yield _altered(node, text)
+        case AlterIdentity():
+            yield _identity(node, text)
         case _:
             raise refuse(node, text, f"ALTER TABLE ... {written(node)} is not supported",
                          "ADD, DROP or RENAME a column or constraint, or ALTER a column")
@@ -64,3 +69,17 @@ def _altered(node: exp.AlterColumn, text: str) -> AlterAction:
     if node.args.get("drop"):
         return AlterAction("default", name)
     return AlterAction("default", name, to=node.meta["text"])
+
+
+def _identity(node: AlterIdentity, text: str) -> AlterAction:
+    name, action = name_of(node.this), node.args["action"]
+    if action == "add":
+        given = node.args["constraint"]
+        kind = given.kind if isinstance(given, exp.ColumnConstraint) else given
+        if not isinstance(kind, exp.GeneratedAsIdentityColumnConstraint):
+            raise refuse(node, text, "expected GENERATED ALWAYS or BY DEFAULT AS IDENTITY")
+        return AlterAction("add identity", name, identity=identity_of(kind, BIGINT, text))
+    restart = node.args.get("restart")
+    at = None if restart in (None, True) else sequence_options(exp.SequenceProperties(start=restart), text)[0]
+    return AlterAction(f"{action} identity", name, lenient=bool(node.args.get("exists")), restart=at,
+                       to="always" if node.args.get("always") else None)  # fmt: skip

@@ -42,11 +42,11 @@ def column(node: exp.ColumnDef, text: str) -> tuple[ColumnDef, list[Constraint]]
             found = _GENERATED.fullmatch(kind.meta.get("text", ""))
             if found is None:
                 raise refuse(kind, text, "a generated column is not written so", "GENERATED ALWAYS AS (...) STORED")
-            generated = _inside(found[1])
+            generated = inside(found[1])
         elif isinstance(kind, exp.GeneratedAsIdentityColumnConstraint):
             if identity is not None:
                 raise refuse(kind, text, f"column {name} has more than one identity").with_(code="42601")
-            identity, not_null = _identity(kind, type, text), True
+            identity, not_null = identity_of(kind, type, text), True
         elif isinstance(kind, KINDS):
             made = constraint(kind, item.this and name_of(item.this), text, (name,))
             constraints.append(made)
@@ -58,7 +58,8 @@ def column(node: exp.ColumnDef, text: str) -> tuple[ColumnDef, list[Constraint]]
     return ColumnDef(name, type, not_null, default, generated, identity), constraints
 
 
-def _identity(node: exp.GeneratedAsIdentityColumnConstraint, type: SqlType, text: str) -> Identity:
+def identity_of(node: exp.GeneratedAsIdentityColumnConstraint, type: SqlType, text: str) -> Identity:
+    """The identity of a column."""
     if type.kind not in INTEGERS:
         raise refuse(node, text, "identity column type must be smallint, integer, or bigint").with_(code="22023")
     return Identity(bool(node.this), *sequence_options(node, text))
@@ -84,7 +85,7 @@ def constraint(node: exp.Expr, name: str | None, text: str, columns: tuple[str, 
             inner = node.this
             return Constraint("unique", name, _names(inner.expressions) if isinstance(inner, exp.Schema) else columns)
         case exp.CheckColumnConstraint():
-            return Constraint("check", name, columns, _inside(node.meta["text"]))
+            return Constraint("check", name, columns, inside(node.meta["text"]))
         case exp.ForeignKey():
             if node.args.get("reference") is None:
                 raise refuse(node, text, "FOREIGN KEY without REFERENCES", "write FOREIGN KEY (a) REFERENCES t (b)")
@@ -116,7 +117,7 @@ def _references(node: exp.Reference, name: str | None, text: str, columns: tuple
                       on_update, "INITIALLY DEFERRED" in options)  # fmt: skip
 
 
-def _inside(text: str) -> str:
+def inside(text: str) -> str:
     """The text between the parentheses around an expression."""
     return text.strip()[1:-1].strip()
 

@@ -127,6 +127,8 @@ class HalfjoinParser(OperatorParser, NamedParser):
     def _parse_alter_table_alter(self) -> exp.Expr | None:
         """Parse ALTER COLUMN; a DEFAULT keeps its text."""
         start = self._index
+        if (identity := self._parse_alter_identity()) is not None:
+            return identity
         made = super()._parse_alter_table_alter()
         if made is not None and made.args.get("default"):
             words = [token.text.upper() for token in self._tokens[start : self._index]]

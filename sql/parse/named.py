@@ -7,17 +7,12 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from halfjoin.sql.parse.syntax import AlterEnum, Comment
+from halfjoin.sql.parse.syntax import AlterDomain, AlterEnum, AlterIdentity, AlterSequence, Comment
 from halfjoin.sql.parse.with_clause import WithParser
 
 DROPPED = ("TYPE", "DOMAIN", "SCHEMA", "SEQUENCE", "INDEX")  # what DROP takes several of
 COMMENTED = ("TABLE", "MATERIALIZED VIEW", "VIEW", "COLUMN", "INDEX", "TYPE", "DOMAIN", "SCHEMA", "SEQUENCE", "SINK")
-UNALTERED = {
-    "DOMAIN": ("a domain does not change, since the rows of its columns are not checked again",
-               "DROP DOMAIN and CREATE DOMAIN; or put the CHECK at the tables"),
-    "SCHEMA": ("a schema keeps its name", "CREATE SCHEMA, and RENAME its tables into it"),
-    "SEQUENCE": ("a sequence keeps its numbers", "DROP SEQUENCE and CREATE SEQUENCE"),
-}  # fmt: skip
+UNALTERED = {"SCHEMA": ("a schema keeps its name", "CREATE SCHEMA, and RENAME its tables into it")}
 
 
 class NamedParser(WithParser):
@@ -27,6 +22,10 @@ class NamedParser(WithParser):
         """ALTER TYPE, COMMENT ON and SET search_path; None for another statement."""
         if self._match_text_seq("ALTER", "TYPE"):
             return self._parse_alter_enum()
+        if self._match_text_seq("ALTER", "SEQUENCE"):
+            return self._parse_alter_sequence()
+        if self._match_text_seq("ALTER", "DOMAIN"):
+            return self._parse_alter_domain()
         for word, (reason, instead) in UNALTERED.items():
             if self._match_text_seq("ALTER", word):
                 raise self._refused(f"ALTER {word} is not supported: {reason}", instead)
@@ -65,6 +64,72 @@ class NamedParser(WithParser):
                 return self.expression(AlterEnum(this=name, old=old, add=new))
         raise self._refused("this ALTER TYPE is not supported", "ADD VALUE 'label' [BEFORE | AFTER 'label'], or RENAME "
                             "VALUE 'label' TO 'label'")  # fmt: skip
+
+    def _parse_alter_sequence(self) -> exp.Expr:
+        exists = bool(self._parse_exists())
+        name, given = self._parse_table_parts(), dict[str, exp.Expr | bool]()
+        while self._match_texts(("RESTART", "START", "INCREMENT")):
+            word = self._prev.text.lower()
+            self._match_texts(("WITH", "BY"))
+            number = self._parse_unary()
+            if number is None and word != "restart":
+                raise self._refused(f"{word.upper()} needs a number")
+            given[word] = True if number is None else number
+        if not given or (self._curr and self._curr.token_type is not TokenType.SEMICOLON):
+            raise self._refused("this ALTER SEQUENCE is not supported",
+                                "RESTART [WITH n], START WITH n, INCREMENT BY n")
+        return self.expression(AlterSequence(this=name, exists=exists, **given))
+
+    def _parse_alter_domain(self) -> exp.Expr:
+        name = self._parse_table_parts()
+
+        def made(action: str, **more: Any) -> exp.Expr:
+            return self.expression(AlterDomain(this=name, action=action, **more))
+
+        if self._match_text_seq("SET", "NOT", "NULL"):
+            return made("set not null")
+        if self._match_text_seq("DROP", "NOT", "NULL"):
+            return made("drop not null")
+        if self._match_text_seq("DROP", "DEFAULT"):
+            return made("drop default")
+        if self._match_text_seq("SET") and (constraint := self._parse_column_constraint()) is not None:
+            return made("set default", constraint=constraint)
+        if self._match_text_seq("ADD") and (constraint := self._parse_column_constraint()) is not None:
+            if self._match_text_seq("NOT", "VALID"):
+                raise self._refused("NOT VALID is not supported", "leave it out: the rows are checked")
+            return made("add", constraint=constraint)
+        if self._match_text_seq("DROP", "CONSTRAINT"):
+            exists, found = bool(self._parse_exists()), self._parse_id_var()
+            self._match_texts(("CASCADE", "RESTRICT"))
+            return made("drop", name=found, exists=exists)
+        if self._match_text_seq("VALIDATE", "CONSTRAINT"):
+            return made("validate", name=self._parse_id_var())
+        if self._match_text_seq("RENAME"):
+            old = self._parse_id_var() if self._match_text_seq("CONSTRAINT") else None
+            if self._match_text_seq("TO"):
+                return made("rename constraint" if old else "rename", name=old, to=self._parse_id_var())
+        raise self._refused("this ALTER DOMAIN is not supported", "SET or DROP DEFAULT or NOT NULL, ADD, DROP or "
+                            "RENAME a CONSTRAINT, or RENAME TO")  # fmt: skip
+
+    def _parse_alter_identity(self) -> exp.Expr | None:
+        """ALTER COLUMN of an identity; None for another one."""
+        index = self._index
+        self._match(TokenType.COLUMN)
+        column = self._parse_field(any_token=True)
+        if self._match_text_seq("ADD", "GENERATED"):
+            self._retreat(self._index - 1)
+            return self.expression(AlterIdentity(this=column, action="add", constraint=self._parse_column_constraint()))
+        if self._match_text_seq("DROP", "IDENTITY"):
+            return self.expression(AlterIdentity(this=column, action="drop", exists=bool(self._parse_exists())))
+        if self._match_text_seq("SET", "GENERATED"):
+            always = bool(self._match_text_seq("ALWAYS"))
+            if always or self._match_text_seq("BY", "DEFAULT"):
+                return self.expression(AlterIdentity(this=column, action="set", always=always))
+        if self._match_text_seq("RESTART"):
+            self._match_text_seq("WITH")
+            return self.expression(AlterIdentity(this=column, action="restart", restart=self._parse_unary() or True))
+        self._retreat(index)
+        return None
 
     def _parse_comment_on(self) -> exp.Expr:
         kind = next((words for words in COMMENTED if self._match_text_seq(*words.split())), None)

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from halfjoin.sql.named import AlterEnum, Comment, CreateDomain, CreateEnum, CreateSchema, CreateSequence, Domain
+from halfjoin.sql.named import (
+    AlterDomain,
+    AlterEnum,
+    AlterSequence,
+    Comment,
+    CreateDomain,
+    CreateEnum,
+    CreateSchema,
+    CreateSequence,
+    Domain,
+)
 from halfjoin.sql.parse import syntax
-from halfjoin.sql.parse.constraints import column
+from halfjoin.sql.parse.constraints import column, inside
 from halfjoin.sql.parse.locate import catalog_name, name_of, only, refuse
 from halfjoin.sql.parse.sequences import sequence_options
 
@@ -52,6 +62,30 @@ def create_domain(node: exp.Create, text: str) -> CreateDomain:
         raise error.with_(code="42601")
     checks = tuple((one.name or "", one.text) for one in constraints)
     return CreateDomain(Domain(catalog_name(node.this, text), made.type, made.not_null, made.default, checks))
+
+
+def alter_sequence(node: syntax.AlterSequence, text: str) -> AlterSequence:
+    """ALTER SEQUENCE."""
+    restart, start, step = (node.args.get(key) for key in ("restart", "start", "increment"))
+    first, by = sequence_options(exp.SequenceProperties(start=start, increment=step), text)
+    at = None if restart in (None, True) else sequence_options(exp.SequenceProperties(start=restart), text)[0]
+    return AlterSequence(catalog_name(node.this, text), restart is not None, at, None if start is None else first,
+                         None if step is None else by, bool(node.args.get("exists")))  # fmt: skip
+
+
+def alter_domain(node: syntax.AlterDomain, text: str) -> AlterDomain:
+    """ALTER DOMAIN."""
+    action, given = node.args["action"], node.args.get("constraint")
+    said = given.find(exp.CheckColumnConstraint, exp.DefaultColumnConstraint) if given is not None else None
+    if action in ("set default", "add") and (said is None or isinstance(said, exp.CheckColumnConstraint) != (
+            action == "add")):  # fmt: skip
+        raise refuse(node, text, "this ALTER DOMAIN is not supported", "SET DEFAULT value, or ADD CHECK (VALUE ...)")
+    words = "" if said is None else said.meta["text"]
+    called = given.this if isinstance(given, exp.ColumnConstraint) else None
+    name, to = node.args.get("name") or called, node.args.get("to")
+    return AlterDomain(catalog_name(node.this, text), action, inside(words) if action == "add" else words,
+                       name_of(name) if name is not None else "", name_of(to) if to is not None else "",
+                       bool(node.args.get("exists")))  # fmt: skip
 
 
 def create_schema(node: exp.Create, text: str) -> CreateSchema:

@@ -17,7 +17,7 @@ from halfjoin.sql.parse.copying import copy
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
-from halfjoin.sql.parse.naming import alter_enum, comment, schema_named
+from halfjoin.sql.parse.naming import alter_domain, alter_enum, alter_sequence, comment, schema_named
 from halfjoin.sql.parse.parameters import Params, check_unicode, with_arguments, with_values
 from halfjoin.sql.parse.times import constant_time
 from halfjoin.sql.parse.unqualified import unqualified
@@ -283,6 +283,8 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     exp.Alter: alter,
     exp.Copy: copy,
     syntax.AlterEnum: alter_enum,
+    syntax.AlterSequence: alter_sequence,
+    syntax.AlterDomain: alter_domain,
     syntax.Comment: comment,
     exp.TruncateTable: change.truncate,
     syntax.Prepare: _prepare,

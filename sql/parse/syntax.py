@@ -132,6 +132,29 @@ class IterativeWith(exp.With):
     arg_types: ClassVar[dict[str, bool]] = {**exp.With.arg_types, "limit": False, "error": False, "rounds": False}
 
 
+class AlterSequence(exp.Expression):
+    """ALTER SEQUENCE name RESTART [WITH n] | START WITH n | INCREMENT BY n ... `restart`: a number, or True."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "restart": False, "start": False,
+                                            "increment": False}  # fmt: skip
+
+
+class AlterDomain(exp.Expression):
+    """ALTER DOMAIN name action. `action`: `set default`, `drop default`, `set not null`, `drop not null`, `add`,
+    `drop`, `rename`, `rename constraint` or `validate`. `constraint`: of SET and ADD. `name`, `to`: of the others."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "action": True, "constraint": False, "name": False,
+                                            "to": False, "exists": False}  # fmt: skip
+
+
+class AlterIdentity(exp.Expression):
+    """ALTER COLUMN name ADD GENERATED ... AS IDENTITY (`constraint`), SET GENERATED ALWAYS | BY DEFAULT (`always`),
+    RESTART [WITH n] (`restart`: a number, or True), DROP IDENTITY [IF EXISTS]."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "action": True, "constraint": False,
+                                            "always": False, "restart": False, "exists": False}  # fmt: skip
+
+
 class Iterate(exp.Expression):
     """start ITERATE step, in WITH ITERATIVE."""
 

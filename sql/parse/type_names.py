@@ -45,10 +45,7 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
         raise refuse(node, sql, f"type {written(node).lower()} is not supported", f"types: {KNOWN}").with_(code="42704")
     kind, sizes = node.this, [_size(part, sql) for part in node.expressions if isinstance(part, exp.DataTypeParam)]
     if kind is exp.DType.ARRAY and node.expressions:
-        element = sql_type(node.expressions[0], sql)
-        if element.kind is t.Kind.ARRAY:
-            return element  # PostgreSQL's array types do not fix the number of dimensions
-        return t.array(element)
+        return t.array(sql_type(node.expressions[0], sql))
     if kind is exp.DType.USERDEFINED and isinstance(node.args.get("kind"), exp.Expr) and not sizes:
         if (known := _of_catalog(node.args["kind"])) is not None:
             return known
@@ -77,9 +74,7 @@ def stored_type(node: exp.DataType, sql: str) -> SqlType:
     if plain(type) != type:
         raise refuse(node, sql, f"a column of type {type} is not supported: only catalogs have it",
                      f"write {plain(type)}").with_(code="42704")
-    if type == SqlType(t.Kind.NUMERIC):
-        return t.numeric()
-    return t.array(t.numeric()) if type.element == SqlType(t.Kind.NUMERIC) else type
+    return t.with_digits(type)
 
 
 def _of_catalog(node: exp.Expr) -> SqlType | None:

@@ -151,3 +151,20 @@ def test_a_deferred_key_is_checked_at_commit(postgres: Any) -> None:
         engine.execute("BEGIN; INSERT INTO c VALUES (2); COMMIT")
     assert "ON DELETE SET NULL DEFERRABLE INITIALLY DEFERRED" in (
         engine.execute("SHOW CREATE TABLE c").column("create_statement")[0].as_py())
+
+
+@pytest.mark.parametrize("query", [
+    "SELECT constraint_name, update_rule, delete_rule FROM information_schema.referential_constraints",
+    "SELECT constraint_name, is_deferrable, initially_deferred FROM information_schema.table_constraints "
+    "WHERE constraint_type = 'FOREIGN KEY'",
+    "SELECT conname, confupdtype, confdeltype, condeferrable, condeferred FROM pg_constraint WHERE contype = 'f'",
+    "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'f'",
+])  # fmt: skip
+def test_the_catalog_tells_the_actions(query: str, postgres: Any) -> None:
+    engine = hj.Engine()
+    for ddl in ("CREATE TABLE p (k integer PRIMARY KEY)", "CREATE TABLE c (k integer REFERENCES p ON DELETE CASCADE, "
+                "j integer DEFAULT 1 REFERENCES p ON UPDATE SET DEFAULT ON DELETE SET NULL DEFERRABLE INITIALLY "
+                "DEFERRED)"):
+        engine.execute(ddl)
+        postgres.execute(ddl)
+    assert _rows(engine.query(query)) == _all(postgres, query)

@@ -88,7 +88,7 @@ def test_a_key_of_two_columns_makes_them_not_null() -> None:
     ("character(3)", SqlType(Kind.CHAR, 3)), ("bytea", BYTEA), ("date", DATE), ("time", TIME),
     ("timestamp", TIMESTAMP), ("timestamp without time zone", TIMESTAMP), ("timestamp(6)", TIMESTAMP),
     ("timestamptz", TIMESTAMPTZ), ("timestamp with time zone", TIMESTAMPTZ), ("uuid", UUID),
-    ("integer[]", array(INTEGER)), ("text[][]", array(TEXT)), ("numeric[]", array(numeric(38, 10))),
+    ("integer[]", array(INTEGER)), ("text[][]", array(array(TEXT))), ("numeric[]", array(numeric(38, 10))),
     ("integer ARRAY", array(INTEGER)),
 ])  # fmt: skip
 def test_types(written: str, type: SqlType) -> None:

@@ -87,6 +87,8 @@ def text_of(value: object) -> str | None:
 
 
 def _item(item: object) -> str:
+    if isinstance(item, list):
+        return str(text_of(item))
     text = "NULL" if item is None else str(item)
     if item is None or re.fullmatch(r"[^\s,{}\"\\]+", text):
         return text

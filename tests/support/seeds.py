@@ -1,8 +1,9 @@
 """How many random examples a run tries, and from which seed.
 
-An everyday run tries a third of the random examples of each test that takes seeds, and at least one. Set `HALFJOIN_ALL`
-to try all: `make test ALL=1` does, and so does continuous integration. A run that asks for new examples tries all of
-these. Tests that take no seeds are the same in every run.
+An everyday run tries a sixth of the seeds of a test that is run once for each, and a third of the examples of a test
+that makes them itself; at least one of them. Set `HALFJOIN_ALL` to try all: `make test ALL=1` does, and so does
+continuous integration. A run that asks for new examples tries all of these. Tests without random examples are the same
+in every run.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 WHOLE = any(map(os.environ.get, ("HALFJOIN_ALL", "HALFJOIN_FUZZ", "HALFJOIN_FUZZ_SQL")))
-_OF = 3  # an everyday run tries one in so many
+_OF, _OF_SEEDS = 3, 6  # an everyday run tries one in so many
 
 
 def first_seed() -> int:
@@ -21,17 +22,17 @@ def first_seed() -> int:
     return int(os.environ.get("HALFJOIN_SEED") or random.SystemRandom().randrange(2**32))
 
 
-def some(examples: int) -> int:
-    """How many of a test's examples this run tries."""
-    return examples if WHOLE else -(-examples // _OF)
+def some(examples: int, of: int = _OF) -> int:
+    """How many of a test's examples this run tries: all, or one `of` so many."""
+    return examples if WHOLE else -(-examples // of)
 
 
 def left_out(items: Iterable[Any]) -> list[Any]:
-    """The tests that this run leaves to a whole one: of each function all but the first `some` values of `seed`."""
+    """The tests that this run leaves to a whole one: of each function all but the first values of `seed`."""
     seeds: dict[str, dict[Any, None]] = {}
     seeded = [(item.nodeid.partition("[")[0], item.callspec.params["seed"], item) for item in items
               if "seed" in getattr(getattr(item, "callspec", None), "params", ())]  # fmt: skip
     for function, seed, _ in seeded:
         seeds.setdefault(function, {})[seed] = None
-    tried = {function: set(list(found)[: some(len(found))]) for function, found in seeds.items()}
+    tried = {function: set(list(found)[: some(len(found), _OF_SEEDS)]) for function, found in seeds.items()}
     return [item for function, seed, item in seeded if seed not in tried[function]]

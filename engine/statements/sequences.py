@@ -1,0 +1,56 @@
+"""CREATE SEQUENCE and ALTER SEQUENCE, and what lets sequences begin anew."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+
+from halfjoin.catalog.catalog import Catalog
+from halfjoin.catalog.models import Sequence
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.statements.tables import check_schema
+from halfjoin.errors import Conflict, UnknownName
+from halfjoin.sql.named import AlterSequence, CreateSequence
+
+
+def create_sequence(catalog: Catalog, statement: CreateSequence) -> None:
+    """CREATE SEQUENCE.
+
+    Raises:
+        Conflict: the name is taken.
+    """
+    name = statement.name
+    check_schema(name, catalog)
+    if name in catalog.sequences or name in catalog.names():
+        if statement.if_not_exists:
+            return
+        raise Conflict(f"{name} already exists", remedy="drop it first, or write IF NOT EXISTS", name=name,
+                       code="42P07")  # fmt: skip
+    catalog.sequences[name] = Sequence(name=name, next=statement.start, start=statement.start, step=statement.step,
+                                       id=uuid.uuid4().hex)  # fmt: skip
+
+
+def restart(state: State, tables: Collection[str]) -> None:
+    """Let the sequences that number columns of these tables begin anew."""
+    for name, one in state.catalog.sequences.items():
+        if one.owner in tables:
+            state.catalog.sequences[name] = one.model_copy(update={"next": one.start, "id": uuid.uuid4().hex})
+
+
+def alter_sequence(catalog: Catalog, statement: AlterSequence) -> None:
+    """ALTER SEQUENCE. A sequence that begins anew gets another id, as the numbers of an id never go back."""
+    one = catalog.sequences.get(statement.name)
+    if one is None:
+        if statement.if_exists:
+            return
+        raise UnknownName("sequence", statement.name, catalog.sequences, code="42P01")
+    start = one.start if statement.start is None else statement.start
+    following = catalog.numbers.get(one.id, one.next)
+    if statement.step is not None and following != one.start:  # the next number is a step after the last one
+        following += statement.step - one.step
+    if statement.restart:
+        following = start if statement.at is None else statement.at
+    elif statement.start is not None and following == one.start:
+        following = start if one.id not in catalog.numbers else following
+    catalog.sequences[one.name] = one.model_copy(update={
+        "next": following, "start": start, "step": statement.step or one.step, "id": uuid.uuid4().hex})  # fmt: skip

@@ -1,0 +1,66 @@
+"""Binds subscripts: elements and slices of arrays, `a[1][2]`, `a[1:2]`, and parts of a jsonb, `j['a'][0]`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from halfjoin.sql import functions
+from halfjoin.sql.bind.system_functions import from_one
+from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.types import INTEGER, INTEGERS, STRINGS, TEXT, Kind, dimensions, innermost
+
+if TYPE_CHECKING:
+    from halfjoin.sql.bind.scalar import Scalars
+
+_LAST = Literal(2**31 - 1, INTEGER)
+
+
+def subscript(scalars: Scalars, node: exp.Bracket) -> Expr:
+    """The value at all subscripts after an expression."""
+    below, written = node, list[exp.Expr]()
+    while isinstance(below, exp.Bracket) and id(below) not in scalars.bound:
+        if len(below.expressions) != 1:
+            raise scalars.context.wrong(below, "a subscript is one number", "write a[1][2]")
+        written.insert(0, below.expressions[0])
+        below = below.this
+    value = scalars.value(below)
+    if value.type.kind is Kind.JSONB:
+        for one in written:
+            value = _of_json(scalars, value, one)
+        return value
+    count = dimensions(value.type)
+    if any(isinstance(one, exp.Slice) for one in written):
+        return _slice(scalars, value, written)
+    steps = [functions.cast(scalars.value(one), INTEGER) for one in written]
+    if count and len(steps) != count:
+        return Literal(None, innermost(value.type))  # no element has fewer or more subscripts than dimensions
+    for step in steps:
+        value = functions.resolve("[]", (value, from_one(value, step)))
+    return value
+
+
+def _of_json(scalars: Scalars, value: Expr, node: exp.Expr) -> Expr:
+    """`j['a'][0]`: each subscript is a path of one step."""
+    if isinstance(node, exp.Slice):
+        raise scalars.context.wrong(node, "jsonb subscript does not support slices", "write one subscript: j['a']")
+    step = scalars.value(node)
+    if step.type.kind not in (*STRINGS, Kind.UNKNOWN, *INTEGERS):
+        raise scalars.context.wrong(node, f"subscript type {step.type} is not supported",
+                                    "jsonb subscript must be coercible to either integer or text")  # fmt: skip
+    return functions.resolve("#>", (value, functions.resolve("array", (functions.cast(step, TEXT),))))
+
+
+def _slice(scalars: Scalars, array: Expr, written: list[exp.Expr]) -> Expr:
+    """`a[1:2][3]`; a bound that is left out is that of the array, and a number alone is from 1 to it."""
+    bounds: list[Expr] = []
+    for one in written:
+        first = one.this if isinstance(one, exp.Slice) else None
+        last = one.args.get("expression") if isinstance(one, exp.Slice) else one
+        for bound, instead in ((first, Literal(1, INTEGER)), (last, _LAST)):
+            bounds.append(instead if bound is None else functions.cast(scalars.value(bound), INTEGER))
+    if len(written) > dimensions(array.type) > 0:
+        bounds = [Literal(1, INTEGER), Literal(0, INTEGER)]  # nothing
+    made = functions.resolve("slice", (array, *bounds[:2]))
+    return Call("slice", (*made.args, *bounds[2:]), made.type) if isinstance(made, Call) else made
