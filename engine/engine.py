@@ -167,16 +167,19 @@ class Engine(Registering):
     @exclusive
     def _locked(self, function: Callable[[State], T], *, writes: bool = False) -> T:
         """Run a function of the state while no other call runs."""
-        if not writes:
-            with self._reading() as state:
-                return function(state)
-        self._wait()
-        with self._reading() as state:
-            try:
-                self._before = snapshot(state)
-                return function(state)
-            finally:
-                self._before = None
+        if writes:
+            self._wait()
+        with self._reading() as state, self._readable(state, meanwhile=writes):
+            return function(state)
+
+    @contextmanager
+    def _readable(self, state: State, *, meanwhile: bool) -> Iterator[None]:
+        """Let queries of connections read the state as it is now, `meanwhile` it changes."""
+        try:
+            self._before = snapshot(state) if meanwhile else None
+            yield
+        finally:
+            self._before = None
 
     def _latest(self) -> State:
         """The state as the last batch left it. It does not wait for a batch that a connection is submitting."""
