@@ -19,6 +19,7 @@ from halfjoin.collections.text import name as named
 from halfjoin.engine.arrange.changes import Changes
 from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.arrange.memory import Memory, to_bytes
+from halfjoin.engine.batch.activity import Activity
 from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import Clock, check
 from halfjoin.engine.batch.commit import Commits
@@ -388,6 +389,12 @@ class Engine(Registering):
         """What the engine holds: collections, arrangements and who shares them, runs, frontiers, bytes."""
         with self._reading() as state:
             return stats(state, self._session.delivering, self._store.foreign())
+
+    @exclusive
+    def activity(self) -> Activity:
+        """The last 1,000 batches of this engine: rows in, the rows and seconds of each node. An engine that only reads
+        has none."""
+        return Activity() if self._writer is None else self._writer.activity.copy()
 
     @exclusive
     def sink(

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Self
 
+from halfjoin import sqlstates
+
 _SHOWN = 80  # the most characters of a value that a text shows
 _CANDIDATES = 12  # the most names that a text lists
 
@@ -93,7 +95,7 @@ class UnsupportedSQL(_InStatement):
     wrong: bool = False
 
     def _sqlstate(self) -> str:
-        return "42601" if self.wrong else "0A000"
+        return sqlstates.of(self.reason) or ("42601" if self.wrong else "0A000")
 
 
 @dataclass(eq=False, repr=False)
@@ -224,7 +226,7 @@ class DataError(HalfjoinError):
         return self._with_remedy(f"{where}{self.reason}{row}{f' (and {self.more} more)' if self.more else ''}")
 
     def _sqlstate(self) -> str:
-        return "22000"
+        return sqlstates.of(self.reason) or "22000"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

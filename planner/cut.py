@@ -15,6 +15,7 @@ again finds its nodes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -86,14 +87,24 @@ class CutNode:
 
 def cut(relation: Relation, facts: Facts) -> tuple[Relation, tuple[CutNode | Reduce, ...]]:
     """The relation with scans of node collections in place of the parts cut out; the nodes in order of dependency."""
-    cutter = _Cutter(facts)
+    cutter = _Cutter(facts, _repeated(relation))
     whole, _ = cutter.region(cutter.reduced(narrowed(by_length(simplified(relation), cutter.aliases))))
     return whole, tuple(cutter.nodes.values())
+
+
+def _aliases(relation: Relation) -> list[str]:
+    return [part.alias for part in every_part(relation) if isinstance(part, Scan)]
+
+
+def _repeated(relation: Relation) -> frozenset[str]:
+    """The aliases that several scans of a relation have."""
+    return frozenset(alias for alias, count in Counter(_aliases(relation)).items() if count > 1)
 
 
 @dataclass
 class _Cutter:
     facts: Facts
+    repeated: frozenset[str] = frozenset()  # aliases of several scans: a domain has those of the rows that it is of
     nodes: dict[str, CutNode | Reduce] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=Aliases)
     loops: dict[str, Sequence[CutNode]] = field(default_factory=dict)
@@ -112,7 +123,9 @@ class _Cutter:
         if isinstance(relation, Aggregate):
             whole = without_counts(relation, self.facts)
             if isinstance(whole, Project):
-                return self.reduced(whole)
+                if self.repeated.isdisjoint(_aliases(whole)):  # else one join would have two inputs of one name
+                    return self.reduced(whole)
+                whole = relation
             relation, parts = whole, parted(whole, self.aliases)
             if parts is not None:
                 return self.reduced(parts.over(self.rows(parts.rows)))

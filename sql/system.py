@@ -18,6 +18,14 @@ DATABASE = "halfjoin"
 USER = "halfjoin"
 PG_CATALOG, INFORMATION = "pg_catalog", "information_schema"
 SCHEMAS = (PG_CATALOG, INFORMATION)
+POSTGRES = "15.0"  # whose catalog this is
+FIXED = {  # settings that only say what holds
+    "server_version": POSTGRES, "server_version_num": "150000", "max_identifier_length": "63", "max_index_keys": "32",
+    "block_size": "8192", "integer_datetimes": "on", "is_superuser": "on", "transaction_isolation": "serializable",
+    "default_transaction_isolation": "serializable", "default_transaction_read_only": "off", "in_hot_standby": "off",
+    "transaction_read_only": "off", "role": "none", "lc_collate": "C", "lc_ctype": "C", "bytea_output": "hex",
+    "jit": "off", "default_table_access_method": "heap",
+}  # fmt: skip
 
 OID = SqlType(Kind.BIGINT, named="oid")
 NAME = SqlType(Kind.TEXT, named="name")
@@ -72,8 +80,8 @@ class System(Protocol):
         """What a function such as `pg_get_constraintdef`, or a type such as `regclass`, says of an oid. Of a
         table's column, by oid times 65536 plus the column's number."""
 
-    def serial(self, table: int, column: str) -> str | None:
-        """The sequence that numbers a column of a table; None if none does."""
+    def serials(self) -> Mapping[str, str]:
+        """The sequences that number columns, by the table's oid, a blank, and the column's name."""
 
     def numbers(self, type: str) -> Mapping[str, int]:
         """The oids by name, for a type such as `regclass`."""

@@ -12,6 +12,7 @@ from halfjoin.catalog.system.relations import Rows
 from halfjoin.catalog.system.types import FUNCTIONS
 from halfjoin.sql.functions.coercion import assignable, castable, implicit
 from halfjoin.sql.oids import BUILT_IN, modifier, own_oid
+from halfjoin.sql.system import FIXED
 from halfjoin.sql.types import SqlType
 
 DATABASE_OID, TABLESPACE, UTF8 = 5, 1663, 6
@@ -105,7 +106,7 @@ def pg_description(known: Known) -> Rows:
 
 def pg_settings(known: Known) -> Rows:
     """The settings of the session."""
-    for name, value in known.asker.settings.items():
+    for name, value in (FIXED | dict(known.asker.settings)).items():
         yield {"name": name, "setting": value, "category": "Session", "short_desc": "", "context": "user",
                "vartype": "string", "source": "default", "boot_val": value, "reset_val": value,
                "pending_restart": False}

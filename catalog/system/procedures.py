@@ -13,6 +13,7 @@ from halfjoin.sql.functions.signature import ANY, ANY_ARRAY, Overload, type_name
 from halfjoin.sql.functions.table import TABLE
 from halfjoin.sql.oids import own_oid, pg_type
 
+_OF_OWN = ("enum_in", "enum_out", "enum_recv", "enum_send", "domain_in", "domain_recv")  # of enums and domains
 _ANYELEMENT, _ANYARRAY, _RECORD = 2283, 2277, 2249
 
 
@@ -52,7 +53,7 @@ def _made() -> Iterator[Procedure]:
                 arguments = ", ".join(_shown(one) for one in overload.params)
                 yield Procedure(own_oid(f"function {entry.name}({arguments})"), "pg_catalog", entry.name, kind, takes,
                                 returns, arguments, _shown(overload.result))
-    names = dict.fromkeys(name for one in built_in() for name in one.functions if name != "-")
+    names = dict.fromkeys((*_OF_OWN, *(name for one in built_in() for name in one.functions if name != "-")))
     for name in names:
         yield Procedure(own_oid(f"function {name}"), "pg_catalog", name, "f", (2275,), 2275, "cstring", "cstring")
 

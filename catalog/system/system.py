@@ -9,7 +9,7 @@ from halfjoin.catalog.system.columns import system_tables
 from halfjoin.catalog.system.information import INFORMATION_VIEWS
 from halfjoin.catalog.system.known import Definitions, Known
 from halfjoin.catalog.system.relations import RELATIONS, Row
-from halfjoin.catalog.system.texts import numbers, serial, texts
+from halfjoin.catalog.system.texts import numbers, serials, texts
 from halfjoin.catalog.system.views import VIEWS
 from halfjoin.sql.expr import Column
 from halfjoin.sql.system import INFORMATION, OID, Asker
@@ -47,9 +47,9 @@ class SystemCatalog:
         """What a function or a type says of an oid."""
         return texts(self._known, what)
 
-    def serial(self, table: int, column: str) -> str | None:
-        """The sequence that numbers a column of a table; None if none does."""
-        return serial(self._known, table, column)
+    def serials(self) -> Mapping[str, str]:
+        """The sequences that number columns, by the table's oid, a blank, and the column's name."""
+        return serials(self._known)
 
     def numbers(self, type: str) -> Mapping[str, int]:
         """The oids by name."""

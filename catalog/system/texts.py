@@ -131,11 +131,10 @@ _TEXTS: Mapping[str, Callable[[Known], Iterator[tuple[int, str]]]] = {
 }  # fmt: skip
 
 
-def serial(known: Known, table: int, column: str) -> str | None:
-    """The sequence that numbers a column of a table; None if none does."""
-    of = next((one for one in known.relations if one.oid == table), None)
-    found = next((one.sequence for one in of.columns if one.name == column), "") if of is not None else ""
-    return ".".join(map(identifier, known.split(found))) if found else None
+def serials(known: Known) -> dict[str, str]:
+    """The sequences that number columns, by the table's oid, a blank, and the column's name."""
+    return {f"{one.oid} {column.name}": ".".join(map(identifier, known.split(column.sequence)))
+            for one in known.relations for column in one.columns if column.sequence}
 
 
 def texts(known: Known, what: str) -> dict[int, str]:

@@ -79,8 +79,10 @@ def own_types(enums: Iterator[tuple[str, str, SqlType]], domains: Iterator[tuple
     by_oid = {one.oid: one for one in built_in()}
     for schema, name, domain in domains:
         below = by_oid[pg_type(domain.type).oid]
-        yield replace(below, oid=own_oid(domain.name), array=0, name=name, kind="d", preferred=False, schema=schema,
-                      functions=("domain_in", below.functions[1], "domain_recv", *below.functions[3:4], "-", "-", "-"),
-                      title=shown[domain.name], domain=domain, base=below.oid)
+        functions = ("domain_in", below.functions[1], "domain_recv", below.functions[3], "-", "-", "-")
+        one = replace(below, oid=own_oid(domain.name), array=own_oid(f"{domain.name}[]"), name=name, kind="d",
+                      preferred=False, schema=schema, functions=functions, title=shown[domain.name], domain=domain,
+                      base=below.oid)
+        yield from (one, array_of(one))
 
 

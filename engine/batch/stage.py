@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from time import perf_counter
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part, make_run
+from halfjoin.engine.batch.activity import Work
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
 from halfjoin.engine.batch.flows import alone, is_passing
 from halfjoin.engine.batch.looping import kept, loop_changes, per_round
@@ -40,7 +42,7 @@ class Staged:
     """What a batch will publish: a run for each collection that it changes, the views' closed changes, the clock.
 
     `failures`: the views that cannot be read at some time that it closes. `standing`: the errors of views afterwards.
-    `rounds`: of the bindings of the loops that ran, how many updates each round made.
+    `rounds`: of the bindings of the loops that ran, how many updates each round made. `work`: of the nodes that ran.
     """
 
     runs: Mapping[str, Part]
@@ -51,6 +53,7 @@ class Staged:
     standing: Mapping[str, Standing] = field(default_factory=dict)
     rounds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     clock: Clock | None = None
+    work: Mapping[str, Work] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -226,8 +229,9 @@ def stage(
     closed = state.closing(upper)
     due = state.above({*runs, *closed})
     changed, looped, rounds = set(runs), set[str](), dict[str, tuple[int, ...]]()
+    work: dict[str, Work] = {}
     for number, name in enumerate(due, 1):
-        view = state.maintained[name]
+        began, view = perf_counter(), state.maintained[name]
         flow, passing = view.dataflow, is_passing(view.dataflow)
         if flow.plan.loop:
             if flow.plan.loop not in looped:
@@ -239,6 +243,7 @@ def stage(
                         changed.add(one)
                     if len(wrong):
                         errors[one] = make_run(wrong, upper)
+                    work[one] = Work(len(added), perf_counter() - began)
             continue
         if not (flow.reads.isdisjoint(changed) and flow.asked.isdisjoint(closed)) or (passing and name in closed):
             title = f"{name}, view {number} of {len(due)}"
@@ -247,6 +252,7 @@ def stage(
             except DataError as problem:
                 start = state.upper if flow.asked else _earliest(state, runs)
                 output, failed = empty(flow.schema), of_view(str(problem), start)
+            work[name] = Work(len(output), perf_counter() - began)
             if passing:
                 passed, output = _passed(view, _part(output, upper), state.upper, upper)
                 lookup.passed[name] = passed
@@ -259,7 +265,7 @@ def stage(
                 errors[name] = _part(failed, upper)
     every, standing = closing(state, upper, errors)
     failures = {name: one for name, one in every.items() if state.maintained[name].plan is not None} if every else every
-    staged = Staged(runs, errors, upper, {}, failures, standing, rounds, clock)
+    staged = Staged(runs, errors, upper, {}, failures, standing, rounds, clock, work)
     for name, view in state.maintained.items():
         if view.plan is None:
             continue  # a node collection: its changes are reported to nobody

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.changes import Changes, StoredChanges, changes_of, diffs_of
 from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.batch.activity import Activity
 from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import Times, present, settled
 from halfjoin.engine.batch.commit import Commits, Entry, Step, nothing
@@ -73,7 +74,7 @@ class Writer:
     """Carries out batches and definitions.
 
     `frames` makes the Spark DataFrame of a view's changes, for `Applied.dataframe`. After a batch `reconsider` checks
-    whether views need a new plan; it gets the batch's runs, and `define`."""
+    whether views need a new plan; it gets the batch's runs, and `define`. `activity` notes each batch."""
 
     state: State
     store: WriterStore
@@ -82,6 +83,7 @@ class Writer:
     commits: Commits
     frames: Callable[[Mapping[str, Changes], str], Any]
     reconsider: Callable[[Mapping[str, Part], Callable[[Callable[[], None]], None]], None]
+    activity: Activity = field(default_factory=Activity)
 
     def apply(
         self, batches: Mapping[str, Any], time: Time | None = None, batch_id: str | None = None, *, close: bool = True,
@@ -146,7 +148,10 @@ class Writer:
         closing = self.sinks.closing(state, staged)
         self.commits.carry_out(lambda: self._prepared(staged, applied, batch), nothing)
         self._carried_out(staged, low, closing)
-        return replace(applied, seconds=perf_counter() - started)
+        applied = replace(applied, seconds=perf_counter() - started)
+        self.activity.add(applied.upper, applied.runner, applied.seconds,
+                          {name: len(run) for name, run in runs.items()}, staged.work)  # fmt: skip
+        return applied
 
     def _staged(
         self, runs: Mapping[str, Part], times: Times, started: float, chosen: tuple[Runner, str]

@@ -265,7 +265,7 @@ def _simple_numeric(type: Any) -> Kernel:
 
 
 def _parsed(texts: Any, target: SqlType, type: Any) -> Any:
-    """Parse each distinct text. If some fail, report the first that fails, for all rows that have it."""
+    """Parse each distinct text. The rows whose texts fail are reported together, each with its reason."""
     codes = texts.dictionary_encode()
     scalars, reasons = [], {}
     for i, text in enumerate(codes.dictionary.to_pylist()):
@@ -275,8 +275,11 @@ def _parsed(texts: Any, target: SqlType, type: Any) -> Any:
             scalars.append(None)
             reasons[i] = error.reason
     if reasons:
-        first = next(iter(reasons))
-        raise Failed(reasons[first], mask_of(pc.equal(codes.indices, first)))
+        index = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        mask = np.isin(index, list(reasons))
+        messages = np.empty(int(mask.sum()), object)
+        messages[:] = [reasons[number] for number in index[mask].tolist()]
+        raise Failed(str(messages[0]), mask, messages=messages)
     return pa.array(scalars, type).take(codes.indices)
 
 

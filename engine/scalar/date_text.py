@@ -10,11 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from halfjoin.engine.scalar.number_text import number_to_char, ordinal
+from halfjoin.engine.scalar.number_text import ordinal
 from halfjoin.engine.scalar.values import Kernel, call, on_arrays, raw
 from halfjoin.engine.updates.intervals import DAY
-from halfjoin.sql.expr import Call, Literal
-from halfjoin.sql.functions.coercion import NUMBERS
 from halfjoin.sql.functions.date_format import tokens
 from halfjoin.sql.types import Kind
 
@@ -99,17 +97,12 @@ _WORDS: dict[str, tuple[tuple[str, ...], Callable[[_Parts], _Numbers], int]] = {
 }  # fmt: skip
 
 
-def to_char(expr: Call) -> Kernel:
-    """The kernel for a number, or for a timestamp and a constant pattern."""
-    if expr.args[0].type.kind in NUMBERS:
-        return number_to_char(expr)
-    pattern = expr.args[1]
-    assert isinstance(pattern, Literal)
-    if not pattern.value:  # NULL or the empty pattern gives NULL
-        null = pa.scalar(None, pa.string())
-        return lambda *_: null
-    zone = "UTC" if expr.args[0].type.kind is Kind.TIMESTAMPTZ else ""
-    fields = [_field(name, fill, zone) for name, fill in tokens(str(pattern.value))]
+def moment_to_char(kind: Kind, pattern: str) -> Kernel:
+    """The kernel of to_char of timestamps with a pattern; the empty pattern gives NULL."""
+    if not pattern:
+        return lambda _: pa.scalar(None, pa.string())
+    zone = "UTC" if kind is Kind.TIMESTAMPTZ else ""
+    fields = [_field(name, fill, zone) for name, fill in tokens(pattern)]
     empty = pa.scalar("")
 
     @on_arrays
@@ -119,7 +112,7 @@ def to_char(expr: Call) -> Kernel:
         blank = pc.if_else(a.is_valid(), empty, pa.scalar(None, pa.string()))
         return _join(blank, *texts, empty)
 
-    return lambda a, _: run(a)
+    return run
 
 
 def _signed(numbers: _Numbers, pad: Kernel) -> Any:

@@ -1,4 +1,4 @@
-"""Kernels of date_trunc, extract, to_char, make_date and to_timestamp."""
+"""Kernels of date_trunc, extract, make_date and to_timestamp."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.date_input import DATE_INPUT, to_timestamp
-from halfjoin.engine.scalar.date_text import to_char
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Kernel, call, from_numpy, on_arrays, raw, valid
 from halfjoin.engine.updates.intervals import DAY, Fields, fields, intervals
@@ -89,8 +88,8 @@ def _extract(expr: Call) -> Kernel:
         elif value is Kind.TIME:
             numbers = _of_clock(unit, raw(a))
         else:
-            micros = raw(a).astype(np.int64) * (DAY if value is Kind.DATE else 1)
-            numbers = _of_moment(unit, micros, value)
+            given = raw(a).astype(np.int64)
+            numbers = _of_day(unit, given) if value is Kind.DATE else _of_moment(unit, given)
         if expr.type.kind is Kind.DOUBLE:
             return pa.array(_in_double(unit, numbers, fields(a) if value is Kind.INTERVAL else None), mask=~valid(a))
         if value is Kind.INTERVAL and unit == "epoch":
@@ -141,14 +140,20 @@ def _of_clock(unit: str, micros: _Numbers) -> _Numbers:
             return micros % _MINUTE
 
 
-def _of_moment(unit: str, micros: _Numbers, kind: Kind) -> _Numbers:
+def _of_moment(unit: str, micros: _Numbers) -> _Numbers:
     if unit == "epoch":
-        return micros // _SECOND if kind is Kind.DATE else micros
+        return micros
     if unit.startswith("timezone"):
         return np.zeros(len(micros), np.int64)
     if unit in ("hour", "minute", "second", "milliseconds", "microseconds"):
         return _of_clock(unit, micros % DAY)
-    days = micros // DAY
+    return _of_day(unit, micros // DAY)
+
+
+def _of_day(unit: str, days: _Numbers) -> _Numbers:
+    """A field of days since 1970. (Dates go on where microseconds would not fit into 64 bits.)"""
+    if unit == "epoch":
+        return days * 86_400
     if unit == "julian":
         return days + 2_440_588
     date = days.astype("datetime64[D]")
@@ -255,7 +260,6 @@ def _to_timestamp(expr: Call) -> Kernel:
 DATES: dict[str, Callable[[Call], Kernel]] = {
     "date_trunc": _date_trunc,
     "extract": _extract,
-    "to_char": to_char,
     **DATE_INPUT,
     "make_date": _make_date,
     "to_timestamp": _to_timestamp,

@@ -85,13 +85,17 @@ def _values(datum: Datum, rows: NDArray[np.int64]) -> list[Any]:
 
 
 def python_values(array: Any) -> list[Any]:
-    """The values in Python: whole numbers for dates, times and timestamps; three of them for an interval."""
+    """The values in Python: whole numbers for dates, times and timestamps, three for an interval, also in arrays."""
     type = array.type
     if pt.is_interval(type):
         values = zip(*(part.tolist() for part in fields(array)), strict=True)
         return [value if ok else None for value, ok in zip(values, valid(array).tolist(), strict=True)]
     if pt.is_temporal(type):
         return [value if ok else None for value, ok in zip(raw(array).tolist(), valid(array).tolist(), strict=True)]
+    if pt.is_list(type) and (pt.is_temporal(type.value_type) or pt.is_interval(type.value_type)):
+        elements, ends = python_values(array.values), array.offsets.to_pylist()
+        return [elements[start:end] if ok else None
+                for start, end, ok in zip(ends, ends[1:], valid(array).tolist(), strict=False)]  # fmt: skip
     found: list[Any] = array.to_pylist()
     return found
 

@@ -14,6 +14,7 @@ from halfjoin.engine.scalar.comparison import COMPARISON
 from halfjoin.engine.scalar.dates import DATES
 from halfjoin.engine.scalar.encodings import ENCODINGS
 from halfjoin.engine.scalar.enums import ENUMS
+from halfjoin.engine.scalar.formats import FORMATS
 from halfjoin.engine.scalar.json_changes import JSON_CHANGES
 from halfjoin.engine.scalar.json_made import JSON_MADE
 from halfjoin.engine.scalar.json_order import JSON_ORDER
@@ -38,7 +39,8 @@ from halfjoin.sql.expr import Call
 
 KERNELS: dict[str, Callable[[Call], Kernel]] = {
     **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **REGEXPS,
-    **DATES, **MOMENT_PARTS, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY, **CHARACTERS,
+    **DATES, **FORMATS, **MOMENT_PARTS, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY,
+    **CHARACTERS,
     **ENCODINGS, **QUOTING, **TEXT_ARRAYS, **JSON_PARTS, **JSON_CHANGES, **JSON_MADE, **JSON_ORDER, **ENUMS,
     **PRECISION, **ROW_TEXT, **NESTED_ARRAYS, **LOOKUPS,
 }  # fmt: skip

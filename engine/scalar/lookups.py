@@ -41,6 +41,17 @@ def _number_of_text(expr: Call) -> Kernel:
     return _beside(_list(expr, 1, pa.string()), _list(expr, 2, pa.int64()))
 
 
+def _text_of_part(expr: Call) -> Kernel:
+    """The key is that of the thing times 65536, plus that of the part, as in `sql.system.System.texts`."""
+    find = _beside(_list(expr, 2, pa.int64()), _list(expr, 3, pa.string()))
+    return on_arrays(lambda a, b, *_: find(pc.add(pc.multiply(a, 1 << 16), b)))
+
+
+def _text_of_named_part(expr: Call) -> Kernel:
+    find = _beside(_list(expr, 2, pa.string()), _list(expr, 3, pa.string()))
+    return on_arrays(lambda a, b, *_: find(pc.binary_join_element_wise(pc.cast(a, pa.string()), b, " ")))
+
+
 def _type_with_modifier(expr: Call) -> Kernel:
     """`character varying` and 44 make `character varying(40)`. There are few different types, so each is made once."""
 
@@ -76,4 +87,5 @@ def shown(name: str | None, size: int) -> str | None:
 
 LOOKUPS: dict[str, Callable[[Call], Kernel]] = {
     "text of number": _text_of_number, "number of text": _number_of_text, "type with modifier": _type_with_modifier,
+    "text of part": _text_of_part, "text of named part": _text_of_named_part,
 }  # fmt: skip

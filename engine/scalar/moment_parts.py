@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ _MICROS = pa.month_day_nano_interval()
 _HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _LEAST, _MOST = -4713, 294_276  # years of timestamps
+_OFFSET = re.compile(r"([+-])([0-9]+)(?::([0-9]+)(?::([0-9]+))?)?")
 
 
 def civil(days: int) -> tuple[int, int, int]:
@@ -147,7 +149,25 @@ def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, sec
 
 
 def _make_timestamptz(year: int, month: int, day: int, hour: int, minute: int, second: float, zone: str = "UTC") -> int:
-    return utc_of(zone, _make_timestamp(year, month, day, hour, minute, second))
+    local = _make_timestamp(year, month, day, hour, minute, second)
+    offset = _offset(zone)
+    return utc_of(zone, local) if offset is None else local - offset * _SECOND
+
+
+def _offset(zone: str) -> int | None:
+    """The seconds that a zone such as +05:30 or -0530 is ahead of UTC; None for a name. Only here + means east."""
+    if zone[:1].isdigit():
+        raise Bad(f'invalid input syntax for type numeric time zone: "{zone}"')
+    found = _OFFSET.fullmatch(zone)
+    if found is None:
+        return None
+    hours, minutes, seconds = int(found[2]), int(found[3] or 0), int(found[4] or 0)
+    if found[3] is None and len(found[2]) > 2:
+        hours, minutes = divmod(hours, 100)
+    if hours > 15 or minutes > 59 or seconds > 59:
+        raise Bad(f'numeric time zone "{zone}" out of range')
+    size = (hours * 60 + minutes) * 60 + seconds
+    return -size if found[1] == "-" else size
 
 
 def _make_interval(

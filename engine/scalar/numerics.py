@@ -17,11 +17,14 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.scalar import places
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.casts_text import to_text
 from halfjoin.engine.scalar.division import OVERFLOW
 from halfjoin.engine.scalar.each import Bad, each
-from halfjoin.engine.scalar.values import Datum, Kernel
+from halfjoin.engine.scalar.json_order import order_key
+from halfjoin.engine.scalar.values import Datum, Kernel, call
+from halfjoin.engine.updates.intervals import DAY
 from halfjoin.sql.expr import Call
-from halfjoin.sql.types import Kind
+from halfjoin.sql.types import TEXT, Kind, SqlType
 
 _WIDE = Context(prec=130, rounding=ROUND_HALF_UP)
 _LARGEST_EXPONENT = 180  # e to this power has more digits than a numeric
@@ -150,18 +153,32 @@ def _factorial(n: int) -> Decimal:
 
 
 def _width_bucket(expr: Call) -> Kernel:
-    return each(_among if len(expr.args) == 2 else _between, pa.int32())
+    if len(expr.args) == 4:
+        return each(_between, pa.int32())
+    key = _order(expr.args[0].type)
+
+    def among(value: Any, bounds: Sequence[Any]) -> int:
+        """The number of ascending bounds that are not above the value."""
+        if None in bounds:
+            raise Bad("thresholds array must not contain NULLs")
+        return bisect_right(bounds, key(value), key=key)
+
+    return each(among, pa.int32())
 
 
-def _among(value: Any, bounds: Sequence[Any]) -> int:
-    """The number of ascending bounds that are not above the value. NaN is above all other numbers."""
-    if None in bounds:
-        raise Bad("thresholds array must not contain NULLs")
-    return bisect_right(bounds, _ordered(value), key=_ordered)
-
-
-def _ordered(value: Any) -> Any:
-    return (value != value, value) if isinstance(value, float) else value
+def _order(type: SqlType) -> Callable[[Any], Any]:
+    """What orders as the values of a type do. NaN is above all other numbers."""
+    match type.kind:
+        case Kind.JSONB:
+            return order_key
+        case Kind.ENUM:
+            return type.labels.index
+        case Kind.INTERVAL:
+            return lambda parts: (parts[0] * 30 + parts[1]) * DAY + parts[2]
+        case Kind.REAL | Kind.DOUBLE:
+            return lambda number: (number != number, number)
+        case _:
+            return lambda value: value
 
 
 def _between(value: Any, low: Any, high: Any, count: int) -> int:
@@ -226,6 +243,17 @@ def round_to(name: str, expr: Call) -> Kernel:
     return of_numeric(rounded)(expr)
 
 
+_zeros = call("replace_substring_regex", pc.ReplaceSubstringOptions(r"(\.[0-9]*[1-9])0+$", r"\1"))
+_point = call("replace_substring_regex", pc.ReplaceSubstringOptions(r"\.0*$", ""))
+
+
+def _trimmed(type: SqlType) -> Kernel:
+    """The kernel of a numeric's text without the zeros after its last decimal."""
+    printed = to_text(type, TEXT)
+    assert printed is not None
+    return lambda a: _point(_zeros(printed(a)))
+
+
 NUMERICS: dict[str, Callable[[Call], Kernel]] = {
     "div": of_numeric(_div),
     "gcd": _whole(math.gcd),
@@ -233,6 +261,8 @@ NUMERICS: dict[str, Callable[[Call], Kernel]] = {
     "factorial": of_numeric(_factorial),
     "width_bucket": _width_bucket,
     "min_scale": _min_scale,
+    "trim_scale": lambda _: lambda a: a,
+    "trimmed text": lambda expr: _trimmed(expr.args[0].type),
     "num_nulls": _counted(True),
     "num_nonnulls": _counted(False),
 }

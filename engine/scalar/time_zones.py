@@ -28,7 +28,7 @@ def _of_interval(interval: tuple[int, int, int]) -> timedelta:
     months, days, micros = interval
     if months or days:
         raise Bad("an interval as a time zone must not include months or days")
-    return timedelta(microseconds=micros)
+    return timedelta(seconds=micros // 1_000_000 if micros >= 0 else -(-micros // 1_000_000))  # a zone has no fraction
 
 
 def local_time(zone: str | tuple[int, int, int], utc: int) -> int:

@@ -51,10 +51,16 @@ def of_nobody(name: str, secret: bytes) -> Verifier:
     return Verifier(ITERATIONS, salt, secrets.token_bytes(32), secrets.token_bytes(32))
 
 
-def _verifier(password: bytes, salt: bytes) -> Verifier:
-    salted = pbkdf2_hmac("sha256", password, salt, ITERATIONS)
+def _verifier(password: bytes, salt: bytes, iterations: int = ITERATIONS) -> Verifier:
+    salted = pbkdf2_hmac("sha256", password, salt, iterations)
     client_key = hmac.digest(salted, b"Client Key", sha256)
-    return Verifier(ITERATIONS, salt, sha256(client_key).digest(), hmac.digest(salted, b"Server Key", sha256))
+    return Verifier(iterations, salt, sha256(client_key).digest(), hmac.digest(salted, b"Server Key", sha256))
+
+
+def meets(password: str, kept: Verifier) -> bool:
+    """Whether a password is the one of a verifier, for protocols that send it."""
+    found = _verifier(prepared(password).encode(), kept.salt, kept.iterations)
+    return hmac.compare_digest(found.stored_key, kept.stored_key)
 
 
 def prepared(password: str) -> str:

@@ -125,12 +125,22 @@ def _like(scalars: Scalars, node: exp.Like | exp.ILike | exp.SimilarTo, *escape:
         raise scalars.context.refuse(node, f"{node.key.upper()} takes ANY and ALL of a written array only",
                                      "write ARRAY[...], or OR between LIKEs")  # fmt: skip
     name, value, matched = "similar to" if isinstance(node, exp.SimilarTo) else node.key, scalars.value(node.this), []
-    for pattern in [node.expression] if array is None else array.expressions:
+    for pattern in [_written_out(node.expression)] if array is None else array.expressions:
         one = functions.resolve(name, (value, scalars.value(pattern), *escape))
         matched.append(functions.resolve("not", (one,)) if node.args.get("negate") else one)
     if len(matched) == 1:
         return matched[0]
     return functions.resolve("or" if isinstance(node.expression, exp.Any) else "and", tuple(matched))
+
+
+def _written_out(pattern: exp.Expr) -> exp.Expr:
+    """`'a' || 'b'` as one constant."""
+    if not isinstance(pattern, exp.DPipe):
+        return pattern
+    parts = [_written_out(part.unnest()) for part in (pattern.this, pattern.expression)]
+    if not all(isinstance(part, exp.Literal) and part.is_string for part in parts):
+        return pattern
+    return exp.Literal.string("".join(part.name for part in parts))
 
 
 def _escape(scalars: Scalars, node: exp.Escape) -> Expr:

@@ -13,9 +13,14 @@ from halfjoin.sql.bind.row_sequence import is_carried
 from halfjoin.sql.expr import Call, Cast, Expr, Literal, walk
 from halfjoin.sql.functions import always_null
 from halfjoin.sql.relation import Aggregate, AggregateCall, Relation, SortKey, TopK, Window, parts_inside
-from halfjoin.sql.types import STRINGS, Kind, all_digits, dimensions
+from halfjoin.sql.types import FLOATS, STRINGS, Kind, all_digits, dimensions
 from halfjoin.version import MEANING
 
+# 4: `|/` is of double precision; letters in title case without regard to case; zones such as +05:30; TM in patterns;
+#    width_bucket of dates, intervals, enums and jsonb; texts such as 0x1 and `{a\,b}`.
+_SINCE_4 = frozenset({"sqrt", "~*", "!~*", "regexp_replace", "regexp_match", "regexp_like", "regexp_count",
+                      "regexp_instr", "regexp_substr", "regexp_split_to_array", "timezone", "make_timestamptz",
+                      "to_char", "width_bucket"})  # fmt: skip
 # 3: casts to fewer digits of the second, whose type now tells of them; DISTINCT jsonb come in PostgreSQL's order.
 #    An operator with a NULL operand does not fail. The order of a subquery, of VALUES and of a call counts
 #    (`row_sequence`). The type integer[][] was that of arrays of one dimension.
@@ -35,7 +40,7 @@ def differs(relation: Relation, meaning: int) -> bool:
             return True
         if any(isinstance(call, AggregateCall) and _sorts_jsonb(call) for _, call in calls):
             return True
-        if any(map(is_carried, _orders(part))):
+        if any(is_carried(key.expr) for key in _orders(part)):
             return True
         if any(_differs(node, meaning) for expr in expressions(part) for node in walk(expr)):
             return True
@@ -59,6 +64,8 @@ def _differs(node: Expr, meaning: int) -> bool:
     if isinstance(node, Cast | Literal) and dimensions(node.type) > 1:
         return True
     if isinstance(node, Cast):
-        return node.type != all_digits(node.type) or (
-            meaning < 2 and node.type.kind in _MOMENTS and node.arg.type.kind in STRINGS)
-    return isinstance(node, Call) and (always_null(node) or (meaning < 2 and node.function in _QUOTIENTS))
+        read = node.arg.type.kind in STRINGS
+        return node.type != all_digits(node.type) or (read and node.type.kind in (*FLOATS, Kind.ARRAY)) or (
+            meaning < 2 and read and node.type.kind in _MOMENTS)
+    return isinstance(node, Call) and (
+        always_null(node) or node.function in _SINCE_4 or (meaning < 2 and node.function in _QUOTIENTS))

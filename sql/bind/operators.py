@@ -10,7 +10,7 @@ from sqlglot import exp
 from halfjoin.sql import functions
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.parse.string_escapes import unicode_text
-from halfjoin.sql.types import UNKNOWN
+from halfjoin.sql.types import DOUBLE, UNKNOWN
 
 if TYPE_CHECKING:
     from halfjoin.sql.bind.scalar import Scalars
@@ -22,6 +22,11 @@ def _prefix(name: str) -> Callable[[Scalars, Any], Expr]:
 
 def _binary(name: str) -> Callable[[Scalars, Any], Expr]:
     return lambda scalars, node: functions.resolve(name, (scalars.value(node.this), scalars.value(node.expression)))
+
+
+def _root(scalars: Scalars, node: exp.Sqrt) -> Expr:
+    """`|/` is of double precision only, unlike sqrt."""
+    return functions.resolve("sqrt", (functions.cast(scalars.value(node.this), DOUBLE),))
 
 
 def _overlay(scalars: Scalars, node: exp.Overlay) -> Expr:
@@ -43,7 +48,7 @@ def _overlaps(scalars: Scalars, node: exp.Overlaps) -> Expr:
 
 OPERATORS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.Abs: _prefix("abs"),
-    exp.Sqrt: _prefix("sqrt"),
+    exp.Sqrt: _root,
     exp.Cbrt: _prefix("cbrt"),
     exp.BitwiseNot: _prefix("bit not"),
     exp.BitwiseAnd: _binary("&"),

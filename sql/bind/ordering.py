@@ -12,6 +12,7 @@ from halfjoin.sql.bind.aggregates import sort_key
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.limits import NO_LIMIT, Limit, limit_of
 from halfjoin.sql.bind.outputs import Output, named, position
+from halfjoin.sql.bind.row_sequence import KEY, is_carried
 from halfjoin.sql.bind.row_values import expanded, expanded_order
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
@@ -71,7 +72,7 @@ def _as_columns(selected: Selected, more: Sequence[Expr], context: Context) -> t
     """The outputs and more values as columns, and the column of each value; ties are so broken by the outputs first."""
     namer = qualified(context.aliases.fresh("rows"))
     items: dict[Expr, tuple[Column, Expr]] = {}
-    for name, value in (*selected.items, *(("key", value) for value in more)):
+    for name, value in (*selected.items, *((KEY if is_carried(value) else "key", value) for value in more)):
         if value not in items:
             typed = known(value)
             items[value] = column_for(namer(name), typed), typed
@@ -134,10 +135,10 @@ class Clauses:
             return scalars.value(node) if place is None else selected.values[place]
 
         keys = tuple(sort_key(node, value(node.this, place), scalars) for node, place in self._keys)
-        if not keys and not self._distinct and self._on is None:
+        if not keys and not self._distinct:
             keys = selected.order
         on = None if self._on is None else tuple(value(*item) for item in self._on)
-        if on is not None:
+        if on is not None and self._keys:
             _check_on(on, keys, self._query.args["distinct"], self._context)
         last = Last(keys, self._limit, self._distinct, on)
         with self._context.at(self._query.args.get("order") or self._query):

@@ -7,8 +7,9 @@ query around, but PostgreSQL reads the rows of a single item of FROM in it, and 
     SELECT ARRAY(SELECT x * 2 FROM unnest(a) AS x)
     SELECT * FROM (SELECT * FROM t ORDER BY age) AS s LIMIT 3
 
-So here it is the order of aggregates of many values, of ARRAY, of LIMIT and of row numbers that have none. Joins,
-groups, DISTINCT and set operations have no order. Hidden columns carry the keys, only where a query asks for them.
+So here it is the order of aggregates of many values, of ARRAY, of LIMIT, of DISTINCT ON and of row numbers that have
+none. Joins, groups, DISTINCT and set operations have no order. Hidden columns carry the keys, only where a query asks
+for them.
 """
 
 from __future__ import annotations
@@ -35,8 +36,11 @@ def asks(query: exp.Select, context: Context) -> bool:
         return False
     if any(_is_list(node) for node in _own(query)):
         return True
-    plain = not any(query.args.get(key) for key in ("order", "group", "having", "distinct"))
-    return plain and (context.ordered or any(query.args.get(key) for key in ("limit", "offset")))
+    if any(query.args.get(key) for key in ("order", "group", "having")):
+        return False
+    if (distinct := query.args.get("distinct")) is not None:
+        return bool(distinct.args.get("on"))  # the first row of each
+    return context.ordered or any(query.args.get(key) for key in ("limit", "offset"))
 
 
 def _own(query: exp.Select) -> Iterator[exp.Expr]:
@@ -77,6 +81,6 @@ def in_sequence(call: TableFunction) -> tuple[TableFunction, tuple[SortKey, ...]
     return replace(call, ordinality=number), (SortKey(number),)
 
 
-def is_carried(key: SortKey) -> bool:
-    """Whether a key is that of rows of FROM, and not written where it is used."""
-    return isinstance(key.expr, Column) and key.expr.name.rpartition(".")[2].startswith(KEY)
+def is_carried(key: Expr) -> bool:
+    """Whether the value of a key is that of rows of FROM, and not written where it is used."""
+    return isinstance(key, Column) and key.name.rpartition(".")[2].startswith(KEY)

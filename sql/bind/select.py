@@ -20,7 +20,7 @@ from halfjoin.sql.bind.outputs import outputs_of
 from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.recursion import dependent, reads
 from halfjoin.sql.bind.row_sequence import KEY, asks, in_sequence
-from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.scalar import CHANCE, Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.search_cycle import rewritten
 from halfjoin.sql.bind.selected import Selected, common, one_row, project, qualified
@@ -77,10 +77,17 @@ def with_queries(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) ->
         alias = item.args["alias"]
         name, (inner, columns) = name_of(alias.this), rewritten(item, context, outer)
         itself = recursive and reads(inner, name)
+        if _by_chance(inner) and len([one for one in query.find_all(exp.Table) if name_of(one) == name]) > 1:
+            raise context.refuse(item, f"{name} depends on chance and is read twice, each time with other values",
+                                 "keep its rows in a table first: CREATE TABLE x AS SELECT ...")
         made: exp.Query | Looped = looped(inner, name, columns, context, outer) if itself else inner
         table = CommonTable(made, columns, context, outer)
         context = replace(context, common={**context.common, name: table})
     return context
+
+
+def _by_chance(query: exp.Expr) -> bool:
+    return any(call.name.lower() in CHANCE for call in query.find_all(exp.Anonymous))
 
 
 def common_tables(clause: exp.With, context: Context) -> list[exp.CTE]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.system import NAME, OID, REG, VECTORS, System, is_reg
+from halfjoin.sql.system import FIXED, NAME, OID, POSTGRES, REG, VECTORS, System, is_reg
 from halfjoin.sql.types import (
     BIGINT,
     BOOLEAN,
@@ -31,8 +31,6 @@ from halfjoin.version import VERSION
 if TYPE_CHECKING:
     from halfjoin.sql.bind.context import Context
 
-POSTGRES = "15.0"  # whose catalog this is
-COLUMN = 1 << 16  # as in the texts of a column
 _log = logging.getLogger("halfjoin.catalog")
 NULL = Literal(None, TEXT)
 
@@ -115,12 +113,18 @@ def cast_system(value: Expr, type: SqlType, system: System) -> Expr | None:
 
 def from_one(vector: Expr, index: Expr) -> Expr:
     """An index into a vector, which begins at 0, as one into an array, which begins at 1."""
-    return functions.resolve("+", (index, Literal(1, INTEGER))) if vector.type.named in VECTORS else index
+    if vector.type.named not in VECTORS:
+        return index
+    return functions.resolve("+", (functions.cast(index, INTEGER, explicit=True), Literal(1, INTEGER)))
 
 
 def shown(value: Expr, system: System) -> Expr:
-    """An output of a query as clients see it: a regclass as a name."""
-    return text_of(value, value.type, system) if is_reg(value.type) else value
+    """An output of a query as clients see it: a regclass as a name, a vector as its elements with blanks."""
+    if is_reg(value.type):
+        return text_of(value, value.type, system)
+    if value.type.named in VECTORS:
+        return cast_system(value, TEXT, system) or value
+    return value
 
 
 def _folded(text: str) -> str:
@@ -158,12 +162,9 @@ def _asked(name: str, pretty: Sequence[Expr]) -> str:
 
 def _of_index(name: str, args: Sequence[Expr], system: System) -> Expr:
     column = args[1] if len(args) > 1 else Literal(0, INTEGER)
-    return _found(_column(_number(args[0], "regclass", system), column), system.texts(_asked(name, args[2:])))
-
-
-def _column(relation: Expr, number: Expr) -> Expr:
-    table = functions.resolve("*", (relation, Literal(COLUMN, BIGINT)))
-    return functions.resolve("+", (table, functions.cast(number, BIGINT)))
+    known = system.texts(_asked(name, args[2:]))
+    lists = Literal(list(known), array(BIGINT)), Literal(list(known.values()), array(TEXT))
+    return Call("text of part", (_number(args[0], "regclass", system), functions.cast(column, BIGINT), *lists), TEXT)
 
 
 def _of_type(name: str, args: Sequence[Expr], system: System) -> Expr:
@@ -209,11 +210,13 @@ def _encoding(name: str, args: Sequence[Expr], system: System) -> Expr:
 
 
 def _serial(name: str, args: Sequence[Expr], system: System) -> Expr:
-    if len(args) != 2 or not all(isinstance(arg, Literal) for arg in args):
-        raise UnsupportedSQL(f"{name} takes constants", remedy="write the names of a table and a column")
-    relation = number_of(args[0], "regclass", system)
-    assert isinstance(relation, Literal) and isinstance(args[1], Literal)
-    return Literal(system.serial(int(str(relation.value)), str(args[1].value)), TEXT)
+    """pg_get_serial_sequence(table, column)."""
+    if len(args) != 2:
+        raise UnsupportedSQL(f"{name} takes the names of a table and a column", wrong=True)
+    known = system.serials()
+    lists = Literal(list(known), array(TEXT)), Literal(list(known.values()), array(TEXT))
+    table, column = _number(args[0], "regclass", system), functions.cast(args[1], TEXT)
+    return Call("text of named part", (table, column, *lists), TEXT)
 
 
 def _allowed(args: Sequence[Expr]) -> Expr:
@@ -225,12 +228,7 @@ def _allowed(args: Sequence[Expr]) -> Expr:
 
 def _setting(system: System, args: Sequence[Expr]) -> Expr:
     """current_setting(name [, missing_ok])."""
-    known = {"server_version": POSTGRES, "server_version_num": "150000", "max_identifier_length": "63",
-             "max_index_keys": "32", "block_size": "8192", "integer_datetimes": "on", "is_superuser": "on",
-             "transaction_isolation": "serializable", "default_transaction_isolation": "serializable",
-             "default_transaction_read_only": "off", "transaction_read_only": "off", "in_hot_standby": "off",
-             "session_authorization": system.asker.user, "role": "none", "lc_collate": "C", "lc_ctype": "C",
-             "bytea_output": "hex", **system.asker.settings}  # fmt: skip
+    known = {**FIXED, "session_authorization": system.asker.user, **system.asker.settings}
     if args and not isinstance(args[0], Literal):
         tests = [(functions.resolve("=", (args[0], Literal(name, TEXT))), Literal(value, TEXT))
                  for name, value in known.items()]
@@ -247,7 +245,8 @@ def set_config(system: System, args: Sequence[Expr]) -> Expr:
     name, value = _constant(args[0], "set_config"), _constant(args[1], "set_config")
     if system.asker.set is None:
         raise UnsupportedSQL("set_config changes a session", remedy="call it in engine.execute")
-    system.asker.set(name, value)
+    if FIXED.get(name.lower()) != value:
+        system.asker.set(name, value)
     return Literal(value, TEXT)
 
 

@@ -40,6 +40,7 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
     exp.Parameter: ("there is no value for this parameter", "give it to execute(sql, params) or query(sql, params)"),
     exp.Star: ("* is not a value", "name the columns"),
     TableArgument: ("TABLE is the argument of a reduce, in FROM", "name columns"),
+    exp.BitString: ("bit strings are not supported", "write an integer, or a bytea: '\\x05'"),
     exp.Tuple: (NO_ROWS, "give each member a column of its own, or write to_jsonb(ROW(a, b)) or ROW(a, b)::text"),
 }
 

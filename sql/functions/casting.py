@@ -48,6 +48,8 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
         return expr
     if type.kind in (Kind.BYTEA, Kind.UUID):
         expr = padded(expr)
+    if type.kind in STRINGS and isinstance(expr, Call) and expr.function == "trim_scale":
+        return cast(Call("trimmed text", expr.args, TEXT), type, explicit)
     if isinstance(expr, Literal):
         whole = all_digits(type)
         folded = expr if expr.type == whole else _fold(expr, whole, explicit)

@@ -7,13 +7,10 @@ from collections.abc import Callable, Sequence
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce
-from halfjoin.sql.functions.coercion import NUMBERS
-from halfjoin.sql.functions.date_format import tokens
 from halfjoin.sql.functions.date_input import check_input
-from halfjoin.sql.functions.number_format import number_format
 from halfjoin.sql.functions.parameters import is_parameter, typed
 from halfjoin.sql.functions.signature import Resolve, function
-from halfjoin.sql.types import DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
+from halfjoin.sql.types import DATE, DOUBLE, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
 
 TRUNCATIONS = ("microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year",
                "decade", "century", "millennium")  # fmt: skip
@@ -43,19 +40,31 @@ _SYNONYMS = {
 }  # fmt: skip
 
 
-def _unit(what: str, arg: Expr, known: Sequence[str], type: SqlType) -> Literal:
-    """A constant unit under its main name."""
-    if not isinstance(arg, Literal) or not isinstance(arg.value, str):
-        raise UnsupportedSQL(f"{what} with a unit that is not constant",
-                             remedy="write it as a literal, such as 'month'")
-    if is_parameter(arg):  # the types are those of any unit
-        typed(arg, TEXT)
-        return Literal(known[0], TEXT)
-    name = arg.value.strip().lower()
+def named_unit(function: str, written: str, type: SqlType) -> str:
+    """The main name of a unit of `extract` or `date_trunc`, or UnsupportedSQL if the function has no such unit."""
+    if function == "extract":
+        known = tuple(_FIELDS[type.kind])
+    else:
+        known = tuple(unit for unit in TRUNCATIONS if unit != "week" or type.kind is not Kind.INTERVAL)
+    name = written.lower()
     name = _SYNONYMS.get(name, name)
     if name not in known:
-        raise UnsupportedSQL(f"{what} has no unit '{arg.value}' for {type}", remedy="known: " + ", ".join(known))
-    return Literal(name, TEXT)
+        raise UnsupportedSQL(f"{function} has no unit '{written}' for {type}", remedy="known: " + ", ".join(known))
+    return name
+
+
+def _constant_unit(function: str, unit: Literal, type: SqlType) -> str:
+    if is_parameter(unit):  # the types are those of any unit
+        typed(unit, TEXT)
+        return "day" if type.kind is not Kind.TIME else "hour"
+    return named_unit(function, str(unit.value), type)
+
+
+def _with_unit(function: str, unit: Expr, value: Expr, type: SqlType) -> Expr:
+    """The call with a constant unit under its main name, or with a unit for each row."""
+    if isinstance(unit, Literal) and isinstance(unit.value, str):
+        return Call(function, (Literal(_constant_unit(function, unit, value.type), TEXT), value), type)
+    return Call(f"{function} by name", (coerce(unit, TEXT), value), type)
 
 
 def _date_trunc(resolve: Resolve, args: Sequence[Expr]) -> Expr:
@@ -68,15 +77,16 @@ def _date_trunc(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         value = cast(value, SqlType(Kind.TIMESTAMPTZ))
     if value.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL):
         raise UnsupportedSQL(f"date_trunc of {value.type}", remedy="give a date, timestamp or interval")
-    known = [unit for unit in TRUNCATIONS if unit != "week" or value.type.kind is not Kind.INTERVAL]
-    return Call("date_trunc", (_unit("date_trunc", args[0], known, value.type), value), value.type)
+    return _with_unit("date_trunc", args[0], value, value.type)
 
 
 def _trunc_in_zone(resolve: Resolve, unit: Expr, value: Expr, zone: Expr) -> Expr:
     """Truncate what the zone's clock shows. The offset from UTC stays unless the day may become another one."""
     clock = resolve("timezone", (zone, value))
     cut = _date_trunc(resolve, (unit, clock))
-    assert isinstance(cut, Call) and isinstance(cut.args[0], Literal)
+    if not isinstance(cut, Call) or not isinstance(cut.args[0], Literal):
+        raise UnsupportedSQL("date_trunc in a time zone with a unit that is not constant",
+                             remedy="write it as a literal, such as 'month'")
     if TRUNCATIONS.index(str(cut.args[0].value)) < TRUNCATIONS.index("day"):
         return resolve("-", (value, resolve("-", (clock, cut))))
     return resolve("timezone", (zone, cut))
@@ -94,32 +104,14 @@ def _field(name: str) -> Callable[[Resolve, Sequence[Expr]], Expr]:
         fields = _FIELDS.get(value.type.kind)
         if fields is None:
             raise UnsupportedSQL(f"{name} of {value.type}", remedy="cast it to a date or timestamp")
-        unit = _unit(name, args[0], tuple(fields), value.type)
-        scale = fields[str(unit.value)]
-        type = DOUBLE if name == "date_part" else SqlType(Kind.NUMERIC, 18 + scale, scale)
-        return Call("extract", (unit, value), type)
+        if name == "date_part":
+            return _with_unit("extract", args[0], value, DOUBLE)
+        if not isinstance(args[0], Literal) or not isinstance(args[0].value, str):
+            raise UnsupportedSQL("extract with a unit that is not constant", remedy="write date_part(unit, value)")
+        unit = _constant_unit("extract", args[0], value.type)
+        return Call("extract", (Literal(unit, TEXT), value), SqlType(Kind.NUMERIC, 18 + fields[unit], fields[unit]))
 
     return special
-
-
-def _to_char(resolve: Resolve, args: Sequence[Expr]) -> Expr:
-    if len(args) != 2:
-        raise UnsupportedSQL("to_char takes a value and a pattern")
-    value, pattern = args
-    if value.type.kind is Kind.DATE:
-        value = cast(value, TIMESTAMP)
-    if value.type.kind in NUMBERS:
-        if isinstance(pattern, Literal) and isinstance(pattern.value, str):
-            number_format(pattern.value)
-        number = cast(value, INTEGER) if value.type.kind is Kind.SMALLINT else value
-        return Call("to_char", (number, coerce(pattern, TEXT)), TEXT)
-    if value.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
-        raise UnsupportedSQL(f"to_char of {value.type}", remedy="give a date, a timestamp or a number")
-    if not isinstance(pattern, Literal):
-        raise UnsupportedSQL("to_char with a pattern that is not constant", remedy="write it as a literal")
-    if isinstance(pattern.value, str):
-        tokens(pattern.value)
-    return Call("to_char", (value, coerce(pattern, TEXT)), TEXT)
 
 
 _MOMENT = "text, timestamp -> numeric"
@@ -160,18 +152,6 @@ DATES = (
         "text, interval -> double precision", special=_field("date_part"), examples=[
         ("date_part('day', timestamp '2001-02-16 20:38:40')", "16"), ("date_part('month', date '2024-06-30')", "6"),
         ("date_part('epoch', timestamp '1970-01-01 00:00:01.5')", "1.5")]),
-    function("to_char", "dates", "Formats by a pattern: numbers by 9, 0, D, G, ..., dates by YYYY, MM, ...",
-        "timestamp, text -> text", "timestamptz, text -> text", "numeric, text -> text or error",
-        "double precision, text -> text or error", special=_to_char, examples=[
-        ("to_char(timestamp '2002-04-20 17:31:12.66', 'HH12:MI:SS')", "05:31:12"),
-        ("to_char(date '2024-01-05', 'YYYY-MM-DD')", "2024-01-05"),
-        ("to_char(1485.5, '9G999D99')", " 1,485.50"), ("to_char(-0.1, 'FM990.0')", "-0.1"),
-        ("to_char(482, 'RN')", "       CDLXXXII"),
-        ("to_char(timestamp '2024-01-05 00:07:09.012345', 'Dy, DD Mon YYYY HH24:MI:SS.US')",
-         "Fri, 05 Jan 2024 00:07:09.012345"),
-        ("to_char(timestamp '2024-09-05 12:00', 'FMDay, FMDD FMMonth, \"at\" HH12 AM')",
-         "Thursday, 5 September, at 12 PM"),
-        ("to_char(date '2024-12-30', 'IYYY-IW Q DDD')", "2025-01 4 365")]),
     function("make_date", "dates", "From year, month and day", "integer, integer, integer -> date or error", examples=[
         ("make_date(2013, 7, 15)", "2013-07-15"),
         ("make_date(2023, 2, 29)", "ERROR: date field value out of range: 2023-02-29")]),

@@ -25,7 +25,17 @@ SET_RETURNING = (
              "any, boolean, text -> any or error"),
     function("text of number", INTERNAL, "The text beside a number in a list", "bigint, bigint[], text[] -> text"),
     function("number of text", INTERNAL, "The number beside a text in a list", "text, text[], bigint[] -> bigint"),
+    function("text of part", INTERNAL, "The text beside the number of a thing's part in a list",
+             "bigint, bigint, bigint[], text[] -> text"),
+    function("text of named part", INTERNAL, "The text beside a number and a name in a list",
+             "bigint, text, text[], text[] -> text"),
     function("type with modifier", INTERNAL, "A type's name with its length or digits", "text, integer -> text"),
     function("cut interval", INTERNAL, "Without what is smaller than a field", "interval, text -> interval"),
+    function("extract by name", INTERNAL, "date_part with a unit of each row",
+             *(f"text, {kind} -> double precision or error"
+               for kind in ("timestamp", "timestamptz", "time", "interval"))),
+    function("date_trunc by name", INTERNAL, "date_trunc with a unit of each row",
+             *(f"text, {kind} -> {kind} or error" for kind in ("timestamp", "timestamptz", "interval"))),
+    function("trimmed text", INTERNAL, "A numeric as text, without the zeros at its end", "numeric -> text"),
     function("not negative", INTERNAL, "The number, which is not negative", "bigint -> bigint or error"),
 )  # fmt: skip

@@ -41,6 +41,8 @@ def _overlaps(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     ends = [resolve("+", (one, two)) if is_length else two
             for one, two, is_length in zip(firsts, seconds, lengths, strict=True)]  # fmt: skip
     a, b, c, d = unify((firsts[0], ends[0], firsts[1], ends[1]))
+    if a.type.kind is Kind.DATE:  # PostgreSQL compares timestamps
+        a, b, c, d = (cast(end, TIMESTAMP) for end in (a, b, c, d))
     if a.type.kind not in (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
         raise UnsupportedSQL(f"OVERLAPS of {a.type}", remedy="give dates, times or timestamps", wrong=True)
 
@@ -100,7 +102,8 @@ MOMENTS_TABLE = (
     function("make_timestamptz", "dates", "From year, month, day, hour, minute and second, in UTC or a zone",
         f"{_YEAR_TO_SECOND} -> timestamptz or error", f"{_YEAR_TO_SECOND}, text -> timestamptz or error", examples=[
         ("make_timestamptz(2013, 7, 15, 8, 15, 23.5)", "2013-07-15 08:15:23.5+00"),
-        ("make_timestamptz(2013, 7, 15, 8, 15, 23.5, 'America/New_York')", "2013-07-15 12:15:23.5+00")]),
+        ("make_timestamptz(2013, 7, 15, 8, 15, 23.5, 'America/New_York')", "2013-07-15 12:15:23.5+00"),
+        ("make_timestamptz(2013, 7, 15, 8, 15, 23.5, '+05:30')", "2013-07-15 02:45:23.5+00")]),
     _make("make_interval", "From years, months, weeks, days, hours, mins, secs, which can be named",
         "integer, integer, integer, integer, integer, integer, double precision", "interval",
         ("make_interval(days => 10, secs => 1.5)::text", "10 days 00:00:01.5"),
@@ -124,6 +127,8 @@ MOMENTS_TABLE = (
         ("timezone('Europe/Berlin', timestamp '2021-10-31 02:30')", "2021-10-31 01:30:00+00"),
         ("timestamp '2021-03-28 02:30' AT TIME ZONE 'Europe/Berlin'", "2021-03-28 01:30:00+00"),
         ("timestamp '2021-03-28 12:00' AT TIME ZONE interval '2 hours'", "2021-03-28 10:00:00+00"),
+        ("timestamp '2021-03-28 12:00' AT TIME ZONE '+5'", "2021-03-28 17:00:00+00"),
+        ("timestamp '2021-03-28 12:00' AT TIME ZONE '<+05>-05:30'", "2021-03-28 06:30:00+00"),
         ("timestamp '2021-03-28' AT TIME ZONE 'nowhere'", 'ERROR: time zone "nowhere" not recognized')]),
 )  # fmt: skip
 

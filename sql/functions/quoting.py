@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr
-from halfjoin.sql.functions.casting import coerce, padded
+from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.signature import Resolve, function
-from halfjoin.sql.functions.strings import as_printed
+from halfjoin.sql.functions.strings import as_printed, printed
 from halfjoin.sql.types import TEXT
 
 _FULL_WORDS = """
@@ -32,7 +32,7 @@ def _quote(name: str) -> Callable[[Resolve, Sequence[Expr]], Expr]:
     def special(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         if len(args) != 1:
             raise UnsupportedSQL(f"{name} takes one argument", wrong=True)
-        return Call(name, (coerce(padded(args[0]), TEXT),), TEXT)
+        return Call(name, (printed(args[0]),), TEXT)
 
     return special
 

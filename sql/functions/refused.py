@@ -20,6 +20,6 @@ REFUSED: dict[str, tuple[str, str]] = {
         ("jsonb_path_exists", "jsonb_path_match", "jsonb_path_query", "jsonb_path_query_array",
          "jsonb_path_query_first"), ("the language of SQL/JSON paths is not supported",
                                      "write ->, #> or jsonb_array_elements")),
-    "trim_scale": ("a numeric column has one number of decimals", "write round(x, n)"),
-    "to_number": ("parsing by a pattern is not supported", "cast the text: x::numeric(p, s)"),
+    **dict.fromkeys(("normalize", "is_normalized"), (
+        "its answer depends on the version of Unicode", "normalize texts before you store them")),
 }  # fmt: skip

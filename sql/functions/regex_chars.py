@@ -50,6 +50,14 @@ def cases(low: str, high: str) -> str:
     return "".join(sorted(case for case in found if not low <= case <= high))
 
 
+def alike(char: str) -> str:
+    """The characters that a single character of a pattern matches without regard to case: its lower and upper case.
+
+    A letter in title case, such as ǅ, does not match itself.
+    """
+    return "".join(sorted({_lower(char), _upper(char)}))
+
+
 def _lower(char: str) -> str:
     return char.lower()[0]  # İ becomes i, without the combining dot
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.functions import regex_extent
-from halfjoin.sql.functions.regex_chars import SHORT, cases, exactly, named, quoted
+from halfjoin.sql.functions.regex_chars import SHORT, alike, cases, exactly, named, quoted
 from halfjoin.sql.functions.regex_nodes import (
     ALL,
     Alternatives,
@@ -216,8 +216,8 @@ class _Parser:
                 return self._char(char)
 
     def _char(self, char: str) -> Chars:
-        others = cases(char, char) if self.fold else ""
-        text = exactly(f"[{''.join(map(quoted, char + others))}]") if others else quoted(char)
+        chars = alike(char) if self.fold else char
+        text = exactly(f"[{''.join(map(quoted, chars))}]") if len(chars) > 1 else quoted(chars)
         return Chars(text, folded(((ord(char), ord(char)),), self.fold))
 
     def _group(self) -> Node:
@@ -345,7 +345,7 @@ class _Parser:
                 raise self._refuse("a range that ends before it begins")
             others = cases(low, high) if self.fold else ""
             return f"{quoted(low)}-{quoted(high)}" + "".join(map(quoted, others)), ((ord(low), ord(high)),)
-        return "".join(map(quoted, low + (cases(low, low) if self.fold else ""))), ((ord(low), ord(low)),)
+        return "".join(map(quoted, alike(low) if self.fold else low)), ((ord(low), ord(low)),)
 
     def _member(self, escaped: bool) -> str:
         char = self._next()

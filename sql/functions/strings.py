@@ -12,12 +12,17 @@ from halfjoin.sql.functions.signature import Function, Resolve, function
 from halfjoin.sql.types import BYTEA, STRINGS, TEXT, Kind, SqlType
 
 
+def printed(arg: Expr) -> Expr:
+    """The argument as its type writes it, also if only an explicit cast may do so, as of an array."""
+    return cast(arg, TEXT, explicit=True) if arg.type.kind is Kind.ARRAY else coerce(padded(arg), TEXT)
+
+
 def as_printed(resolve: Resolve, arg: Expr) -> Expr:
     """The argument as text, as `concat` prints it: a boolean as one letter."""
     if arg.type.kind is Kind.BOOLEAN:
         letter = [Literal(word, TEXT) for word in ("t", "f")]
         return resolve("case", (resolve("is null", (arg,)), Literal(None, TEXT), arg, letter[0], letter[1]))
-    return coerce(padded(arg), TEXT)
+    return printed(arg)
 
 
 def _concat(resolve: Resolve, args: Sequence[Expr]) -> Expr:

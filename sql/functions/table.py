@@ -12,6 +12,7 @@ from halfjoin.sql.functions.comparison import COMPARISON
 from halfjoin.sql.functions.dates import DATES
 from halfjoin.sql.functions.encodings import ENCODINGS
 from halfjoin.sql.functions.enums import ENUMS
+from halfjoin.sql.functions.formatting import FORMATTING
 from halfjoin.sql.functions.internal import SET_RETURNING
 from halfjoin.sql.functions.jsonb import JSONB_INTERNAL, JSONB_TABLE
 from halfjoin.sql.functions.jsonb_made import JSONB_MADE
@@ -31,7 +32,7 @@ from halfjoin.sql.functions.trigonometry import TRIGONOMETRY
 
 TABLE: tuple[Function, ...] = (
     *COMPARISON, *LOGIC, *ARITHMETIC, *BITS, *MATHEMATICS, *NUMERICS, *TRIGONOMETRY, *STRINGS_TABLE, *CHARACTERS,
-    *ENCODINGS, *QUOTING, *PATTERNS, *REGEXPS, *DATES, *MOMENTS_TABLE, *ARRAYS, *ARRAY_PARTS, *TEXT_ARRAYS,
+    *ENCODINGS, *QUOTING, *PATTERNS, *REGEXPS, *DATES, *FORMATTING, *MOMENTS_TABLE, *ARRAYS, *ARRAY_PARTS, *TEXT_ARRAYS,
     *JSONB_TABLE, *JSONB_MADE, *CASTS, *ENUMS,
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ import math
 import re
 import uuid
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 
 from halfjoin.errors import UnsupportedSQL
@@ -19,6 +19,8 @@ from halfjoin.sql.types import Kind, SqlType
 
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_HEXADECIMAL = re.compile(r"[+-]?0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(p[+-]?\d+)?", re.ASCII)
+_NOT_HEXADECIMAL = re.compile(r"[^0-9a-fA-F\s]")
 _SPACE = " \t\n\r\v\f"
 
 
@@ -31,7 +33,7 @@ def parse(text: str, type: SqlType) -> object:
     except (ValueError, ArithmeticError):
         value = None
     if value is None:
-        raise UnsupportedSQL(f'invalid input syntax for type {type}: "{text}"', code="22P02")
+        raise UnsupportedSQL(f'invalid input syntax for type {type}: "{text}"')
     return value
 
 
@@ -54,6 +56,8 @@ def _float(text: str, type: SqlType) -> float | None:
     bare = body.lstrip("+-") if len(body) - len(body.lstrip("+-")) <= 1 else body
     if bare in names:
         return -names[bare] if body.startswith("-") else names[bare]
+    if _HEXADECIMAL.fullmatch(body):
+        body = str(_hexadecimal(body))
     if not _NUMBER.fullmatch(body):
         return None
     value: float | None = float(body)
@@ -62,6 +66,20 @@ def _float(text: str, type: SqlType) -> float | None:
     if value is None or math.isinf(value) or (value == 0 and Decimal(body) != 0):
         raise UnsupportedSQL(f'"{text}" is out of range for type {type}', code="22003")
     return value
+
+
+def _hexadecimal(text: str) -> Decimal:
+    """The number of a text such as 0x1.8p3, exactly."""
+    digits, _, power = text.lower().partition("p")
+    sign, digits = ("-" if digits.startswith("-") else "", digits.lstrip("+-").removeprefix("0x"))
+    whole, _, rest = digits.partition(".")
+    exponent = max(min(int(power or 0), 5000), -5000) - 4 * len(rest)
+    return Context(prec=20_000).multiply(Decimal(f"{sign}{int(whole + rest, 16)}"), _two_to(exponent))
+
+
+def _two_to(exponent: int) -> Decimal:
+    power = Decimal(2 ** abs(exponent))
+    return power if exponent >= 0 else Context(prec=20_000).divide(Decimal(1), power)
 
 
 def _numeric(text: str, type: SqlType) -> Decimal | None:
@@ -77,6 +95,8 @@ def _string(text: str, type: SqlType) -> str:
 
 def _bytea(text: str, _: SqlType) -> bytes | None:
     if text.startswith("\\x"):
+        if wrong := _NOT_HEXADECIMAL.search(text, 2):
+            raise UnsupportedSQL(f'invalid hexadecimal digit: "{wrong[0]}"')
         return bytes.fromhex(text[2:])
     out = bytearray()
     for part in re.finditer(r"\\\\|\\([0-3][0-7]{2})|(\\)|[^\\]+", text):
@@ -140,7 +160,7 @@ def _items(text: str, body: str, at: int, type: SqlType) -> tuple[list[object], 
             if quoted is None and bare.upper() == "NULL":
                 items.append(None)
             else:
-                items.append(parse(bare if quoted is None else re.sub(r"\\(.)", r"\1", quoted), type.element))
+                items.append(parse(re.sub(r"(?s)\\(.)", r"\1", bare if quoted is None else quoted), type.element))
         if (end := _CLOSE.match(body, at)) is not None:
             return items, end.end()
         if (comma := _COMMA.match(body, at)) is None:
@@ -154,7 +174,7 @@ def _malformed(text: str) -> UnsupportedSQL:
 
 _BOUNDS, _BOUND = re.compile(r"(?:\[[+-]?\d+:[+-]?\d+\])+\s*=\s*", re.ASCII), re.compile(r"\[([+-]?\d+):([+-]?\d+)\]")
 _OPEN, _CLOSE, _COMMA = re.compile(r"\s*\{"), re.compile(r"\s*\}"), re.compile(r"\s*,")
-_ITEM = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^",{}\\]+?))\s*(?=[,}])')
+_ITEM = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^",{}\\]|\\.)+?))\s*(?=[,}])', re.DOTALL)
 _PARSERS: dict[Kind, Callable[[str, SqlType], object]] = {
     Kind.BOOLEAN: _boolean,
     Kind.SMALLINT: _integer,

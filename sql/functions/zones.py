@@ -14,8 +14,8 @@ _ABBREVIATIONS = {
     "jst": 9, "kst": 9, "mdt": -6, "mst": -7, "nzdt": 13, "nzst": 12, "pdt": -7, "pst": -8, "sast": 2, "ut": 0,
     "utc": 0, "wet": 0, "west": 1, "z": 0, "zulu": 0,
 }  # fmt: skip
-_POSIX = re.compile(r"[a-z]{3,}([+-]?)(\d{1,2})(?::(\d{2}))?", re.ASCII)
-_MOST_HOURS = 24
+_POSIX = re.compile(r"(?:<[^>]*>|[^0-9,+<-]*)([+-]?)([0-9]+)(?::([0-9]+)(?::([0-9]+))?)?", re.DOTALL)
+_MOST_HOURS = 167
 
 
 @cache
@@ -33,7 +33,7 @@ def abbreviation(name: str) -> timedelta | None:
 def zone_of(name: str) -> ZoneInfo | timedelta | None:
     """The zone, or how far it is always ahead of UTC; None if there is no such zone.
 
-    After a name of one's own a positive number is west of UTC, as POSIX has it: GMT+4 is 4 hours behind UTC.
+    A positive number is west of UTC, as POSIX has it: GMT+4 and +4 are 4 hours behind UTC.
     """
     lower = name.lower()
     fixed = abbreviation(lower)
@@ -43,9 +43,12 @@ def zone_of(name: str) -> ZoneInfo | timedelta | None:
     if known is not None:
         return ZoneInfo(known)
     match = _POSIX.fullmatch(lower)
-    if match is None or int(match[2]) > _MOST_HOURS or int(match[3] or 0) > 59:
+    if match is None:
         return None
-    ahead = timedelta(hours=int(match[2]), minutes=int(match[3] or 0))
+    hours, minutes, seconds = (int(match[group] or 0) for group in (2, 3, 4))
+    if hours > _MOST_HOURS or minutes > 59 or seconds > 60:
+        return None
+    ahead = timedelta(hours=hours, minutes=minutes, seconds=seconds)
     return ahead if match[1] == "-" else -ahead
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from halfjoin.sql.parse.constraints import column, constraints, identity_of
-from halfjoin.sql.parse.create import table_name
+from halfjoin.sql.parse.create import check_dots, table_name
 from halfjoin.sql.parse.locate import name_of, only, refuse, written
 from halfjoin.sql.parse.sequences import sequence_options
 from halfjoin.sql.parse.syntax import AlterIdentity
@@ -27,6 +27,7 @@ def alter(node: exp.Alter, text: str) -> AlterTable | Rename:
         for option in node.args.get("options") or ():
             if isinstance(option, exp.ToTableProperty) and kind == "table":  # RENAME a TO b
                 return AlterTable(name, (AlterAction("rename column", renamed, to=name_of(option.this)),), exists)
+        check_dots(actions[0].this, text)
         return Rename(kind, name, f"{schema}.{renamed}" if schema else renamed, exists)
     if kind != "table":
         raise refuse(node, text, f"this ALTER {kind.upper()} is not supported", "write ALTER VIEW v RENAME TO w")

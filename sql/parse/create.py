@@ -37,6 +37,8 @@ def create(node: exp.Create, text: str) -> Statement:
     """A CREATE statement; UnsupportedSQL for an unsupported kind or clause."""
     only(node, text, "CREATE", ("this", "kind", "expression", "exists", "replace", "properties", "unique"))
     kind = node.args["kind"].upper()
+    if kind not in ("INDEX", "SCHEMA"):
+        check_dots(node.this.this if isinstance(node.this, exp.Schema) else node.this, text)
     if kind == "TABLE":
         return _table(node, text)
     if kind == "VIEW":
@@ -50,11 +52,21 @@ def create(node: exp.Create, text: str) -> Statement:
 
 def create_sink(node: syntax.CreateSink, text: str) -> CreateSink:
     """A CREATE SINK statement."""
+    check_dots(node.this, text)
     target = node.args["target"]
     if not target.name:
         raise refuse(target, text, "a sink needs a path or URL in quotes", dialect.SINK_SYNTAX)
     return CreateSink(table_name(node.this, text), table_name(node.args["source"], text), target.name,
                       bool(node.args.get("exists")), bool(node.args.get("replace")))
+
+
+def check_dots(node: exp.Expr, text: str) -> None:
+    """Refuse a new name with a dot: it would mean a name in a schema. Older versions let it be, and it keeps working.
+    """
+    for part in node.parts if isinstance(node, exp.Table) else [node]:
+        if "." in name_of(part):
+            raise refuse(node, text, f"the name {name_of(part)!r} has a dot, which stands between a schema and a name",
+                         'choose another name, or write the schema apart: "s"."t"').with_(code="42602")  # fmt: skip
 
 
 def table_name(node: exp.Expr, text: str, alias: bool = False) -> str:

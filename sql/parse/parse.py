@@ -16,6 +16,7 @@ from halfjoin.sql.parse.alter import alter
 from halfjoin.sql.parse.copying import copy
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin
+from halfjoin.sql.parse.expanded import expanded
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
 from halfjoin.sql.parse.naming import alter_domain, alter_enum, alter_sequence, comment, schema_named
 from halfjoin.sql.parse.parameters import Params, check_unicode, with_arguments, with_values
@@ -90,7 +91,7 @@ def _trees(text: str) -> list[exp.Expr]:
         raise UnsupportedSQL(f"syntax error: {str(error).partition(chr(10))[0]}") from None
     trees = [as_query(node) for node in nodes if node is not None and not isinstance(node, exp.Semicolon)]
     if PG_CATALOG in text or INFORMATION in text:
-        trees = [unqualified(tree) for tree in trees]
+        trees = [expanded(unqualified(tree)) for tree in trees]
     for tree in trees:
         _check_depth(tree)
     return trees

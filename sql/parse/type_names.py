@@ -34,7 +34,8 @@ FUNCTIONS: dict[str, SqlType] = {  # types that PostgreSQL can also call as func
 STRINGS = {exp.DType.VARCHAR: t.Kind.VARCHAR, exp.DType.CHAR: t.Kind.CHAR, exp.DType.NCHAR: t.Kind.CHAR,
            exp.DType.BPCHAR: t.Kind.CHAR}
 NEAREST = {exp.DType.DATETIME: "timestamp", exp.DType.NVARCHAR: "varchar(n)", exp.DType.TINYINT: "smallint",
-           exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends on the date", exp.DType.JSON: "jsonb"}
+           exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends on the date", exp.DType.JSON: "jsonb",
+           exp.DType.BIT: "bytea, which get_bit and set_bit read and change, or an integer with &, | and #"}
 KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,s), text, varchar(n), char(n), bytea, "
          "date, time(p), timestamp(p), timestamptz(p), uuid, jsonb, interval(p), and arrays of these")
 

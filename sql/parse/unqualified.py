@@ -39,6 +39,14 @@ def _bare(node: exp.Expr) -> exp.Expr:
         case exp.Collate(expression=exp.Column(args={"table": exp.Identifier() as schema}) as collation):
             if name_of(schema) == PG_CATALOG:
                 collation.set("table", None)
+        case exp.Anonymous() if node.name.lower() == "json_build_object" and _only_catalog(node):
+            node.set("this", "jsonb_build_object")  # there is no json; clients read both alike
         case exp.Table(this=exp.Func()) if node.args.get("db") and name_of(node.args["db"]) in SCHEMAS:
             node.set("db", None)
     return node
+
+
+def _only_catalog(node: exp.Expr) -> bool:
+    """Whether the statement around reads the catalog's tables only."""
+    tables = [table for table in node.root().find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
+    return all(table.args.get("db") and name_of(table.args["db"]) in SCHEMAS for table in tables)

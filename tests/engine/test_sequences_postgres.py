@@ -54,7 +54,7 @@ SCRIPTS = {
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_each_statement_does_what_postgresql_does(name: str, postgres: Any, tmp_path: Path) -> None:
     engine = hj.Engine(tmp_path / "w")
-    for sql in SCRIPTS[name].split(";\n") if False else [one.strip() for one in SCRIPTS[name].split(";")]:
+    for sql in map(str.strip, SCRIPTS[name].split(";")):
         expected, found = _there(postgres, sql), _here(engine, sql)
         assert found == expected, sql
         for (table,) in postgres.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall():
@@ -88,9 +88,6 @@ def test_numbers_go_on_after_a_restart(tmp_path: Path) -> None:
             engine.query("SELECT setval('q', 90)")
     with hj.Engine(tmp_path / "w") as engine:
         assert engine.execute("SELECT nextval('q') AS n")["n"].to_pylist() == [21]
-        with pytest.raises(hj.UnsupportedSQL) as caught:
-            hj.Engine(tmp_path / "other").execute("CREATE SEQUENCE q; SELECT currval('q')")
-        assert caught.value.sqlstate == "55000"
 
 
 def test_a_view_that_casts_to_a_domain_keeps_its_conditions() -> None:

@@ -27,7 +27,9 @@ EACH = 6  # calls of each function
 SEEDS = range(FIRST, FIRST + max(1, int(MORE or 0) // (EACH * len(ENTRIES))))
 # What our numerics cannot hold, and what is refused with a reason. Any other failure must be PostgreSQL's, too.
 LIMITS = ("numeric field overflow", "not supported", "invalid regular expression", "the result would be longer",
-          "write ", "cast ", "is not unique", "use ", "the escape", "numeric constant",
+          "write ", "cast ", "ends with its escape character", "is not unique", "use ", "the escape",
+          "numeric constant", "a time of day ends", "' as a ", "AT TIME ZONE of a year", "invalid format specification",
+          "cannot convert NaN",
           "timestamp out of range", "rounding to", "cannot be used together",
           "reads no date", "the pattern ", "time zone ", "nothing to repeat",
           "does not support the \"global\"", "interval out of range")  # fmt: skip
@@ -92,6 +94,8 @@ def agree(found: str | None, answer: str | None) -> bool:
         one, two = Decimal(found or ""), Decimal(answer or "")
         if one == two:
             return True
+        if not (one.is_finite() and two.is_finite()):
+            return False
         places = min(-int(one.as_tuple().exponent), -int(two.as_tuple().exponent))
         return places > 0 and abs(one - two) <= Decimal(1).scaleb(-places)
     except (ArithmeticError, TypeError):

@@ -40,6 +40,10 @@ def test_an_open_string() -> None:
 
 @pytest.mark.parametrize(("sql", "reason", "instead"), [
     ("CREATE TABLE t (a int REFERENCES u MATCH FULL)", "MATCH FULL is not supported", "MATCH SIMPLE"),
+    ('CREATE TABLE "a.b" (a int)', "the name 'a.b' has a dot", '"s"."t"'),
+    ('CREATE VIEW "a.b" AS SELECT 1 AS a', "the name 'a.b' has a dot", '"s"."t"'),
+    ('CREATE SEQUENCE s."a.b"', "the name 'a.b' has a dot", '"s"."t"'),
+    ('ALTER TABLE t RENAME TO "a.b"', "the name 'a.b' has a dot", '"s"."t"'),
     ("CREATE TABLE t (a int UNIQUE NULLS NOT DISTINCT)", "UNIQUE NULLS NOT DISTINCT", "leave NULLS out"),
     ("CREATE TABLE t (a int PRIMARY KEY, PRIMARY KEY (a))", "a table has one PRIMARY KEY", "PRIMARY KEY (a, b)"),
     ("CREATE TABLE t (a int, PRIMARY KEY (b))", "PRIMARY KEY names column b, which the table does not have", None),

@@ -44,6 +44,8 @@ QUERIES = (
     "SELECT jsonb_agg(x)::text FROM unnest(ARRAY[3, 1, 2]) x",
     "SELECT array_agg(x) FROM (SELECT generate_series(3, 1, -1) AS x) s",
     "SELECT x FROM (SELECT unnest(ARRAY[3, 1, 2]) AS x) s LIMIT 2",
+    "SELECT DISTINCT ON (b) b, a FROM (SELECT a, b FROM t ORDER BY b, a DESC) s",
+    "SELECT DISTINCT ON (x % 2) x, y FROM (VALUES (4, 'p'), (2, 'q'), (3, 'r'), (1, 's')) v(x, y)",
     "SELECT array_agg(DISTINCT a), array_agg(a ORDER BY a) FROM (SELECT a FROM t ORDER BY b, a DESC) s",
 )  # fmt: skip
 

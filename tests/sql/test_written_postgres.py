@@ -43,6 +43,9 @@ QUERIES = (
     "WITH x AS (SELECT 1 AS y) (SELECT y FROM x) ORDER BY y",
     # names
     "SELECT a AS foo, (a) AS foo FROM t ORDER BY foo LIMIT 1",
+    # LATERAL over all columns of a key, beside them
+    "SELECT t.a, l.* FROM t, LATERAL (SELECT t.a + 1 AS p UNION ALL SELECT t.b) l",
+    "SELECT t.*, l.p FROM t, LATERAL (SELECT t.a AS p UNION SELECT u.a FROM u WHERE u.a > t.b) l",
     # an operator with NULL does not evaluate the other side
     "SELECT a FROM t WHERE NOT 96 / (a - 1) <= NULL",
     "SELECT a, 1 / (a - 1) + NULL FROM t",
@@ -51,6 +54,14 @@ QUERIES = (
 
 def test_what_people_write_has_postgresqls_rows(postgres: Any) -> None:
     compare(SETUP, CHANGES, QUERIES, postgres)
+
+
+def test_a_query_by_chance_is_not_read_twice() -> None:
+    engine = hj.Engine()
+    once = "WITH q AS (SELECT random() AS r) SELECT r < 2 AS x FROM q"
+    assert engine.query(once).to_pylist() == [{"x": True}]
+    with pytest.raises(UnsupportedSQL, match="q depends on chance and is read twice"):
+        engine.query("WITH q AS (SELECT random() AS r) SELECT r FROM q UNION SELECT r FROM q")
 
 
 @pytest.mark.parametrize(("sql", "message"), [

@@ -94,6 +94,17 @@ def test_everything_is_there_again(url: str) -> None:
         assert engine.read("big").num_rows == 0
 
 
+def test_a_transaction_of_definitions_and_rows_is_one_step(url: str) -> None:
+    with hj.Engine(url, clock="own") as engine:
+        engine.execute("CREATE TABLE t (k int); SET TIME = 1; INSERT INTO t VALUES (1); SET TIME = 2")
+        engine.execute("BEGIN; ALTER TABLE t ADD a int; UPDATE t SET a = 5; CREATE TABLE u (k int PRIMARY KEY); "
+                       "INSERT INTO u VALUES (7); CREATE MATERIALIZED VIEW v AS SELECT t.a, u.k FROM t, u; COMMIT")
+    for step in ("flush", "compact"):
+        with hj.Engine(url) as engine:
+            assert bag(engine.read("v")) == {(5, 7): 1} and bag(engine.read("t")) == {(1, 5): 1}
+            getattr(engine, step)()
+
+
 def test_the_former_writer_is_refused_and_loses_nothing(url: str) -> None:
     with hj.Engine(url) as first:
         first.execute(DDL)

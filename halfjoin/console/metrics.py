@@ -1,0 +1,61 @@
+"""`/metrics`: what an engine holds and does, for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+from halfjoin.console.watch import Look
+
+_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+def metrics(look: Look) -> bytes:
+    """A look at an engine in Prometheus' text format."""
+    registry = CollectorRegistry()
+    registry.register(_Collected(look))
+    return bytes(generate_latest(registry))
+
+
+class _Collected:
+    """The metrics of one look, as prometheus-client collects them."""
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+
+    def collect(self) -> Iterator[Metric]:
+        stats, activity = self._look.stats, self._look.activity
+        yield CounterMetricFamily("halfjoin_batches", "Batches since the engine was opened", value=activity.batches)
+        yield CounterMetricFamily("halfjoin_rows", "Changed rows of tables since the engine was opened",
+                                  value=activity.rows)  # fmt: skip
+        yield GaugeMetricFamily("halfjoin_upper", "The least open time", value=stats.upper)
+        yield GaugeMetricFamily("halfjoin_memory_bytes", "Bytes of rows and indexes in memory", value=stats.memory)
+        if stats.budget is not None:
+            yield GaugeMetricFamily("halfjoin_budget_bytes", "The most that memory may hold", value=stats.budget)
+        yield self._seconds()
+        yield self._gauge("halfjoin_collection_updates", "Updates of a table, view or node", ("name", "kind"),
+                          [((one.name, one.kind), one.updates) for one in stats.collections])  # fmt: skip
+        yield self._gauge("halfjoin_collection_bytes", "Bytes in memory of a table, view or node", ("name", "kind"),
+                          [((one.name, one.kind), one.row_bytes + one.index_bytes)
+                           for one in stats.collections])  # fmt: skip
+        yield self._gauge("halfjoin_view_errors", "Rows for which a view's expression fails", ("name",),
+                          [((one.name,), one.errors) for one in stats.collections if one.kind != "table"])  # fmt: skip
+        yield self._gauge("halfjoin_sink_waiting_batches", "Batches that a sink has not written yet", ("name",),
+                          [((one.name,), one.waiting) for one in stats.sinks])  # fmt: skip
+
+    def _seconds(self) -> HistogramMetricFamily:
+        """The seconds of the last batches."""
+        seconds = [one.seconds for one in self._look.activity.recent]
+        counts = [(str(bound), sum(one <= bound for one in seconds)) for bound in _BOUNDS]
+        return HistogramMetricFamily("halfjoin_recent_batch_seconds", "Seconds of each of the last 1,000 batches",
+                                     [*counts, ("+Inf", len(seconds))], sum_value=sum(seconds))  # fmt: skip
+
+    def _gauge(
+        self, name: str, words: str, labels: tuple[str, ...], values: list[tuple[tuple[str, ...], float]]
+    ) -> GaugeMetricFamily:
+        made = GaugeMetricFamily(name, words, labels=labels)
+        for of, value in values:
+            made.add_metric(of, value)
+        return made

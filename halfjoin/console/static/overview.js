@@ -1,0 +1,36 @@
+// The first page: how much comes in, how long it takes, what is behind, and what to look at first.
+import { html } from "/static/vendor/preact-htm.js";
+import { Lines } from "/static/lines.js";
+import { count, Figure, moment, short, size } from "/static/parts.js";
+
+export function Overview({ now }) {
+  if (!now) return html`<p class="empty">Waiting for the engine…</p>`;
+  if (now.problem && !now.recent) return html`<section class="says bad">${now.problem}</section>`;
+  const last = now.points[now.points.length - 1] || {};
+  return html`
+    <section class=${now.failing.length ? "says bad" : "says"} aria-live="polite">${now.bottleneck}</section>
+    <div class="figures">
+      <${Figure} name="batches a second">${(last.batches || 0).toFixed(1)}<//>
+      <${Figure} name="rows a second">${count(last.rows || 0)}<//>
+      <${Figure} name="batch, median and 99th of 100">${now.latency.p50.toFixed(1)} / ${now.latency.p99.toFixed(1)} ms<//>
+      <${Figure} name=${now.budget ? `memory of ${size(now.budget)}` : "memory"}>${size(now.memory)}<//>
+      <${Figure} name="tables, views">${now.tables}, ${now.views}<//>
+      <${Figure} name="readable below">${moment(now.upper, now.clock)}<//>
+    </div>
+    <div class="lines">
+      <${Lines} title="Rows a second" points=${now.points} series=${[{ key: "rows", name: "rows", colour: "#3b82f6" }]} />
+      <${Lines} title="Milliseconds of a batch" points=${now.points}
+        series=${[{ key: "p50", name: "median", colour: "#10b981" }, { key: "p99", name: "99th", colour: "#f59e0b" }]} />
+      <${Lines} title="Memory, MiB" points=${now.points} series=${[{ key: "memory", name: "memory", by: 1 / 2 ** 20, colour: "#8b5cf6" }]} />
+    </div>
+    ${now.waiting.length ? html`<section><h2>Sinks that are behind</h2>${now.waiting.map((one) =>
+      html`<p><b>${one.sink}</b>: ${one.batches} batches wait <span class="bad">${one.error || ""}</span></p>`)}</section>` : null}
+    <section><h2>Last batches</h2><div class="scroll" tabindex="0"><table>
+      <thead><tr><th>ended</th><th>closed below</th><th class="number">ms</th><th>runner</th><th>rows in</th><th>rows out</th></tr></thead>
+      <tbody>${now.recent.map((one) => html`<tr>
+        <td>${new Date(one.at * 1000).toLocaleTimeString()}</td><td>${moment(one.upper, now.clock)}</td><td class="number">${one.ms}</td><td>${one.runner}</td>
+        <td>${listed(one.tables)}</td><td class="wide">${listed(one.changed)}</td></tr>`)}</tbody></table></div>
+      ${now.recent.length ? null : html`<p class="soft">There has been no batch yet.</p>`}</section>`;
+}
+
+const listed = (counts) => Object.entries(counts).map(([name, n]) => `${short(name)} ${count(n)}`).join(", ") || "–";

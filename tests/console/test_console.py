@@ -1,0 +1,173 @@
+"""The console answers what its page asks: what an engine does and holds, contents, changes, queries."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+
+import halfjoin as hj
+from halfjoin.console.app import console
+from halfjoin.console.bottleneck import bottleneck
+from halfjoin.engine.batch.activity import Activity, BatchWork, Work
+from halfjoin.server.access import Access
+from halfjoin.server.scram import verifier
+
+testclient = pytest.importorskip("starlette.testclient")
+ADDRESS = "http://localhost"
+
+
+@pytest.fixture
+def engine() -> Iterator[hj.Engine]:
+    with hj.Engine(clock="own") as made:
+        made.execute("CREATE TABLE t (k bigint PRIMARY KEY, x bigint)")
+        made.execute("CREATE MATERIALIZED VIEW v AS SELECT x, count(*) AS n FROM t GROUP BY x")
+        made.apply({"t": [{"k": 1, "x": 5}, {"k": 2, "x": 5}]}, time=1)
+        yield made
+
+
+@pytest.fixture
+def page(engine: hj.Engine) -> Iterator[testclient.TestClient]:
+    with testclient.TestClient(console(engine), ADDRESS) as made:
+        yield made
+
+
+def test_a_batch_is_noted_with_the_work_of_each_node(engine: hj.Engine) -> None:
+    (batch,) = engine.activity().recent
+    assert batch.tables == {"t": 2} and batch.upper == 2 and batch.nodes["v"].rows == 1
+    engine.apply({}, time=9)
+    assert engine.activity().batches == 2 and engine.activity().rows == 2
+
+
+def test_refused_batches_are_not_noted(engine: hj.Engine) -> None:
+    with pytest.raises(hj.InvalidRow):
+        engine.apply({"t": [{"k": 1, "x": 0}]}, time=2)
+    assert engine.activity().batches == 1
+
+
+def test_activity_keeps_a_thousand_batches() -> None:
+    activity = Activity()
+    for number in range(1500):
+        activity.add(number, "local", 0.001, {"t": 1}, {})
+    assert len(activity.recent) == 1000 and activity.batches == 1500 == activity.rows
+
+
+def test_the_overview_follows_the_engine(page: testclient.TestClient, engine: hj.Engine) -> None:
+    engine.apply({"t": [{"k": 3, "x": 7}]}, time=5)
+    until = time.monotonic() + 30
+    while page.get("/api/overview").json().get("upper") != 6 and time.monotonic() < until:
+        time.sleep(0.1)
+    found = page.get("/api/overview").json()
+    assert found["upper"] == 6 and (found["batches"], found["rows"]) == (2, 3)
+    assert (found["tables"], found["views"]) == (1, 1)
+    assert found["recent"][0]["tables"] == {"t": 1} and found["recent"][0]["changed"]["v"] == 1
+
+
+def test_events_push_the_overview(page: testclient.TestClient) -> None:
+    with page.stream("GET", "/api/events") as stream:
+        line = next(line for line in stream.iter_lines() if line.startswith("data: "))
+    assert "bottleneck" in json.loads(line.removeprefix("data: "))
+
+
+def test_a_view_has_its_text_plan_work_and_state(page: testclient.TestClient) -> None:
+    found = page.get("/api/views/v").json()
+    assert found["sql"].startswith("CREATE MATERIALIZED VIEW v AS") and found["work"]["v"]["rows"] == 1
+    assert found["in"] == {"t": 2} and found["held"]["v"]["rows"] == 1 and found["plan"]["nodes"]
+    assert page.get("/api/views/t").json()["plan"] is None
+    assert page.get("/api/views/none").status_code == 404
+
+
+def test_contents_are_those_of_a_time(page: testclient.TestClient, engine: hj.Engine) -> None:
+    engine.apply({"t": hj.deletes([{"k": 1}])}, time=5)
+    assert page.get("/api/views/v/contents").json()["rows"] == [["5", "1"]]
+    assert page.get("/api/views/v/contents?as_of=1").json()["rows"] == [["5", "2"]]
+    assert "InvalidTime" in page.get("/api/views/v/contents?as_of=99").json()["error"]
+
+
+def test_a_view_that_cannot_be_read_says_why(page: testclient.TestClient, engine: hj.Engine) -> None:
+    engine.execute("CREATE MATERIALIZED VIEW w AS SELECT 1 / x AS y FROM t")
+    engine.apply({"t": [{"k": 9, "x": 0}]}, time=7)
+    assert "division by zero" in page.get("/api/views/w/contents").json()["error"]
+    assert bottleneck(engine.stats(), []).startswith("w cannot be read")
+
+
+def test_what_is_held_tells_who_shares_it(page: testclient.TestClient) -> None:
+    found = page.get("/api/collections").json()
+    by_name = {one["name"]: one for one in found["collections"]}
+    assert by_name["v"]["frees"] > by_name["v"]["row_bytes"] and by_name["t"]["frees"] is None
+    assert [one["kind"] for one in found["collections"]].count("node") == 1
+
+
+def test_a_query_answers_rows_and_plan_or_an_error(page: testclient.TestClient) -> None:
+    found = page.post("/api/query", json={"sql": "SELECT x, NULL AS y FROM t ORDER BY k"}).json()
+    assert found["rows"] == [["5", None], ["5", None]] and found["columns"][0] == {"name": "x", "number": True}
+    assert "unknown column" in page.post("/api/query", json={"sql": "SELECT z FROM t"}).json()["error"]
+    assert "error" in page.post("/api/query", json={"sql": "DELETE FROM t"}).json()
+    assert page.post("/api/query", content="sql=SELECT 1").status_code == 415
+    assert page.post("/api/query", json={"sql": "x" * 200_000}).status_code == 413
+    assert page.post("/api/query", json=[1]).status_code == 400
+
+
+def test_only_some_rows_are_sent(page: testclient.TestClient, engine: hj.Engine) -> None:
+    found = page.post("/api/query", json={"sql": "SELECT repeat('x', 5000) AS s FROM generate_series(1, 5000)"}).json()
+    assert found["count"] == 5000 and len(found["rows"]) == 200 and len(found["rows"][0][0]) == 400
+
+
+def test_changes_are_pushed_as_they_come(page: testclient.TestClient, engine: hj.Engine) -> None:
+    with page.stream("GET", "/api/views/v/changes") as stream:
+        lines = stream.iter_lines()
+        found: dict[str, object] = {}
+        for number in range(20):
+            engine.apply({"t": [{"k": 100 + number, "x": 8}]}, time=10 + number)
+            found = json.loads(next(line for line in lines if line.startswith("data: ")).removeprefix("data: "))
+            if found["changed"]:
+                break
+    assert found["changed"] and "__diff" in [one["name"] for one in found["columns"]]  # type: ignore[attr-defined]
+
+
+def test_metrics_are_prometheus_text(page: testclient.TestClient) -> None:
+    lines = page.get("/metrics").text.splitlines()
+    assert "halfjoin_batches_total 1.0" in lines and 'halfjoin_collection_updates{kind="table",name="t"} 2.0' in lines
+
+
+def test_health_is_known_without_a_password(engine: hj.Engine) -> None:
+    access = Access({"ada": verifier("secret")})
+    with testclient.TestClient(console(engine, access), ADDRESS) as page:
+        assert page.get("/healthz").json() == {"ok": True, "upper": 2}
+        assert page.get("/").status_code == 401 and page.get("/api/overview").status_code == 401
+        for user, word, status in (("ada", "secret", 200), ("ada", "wrong", 401), ("bob", "secret", 401)):
+            token = base64.b64encode(f"{user}:{word}".encode()).decode()
+            assert page.get("/", headers={"Authorization": f"Basic {token}"}).status_code == status
+        assert page.get("/", headers={"Authorization": "Basic %%%"}).status_code == 401
+
+
+def test_a_closed_engine_is_not_healthy(engine: hj.Engine) -> None:
+    with testclient.TestClient(console(engine), ADDRESS) as page:
+        engine.close()
+        assert page.get("/healthz").status_code == 503
+
+
+def test_names_of_other_sites_reach_nothing(engine: hj.Engine) -> None:
+    with testclient.TestClient(console(engine), "http://evil.example") as page:
+        assert page.get("/api/overview").status_code == 400
+
+
+def test_the_page_loads_nothing_from_elsewhere(page: testclient.TestClient) -> None:
+    assert "http" not in page.get("/").text.replace("http-equiv", "")
+    assert "default-src 'self'" in page.get("/").headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(("tables", "nodes", "seconds", "said"), [
+    ({"t": 10}, {"j": Work(500, 0.01)}, 0.02, "j makes 50 rows of each row"),
+    ({"t": 10}, {"j": Work(5, 0.09)}, 0.1, "j takes 90% of the time"),
+    ({"t": 10}, {"j": Work(5, 0.001)}, 0.1, "checking rows and writing the journal"),
+])  # fmt: skip
+def test_the_bottleneck_is_said_in_a_sentence(
+    engine: hj.Engine, tables: dict[str, int], nodes: dict[str, Work], seconds: float, said: str
+) -> None:
+    batch = BatchWork(0.0, 2, "local", seconds, tables, nodes)
+    assert said in bottleneck(engine.stats(), [batch])
+    assert "Nothing has come in" in bottleneck(engine.stats(), [])

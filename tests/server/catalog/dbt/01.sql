@@ -1,0 +1,1 @@
+select distinct nspname from pg_namespace;
