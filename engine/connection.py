@@ -28,6 +28,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.prepared import Prepared
 from halfjoin.sql.statements import Subscribe
+from halfjoin.sql.system import Asker
 from halfjoin.sql.types import BIGINT, SqlType
 
 Locked = Callable[..., Any]  # runs a function of the state while it holds the engine's lock
@@ -53,6 +54,10 @@ class Connection:
         """The state of the transaction: `idle`, `open`, or `failed`, which ends only with ROLLBACK."""
         one = self._session.transaction
         return "idle" if one is None else "failed" if one.failed else "open"
+
+    def introduce(self, asker: Asker) -> None:
+        """Say who the client is: what current_user, current_setting and the catalog tell of it."""
+        self._session.asker = asker
 
     @property
     def settings(self) -> Mapping[str, str]:
