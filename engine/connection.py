@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -22,13 +21,14 @@ from halfjoin.engine.statements.describing import Described, describe
 from halfjoin.engine.statements.execute import RETURNED, TAG, copied_columns, copy_from, copy_lines, copy_rows, run_one
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked
-from halfjoin.engine.statements.snapshot import InFiles, snapshot
+from halfjoin.engine.statements.snapshot import InFiles
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.statements.transaction import Transaction
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.prepared import Prepared
 from halfjoin.sql.statements import Subscribe
+from halfjoin.sql.system import Asker
 from halfjoin.sql.types import BIGINT, SqlType
 
 Locked = Callable[..., Any]  # runs a function of the state while it holds the engine's lock
@@ -46,14 +46,18 @@ class Answer:
 class Connection:
     """The statements of one client of an engine; `Engine.connect` makes it."""
 
-    def __init__(self, locked: Locked, session: Session) -> None:
-        self._locked, self._session = locked, session
+    def __init__(self, locked: Locked, latest: Callable[[], State], session: Session) -> None:
+        self._locked, self._latest, self._session = locked, latest, session
 
     @property
     def transaction(self) -> str:
         """The state of the transaction: `idle`, `open`, or `failed`, which ends only with ROLLBACK."""
         one = self._session.transaction
         return "idle" if one is None else "failed" if one.failed else "open"
+
+    def introduce(self, asker: Asker) -> None:
+        """Say who the client is: what current_user, current_setting and the catalog tell of it."""
+        self._session.asker = asker
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -63,6 +67,8 @@ class Connection:
     def describe(self, prepared: Prepared, given: Mapping[int, SqlType]) -> Described:
         """The types of a statement's parameters, and the columns of its rows; see `statements.describing`."""
         path = self._session.settings.get("search_path")
+        if self._session.transaction is None:
+            return describe(self._latest().catalog, prepared, given, path)
         found: Described = self._locked(
             lambda state: describe(self._session.seen(state).catalog, prepared, given, path))
         return found
@@ -82,8 +88,8 @@ class Connection:
             return _answer(session, run_one(session, state, tree.copy(), prepared.text))
 
         if prepared.reads and session.transaction is None:
-            state = self._locked(partial(_kept, sql=prepared.text))
-            if state is not None:
+            state = self._latest()
+            if _quiet(state, prepared.text):
                 with suppress(InFiles):
                     return answer(state)
         made: Answer = self._locked(answer, writes=not prepared.reads)
@@ -174,10 +180,9 @@ class Connection:
         self._session.settings[name] = checked(name, value)
 
 
-def _kept(state: State, sql: str) -> State | None:
-    """The state for a query that needs no lock; None if it does: sequences go on, and functions of the user's need not
-    bear several threads."""
-    return None if state.functions or state.catalog.functions or "nextval" in sql.lower() else snapshot(state)
+def _quiet(state: State, sql: str) -> bool:
+    """Whether a query needs no lock. Sequences go on, and functions of the user's need not bear several threads."""
+    return not state.functions and not state.catalog.functions and "nextval" not in sql.lower()
 
 
 def _answer(session: Session, rows: pa.Table | None) -> Answer:

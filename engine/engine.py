@@ -44,6 +44,7 @@ from halfjoin.engine.statements.explaining import Format, explain
 from halfjoin.engine.statements.registering import Registering
 from halfjoin.engine.statements.replan import reconsider
 from halfjoin.engine.statements.session import Session
+from halfjoin.engine.statements.snapshot import snapshot
 from halfjoin.engine.statements.stats import Stats, stats
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.storage.filling import fill_missing, unfilled
@@ -59,6 +60,7 @@ from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.times import duration
 
 T = TypeVar("T")
+_MOMENT = 0.01  # seconds to wait for the lock before looking whether a batch holds it
 
 
 class Engine(Registering):
@@ -113,6 +115,7 @@ class Engine(Registering):
         self._turns = Turns(self._lock, self._changed)
         self._commits = Commits()
         self._torn = False  # whether the last call raised, or is still running
+        self._before: State | None = None  # what queries of connections read while one of them writes
         self._closed: str | None = None  # why calls are refused
         self._released = False
         store = _store(warehouse, read_only)
@@ -157,8 +160,9 @@ class Engine(Registering):
 
     def connect(self) -> Connection:
         """A connection with settings and a transaction of its own, beside those of `execute`; for servers."""
-        return Connection(self._locked, replace(self._session, time=None, transaction=None, prepared={}, settings={},
-                                                columns=None, report=lambda tag: None))  # fmt: skip
+        session = replace(self._session, time=None, transaction=None, prepared={}, settings={}, columns=None,
+                          report=lambda tag: None)  # fmt: skip
+        return Connection(self._locked, self._latest, session)
 
     @retried
     @exclusive
@@ -166,8 +170,34 @@ class Engine(Registering):
         """Run a function of the state while no other call runs."""
         if writes:
             self._wait()
-        with self._reading() as state:
+        with self._reading() as state, self._readable(state, meanwhile=writes):
             return function(state)
+
+    @contextmanager
+    def _readable(self, state: State, *, meanwhile: bool) -> Iterator[None]:
+        """Let queries of connections read the state as it is now, `meanwhile` it changes."""
+        try:
+            self._before = snapshot(state) if meanwhile else None
+            yield
+        finally:
+            self._before = None
+
+    def _latest(self) -> State:
+        """The state as the last batch left it. It does not wait for a batch that a connection is submitting."""
+        check_process(self._process)
+        while (before := self._before) is None:
+            if self._is_free():
+                latest: State = self._locked(snapshot)
+                return latest
+        return before
+
+    def _is_free(self) -> bool:
+        """Whether no other thread has the lock, or gives it back at once. An interrupt leaves no lock behind."""
+        try:
+            return self._lock.acquire(timeout=_MOMENT)
+        finally:
+            if self._lock._is_owned():  # type: ignore[attr-defined]
+                self._lock.release()
 
     @exclusive
     def copy_from(self, sql: str, source: Any) -> int:

@@ -60,7 +60,7 @@ def _in_quadrant(x: _Floats) -> tuple[_Floats, _Floats, _Floats, _Floats]:
     """The angle in the first quadrant, and 1 or -1 for: a negative angle, one of the lower half, one of the left."""
     x = np.fmod(x, 360.0)
     negative = np.where(x < 0, -1.0, 1.0)
-    x = np.abs(x)
+    x = np.where(x < 0, -x, x)  # -0 stays
     lower = np.where(x > 180, -1.0, 1.0)
     x = np.where(x > 180, 360 - x, x)
     left = np.where(x > 90, -1.0, 1.0)

@@ -12,22 +12,16 @@ from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.updates import Updates, constant
-from halfjoin.sql.relation import Loop, Relation, Scan, inputs_below
+from halfjoin.sql.relation import Relation, Scan, parts_inside
 from halfjoin.sql.system import SCHEMAS
 
 
 def system_tables(relation: Relation) -> set[str]:
     """The tables of the catalog that a query reads."""
-    found, waiting = set[str](), [relation]
-    while waiting:
-        match waiting.pop():
-            case Scan(collection):
-                if collection.partition(".")[0] in SCHEMAS:
-                    found.add(collection)
-            case Loop(bindings=bindings):
-                waiting += [binding.relation for binding in bindings]
-            case other:
-                waiting += inputs_below(other)
+    found = set[str]()
+    for part in parts_inside(relation):
+        if isinstance(part, Scan) and part.collection.partition(".")[0] in SCHEMAS:
+            found.add(part.collection)
     return found
 
 

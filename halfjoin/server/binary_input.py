@@ -16,7 +16,7 @@ _NEGATIVE = 0x4000
 _START = datetime(2000, 1, 1)
 _INT64 = (-(2**63), 2**63 - 1)  # -infinity and infinity of moments
 _INT32 = (-(2**31), 2**31 - 1)
-_OID, _NAMES = 26, (18, 19, 114, 142, 705)  # types that only parameters have: numbers, and texts under other names
+_OID, _NAMES = 26, (18, 19, 114, 142, 705)  # of types that are not the engine's: numbers, and texts of other names
 
 
 def text_of(value: bytes, oid: int, type: SqlType | None) -> str:

@@ -19,6 +19,7 @@ from halfjoin.server.login import Login, log_in
 from halfjoin.server.variables import Variables
 from halfjoin.server.wire import Gone, Wire
 from halfjoin.server.working import Worker
+from halfjoin.sql.system import Asker
 
 _log = logging.getLogger("halfjoin.server")
 _CLOSING = 0.5  # seconds for the last bytes of a connection
@@ -142,6 +143,7 @@ class Server:
         self._numbers += 1
         number, secret = self._numbers, secrets.randbits(32)
         wire.put(m.key(number, secret))
+        connection.introduce(Asker(login.user, process=number, settings=variables.fixed(), set=variables.set))
         for why in refused:
             wire.put(reports.notice(why, "01000", "WARNING"))
         client = Client(wire, connection, worker, variables, self._limits)

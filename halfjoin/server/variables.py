@@ -87,6 +87,10 @@ class Variables:
         if local and self._before is not None:
             self._local.add(name)
 
+    def fixed(self) -> Mapping[str, str]:
+        """Those that the engine does not know, with their values of now."""
+        return {name: default for name, (default, _) in _FIXED.items()} | self._own
+
     def start(self, name: str, value: str) -> str | None:
         """Set what a client asks for when it connects. Where it cannot be, the answer says why, and all goes on."""
         try:

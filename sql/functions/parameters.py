@@ -58,4 +58,4 @@ def bare(type: SqlType) -> SqlType:
     """The type without its length or digits, which a parameter does not have."""
     if type.kind is Kind.ARRAY and type.element is not None:
         return SqlType(Kind.ARRAY, element=bare(type.element))
-    return type if type.kind is Kind.ENUM else SqlType(type.kind)
+    return type if type.named else SqlType(type.kind)

@@ -46,7 +46,7 @@ from halfjoin.sql.statements import (
     Update,
     WithChanges,
 )
-from halfjoin.sql.system import INFORMATION, PG_CATALOG
+from halfjoin.sql.system import DATABASE, INFORMATION, PG_CATALOG
 
 Tree: TypeAlias = exp.Expr  # a parsed statement; only the package `sql` looks inside
 
@@ -94,7 +94,17 @@ def _trees(text: str) -> list[exp.Expr]:
         trees = [expanded(unqualified(tree)) for tree in trees]
     for tree in trees:
         _check_depth(tree)
+        if DATABASE in text:
+            _leave_out_database(tree)
     return trees
+
+
+def _leave_out_database(tree: exp.Expr) -> None:
+    """Take the name of the one database off names of tables: `halfjoin.public.t` is `public.t`."""
+    for table in tree.find_all(exp.Table):
+        database = table.args.get("catalog")
+        if database is not None and name_of(database) == DATABASE:
+            table.set("catalog", None)
 
 
 def _too_deep() -> UnsupportedSQL:

@@ -100,7 +100,7 @@ def _made(type: SqlType) -> exp.Expr:
 def _written(type: SqlType) -> str:
     if type.kind is Kind.ARRAY and type.element is not None:
         return f"{_written(type.element)}[]"
-    if type.named:
+    if type.kind is Kind.ENUM:
         return ".".join(f'"{part}"' for part in type.named.split("."))
     return "bpchar" if type.kind is Kind.CHAR and type.precision is None else str(type)
 

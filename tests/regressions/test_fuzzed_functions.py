@@ -21,6 +21,7 @@ ANSWERS = {
     "width_bucket('ok'::mood, ARRAY['sad'::mood, 'happy'])": "1",
     "width_bucket(interval '40 days', ARRAY[interval '29 days', '1 month', '41 days'])": "2",
     "width_bucket(date '2020-01-02', ARRAY[date '2020-01-01', '2020-02-01'])": "1",
+    "cotd(-360::float8)": "-Infinity",  # -0 in the quadrant keeps its sign
     "array_fill(interval '1 day', '{}'::int[])": "{}",
     "'-0x1.8p3'::double precision": "-12",
     r"""'{a,"b c",\"d}'::text[]""": r"""{a,"b c","\"d"}""",

@@ -138,3 +138,16 @@ def test_the_catalog_beside_tables_as_of_a_time() -> None:
     query = "SELECT t.a, relkind FROM t LEFT JOIN pg_class ON relname = t.a ORDER BY 1"
     assert engine.query(query, as_of=5).to_pylist() == [{"a": "t", "relkind": "r"}, {"a": "u", "relkind": None}]
     assert engine.query(query).num_rows == 3
+
+
+def test_statements_may_name_the_database() -> None:
+    engine = hj.Engine()
+    engine.execute('CREATE TABLE "halfjoin"."public"."t" (a integer)')
+    for _ in range(2):
+        engine.execute('CREATE MATERIALIZED VIEW IF NOT EXISTS "halfjoin"."public"."v" AS '
+                       "SELECT a FROM halfjoin.public.t")
+    engine.execute("INSERT INTO halfjoin.public.t VALUES (1)")
+    assert engine.query("SELECT v.a FROM halfjoin.public.v").num_rows == 1
+    engine.execute('DROP MATERIALIZED VIEW IF EXISTS "halfjoin"."public"."v" CASCADE')
+    engine.execute('ALTER TABLE "halfjoin"."public"."t" RENAME TO "u"')
+    assert engine.query("SELECT a FROM u").num_rows == 1

@@ -1,0 +1,210 @@
+"""The real drivers and psql against the server: what people use, from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import shutil
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+
+from tests.support.serving import Served, serving
+
+DDL = """CREATE TABLE ty (i integer PRIMARY KEY, s smallint, b bigint, r real, d double precision, n numeric(12,3),
+t text, v varchar(10), c char(4), y bytea, da date, ti time, ts timestamp, tz timestamptz, u uuid, j jsonb, iv interval,
+bo boolean, ia integer[], ta text[])"""
+MOMENT = datetime(2020, 1, 2, 3, 4, 5, 6, UTC)
+ROW = (1, 2, 3, 1.5, 2.25, Decimal("-1234.500"), "é\n", "vv", "ab  ", b"\x00\xff", date(1999, 1, 2), time(1, 2, 3, 4),
+       MOMENT.replace(tzinfo=None), MOMENT, UUID(int=7), {"a": [1]}, timedelta(days=1, seconds=5), True, [1, None, 3],
+       ["a", 'b"c', None])  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Served]:
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture
+def table(server: Served) -> Served:
+    server.engine.execute(f"DROP TABLE IF EXISTS ty; {DDL}")
+    return server
+
+
+@pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
+def test_psycopg_values_come_back_as_they_went(table: Served, binary: bool) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    mark = "%b" if binary else "%t"
+    with table.psycopg() as connection:
+        values = [psycopg.types.json.Jsonb(value) if isinstance(value, dict) else value for value in ROW]
+        connection.execute(f"INSERT INTO ty VALUES ({', '.join([mark] * len(values))})", values)
+        rows = connection.cursor(binary=binary).execute(f"SELECT * FROM ty WHERE i = {mark}", (1,)).fetchall()
+    assert rows == [ROW]
+
+
+def test_psycopg_transactions_cursors_and_pipelines(table: Served) -> None:
+    with table.psycopg() as connection:
+        connection.cursor().executemany("INSERT INTO ty (i, t) VALUES (%s, %s)", [(n, str(n)) for n in range(100)])
+        with connection.transaction():
+            connection.execute("DELETE FROM ty WHERE i >= 50")
+            with pytest.raises(KeyError), connection.transaction():
+                connection.execute("DELETE FROM ty")
+                raise KeyError
+        with connection.transaction(), connection.cursor("named") as cursor:
+            cursor.itersize = 7
+            cursor.execute("SELECT i FROM ty WHERE i < %s ORDER BY i", (20,))
+            assert [row[0] for row in cursor] == list(range(20))
+        for _ in range(8):  # then it is prepared
+            assert connection.execute("SELECT i + %s FROM ty WHERE t = %s", (1, "15")).fetchone() == (16,)
+        with connection.pipeline():
+            connection.execute("INSERT INTO ty (i) VALUES (500)")
+            found = connection.execute("SELECT count(*) FROM ty")
+        assert found.fetchone() == (51,)
+        assert connection.execute("SELECT date_trunc(%s, %s::timestamp)", ("day", "2020-01-02 03:04")).fetchone() == (
+            datetime(2020, 1, 2),)  # fmt: skip
+
+
+@pytest.mark.parametrize("format", ["text", "csv", "binary"])
+def test_psycopg_copies_rows_out_and_in(table: Served, format: str) -> None:
+    types = ["int4", "text", "numeric", "timestamptz", "int4[]", "interval", "bool", "float8", "bytea", "date"]
+    columns = "i, t, n, tz, ia, iv, bo, d, y, da"
+    rows = [(k, None if k % 7 == 0 else "t" * (k % 5), Decimal(k) / 8, MOMENT, [k, None], timedelta(k), k % 2 == 0,
+             k / 4, bytes([k % 256]), date(2020, 1, 1)) for k in range(300)]  # fmt: skip
+    with table.psycopg() as connection:
+        written = "text" if format == "csv" else format
+        with connection.cursor().copy(f"COPY ty ({columns}) FROM STDIN (FORMAT {written})") as into:
+            if format == "binary":
+                into.set_types(types)
+            for row in rows:
+                into.write_row(row)
+        found = connection.execute(f"SELECT {columns} FROM ty ORDER BY i").fetchall()
+        assert found == rows
+        with connection.cursor().copy(f"COPY (SELECT {columns} FROM ty ORDER BY i) TO STDOUT (FORMAT {format})") as out:
+            if format != "csv":
+                out.set_types(types)
+                assert list(out.rows()) == rows
+                return
+            data = b"".join(out)
+        assert data.count(b"\n") == 300
+        connection.execute("DELETE FROM ty")
+        with connection.cursor().copy(f"COPY ty ({columns}) FROM STDIN (FORMAT csv)") as into:
+            into.write(data)
+        assert connection.execute(f"SELECT {columns} FROM ty ORDER BY i").fetchall() == rows
+
+
+def test_psycopg_copies_nothing(table: Served) -> None:
+    with table.psycopg() as connection:
+        for format in ("text", "binary"):
+            with connection.cursor().copy(f"COPY ty (i) TO STDOUT (FORMAT {format})") as out:
+                assert list(out.rows()) == []
+            with connection.cursor().copy(f"COPY ty (i) FROM STDIN (FORMAT {format})"):
+                pass
+        assert connection.execute("SELECT count(*) FROM ty").fetchone() == (0,)
+
+
+def test_psycopg2_uses_the_simple_protocol(table: Served) -> None:
+    psycopg2 = pytest.importorskip("psycopg2", reason="pip install '.[test-server]'")
+    connection = psycopg2.connect(**table.address)
+    cursor = connection.cursor()
+    cursor.execute("INSERT INTO ty (i, t, n, tz) VALUES (%s, %s, %s, %s)", (1, "o'k", Decimal("1.5"), MOMENT))
+    cursor.execute("SELECT i, t, n, tz FROM ty")
+    assert cursor.fetchall() == [(1, "o'k", Decimal("1.500"), MOMENT)]
+    connection.rollback()
+    cursor.copy_from(io.StringIO("1\tx\n2\t\\N\n"), "ty", columns=("i", "t"))
+    out = io.StringIO()
+    cursor.copy_expert("COPY ty (i, t) TO STDOUT WITH CSV HEADER", out)
+    assert sorted(out.getvalue().split()) == ["1,x", "2,", "i,t"]
+    named = connection.cursor("named")
+    named.execute("SELECT i FROM ty ORDER BY i")
+    assert named.fetchmany(1) == [(1,)]
+    connection.commit()
+    connection.close()
+
+
+def test_pg8000_values_come_back_as_they_went(table: Served) -> None:
+    pg8000 = pytest.importorskip("pg8000.dbapi", reason="pip install '.[test-server]'")
+    connection = pg8000.connect("halfjoin", host="127.0.0.1", port=table.port, database="halfjoin")
+    cursor = connection.cursor()
+    row = [1, "x", Decimal("1.500"), MOMENT, [1, None], timedelta(1), True, b"\x01", date(2020, 1, 1)]
+    cursor.execute("INSERT INTO ty (i, t, n, tz, ia, iv, bo, y, da) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)", row)
+    cursor.execute("SELECT i, t, n, tz, ia, iv, bo, y, da FROM ty WHERE i < %s", (3,))
+    assert [list(one) for one in cursor.fetchall()] == [row]
+    connection.commit()
+    connection.close()
+
+
+def test_asyncpg_prepares_and_sends_binary(table: Served) -> None:
+    asyncpg = pytest.importorskip("asyncpg", reason="pip install '.[test-server]'")
+    columns = "i, s, b, r, d, n, t, y, da, ti, ts, tz, u, iv, bo"
+    row = (*ROW[:7], *ROW[9:15], ROW[16], True)
+
+    async def use() -> None:
+        connection = await asyncpg.connect(host="127.0.0.1", port=table.port, user="halfjoin", database="halfjoin")
+        marks = ", ".join(f"${n}" for n in range(1, len(row) + 1))
+        assert await connection.execute(f"INSERT INTO ty ({columns}) VALUES ({marks})", *row) == "INSERT 0 1"
+        found = await connection.fetchrow(f"SELECT {columns} FROM ty WHERE i = $1", 1)
+        assert tuple(found) == row
+        await connection.executemany("INSERT INTO ty (i, t) VALUES ($1, $2)", [(n, "q") for n in range(10, 110)])
+        async with connection.transaction():
+            cursor = connection.cursor("SELECT i FROM ty WHERE i >= $1 ORDER BY i", 100, prefetch=3)
+            assert [record[0] async for record in cursor] == list(range(100, 110))
+        with pytest.raises(asyncpg.UniqueViolationError):
+            await connection.executemany("INSERT INTO ty (i) VALUES ($1)", [(1000,), (1,)])
+        assert await connection.fetchval("SELECT count(*) FROM ty") == 101
+        out = io.BytesIO()
+        await connection.copy_from_query("SELECT i FROM ty WHERE i > $1", 107, output=out, format="csv")
+        assert sorted(out.getvalue().split()) == [b"108", b"109"]
+        await connection.close()
+
+    asyncio.run(asyncio.wait_for(use(), 60))
+
+
+def test_psql_shows_rows_errors_and_copies(table: Served) -> None:
+    psql = shutil.which("psql")
+    if psql is None:
+        pytest.skip("psql is not installed")
+    script = """\\set ON_ERROR_STOP 0
+INSERT INTO ty (i, t) VALUES (1, 'one'), (2, NULL);
+SELECT i, t FROM ty ORDER BY i;
+SELECT nope FROM ty;
+\\copy ty (i, t) to stdout csv
+BEGIN; DELETE FROM ty; ROLLBACK;
+\\set FETCH_COUNT 1
+SELECT count(*) FROM ty;
+"""
+    address = f"host=127.0.0.1 port={table.port} user=halfjoin dbname=halfjoin"
+    done = subprocess.run([psql, "-X", "-A", address], input=script, capture_output=True, text=True, timeout=60,
+                          check=False)  # fmt: skip
+    assert "1|one\n2|\n(2 rows)" in done.stdout
+    assert "1,one\n2,\n" in done.stdout
+    assert "count\n2\n" in done.stdout
+    assert "LINE 1: SELECT nope FROM ty;\n               ^" in done.stderr
+
+
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "psycopg2", "pg8000"])
+def test_sqlalchemy_inserts_and_selects(table: Served, driver: str) -> None:
+    sa = pytest.importorskip("sqlalchemy", reason="pip install '.[test-server]'")
+    pytest.importorskip(driver)
+    engine = sa.create_engine(f"postgresql+{driver}://halfjoin@127.0.0.1:{table.port}/halfjoin")
+    ty = sa.Table("ty", sa.MetaData(), sa.Column("i", sa.Integer, primary_key=True), sa.Column("t", sa.Text))
+    with engine.begin() as connection:
+        connection.execute(ty.insert(), [{"i": n, "t": "s" * n} for n in range(3)])
+        query = sa.select(ty.c.i, sa.func.length(ty.c.t)).where(ty.c.i >= 1).order_by(ty.c.i)
+        assert [tuple(row) for row in connection.execute(query)] == [(1, 1), (2, 2)]
+    engine.dispose()
+
+
+def test_adbc_reads_arrow_tables(table: Served) -> None:
+    adbc = pytest.importorskip("adbc_driver_postgresql.dbapi", reason="pip install '.[test-server]'")
+    table.engine.execute("INSERT INTO ty (i, t, d) VALUES (1, 'x', 1.5), (2, NULL, NULL)")
+    address = f"postgresql://halfjoin@127.0.0.1:{table.port}/halfjoin"
+    with adbc.connect(address) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT i, t, d FROM ty ORDER BY i")
+        assert cursor.fetch_arrow_table().to_pylist() == [{"i": 1, "t": "x", "d": 1.5}, {"i": 2, "t": None, "d": None}]

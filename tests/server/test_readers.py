@@ -1,0 +1,75 @@
+"""Many connections read beside a writer: no error, no wait for a batch, and each reads whole batches only."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import pytest
+
+from halfjoin.engine.statements import execute
+from tests.support.serving import Raw, serving
+
+READERS = 64
+BATCHES = int(os.environ.get("HALFJOIN_READERS_BATCHES", "10"))
+
+
+def _values(found: list[tuple[str, bytes]]) -> bytes:
+    assert [letter for letter, _ in found] == ["T", "D", "C", "Z"], found
+    return found[1][1][2:]
+
+
+def test_64_connections_read_whole_batches_beside_a_writer() -> None:
+    with serving() as server:
+        server.engine.execute("CREATE TABLE t (a integer, b integer); INSERT INTO t VALUES (0, 0), (0, 0)")
+        server.engine.execute("CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n, sum(b) AS s FROM t")
+        done, problems, read = threading.Event(), list[str](), [0]
+        start = threading.Barrier(READERS + 1)
+
+        def reads() -> None:
+            raw = Raw(server.port)
+            start.wait(60)
+            while True:
+                last = done.is_set()
+                found = raw.query("SELECT (SELECT count(*) FROM t) % 2, n % 2, (SELECT count(*) FROM t) - n FROM v")
+                if [letter for letter, _ in found] != ["T", "D", "C", "Z"] or found[1][1].count(b"0") < 3:
+                    problems.append(str(found))
+                read[0] += 1
+                if last:
+                    return
+
+        threads = [threading.Thread(target=reads) for _ in range(READERS)]
+        for thread in threads:
+            thread.start()
+        start.wait(60)
+        writer = Raw(server.port)
+        for number in range(BATCHES):
+            answer = writer.query(f"INSERT INTO t VALUES ({number}, 1), ({number}, 2)")
+            assert answer[0] == ("C", b"INSERT 0 2\0")
+        done.set()
+        for thread in threads:
+            thread.join(120)
+        assert problems == []
+        assert read[0] >= READERS
+
+
+def test_a_query_does_not_wait_for_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    inside, go_on, carried_out = threading.Event(), threading.Event(), execute.carry_out
+
+    def stopped(*args: Any) -> Any:
+        """As `carry_out`, in the middle of a batch."""
+        inside.set()
+        assert go_on.wait(60)
+        return carried_out(*args)
+
+    with serving() as server:
+        server.engine.execute("CREATE TABLE t (a integer); INSERT INTO t VALUES (1)")
+        monkeypatch.setattr(execute, "carry_out", stopped)
+        writer, reader = Raw(server.port), Raw(server.port)
+        writer.send(("Q", b"INSERT INTO t VALUES (2)\0"))
+        assert inside.wait(60)
+        assert _values(reader.query("SELECT count(*) FROM t")).endswith(b"1")
+        go_on.set()
+        writer.until("Z")
+        assert _values(reader.query("SELECT count(*) FROM t")).endswith(b"2")
