@@ -44,7 +44,7 @@ def snapshot(state: State) -> State:
 
 
 def _copy(one: Collection) -> Collection:
-    runs = tuple(_own(run) for run in one.held if isinstance(run, Run))
+    runs = tuple(map(_own, one.in_memory))
     if one.cold is None and len(runs) == len(one.held):
         return replace(one, held=runs, arrangements=one.shared(), stored=None)
     cold = Cold(len(one), max((part.latest for part in one.held), default=0)) if one.cold is None else one.cold

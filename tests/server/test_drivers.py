@@ -186,3 +186,25 @@ SELECT count(*) FROM ty;
     assert "LINE 1: SELECT nope FROM ty;\n               ^" in done.stderr
 
 
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "psycopg2", "pg8000"])
+def test_sqlalchemy_inserts_and_selects(table: Served, driver: str) -> None:
+    sa = pytest.importorskip("sqlalchemy", reason="pip install '.[test-server]'")
+    pytest.importorskip(driver)
+    engine = sa.create_engine(f"postgresql+{driver}://halfjoin@127.0.0.1:{table.port}/halfjoin")
+    ty = sa.Table("ty", sa.MetaData(), sa.Column("i", sa.Integer, primary_key=True), sa.Column("t", sa.Text))
+    with engine.begin() as connection:
+        connection.execute(ty.insert(), [{"i": n, "t": "s" * n} for n in range(3)])
+        query = sa.select(ty.c.i, sa.func.length(ty.c.t)).where(ty.c.i >= 1).order_by(ty.c.i)
+        assert [tuple(row) for row in connection.execute(query)] == [(1, 1), (2, 2)]
+    engine.dispose()
+
+
+def test_adbc_reads_arrow_tables(table: Served) -> None:
+    adbc = pytest.importorskip("adbc_driver_postgresql.dbapi", reason="pip install '.[test-server]'")
+    table.engine.execute("INSERT INTO ty (i, t, d) VALUES (1, 'x', 1.5), (2, NULL, NULL)")
+    address = f"postgresql://halfjoin@127.0.0.1:{table.port}/halfjoin"
+    with adbc.connect(address) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT i, t, d FROM ty ORDER BY i")
+        assert cursor.fetch_arrow_table().to_pylist() == [{"i": 1, "t": "x", "d": 1.5}, {"i": 2, "t": None, "d": None}]
