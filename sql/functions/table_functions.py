@@ -72,8 +72,8 @@ def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
     if name in BY_NAME:
         return BY_NAME[name](args)
     if name == "pg_get_keywords":
-        lists: list[list[object]] = [list(RESERVED), ["R"] * len(RESERVED), [False] * len(RESERVED), ["reserved"] * len(RESERVED),
-                                     ["requires AS"] * len(RESERVED)]
+        facts: tuple[object, ...] = ("R", False, "reserved", "requires AS")
+        lists: list[list[object]] = [list(RESERVED), *([fact] * len(RESERVED) for fact in facts)]
         return "unnest", tuple(Literal(values, array(type)) for values, (_, type) in zip(
             lists, EMPTY[name], strict=True)), EMPTY[name]
     if name in EMPTY:
