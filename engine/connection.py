@@ -68,7 +68,7 @@ class Connection:
         """The types of a statement's parameters, and the columns of its rows; see `statements.describing`."""
         path = self._session.settings.get("search_path")
         if self._session.transaction is None:
-            return describe(self._latest().catalog, prepared, given, path)
+            return describe(self._session.seen(self._latest()).catalog, prepared, given, path)
         found: Described = self._locked(
             lambda state: describe(self._session.seen(state).catalog, prepared, given, path))
         return found

@@ -77,7 +77,7 @@ def number_of(value: Expr, type: str, system: System, strict: bool = True) -> Ex
     to = REG[type]
     if value.type.kind in INTEGERS:
         return functions.cast(value, to)
-    if not isinstance(value, Literal):
+    if not isinstance(value, Literal) or str(value.value).startswith("\0"):  # the place of a parameter
         known = system.numbers(type)
         texts = Literal(list(known), array(TEXT))
         made = Call("number of text", (functions.cast(value, TEXT, explicit=True), texts,

@@ -45,6 +45,8 @@ EMPTY: dict[str, tuple[tuple[str | None, SqlType], ...]] = {
     "pg_get_keywords": (("word", TEXT), ("catcode", SqlType(Kind.TEXT, named='"char"')), ("barelabel", BOOLEAN),
                         ("catdesc", TEXT), ("baredesc", TEXT)),
 }  # fmt: skip
+RESERVED = ("analyse", "analyze", "asc", "desc", "do", "ilike", "isnull", "limit", "notnull", "offset", "placing",
+            "returning", "variadic")  # words of PostgreSQL that are not those of the standard
 BUILT_IN = ("generate_series", "repeat_row", "unnest", *RECORDS, *BY_NAME, *EMPTY)
 WEIGHTS = ("repeat_row", "repeat_row_non_negative")  # they have no columns
 _SERIES_DIGITS = 18
@@ -69,6 +71,11 @@ def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
         raise UnsupportedSQL(f"{name} needs a list of columns", remedy=f"write FROM {name}(...) AS x (a integer)")
     if name in BY_NAME:
         return BY_NAME[name](args)
+    if name == "pg_get_keywords":
+        lists: list[list[object]] = [list(RESERVED), ["R"] * len(RESERVED), [False] * len(RESERVED), ["reserved"] * len(RESERVED),
+                                     ["requires AS"] * len(RESERVED)]
+        return "unnest", tuple(Literal(values, array(type)) for values, (_, type) in zip(
+            lists, EMPTY[name], strict=True)), EMPTY[name]
     if name in EMPTY:
         return "unnest", tuple(Literal([], array(type)) for _, type in EMPTY[name]), EMPTY[name]
     if name in REFUSED and name.startswith("json"):
