@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from os import PathLike
 from threading import Condition, RLock
 from types import TracebackType
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, NoReturn, Self
 
 import pyarrow as pa
 
@@ -27,16 +26,13 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.store import ReaderStore
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.writer import Writer, subscriptions, writing
-from halfjoin.engine.connection import Connection
-from halfjoin.engine.feeds.delta_source import DeltaSource
-from halfjoin.engine.feeds.follow import follower
-from halfjoin.engine.feeds.sink import Format as SinkFormat
-from halfjoin.engine.feeds.sink import Sink
+from halfjoin.engine.feeds.feeding import Feeding
 from halfjoin.engine.intake.schemas import schema_of
 from halfjoin.engine.intake.times import Time, to_time
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners, Setting
 from halfjoin.engine.statements import reading
+from halfjoin.engine.statements.connecting import Connecting
 from halfjoin.engine.statements.copying import joined
 from halfjoin.engine.statements.creating import create_like
 from halfjoin.engine.statements.execute import copy_from, copy_lines, execute, query
@@ -44,7 +40,6 @@ from halfjoin.engine.statements.explaining import Format, explain
 from halfjoin.engine.statements.registering import Registering
 from halfjoin.engine.statements.replan import reconsider
 from halfjoin.engine.statements.session import Session
-from halfjoin.engine.statements.snapshot import snapshot
 from halfjoin.engine.statements.stats import Stats, stats
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.storage.filling import fill_missing, unfilled
@@ -53,17 +48,14 @@ from halfjoin.engine.storage.store import Nowhere, retried
 from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.system.exclusive import exclusive
 from halfjoin.engine.system.machine import machine_memory
-from halfjoin.engine.system.process import check_process, is_this
+from halfjoin.engine.system.process import is_this
 from halfjoin.engine.system.turns import Turns
 from halfjoin.errors import Conflict, HalfjoinError
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.times import duration
 
-T = TypeVar("T")
-_MOMENT = 0.01  # seconds to wait for the lock before looking whether a batch holds it
 
-
-class Engine(Registering):
+class Engine(Registering, Connecting, Feeding):
     """Keeps SQL views up to date. It is a context manager. Calls from several threads take turns; calls from a forked
     child raise Conflict.
 
@@ -115,7 +107,6 @@ class Engine(Registering):
         self._turns = Turns(self._lock, self._changed)
         self._commits = Commits()
         self._torn = False  # whether the last call raised, or is still running
-        self._before: State | None = None  # what queries of connections read while one of them writes
         self._closed: str | None = None  # why calls are refused
         self._released = False
         store = _store(warehouse, read_only)
@@ -157,47 +148,6 @@ class Engine(Registering):
         self._wait()
         with self._reading() as state:
             return execute(self._session, state, sql, params)
-
-    def connect(self) -> Connection:
-        """A connection with settings and a transaction of its own, beside those of `execute`; for servers."""
-        session = replace(self._session, time=None, transaction=None, prepared={}, settings={}, columns=None,
-                          report=lambda tag: None)  # fmt: skip
-        return Connection(self._locked, self._latest, session)
-
-    @retried
-    @exclusive
-    def _locked(self, function: Callable[[State], T], *, writes: bool = False) -> T:
-        """Run a function of the state while no other call runs."""
-        if writes:
-            self._wait()
-        with self._reading() as state, self._readable(state, meanwhile=writes):
-            return function(state)
-
-    @contextmanager
-    def _readable(self, state: State, *, meanwhile: bool) -> Iterator[None]:
-        """Let queries of connections read the state as it is now, `meanwhile` it changes."""
-        try:
-            self._before = snapshot(state) if meanwhile else None
-            yield
-        finally:
-            self._before = None
-
-    def _latest(self) -> State:
-        """The state as the last batch left it. It does not wait for a batch that a connection is submitting."""
-        check_process(self._process)
-        while (before := self._before) is None:
-            if self._is_free():
-                latest: State = self._locked(snapshot)
-                return latest
-        return before
-
-    def _is_free(self) -> bool:
-        """Whether no other thread has the lock, or gives it back at once. An interrupt leaves no lock behind."""
-        try:
-            return self._lock.acquire(timeout=_MOMENT)
-        finally:
-            if self._lock._is_owned():  # type: ignore[attr-defined]
-                self._lock.release()
 
     @exclusive
     def copy_from(self, sql: str, source: Any) -> int:
@@ -395,73 +345,6 @@ class Engine(Registering):
         """The last 1,000 batches of this engine: rows in, the rows and seconds of each node. An engine that only reads
         has none."""
         return Activity() if self._writer is None else self._writer.activity.copy()
-
-    @exclusive
-    def sink(
-        self, table: str, *, name: str | None = None, format: SinkFormat = "rows",
-        time: str | Callable[[int], Time] | None = None,
-        close: bool = True,
-    ) -> Sink:  # fmt: skip
-        """A function for Structured Streaming's `foreachBatch` that applies each micro-batch to a table, exactly once.
-
-        Args:
-            table: the table that the rows go to.
-            name: the sink's name; batch ids are made from it and the query's epochs. None: the table's name. Two
-                queries that write one table need two names.
-            format: what the rows mean: `rows` as for `apply` (`__diff` and `__time` columns are optional), `deletes`,
-                `upserts`, or `debezium` for messages as `hj.debezium` reads them; or a function from the micro-batch
-                to rows as `apply` takes them.
-            time: the column with the rows' times, or a function from an epoch's number to its time, the same on each
-                call. The times must not be closed. None: now, which `clock="own"` does not allow.
-            close: whether an epoch closes its times, as for `apply`.
-
-        Raises:
-            UnknownName: the table does not exist. An error of `apply` ends the query.
-        """
-        with self._reading() as state:
-            columns = [column.name for column in state.catalog.table(table).columns]
-        return Sink(self.apply, table, table if name is None else name, format, time, close, tuple(columns))
-
-    def follow(
-        self, table: str, path: str | PathLike[str], *, columns: Sequence[str] | None = None,
-        time: Callable[[int], Time] | None = None, restart: bool = False,
-    ) -> list[Applied]:  # fmt: skip
-        """Apply the changes of a Delta table since the last call, exactly once: one batch for each version.
-
-        The first call applies the source's rows. Later calls apply each version's changes, each at a time of its own:
-        from the files of a version that only added rows, otherwise from the Change Data Feed. The position is kept
-        with the rows.
-
-        A large version comes in several batches at one time, which the last of them closes. Until then nobody sees any
-        of it, and batches of other threads wait. If the process ends before the last, the next call applies the rest; a
-        batch that closes the times before that call shows the part that has come.
-
-        Args:
-            table: the table that the rows go to; it follows one source.
-            path: the Delta table, a folder or the URL of an object store.
-            columns: the columns to take, if the two tables have different ones.
-            time: a function from a version's number to its time, such as `lambda version: version`. None: now, which
-                `clock="own"` does not allow.
-            restart: change the table's contents to the source's rows and go on from there. Use it for a source that was
-                created anew or has lost its history. Only the differences are applied.
-
-        Returns:
-            What each batch did; an empty list if there is no new version.
-
-        Raises:
-            Conflict: the source is not the same as before, or is at an older version.
-            StorageError: a version cannot be read (any more), or deletes rows without a feed. The versions before it
-                stay applied.
-            UnknownName, InvalidRow: the source's columns or rows do not fit. The values of changes are checked before
-                their first piece; the values of the first rows, and every PRIMARY KEY, piece by piece. The pieces
-                before a bad one stay, unseen, and `restart` repairs the table.
-        """
-        check_process(self._process)
-        with self._turns.following:
-            with self._lock:
-                self._check_open()
-                one = follower(writing(self._writer), table, self.apply, self._turns)
-            return one.follow(DeltaSource(path, one.table, columns), time, restart=restart)
 
     @exclusive
     def flush(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 
-from halfjoin.engine.connection import Connection
+from halfjoin.engine.statements.connection import Connection
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.server import messages as m
 from halfjoin.server import reports

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from halfjoin.engine.connection import Connection
+from halfjoin.engine.statements.connection import Connection
 from halfjoin.engine.statements.describing import Described
 from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.server.changes import Changes

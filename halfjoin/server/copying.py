@@ -9,7 +9,7 @@ from itertools import chain
 
 import pyarrow as pa
 
-from halfjoin.engine.connection import Connection
+from halfjoin.engine.statements.connection import Connection
 from halfjoin.engine.statements.copying import copied_lines
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.server import messages as m

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from halfjoin.engine.connection import Connection
+from halfjoin.engine.statements.connection import Connection
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.server.portals import Held
 from halfjoin.server.reports import notice

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from halfjoin.engine.connection import Connection
+from halfjoin.engine.statements.connection import Connection
 from halfjoin.engine.statements.settings import SETTINGS
 from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL
 

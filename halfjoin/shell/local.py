@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
 
-from halfjoin.cli.show import only_tag
 from halfjoin.engine.engine import Engine
 from halfjoin.engine.intake.times import Time
+from halfjoin.engine.statements.copying import joined
 from halfjoin.errors import Conflict, HalfjoinError
+from halfjoin.server.tags import tag_of
 from halfjoin.shell.cells import cells
 from halfjoin.shell.splitting import bare
 from halfjoin.shell.targets import Answer, ShellError
+from halfjoin.sql.parse.prepared import prepared
 
 _POLL = 0.5  # seconds between two looks at a warehouse that another process writes
-_log = logging.getLogger("halfjoin")
 
 
 class Local:
@@ -32,27 +32,13 @@ class Local:
         except Conflict as held:
             self.engine, self.read_only = Engine(warehouse, read_only=True), True
             notice(f"{held.reason}: this shell only reads")
-        self._mark = ""
-        self._tags = _Tags()
-        _log.addHandler(self._tags)
-        self._level = _log.level
-        _log.setLevel(logging.INFO)
+        self._connection = self.engine.connect()
 
     def run(self, statement: str) -> Answer:
         """Run one statement."""
-        self._tags.last = ""
-        word = bare(statement).partition(" ")[0].lower()
-        try:
-            with _refusals():
-                made = answer(self.engine.execute(statement), self._tags.last)
-        except ShellError:
-            self._mark = self._mark and "!"
-            raise
-        if word in ("begin", "start"):
-            self._mark = "*"
-        elif word in ("commit", "end", "abort") or (word == "rollback" and " to " not in statement.lower()):
-            self._mark = ""
-        return made
+        with _refusals():
+            made = self._connection.run(prepared(statement))
+        return answer(made.rows, made.tag or tag_of(bare(statement).upper().split()))
 
     def subscribe(self, view: str) -> Iterator[Answer]:
         """The contents of a view, then its changes. No one else writes what this process writes, so it then ends."""
@@ -62,34 +48,20 @@ class Local:
     def copy_in(self, statement: str, data: bytes) -> str:
         """Run COPY ... FROM STDIN."""
         with _refusals():
-            return f"COPY {self.engine.copy_from(statement, data)}"
+            return self._connection.copy_in(statement, data)
 
     def copy_out(self, statement: str) -> bytes:
         """Run COPY ... TO STDOUT."""
         with _refusals():
-            return self.engine.copy_to(statement) or b""
+            return joined(self._connection.copy_out(statement))
 
     def in_transaction(self) -> str:
         """The mark of an open transaction."""
-        return self._mark
+        return {"open": "*", "failed": "!"}.get(self._connection.transaction, "")
 
     def close(self) -> None:
         """Close the engine."""
-        _log.removeHandler(self._tags)
-        _log.setLevel(self._level)
         self.engine.close()
-
-
-class _Tags(logging.Handler):
-    """Keeps the last tag that the engine reports, such as `INSERT 0 3`."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.INFO)
-        self.last = ""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno == logging.INFO:
-            self.last = record.getMessage()
 
 
 def changes(
@@ -118,8 +90,8 @@ def changes(
 
 def answer(rows: pa.Table | None, tag: str = "") -> Answer:
     """The answer for a table of the engine's."""
-    if rows is None or only_tag(rows) is not None:
-        return Answer(tag=tag or (only_tag(rows) or "" if rows is not None else ""))
+    if rows is None:
+        return Answer(tag=tag)
     return Answer(tuple(rows.column_names), tuple(map(_kind, rows.schema.types)), cells(rows), tag)
 
 

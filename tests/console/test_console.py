@@ -10,14 +10,11 @@ from collections.abc import Iterator
 import pytest
 
 import halfjoin as hj
-from halfjoin.console.app import console
 from halfjoin.console.bottleneck import bottleneck
 from halfjoin.engine.batch.activity import Activity, BatchWork, Work
 from halfjoin.server.access import Access
 from halfjoin.server.scram import verifier
-
-testclient = pytest.importorskip("starlette.testclient")
-ADDRESS = "http://localhost"
+from tests.support.paging import Page, Reply, paging
 
 
 @pytest.fixture
@@ -30,9 +27,13 @@ def engine() -> Iterator[hj.Engine]:
 
 
 @pytest.fixture
-def page(engine: hj.Engine) -> Iterator[testclient.TestClient]:
-    with testclient.TestClient(console(engine), ADDRESS) as made:
+def page(engine: hj.Engine) -> Iterator[Page]:
+    with paging(engine) as made:
         yield made
+
+
+def asked(page: Page, sql: str) -> Reply:
+    return page.post("/api/query", json.dumps({"sql": sql}).encode())
 
 
 def test_a_batch_is_noted_with_the_work_of_each_node(engine: hj.Engine) -> None:
@@ -55,7 +56,7 @@ def test_activity_keeps_a_thousand_batches() -> None:
     assert len(activity.recent) == 1000 and activity.batches == 1500 == activity.rows
 
 
-def test_the_overview_follows_the_engine(page: testclient.TestClient, engine: hj.Engine) -> None:
+def test_the_overview_follows_the_engine(page: Page, engine: hj.Engine) -> None:
     engine.apply({"t": [{"k": 3, "x": 7}]}, time=5)
     until = time.monotonic() + 30
     while page.get("/api/overview").json().get("upper") != 6 and time.monotonic() < until:
@@ -66,97 +67,91 @@ def test_the_overview_follows_the_engine(page: testclient.TestClient, engine: hj
     assert found["recent"][0]["tables"] == {"t": 1} and found["recent"][0]["changed"]["v"] == 1
 
 
-def test_events_push_the_overview(page: testclient.TestClient) -> None:
-    with page.stream("GET", "/api/events") as stream:
-        line = next(line for line in stream.iter_lines() if line.startswith("data: "))
-    assert "bottleneck" in json.loads(line.removeprefix("data: "))
+def test_events_push_the_overview(page: Page) -> None:
+    events = page.events("/api/events")
+    assert "bottleneck" in next(events) and "bottleneck" in next(events)
 
 
-def test_a_view_has_its_text_plan_work_and_state(page: testclient.TestClient) -> None:
+def test_a_view_has_its_text_plan_work_and_state(page: Page) -> None:
     found = page.get("/api/views/v").json()
     assert found["sql"].startswith("CREATE MATERIALIZED VIEW v AS") and found["work"]["v"]["rows"] == 1
     assert found["in"] == {"t": 2} and found["held"]["v"]["rows"] == 1 and found["plan"]["nodes"]
     assert page.get("/api/views/t").json()["plan"] is None
-    assert page.get("/api/views/none").status_code == 404
+    assert page.get("/api/views/none").status == 404
 
 
-def test_contents_are_those_of_a_time(page: testclient.TestClient, engine: hj.Engine) -> None:
+def test_contents_are_those_of_a_time(page: Page, engine: hj.Engine) -> None:
     engine.apply({"t": hj.deletes([{"k": 1}])}, time=5)
     assert page.get("/api/views/v/contents").json()["rows"] == [["5", "1"]]
     assert page.get("/api/views/v/contents?as_of=1").json()["rows"] == [["5", "2"]]
     assert "InvalidTime" in page.get("/api/views/v/contents?as_of=99").json()["error"]
 
 
-def test_a_view_that_cannot_be_read_says_why(page: testclient.TestClient, engine: hj.Engine) -> None:
+def test_a_view_that_cannot_be_read_says_why(page: Page, engine: hj.Engine) -> None:
     engine.execute("CREATE MATERIALIZED VIEW w AS SELECT 1 / x AS y FROM t")
     engine.apply({"t": [{"k": 9, "x": 0}]}, time=7)
     assert "division by zero" in page.get("/api/views/w/contents").json()["error"]
     assert bottleneck(engine.stats(), []).startswith("w cannot be read")
 
 
-def test_what_is_held_tells_who_shares_it(page: testclient.TestClient) -> None:
+def test_what_is_held_tells_who_shares_it(page: Page) -> None:
     found = page.get("/api/collections").json()
     by_name = {one["name"]: one for one in found["collections"]}
     assert by_name["v"]["frees"] > by_name["v"]["row_bytes"] and by_name["t"]["frees"] is None
     assert [one["kind"] for one in found["collections"]].count("node") == 1
 
 
-def test_a_query_answers_rows_and_plan_or_an_error(page: testclient.TestClient) -> None:
-    found = page.post("/api/query", json={"sql": "SELECT x, NULL AS y FROM t ORDER BY k"}).json()
+def test_a_query_answers_rows_and_plan_or_an_error(page: Page) -> None:
+    found = asked(page, "SELECT x, NULL AS y FROM t ORDER BY k").json()
     assert found["rows"] == [["5", None], ["5", None]] and found["columns"][0] == {"name": "x", "number": True}
-    assert "unknown column" in page.post("/api/query", json={"sql": "SELECT z FROM t"}).json()["error"]
-    assert "error" in page.post("/api/query", json={"sql": "DELETE FROM t"}).json()
-    assert page.post("/api/query", content="sql=SELECT 1").status_code == 415
-    assert page.post("/api/query", json={"sql": "x" * 200_000}).status_code == 413
-    assert page.post("/api/query", json=[1]).status_code == 400
+    assert "unknown column" in asked(page, "SELECT z FROM t").json()["error"]
+    assert "error" in asked(page, "DELETE FROM t").json()
+    assert page.post("/api/query", b"sql=SELECT 1", "application/x-www-form-urlencoded").status == 415
+    assert asked(page, "x" * 200_000).status == 413
+    assert page.post("/api/query", b"[1]").status == 400
 
 
-def test_only_some_rows_are_sent(page: testclient.TestClient, engine: hj.Engine) -> None:
-    found = page.post("/api/query", json={"sql": "SELECT repeat('x', 5000) AS s FROM generate_series(1, 5000)"}).json()
+def test_only_some_rows_are_sent(page: Page, engine: hj.Engine) -> None:
+    found = asked(page, "SELECT repeat('x', 5000) AS s FROM generate_series(1, 5000)").json()
     assert found["count"] == 5000 and len(found["rows"]) == 200 and len(found["rows"][0][0]) == 400
 
 
-def test_changes_are_pushed_as_they_come(page: testclient.TestClient, engine: hj.Engine) -> None:
-    with page.stream("GET", "/api/views/v/changes") as stream:
-        lines = stream.iter_lines()
-        found: dict[str, object] = {}
-        for number in range(20):
-            engine.apply({"t": [{"k": 100 + number, "x": 8}]}, time=10 + number)
-            found = json.loads(next(line for line in lines if line.startswith("data: ")).removeprefix("data: "))
-            if found["changed"]:
-                break
-    assert found["changed"] and "__diff" in [one["name"] for one in found["columns"]]  # type: ignore[attr-defined]
+def test_changes_are_pushed_as_they_come(page: Page, engine: hj.Engine) -> None:
+    pushes = page.events("/api/views/v/changes")
+    for number in range(20):
+        found = next(pushes)
+        if found["changed"]:
+            break
+        engine.apply({"t": [{"k": 100 + number, "x": 8}]}, time=10 + number)
+    assert found["changed"] and "__diff" in [one["name"] for one in found["columns"]]
 
 
-def test_metrics_are_prometheus_text(page: testclient.TestClient) -> None:
+def test_metrics_are_prometheus_text(page: Page) -> None:
     lines = page.get("/metrics").text.splitlines()
     assert "halfjoin_batches_total 1.0" in lines and 'halfjoin_collection_updates{kind="table",name="t"} 2.0' in lines
 
 
 def test_health_is_known_without_a_password(engine: hj.Engine) -> None:
-    access = Access({"ada": verifier("secret")})
-    with testclient.TestClient(console(engine, access), ADDRESS) as page:
+    with paging(engine, Access({"ada": verifier("secret")})) as page:
         assert page.get("/healthz").json() == {"ok": True, "upper": 2}
-        assert page.get("/").status_code == 401 and page.get("/api/overview").status_code == 401
+        assert page.get("/").status == 401 and page.get("/api/overview").status == 401
         for user, word, status in (("ada", "secret", 200), ("ada", "wrong", 401), ("bob", "secret", 401)):
             token = base64.b64encode(f"{user}:{word}".encode()).decode()
-            assert page.get("/", headers={"Authorization": f"Basic {token}"}).status_code == status
-        assert page.get("/", headers={"Authorization": "Basic %%%"}).status_code == 401
+            assert page.get("/", Authorization=f"Basic {token}").status == status
+        assert page.get("/", Authorization="Basic %%%").status == 401
 
 
-def test_a_closed_engine_is_not_healthy(engine: hj.Engine) -> None:
-    with testclient.TestClient(console(engine), ADDRESS) as page:
-        engine.close()
-        assert page.get("/healthz").status_code == 503
+def test_a_closed_engine_is_not_healthy(page: Page, engine: hj.Engine) -> None:
+    engine.close()
+    assert page.get("/healthz").status == 503
 
 
-def test_names_of_other_sites_reach_nothing(engine: hj.Engine) -> None:
-    with testclient.TestClient(console(engine), "http://evil.example") as page:
-        assert page.get("/api/overview").status_code == 400
+def test_names_of_other_sites_reach_nothing(page: Page) -> None:
+    assert page.get("/api/overview", Host="evil.example").status == 400
 
 
-def test_the_page_loads_nothing_from_elsewhere(page: testclient.TestClient) -> None:
-    assert "http" not in page.get("/").text.replace("http-equiv", "")
+def test_the_page_loads_nothing_from_elsewhere(page: Page) -> None:
+    assert "http" not in page.get("/").text
     assert "default-src 'self'" in page.get("/").headers["content-security-policy"]
 
 

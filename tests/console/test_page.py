@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import shutil
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import halfjoin as hj
-from halfjoin.console.app import console
-from halfjoin.console.serving import HttpServer
+from tests.support.paging import paging
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install '.[test-console]'")
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -35,14 +32,8 @@ def engine() -> Iterator[hj.Engine]:
 
 @pytest.fixture
 def address(engine: hj.Engine) -> Iterator[str]:
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    server = HttpServer(console(engine), "127.0.0.1", 0)
-    yield asyncio.run_coroutine_threadsafe(server.start(), loop).result(30)
-    asyncio.run_coroutine_threadsafe(server.stop(), loop).result(30)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join(30)
+    with paging(engine) as page:
+        yield page.address
 
 
 @pytest.fixture(scope="module")

@@ -71,7 +71,7 @@ def test_a_cancelled_statement_leaves_the_shell(shell: Shell, monkeypatch: pytes
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(shell.target.engine, "execute", interrupted)  # type: ignore[attr-defined]
+        patched.setattr(shell.target, "run", interrupted)
         said(shell, "SELECT 1", well=False)
     assert "(2 rows)" in said(shell, "SELECT * FROM t")
 
