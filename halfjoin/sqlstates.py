@@ -38,9 +38,11 @@ _REASONS: tuple[tuple[str, str], ...] = (
     (r"value too long for type", "22001"),
     (r"invalid byte sequence", "22021"),
     (r"character .* has no equivalent in encoding", "22P05"),
-    (r"index -?\d+ out of valid range|number of elements to trim|array must have even|mismatched array dimensions|"
+    (r"cannot accumulate (empty arrays|arrays of different)|"
+     r"index -?\d+ out of valid range|number of elements to trim|array must have even|mismatched array dimensions|"
      r"array subscript out of range", "2202E"),
-    (r"thresholds array must not|initial position must not be null|null values cannot be formatted|"
+    (r"cannot accumulate null arrays|"
+     r"thresholds array must not|initial position must not be null|null values cannot be formatted|"
      r"null value not allowed for object key|frame (starting|ending) offset must not be null|"
      r"path element at position \d+ is null", "22004"),
     (r"requested character (too large|not valid)|null character not permitted|the result would be longer|"

@@ -31,6 +31,7 @@ from halfjoin.sql.functions.coercion import same_values
 from halfjoin.sql.types import FLOATS, INTEGERS, SECONDS, STRINGS, Kind, SqlType, all_digits
 
 _UNSAFE_DATE = pc.CastOptions.unsafe(pa.date32())
+_TIMESTAMP_DAYS = 106_751_991  # from 1970 on, both ways
 _is_inf, _is_nan, _or = call("is_inf"), call("is_nan"), call("or")
 
 
@@ -66,6 +67,8 @@ def _cast(source: SqlType, target: SqlType) -> Kernel | None:
     if a in FLOATS:
         return _from_float(source, target)
     type = arrow_type(target)
+    if a is Kind.DATE and b in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+        return _within(arrow_type(target), "date out of range for timestamp", _beyond_timestamps)
     if b is Kind.DATE:
         return lambda datum: pc.cast(datum, options=_UNSAFE_DATE)
     if b is Kind.INTERVAL:
@@ -125,6 +128,12 @@ def _within(type: Any, message: str, outside: Any) -> Kernel:
             raise Failed(message, _mask(outside, a)) from None
 
     return run
+
+
+def _beyond_timestamps(a: Datum) -> Any:
+    """The dates that no timestamp has: an int64 counts its microseconds."""
+    days = pc.cast(a, pa.int32())
+    return _or(pc.less(days, -_TIMESTAMP_DAYS), pc.greater(days, _TIMESTAMP_DAYS))
 
 
 def _mask(outside: Any, a: Datum) -> Any:

@@ -39,6 +39,7 @@ CODES = {
     "ln(id)": "2201E", "s ~ ('[' || s)": "2201B", "substring('abc', 1, id - 1)": "22011",
     "get_byte('\\x01'::bytea, id + 5)": "2202E", "chr(id)": "54000", "'aa' LIKE (s || 'a\\')": "22025",
     "date_part(s || 'x', now())": "22023", "('\\xg' || s)::bytea": "22023", "to_number(s || 'x', '9')": "22P02",
+    "(date '9999-12-31' + 200000000 + id)::timestamp": "22008",
     "width_bucket(id, 1, 1, 3)": "2201G", "(SELECT x FROM (VALUES (id), (id)) AS v (x))": "21000",
 }  # fmt: skip
 

@@ -30,7 +30,7 @@ LIMITS = ("numeric field overflow", "not supported", "invalid regular expression
           "write ", "cast ", "ends with its escape character", "is not unique", "use ", "the escape",
           "numeric constant", "a time of day ends", "' as a ", "AT TIME ZONE of a year", "invalid format specification",
           "cannot convert NaN",
-          "timestamp out of range", "rounding to", "cannot be used together",
+          "timestamp out of range", "date out of range for timestamp", "rounding to", "cannot be used together",
           "reads no date", "the pattern ", "time zone ", "nothing to repeat",
           "does not support the \"global\"", "interval out of range")  # fmt: skip
 
