@@ -14,6 +14,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 from deltalake import DeltaTable
 
+from halfjoin.cli import json_values
 from halfjoin.cli.csv_files import read_csv
 from halfjoin.engine.engine import Engine
 from halfjoin.sql.parse.type_names import type_named
@@ -57,7 +58,7 @@ def rows_of(path: Path, columns: Mapping[str, Kind]) -> Any:
 
 
 def json_rows(lines: list[str]) -> list[dict[str, Any]]:
-    """The objects of JSON lines. A number with a point stays text, so that a numeric column gets all its digits.
+    """The objects of JSON lines as rows; see `json_values`.
 
     Raises:
         pa.ArrowInvalid: a line is not an object.
@@ -67,12 +68,12 @@ def json_rows(lines: list[str]) -> list[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line, parse_float=str)
+            row = json_values.loads(line)
         except ValueError as error:
             raise pa.ArrowInvalid(f"line {number}: {error}") from None
         if not isinstance(row, dict):
             raise pa.ArrowInvalid(f"line {number} is not an object: write {{\"column\": value, ...}}")
-        rows.append({name: json.dumps(value) if isinstance(value, dict) else value for name, value in row.items()})
+        rows.append(json_values.row(row))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""The console's web application: the page, what it asks for, `/metrics` and `/healthz`."""
+"""The console's web application: the page and what it asks for, `/metrics`, `/healthz`, and `POST /batch`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from halfjoin.console import details
+from halfjoin.console import batches, details
 from halfjoin.console.changes import Changes
 from halfjoin.console.metrics import metrics
 from halfjoin.console.watch import Watch
 from halfjoin.engine.engine import Engine
-from halfjoin.errors import HalfjoinError
+from halfjoin.errors import Conflict, HalfjoinError
 from halfjoin.server.access import Access
 from halfjoin.server.scram import meets
 
 _STATIC = Path(__file__).parent / "static"
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _LONGEST = 100_000  # bytes of a query
+_LARGEST = 64 << 20  # bytes of a batch
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "
                                "frame-ancestors 'none'",
@@ -45,7 +46,7 @@ def console(engine: Engine, access: Access | None = None, hosts: Sequence[str] =
     """The application over an engine.
 
     Args:
-        engine: what it shows. It only reads it.
+        engine: what it shows, and what `POST /batch` writes.
         access: who may see it, by HTTP's Basic authentication; None: everybody. `/healthz` is open to all.
         hosts: the names under which browsers may reach it, so that no other site's name can be bound to it.
     """
@@ -93,12 +94,20 @@ def console(engine: Engine, access: Access | None = None, hosts: Sequence[str] =
     async def changed(request: Request) -> Response:
         return _stream(changes.each(request.path_params["name"]))
 
+    async def batch(request: Request) -> Response:
+        body = await _body(request, _LARGEST)
+        if isinstance(body, Response):
+            return body
+        key = request.headers.get("idempotency-key")
+        try:
+            return JSONResponse(await run_in_threadpool(batches.apply, engine, body, key))
+        except HalfjoinError as error:
+            return JSONResponse(batches.refusal(error), 409 if isinstance(error, Conflict) else 400)
+
     async def query(request: Request) -> Response:
-        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            return JSONResponse({"error": "send application/json"}, 415)  # so no form of another site reaches it
-        body = await request.body()
-        if len(body) > _LONGEST:
-            return JSONResponse({"error": f"a query has at most {_LONGEST:,} bytes"}, 413)
+        body = await _body(request, _LONGEST)
+        if isinstance(body, Response):
+            return body
         try:
             sql = str(json.loads(body)["sql"])
         except (ValueError, KeyError, TypeError):
@@ -120,12 +129,25 @@ def console(engine: Engine, access: Access | None = None, hosts: Sequence[str] =
             Route("/api/events", events), Route("/api/collections", held),
             Route("/api/views/{name:path}/contents", contents), Route("/api/views/{name:path}/changes", changed),
             Route("/api/views/{name:path}", view),
-            Route("/api/query", query, methods=["POST"]), Mount("/static", StaticFiles(directory=_STATIC)),
+            Route("/api/query", query, methods=["POST"]), Route("/batch", batch, methods=["POST"]),
+            Mount("/static", StaticFiles(directory=_STATIC)),
         ],
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts)),
                     Middleware(_Guard, access=access or Access())],
         exception_handlers={HalfjoinError: failed}, lifespan=running,
     )  # fmt: skip
+
+
+async def _body(request: Request, most: int) -> bytes | Response:
+    """The JSON that a request sends, of `most` bytes; or the refusal."""
+    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        return JSONResponse({"error": "send application/json"}, 415)  # so no form of another site reaches it
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > most:
+            return JSONResponse({"error": f"more than {most:,} bytes"}, 413)
+    return bytes(body)
 
 
 def _stream(items: AsyncIterator[dict[str, Any]]) -> Response:

@@ -126,6 +126,39 @@ def test_changes_are_pushed_as_they_come(page: Page, engine: hj.Engine) -> None:
     assert found["changed"] and "__diff" in [one["name"] for one in found["columns"]]
 
 
+def sent(page: Page, batch: object, **headers: str) -> Reply:
+    return page.post("/batch", json.dumps(batch).encode(), **headers)
+
+
+def test_batches_come_over_http(page: Page, engine: hj.Engine) -> None:
+    engine.execute("CREATE TABLE n (k bigint, x numeric(20,4), j jsonb)")
+    row = {"k": 1, "x": 0.1, "j": {"a": [1.5]}, "__time": 9}
+    assert sent(page, {"t": {"upserts": [{"k": 1, "x": 6}]}, "n": [row]}).status == 400  # no default time
+    found = sent(page, {"t": [{"k": 3, "x": 5, "__time": 9}], "n": [row]})
+    assert found.json() == {"time": 9, "upper": 10, "changed": {"v": 2}}
+    shown = engine.query("SELECT x::text AS x, j::text AS j FROM n").to_pylist()
+    assert shown == [{"x": "0.1000", "j": '{"a": [1.5]}'}]
+
+
+def test_a_repeated_key_changes_nothing(page: Page, engine: hj.Engine) -> None:
+    batch = {"t": [{"k": 3, "x": 5, "__time": 9}]}
+    first, again = (sent(page, batch, **{"Idempotency-Key": "a"}) for _ in range(2))
+    assert first.status == 200 and again.json() == first.json() and engine.activity().batches == 2
+    assert sent(page, {"t": [{"k": 4, "x": 5, "__time": 9}]}, **{"Idempotency-Key": "a"}).status == 409
+
+
+@pytest.mark.parametrize(("batch", "said"), [
+    ([1], "not an object"), ({"none": []}, "unknown table"), ({"t": 3}, "expected a list of rows"),
+    ({"t": {"rows": 3}}, "expected a list of rows"), ({"t": {"changes": []}}, "one of rows, inserts"),
+    ({"t": [3]}, "a row must be a dict"), ({"t": [{"k": 1, "x": 5, "__time": 9}]}, "t"),
+])  # fmt: skip
+def test_a_refused_batch_says_why(page: Page, engine: hj.Engine, batch: object, said: str) -> None:
+    found = sent(page, batch)
+    assert found.status == 400 and said in found.json()["error"] and len(found.json()["sqlstate"]) == 5
+    assert page.post("/batch", b"{").status == 400 and page.post("/batch", b"{}", kind="text/plain").status == 415
+    assert engine.activity().batches == 1
+
+
 def test_metrics_are_prometheus_text(page: Page) -> None:
     lines = page.get("/metrics").text.splitlines()
     assert "halfjoin_batches_total 1.0" in lines and 'halfjoin_collection_updates{kind="table",name="t"} 2.0' in lines

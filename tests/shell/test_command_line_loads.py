@@ -83,10 +83,10 @@ def test_files_that_hold_no_rows_are_named(name: str, text: str | None, said: st
 
 
 def test_lines_of_standard_input_are_applied(tmp_path: Path) -> None:
-    run(tmp_path / "w", "-c", "CREATE TABLE t (k bigint, n numeric(10,2))")
-    run("apply", tmp_path / "w", "t", given='{"k": 1, "n": 1.10}\n{"k": 2}\n')
+    run(tmp_path / "w", "-c", "CREATE TABLE t (k bigint, n numeric(10,2), j jsonb)")
+    run("apply", tmp_path / "w", "t", given='{"k": 1, "n": 1.10, "j": {"a": 1.5}}\n{"k": 2}\n')
     run("apply", tmp_path / "w", "t", given='{"k": 2, "__diff": -1}\n')
-    assert rows(tmp_path / "w", "SELECT * FROM t") == [{"k": 1, "n": 1.1}]
+    assert rows(tmp_path / "w", "SELECT * FROM t") == [{"k": 1, "n": 1.1, "j": '{"a": 1.5}'}]
 
 
 def test_changes_of_a_view_are_printed_as_lines(tmp_path: Path) -> None:

@@ -41,9 +41,9 @@ class Page:
         """Ask for a path."""
         return self._reply(Request(self.address + path, headers=headers))
 
-    def post(self, path: str, body: bytes, kind: str = "application/json") -> Reply:
+    def post(self, path: str, body: bytes, kind: str = "application/json", **headers: str) -> Reply:
         """Send a body."""
-        return self._reply(Request(self.address + path, body, {"Content-Type": kind}))
+        return self._reply(Request(self.address + path, body, {"Content-Type": kind, **headers}))
 
     def events(self, path: str) -> Iterator[Any]:
         """What a stream of events pushes."""
