@@ -54,9 +54,10 @@ class JournalFile:
         StorageError: from every method, if the disk fails. Then the call has changed nothing.
     """
 
+    _joined = False  # whether a transaction is open that takes in others
+
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
         self.where, self._folder = str(folder / FILE), folder
-        self._joined = False  # whether a transaction is open that takes in others
         mode = "ro" if read_only else "rwc"
         with self._guarded():
             self._db = sqlite3.connect(
