@@ -32,7 +32,7 @@ LIMITS = ("numeric field overflow", "not supported", "invalid regular expression
           "cannot convert NaN",
           "timestamp out of range", "date out of range for timestamp", "rounding to", "cannot be used together",
           "reads no date", "the pattern ", "time zone ", "nothing to repeat",
-          "does not support the \"global\"", "interval out of range")  # fmt: skip
+          "does not support the \"global\"", "interval out of range", "several dimensions must be written")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
