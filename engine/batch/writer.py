@@ -149,9 +149,13 @@ class Writer:
         self.commits.carry_out(lambda: self._prepared(staged, applied, batch), nothing)
         self._carried_out(staged, low, closing)
         applied = replace(applied, seconds=perf_counter() - started)
-        self.activity.add(applied.upper, applied.runner, applied.seconds,
-                          {name: len(run) for name, run in runs.items()}, staged.work)  # fmt: skip
+        self._note(applied, runs, staged)
         return applied
+
+    def _note(self, applied: Applied, runs: Mapping[str, Part], staged: Staged) -> None:
+        """Note a batch that is done, for people who watch the engine."""
+        tables = {name: len(run) for name, run in runs.items()}
+        self.activity.add(applied.upper, applied.runner, applied.seconds, tables, staged.work)
 
     def _staged(
         self, runs: Mapping[str, Part], times: Times, started: float, chosen: tuple[Runner, str]
@@ -208,6 +212,7 @@ class Writer:
         self._renew_errors()
         started, state, before, low = perf_counter(), self.state, self._followed(), self.state.upper
         made: list[tuple[Staged, Mapping[str, Updates | StoredChanges]]] = []
+        noted: list[tuple[Applied, Mapping[str, Part]]] = []
 
         def prepare() -> tuple[Entry, Step]:
             defined = self._defined(change)
@@ -219,6 +224,7 @@ class Writer:
             chosen = self.choice.choose(sum(map(len, runs.values())), stored=lambda: state.stored(runs))
             staged, applied = self._staged(runs, times, started, chosen)
             made.append((staged, self.sinks.closing(state, staged)))
+            noted.append((applied, runs))
             entry, publish = self._prepared(staged, applied, None)
 
             def done() -> None:
@@ -229,6 +235,8 @@ class Writer:
 
         self.commits.carry_out(prepare, state.checkpoint())
         self._carried_out(made[0][0], low, made[0][1])
+        applied, runs = noted[0]
+        self._note(replace(applied, seconds=perf_counter() - started), runs, made[0][0])
 
     def _defined(self, change: Step) -> Entry:
         """The entry of changed definitions."""

@@ -19,7 +19,18 @@ from halfjoin.sql.functions.parameters import inferring
 from halfjoin.sql.parse.locate import PUBLIC
 from halfjoin.sql.parse.parse import statement_of
 from halfjoin.sql.parse.prepared import Prepared
-from halfjoin.sql.statements import Delete, Insert, Merge, Select, Statement, Update, WithChanges
+from halfjoin.sql.statements import (
+    Delete,
+    Explain,
+    Insert,
+    Merge,
+    Select,
+    Show,
+    Statement,
+    Subscribe,
+    Update,
+    WithChanges,
+)
 from halfjoin.sql.types import TEXT, SqlType
 
 _ROWS = "rows"  # the rows that RETURNING reads; nothing is looked up by the name
@@ -85,7 +96,7 @@ def _columns(catalog: Catalog, statement: Statement, sql: str) -> tuple[Column, 
 
 def shows(statement: Statement) -> bool:
     """Whether the statement shows what it finds: it changes nothing, and its columns are known from its answer."""
-    return type(statement).__name__ in ("Show", "Explain", "Subscribe")
+    return isinstance(statement, Show | Explain | Subscribe)
 
 
 def _returned(change: BoundChange) -> tuple[Column, ...] | None:

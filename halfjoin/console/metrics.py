@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from halfjoin.console.watch import Look
-
-_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+from halfjoin.engine.batch.activity import BOUNDS
 
 
 def metrics(look: Look) -> bytes:
@@ -46,11 +46,11 @@ class _Collected:
                           [((one.name,), one.waiting) for one in stats.sinks])  # fmt: skip
 
     def _seconds(self) -> HistogramMetricFamily:
-        """The seconds of the last batches."""
-        seconds = [one.seconds for one in self._look.activity.recent]
-        counts = [(str(bound), sum(one <= bound for one in seconds)) for bound in _BOUNDS]
-        return HistogramMetricFamily("halfjoin_recent_batch_seconds", "Seconds of each of the last 1,000 batches",
-                                     [*counts, ("+Inf", len(seconds))], sum_value=sum(seconds))  # fmt: skip
+        """How long batches took. The counts only grow, as Prometheus' rates need it."""
+        activity = self._look.activity
+        counts = zip([*map(str, BOUNDS), "+Inf"], accumulate(activity.within), strict=True)
+        return HistogramMetricFamily("halfjoin_batch_seconds", "Seconds of a batch", [*counts],
+                                     sum_value=activity.seconds)  # fmt: skip
 
     def _gauge(
         self, name: str, words: str, labels: tuple[str, ...], values: list[tuple[tuple[str, ...], float]]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from halfjoin.engine.scalar.arrow_types import sql_type
-from halfjoin.engine.scalar.casts_text import to_text
-from halfjoin.sql.types import BOOLEAN, TEXT
+from halfjoin.engine.statements.copying import texts as written
 
 
 def cells(rows: pa.Table) -> list[tuple[str | None, ...]]:
@@ -19,11 +17,6 @@ def cells(rows: pa.Table) -> list[tuple[str | None, ...]]:
 
 def texts(column: pa.ChunkedArray) -> pa.Array:
     """A column's values as PostgreSQL prints them; a boolean is `t` or `f`."""
-    values = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    if pa.types.is_null(values.type):
-        return values.cast(pa.string())
-    kind = sql_type(values.type)
-    if kind == BOOLEAN:
-        return pc.if_else(values, "t", "f")
-    printed = to_text(kind, TEXT)
-    return values if printed is None else printed(values)
+    if pa.types.is_null(column.type):
+        return pa.nulls(len(column), pa.string())
+    return written(column, sql_type(column.type))

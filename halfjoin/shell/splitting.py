@@ -1,4 +1,7 @@
-"""Splits what a user types into statements, as psql does: at semicolons outside of quotes, comments and parentheses."""
+"""Splits what a user types into statements, as psql does: at semicolons outside of quotes, comments and parentheses.
+
+The parser's tokens would not do: a text that is still being typed has none, and a script holds rows that are no SQL.
+"""
 
 from __future__ import annotations
 

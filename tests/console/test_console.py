@@ -43,6 +43,11 @@ def test_a_batch_is_noted_with_the_work_of_each_node(engine: hj.Engine) -> None:
     assert engine.activity().batches == 2 and engine.activity().rows == 2
 
 
+def test_a_transaction_of_definitions_and_rows_is_noted(engine: hj.Engine) -> None:
+    engine.execute("BEGIN; CREATE TABLE u (k bigint); SET TIME = 5; INSERT INTO u VALUES (1), (2); COMMIT")
+    assert engine.activity().batches == 2 and engine.activity().recent[-1].tables == {"u": 2}
+
+
 def test_refused_batches_are_not_noted(engine: hj.Engine) -> None:
     with pytest.raises(hj.InvalidRow):
         engine.apply({"t": [{"k": 1, "x": 0}]}, time=2)
@@ -53,7 +58,7 @@ def test_activity_keeps_a_thousand_batches() -> None:
     activity = Activity()
     for number in range(1500):
         activity.add(number, "local", 0.001, {"t": 1}, {})
-    assert len(activity.recent) == 1000 and activity.batches == 1500 == activity.rows
+    assert len(activity.recent) == 1000 and activity.batches == 1500 == activity.rows == activity.within[0]
 
 
 def test_the_overview_follows_the_engine(page: Page, engine: hj.Engine) -> None:
@@ -161,6 +166,7 @@ def test_a_refused_batch_says_why(page: Page, engine: hj.Engine, batch: object, 
 
 def test_metrics_are_prometheus_text(page: Page) -> None:
     lines = page.get("/metrics").text.splitlines()
+    assert 'halfjoin_batch_seconds_bucket{le="+Inf"} 1.0' in lines and "halfjoin_batch_seconds_count 1.0" in lines
     assert "halfjoin_batches_total 1.0" in lines and 'halfjoin_collection_updates{kind="table",name="t"} 2.0' in lines
 
 
