@@ -48,8 +48,8 @@ class Session:
     wait for. `time`: the time of the changes of the next statements; None: the default of `Engine.apply`.
     `transaction`: the statements since BEGIN; None: no transaction is open. `prepared`: the statements of PREPARE.
     `settings`: those of SET, other than `time`. `last`: the last numbers of sequences, as `Catalog.last`. `columns`:
-    those of the last answer, with their SQL types; None if only its rows tell them. `asker`: whom PostgreSQL's catalog tells of; a server names its client, and the settings that
-    only it knows.
+    those of the last answer, with their SQL types; None if only its rows tell them. `asker`: whom PostgreSQL's catalog
+    tells of; a server names its client, and the settings that only it knows.
     """
 
     runners: Runners
