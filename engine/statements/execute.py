@@ -30,7 +30,7 @@ from halfjoin.engine.statements.transaction import Transaction, check
 from halfjoin.engine.statements.with_changes import carry_out_all, followed, together
 from halfjoin.engine.updates.updates import Updates, empty
 from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
-from halfjoin.sql.bind.search_path import path_of, placed
+from halfjoin.sql.bind.search_path import check_dots, path_of, placed
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import (
     AlterDomain,
@@ -94,6 +94,7 @@ def execute(session: Session, state: State, sql: str, params: Params = None) -> 
         for tree, statement in zip(trees, statements, strict=True):
             if (path := path_of(session.settings.get("search_path"))) != (PUBLIC,):
                 statement = statement_of(placed(tree, session.known(state).catalog, path), sql)
+            check_dots(tree, sql, session.known(state).catalog.schemas)
             result = _run(session, state, statement, sql)
     except BaseException:
         session.fail(keep=open_before)
@@ -107,6 +108,7 @@ def run_one(session: Session, state: State, tree: Tree, sql: str) -> pa.Table | 
     try:
         if (path := path_of(session.settings.get("search_path"))) != (PUBLIC,):
             tree = placed(tree, state.catalog, path)
+        check_dots(tree, sql, state.catalog.schemas)
         statement = statement_of(tree, sql)
         check([statement], open_before)
         return _run(session, state, statement, sql)
@@ -117,7 +119,10 @@ def run_one(session: Session, state: State, tree: Tree, sql: str) -> pa.Table | 
 
 def query(state: State, sql: str, as_of: int | None, params: Params = None) -> pa.Table:
     """The rows of one SELECT as of a time, which its AS OF may give."""
-    statements = parse(sql, params)
+    trees = trees_of(sql, params)
+    for tree in trees:
+        check_dots(tree, sql, state.catalog.schemas)
+    statements = [statement_of(tree, sql) for tree in trees]
     statement = statements[-1] if statements else None
     if not isinstance(statement, Select) or len(statements) > 1:
         raise UnsupportedSQL("expected one query", remedy="write SELECT ...")

@@ -38,7 +38,7 @@ NEAREST = {exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends 
 ELSEWHERE = {  # types of other databases
     "datetime": "timestamp", "nvarchar": "varchar", "tinyint": "smallint", "string": "text", "short": "smallint",
     "long": "bigint", "int16": "smallint", "int32": "integer", "int64": "bigint", "double": "double precision",
-    "number": "numeric", "blob": "bytea", "binary": "bytea", "varbinary": "bytea", "clob": "text", "varchar2": "varchar",
+    "number": "numeric", "blob": "bytea", "binary": "bytea", "varbinary": "bytea", "clob": "text",
 }  # fmt: skip
 KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,s), text, varchar(n), char(n), bytea, "
          "date, time(p), timestamp(p), timestamptz(p), uuid, jsonb, interval(p), and arrays of these")
