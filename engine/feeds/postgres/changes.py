@@ -67,7 +67,8 @@ class Changes(GivenRows):
             unnamed = {name: mask for name, mask in masks.items() if (mask & (diff > 0)).any()}
             if unnamed:
                 moves = np.concatenate([image.moves for image in images])[order]
-                moved = np.where(moves, np.arange(len(order)) - 1, -1)  # the row of the old key comes just before
+                # the row of the old key comes just before
+                moved = np.where(moves & (diff > 0), np.arange(len(order)) - 1, -1)
         free = {name: (diff == 0) | unnamed.get(name, False) for name in names if name not in table.primary_key}
         columns = typed(table, texts, free if keyed else {})
         return Submitted(columns, len(order), None, diff, keyed, self.emptied, unnamed=unnamed, moved=moved)

@@ -79,6 +79,11 @@ class Log:
             self.passed = self._end
         return part
 
+    @property
+    def stopped(self) -> bool:
+        """Whether all is read that the log was asked for, and there may be more."""
+        return not self._open and not self._rest and self._count >= self.most_rows
+
     def close(self) -> None:
         """Forget what was fetched, and the cursor."""
         self._rest, self._at, self._gone = [], None, 0

@@ -136,12 +136,15 @@ class PostgresReader:
         stored = Place.model_validate_json(self._stored or "")
         if not self._checked:
             slot.checked(self._server, stored.at)
+            slot.advance(self._server, stored.at)
             self._checked = True
         while (part := self._log.read(place)) is not None:
             batches, place, last = self._batches(place, part)
             if batches or (last and stored.inside):
                 return self._gives(place, batches, last=last)
             self._place = place
+            if self._log.stopped:  # to read on, the slot must move
+                return self._gives(place, {}, last=not place.inside)
         at = max(place.at, self._log.passed if not place.inside else 0)
         if at - stored.at < _IDLE_BYTES:
             return None
