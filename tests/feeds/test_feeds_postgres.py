@@ -19,10 +19,14 @@ CREATE TYPE mood AS ENUM ('sad', 'ok', 'very "good"');
 CREATE DOMAIN positive AS integer NOT NULL CHECK (VALUE > 0);
 CREATE TABLE kinds (
     id bigint PRIMARY KEY, si smallint, i integer, r real, d double precision, n numeric(12,3), wide numeric,
-    b boolean, t text, v varchar(20), c char(6), by bytea, da date, ti time, ts timestamp, tz timestamptz, ms timestamp(3),
-    u uuid, j jsonb, iv interval, m mood, ia integer[], ta text[], na numeric(8,2)[], ma mood[], p positive,
+    b boolean, t text, v varchar(20), c char(6), by bytea, da date, ti time, ts timestamp, tz timestamptz,
+    ms timestamp(3), u uuid, j jsonb, iv interval, m mood, ia integer[], ta text[], na numeric(8,2)[], ma mood[], p positive,
     doubled bigint GENERATED ALWAYS AS (id * 2) STORED
 )"""
+
+
+BAG = """
+CREATE TABLE bag (x int); ALTER TABLE bag REPLICA IDENTITY FULL; CREATE PUBLICATION p FOR ALL TABLES"""
 
 
 @pytest.fixture
@@ -116,7 +120,8 @@ def test_values_that_were_not_sent_are_those_before(server: Any, identity: str) 
 
 def test_a_table_without_a_key_keeps_equal_rows(server: Any) -> None:
     server.execute("CREATE TABLE bag (x int, y text); ALTER TABLE bag REPLICA IDENTITY FULL;"
-                   "CREATE PUBLICATION p FOR TABLE bag; INSERT INTO bag SELECT i % 3, NULL FROM generate_series(1, 9) i")
+                   "CREATE PUBLICATION p FOR ALL TABLES;"
+                   "INSERT INTO bag SELECT i % 3, NULL FROM generate_series(1, 9) i")  # fmt: skip
     followed = Followed(server)
     followed.catch_up()
     for statement in ("INSERT INTO bag VALUES (1, 'a'), (1, 'a')", "UPDATE bag SET y = 'b' WHERE x = 1 AND y IS NULL",
@@ -167,15 +172,14 @@ def test_a_large_snapshot_comes_in_pieces_of_one_time(server: Any) -> None:
 
 
 def test_a_snapshot_among_writers_loses_and_doubles_nothing(server: Any) -> None:
-    server.execute("CREATE TABLE bag (x int); ALTER TABLE bag REPLICA IDENTITY FULL; CREATE PUBLICATION p FOR ALL TABLES")
+    server.execute(BAG)
     stop, failures = threading.Event(), []
 
     def write(number: int) -> None:
         try:
             with psycopg.connect(dsn_of(server), autocommit=True) as mine:
                 while not stop.is_set():
-                    mine.execute("BEGIN; INSERT INTO bag VALUES (%s); INSERT INTO bag VALUES (%s); COMMIT"
-                                 % (number, -number))  # fmt: skip
+                    mine.execute(f"BEGIN; INSERT INTO bag VALUES ({number}); INSERT INTO bag VALUES (-{number}); COMMIT")
         except BaseException as problem:
             failures.append(problem)
 
@@ -254,7 +258,7 @@ def test_a_commit_that_is_written_and_not_visible_yet_is_not_lost(server: Any) -
 
 
 def test_killed_before_the_slot_is_moved(server: Any) -> None:
-    server.execute("CREATE TABLE bag (x int); ALTER TABLE bag REPLICA IDENTITY FULL; CREATE PUBLICATION p FOR ALL TABLES")
+    server.execute(BAG)
     followed = Followed(server)
     for number in range(12):
         server.execute("INSERT INTO bag VALUES (%s), (%s)", [number, number])

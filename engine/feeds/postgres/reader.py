@@ -22,7 +22,7 @@ from halfjoin.engine.feeds.postgres.log import Log, Part
 from halfjoin.engine.feeds.postgres.place import Place
 from halfjoin.engine.feeds.postgres.server import PostgresOptions, Server
 from halfjoin.engine.feeds.postgres.shapes import Shape, definitions, misfit, refuse_misfit, shapes
-from halfjoin.engine.feeds.postgres.snapshot import Snapshot, running
+from halfjoin.engine.feeds.postgres.snapshot import Snapshot, ended, newest
 from halfjoin.engine.feeds.postgres.wire import TRUNCATE, Relation, relation, truncated
 from halfjoin.engine.feeds.source import POLL_BYTES, POLL_ROWS, Kind, Lag, Opening, Polled
 from halfjoin.engine.updates.updates import Ints
@@ -49,7 +49,7 @@ class PostgresReader:
         self._relations: dict[int, Relation] = {}
         self._asked = 0
         self._checked = False
-        self._waiting: set[int] | None = None
+        self._waiting: int | None = None  # the newest transaction that must have ended before the snapshot
         self._snapshot: Snapshot | None = None
 
     def poll(self, position: str | None, seconds: float) -> Polled | None:
@@ -108,8 +108,8 @@ class PostgresReader:
                 if self._waiting is None:
                     slot.drop(server)  # of an attempt that ended before it stored that the slot is there
                     slot.made(server)
-                    self._waiting = running(server)
-                if self._waiting & running(server):
+                    self._waiting = newest(server)
+                if not ended(server, self._waiting):
                     return None
                 self._waiting = None
                 if place.phase == "new":

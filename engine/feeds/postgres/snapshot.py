@@ -2,7 +2,7 @@
 
 The slot is made first, then one REPEATABLE READ transaction reads all tables. A transaction that commits between the
 two is in the rows and in the log: its number says so (`Seen`), and its changes are left out. None is in neither. For
-that, the transactions that were open when the slot was there must have ended before the rows are read (`running`). One
+that, the transactions that were open when the slot was there must have ended before the rows are read (`ended`). One
 of them can have written its commit before the place where the slot begins, and yet not be visible, as when it waits for
 a synchronous standby.
 """
@@ -51,9 +51,15 @@ class Seen(BaseModel):
         return visible & ((whole < self.xmin) | ~np.isin(whole, np.array(self.xip, np.int64)))
 
 
-def running(server: Server) -> set[int]:
-    """The numbers of the transactions that are open now, of all that may write."""
-    return {int(one) for (one,) in server.rows("SELECT pg_snapshot_xip(pg_current_snapshot())::text")}
+def newest(server: Server) -> int:
+    """The number of a new transaction: those that are open and write have lesser ones. (A snapshot does not list them
+    all: its `xmax` is next to the newest that has ended, and some above may be open.)"""
+    return int(server.one("SELECT pg_current_xact_id()::text"))
+
+
+def ended(server: Server, transaction: int) -> bool:
+    """Whether a transaction and all with lesser numbers have ended."""
+    return int(server.one("SELECT pg_snapshot_xmin(pg_current_snapshot())::text")) > transaction
 
 
 @dataclass(frozen=True, slots=True)
