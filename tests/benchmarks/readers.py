@@ -19,6 +19,8 @@ import numpy as np
 import psycopg
 
 ROWS = 100  # of a batch
+SALES = f"SELECT {{first}} + g, 'city ' || g % 20, g FROM generate_series(0, {ROWS - 1}) AS g"
+VIEW = "SELECT city, count(*) AS n, sum(amount) AS s FROM sale GROUP BY city"
 QUERIES = (
     ("a row of a view", "SELECT n, s FROM sales WHERE city = 'city 7'"),
     ("a whole view", "SELECT sum(n), count(*) FROM sales"),
@@ -54,7 +56,7 @@ def measure(dsn: str, seconds: float, connections: int) -> None:
                     start = time.perf_counter()
                     row = connection.execute(query).fetchone()
                     took[name].append(time.perf_counter() - start)
-                    if row is None or row[0] % ROWS and name == "a whole view":
+                    if row is None or (row[0] % ROWS and name == "a whole view"):
                         problems.append(f"{name}: {row}")
 
     def guarded() -> None:
@@ -69,12 +71,12 @@ def measure(dsn: str, seconds: float, connections: int) -> None:
     batches = 0
     with psycopg.connect(dsn, autocommit=True) as writer:
         while time.perf_counter() < end and not problems:
-            writer.execute("INSERT INTO sale SELECT %s * 100 + g, 'city ' || g %% 20, g FROM generate_series(0, 99) g", (batches,))
+            writer.execute(f"INSERT INTO sale {SALES.format(first=batches * ROWS)}")
             batches += 1
     for thread in threads:
         thread.join()
     assert not problems, problems[0]
-    print(f"{connections} connections read for {seconds:.0f} s beside {batches} batches of {ROWS} rows, without an error")
+    print(f"{connections} connections read for {seconds:.0f} s beside {batches} batches of {ROWS} rows; no error")
     print(f"{'query':16} {'queries/s':>10} {'p50 ms':>8} {'p99 ms':>8} {'most ms':>8}")
     for name, times in took.items():
         middle, late = np.percentile(times, [50, 99]) * 1e3
@@ -87,6 +89,6 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as warehouse, served(f"{warehouse}/w") as address:
         with psycopg.connect(address, autocommit=True) as first:
             first.execute("CREATE TABLE sale (id bigint PRIMARY KEY, city text, amount integer)")
-            first.execute("CREATE MATERIALIZED VIEW sales AS SELECT city, count(*) AS n, sum(amount) AS s FROM sale GROUP BY city")
-            first.execute("INSERT INTO sale SELECT -1 - g, 'city ' || g % 20, g FROM generate_series(0, 99) g")
+            first.execute(f"CREATE MATERIALIZED VIEW sales AS {VIEW}")
+            first.execute(f"INSERT INTO sale {SALES.format(first=-ROWS)}")
         measure(address, wanted, many)

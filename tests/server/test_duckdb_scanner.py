@@ -1,7 +1,7 @@
 """DuckDB attaches the server as it attaches PostgreSQL: it reads through binary COPY, inserts, and makes tables.
 
-`HALFJOIN_DUCKDB_POSTGRES` names a Python that has DuckDB and its postgres extension (`pip install duckdb-ext-postgres`), which
-needs a version of DuckDB of its own.
+`HALFJOIN_DUCKDB_POSTGRES` names a Python that has DuckDB and its postgres extension (`pip install
+duckdb-ext-postgres`), which needs a version of DuckDB of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""PostgreSQL's JDBC driver against the server. `HALFJOIN_PGJDBC` names its JAR; Java runs the program from its source."""
+"""PostgreSQL's JDBC driver against the server. `HALFJOIN_PGJDBC` names its JAR; Java runs the program's source."""
 
 from __future__ import annotations
 
