@@ -34,7 +34,7 @@ from halfjoin.errors import InvalidRow, UnknownName
 class Messages(GivenRows):
     """Debezium's messages as rows of a batch. `debezium` makes them."""
 
-    encodings: Mapping[str, str] = field(default_factory=dict)
+    encodings: Mapping[str, str | Encoding] = field(default_factory=dict)
     columns: Sequence[str] | None = None
 
     def checked(self, table: Table) -> Submitted:
@@ -125,7 +125,7 @@ class _Column:
     table: Table
     column: ColumnModel
     images: Images
-    encoding: str | None
+    encoding: str | Encoding | None
 
     def array(self, values: Values | None) -> pa.Array:
         """The column in the table's type. `values` is None if no image has the column."""
@@ -150,13 +150,15 @@ class _Column:
         for number in np.unique(which):
             places.append(np.flatnonzero(which == number))
             schema = None if number < 0 else schemas.dictionary[int(number)].as_py()
-            said = from_schema(schema).get(self.column.name) if self.encoding is None else (
-                from_user(self.column.name, self.encoding)
-            )  # fmt: skip
-            parts.append(self._part(values.take(places[-1]), places[-1], said))
+            parts.append(self._part(values.take(places[-1]), places[-1], self._encoding(schema)))
         if len(places) < 2:
             return parts[-1]
         return pa.concat_arrays(parts).take(pa.array(np.argsort(np.concatenate(places))))
+
+    def _encoding(self, schema: str | None) -> Encoding | None:
+        if self.encoding is None:
+            return from_schema(schema).get(self.column.name)
+        return self.encoding if isinstance(self.encoding, Encoding) else from_user(self.column.name, self.encoding)
 
     def _part(self, values: Values, rows: Ints, encoding: Encoding | None) -> pa.Array:
         def exactly(some: Ints) -> list[Any]:
