@@ -143,7 +143,7 @@ class Engine(Registering, Connecting, Feeding):
 
         Raises:
             UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: a statement fails and changes
-            nothing. The statements before it stay done.
+                nothing. The statements before it stay done.
         """
         self._wait()
         with self._reading() as state:
@@ -193,8 +193,9 @@ class Engine(Registering, Connecting, Feeding):
             key: the columns of the PRIMARY KEY.
 
         Raises:
-            UnsupportedSQL: a column's type has no SQL type. UnknownName: `key` names no column. Conflict: the name is
-            in use.
+            UnsupportedSQL: a column's type has no SQL type.
+            UnknownName: `key` names no column.
+            Conflict: the name is in use.
         """
         self.execute(create_like(name, schema_of(like), [key] if isinstance(key, str) else key))
 
@@ -293,7 +294,7 @@ class Engine(Registering, Connecting, Feeding):
         """Run any SELECT over tables and views as of a time. A `Collection` is one. `params`: as for `execute`.
 
         Raises:
-            UnsupportedSQL, UnknownName, InvalidTime, DataError.
+            UnsupportedSQL, UnknownName, InvalidTime, DataError: the query, or a view that it reads, has no answer then.
         """
         with self._reading() as state:
             return query(state, _text(sql), _optional(as_of), params)
