@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from halfjoin.catalog.models import ColumnModel, Table
 from halfjoin.engine.feeds.decode import Undecodable, Values, decoded, fields
@@ -28,6 +29,8 @@ from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints
 from halfjoin.errors import InvalidRow, UnknownName
+from halfjoin.sql.functions.json_text import JsonError
+from halfjoin.sql.types import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,8 @@ class _Column:
         def exactly(some: Ints) -> list[Any]:
             return self.images.exactly(rows[some], self.column.name)
 
+        if self.column.type.kind is Kind.JSONB:
+            values = self._json(values, rows)
         try:
             array = decoded(values, self.column.type, encoding, exactly)
             return convert(self.table.name, self.column.name, self.column.type, array)
@@ -173,6 +178,22 @@ class _Column:
         except InvalidRow as problem:  # its row number counts within the converted rows
             number = int(self.images.message[rows[problem.row or 0]])
             raise problem.with_(row=number, called=f"message {number}") from None
+
+    def _json(self, values: Values, rows: Ints) -> Values:
+        """Values of jsonb as texts of JSON. A string is such a text already."""
+        other = pc.and_(values.kind.is_valid(), pc.not_equal(values.kind, "VARCHAR"))
+        found = np.flatnonzero(pc.fill_null(other, False).to_numpy(zero_copy_only=False))
+        if not len(found):
+            return values
+        mask = np.zeros(len(rows), np.bool_)
+        mask[found] = True
+        try:
+            texts = pa.array(self.images.written(rows[found], self.column.name), pa.string())
+        except JsonError as problem:
+            number = int(self.images.message[rows[found[0]]])
+            raise invalid_message(self.table.name, number, problem.reason, self.column.name) from None
+        text = pc.replace_with_mask(values.text, pa.array(mask), texts)
+        return Values(values.column, pc.if_else(pa.array(mask), "VARCHAR", values.kind), text)
 
 
 def _check_fields(table: Table, found: Images) -> None:

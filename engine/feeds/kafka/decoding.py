@@ -18,7 +18,7 @@ from halfjoin.engine.feeds.kafka.records import Records
 from halfjoin.engine.updates.updates import DIFF, Ints
 from halfjoin.errors import InvalidRow
 
-MOST_BAD = 1000  # messages of one batch. The messages from the next bad one on wait for the next poll
+MOST_BAD = 1000  # messages of one batch, about. The messages from the next bad one on wait for the next poll
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,7 @@ class _Sieve:
     bad: dict[int, str]
     end: int
     parts: list[tuple[Ints, Read]] = field(default_factory=list)
+    left: int = 0  # how many more may be bad
 
     def pour(self, numbers: Ints, encodings: Mapping[str, str | Encoding]) -> None:
         """Read the messages of some numbers, in ascending order."""
@@ -62,7 +63,8 @@ class _Sieve:
                 middle = len(numbers) // 2
                 self.pour(numbers[:middle], encodings)
                 self.pour(numbers[middle:], encodings)
-            elif len(self.bad) < MOST_BAD:
+            elif self.left:
+                self.left -= 1
                 column = f"{problem.column}: " if problem.column else ""
                 self.bad[int(numbers[0])] = f"{column}{problem.reason}"
             else:
@@ -78,12 +80,13 @@ def rows(records: Records, options: KafkaOptions, table: Table, schemas: Schemas
     columns = [column.name for column in table.columns if column.generated is None]
     found = envelopes(records, options, table, schemas)
     told = options.encoded(table)
-    early = sorted(found.bad)[:MOST_BAD]
     end = len(records) if len(found.bad) <= MOST_BAD else sorted(found.bad)[MOST_BAD]
-    sieve = _Sieve(table, columns, found, {row: found.bad[row] for row in early}, end)
+    sieve = _Sieve(table, columns, found, dict(found.bad), end)
     good = found.json.is_valid().to_numpy(zero_copy_only=False)
     for number, encodings in enumerate(found.encodings):
-        sieve.pour(np.flatnonzero(good & (found.group == number)), {**encodings, **told})
+        known = {name: one for name, one in encodings.items() if name in columns}
+        sieve.left = MOST_BAD
+        sieve.pour(np.flatnonzero(good & (found.group == number)), {**known, **told})
     return _joined(sieve, columns)
 
 
@@ -94,10 +97,10 @@ def _joined(sieve: _Sieve, columns: list[str]) -> Rows:
         pieces.append(pa.table({name: read.rows.columns[name] for name in columns} | {DIFF: read.diff}))
         numbers.append(given[read.message])
     message = np.concatenate(numbers)
+    bad = {row: why for row, why in sieve.bad.items() if row < sieve.end}
     if not pieces:
-        return Rows(pa.table({}), message, sieve.bad, sieve.end, False)
+        return Rows(pa.table({}), message, bad, sieve.end, False)
     order = np.argsort(message, kind="stable")
     order = order[message[order] < sieve.end]
-    bad = {row: why for row, why in sieve.bad.items() if row < sieve.end}
     table = pa.concat_tables(pieces).take(pa.array(order)).combine_chunks()
     return Rows(table, message[order], bad, sieve.end, truncated)

@@ -174,8 +174,10 @@ def _inner(objects: pa.Array) -> pa.Array:
 
 
 def _object(members: Sequence[pa.Array]) -> pa.Array:
-    joined = pc.binary_join_element_wise(*members, ",", null_handling="skip")
-    return pc.binary_join_element_wise("{", joined, "}", "")
+    joined = members[0]
+    for member in members[1:]:
+        joined = pc.coalesce(pc.binary_join_element_wise(joined, member, ","), joined, member)
+    return pc.binary_join_element_wise("{", pc.fill_null(joined, ""), "}", "")
 
 
 def _quoted(texts: pa.Array) -> pa.Array:

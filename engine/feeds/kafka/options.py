@@ -51,7 +51,7 @@ class KafkaOptions(ClientOptions):
 
     def encoded(self, table: Table) -> Mapping[str, str]:
         """How columns are written, by the user, and by what a plain message is."""
-        given = {column: encoding for column, encoding in _pairs("encodings", self.encodings)}
+        given = dict(_pairs("encodings", self.encodings))
         times = {column: "Timestamp" for column, part in self.included().items() if part == "timestamp"}
         if self.format != "json":
             return {**times, **given}

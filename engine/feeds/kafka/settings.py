@@ -15,7 +15,8 @@ PREFIX = "kafka."
 WAIT = 10.0  # seconds for an answer of a broker
 # The engine gives these, and its promises depend on them.
 _OURS = ("auto.offset.reset", "bootstrap.servers", "enable.auto.commit", "enable.auto.offset.store",
-         "enable.idempotence", "enable.partition.eof", "isolation.level", "metadata.broker.list", "transactional.id")  # fmt: skip
+         "enable.idempotence", "enable.partition.eof", "isolation.level", "metadata.broker.list",
+         "transactional.id")  # fmt: skip
 # These load a library or run a command of the machine, which a statement must not be able to do.
 _UNSAFE = ("plugin.library.paths", "ssl.engine.id", "ssl.engine.location", "ssl.providers")
 _UNSAFE_STARTS = ("sasl.kerberos.", "test.")
