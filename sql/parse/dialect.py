@@ -72,6 +72,8 @@ class HalfjoinParser(OperatorParser, NamedParser):
         "RETAIN": lambda self: self._parse_retain_history(),
     }
 
+    RESERVED_TOKENS: ClassVar = MaterializeParser.RESERVED_TOKENS - {TokenType.SELECT}  # AS select names a column
+
     ADD_CONSTRAINT_KEYWORDS: ClassVar = {*MaterializeParser.ADD_CONSTRAINT_KEYWORDS, "CHECK"}
     CONSTRAINT_PARSERS: ClassVar = {
         **MaterializeParser.CONSTRAINT_PARSERS,

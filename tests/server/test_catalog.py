@@ -66,7 +66,7 @@ def test_every_query_can_be_asked_of_an_empty_engine() -> None:
     empty = hj.Engine()
     for file in FILES:
         for query in queries(file):
-            if not re.search(r"::(pg_catalog\.)?reg|to_reg|\{", query):  # which name what is not there
+            if not re.search(r"::(pg_catalog\.)?reg|to_reg|\{|FROM (\"public\"\.)?\"?(orders|customer)", query):  # which name what is not there
                 asked(empty, query)
 
 
