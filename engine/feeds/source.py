@@ -59,7 +59,8 @@ class Polled:
     """What came after a position.
 
     Attributes:
-        batches: the rows of each table, with the columns that `mode` says. All of them are one batch.
+        batches: the rows of each table, with the columns that `mode` says. All of them are one batch. Messages with
+            columns `partition` and `offset` come in the order of these.
         mode: what the rows mean.
         position: where the next poll begins, as JSON text. The engine stores it in the batch's own transaction.
         bad: the records that could not be read. They are not in `batches`.
