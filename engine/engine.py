@@ -41,7 +41,7 @@ from halfjoin.engine.statements.explaining import Format, explain
 from halfjoin.engine.statements.registering import Registering
 from halfjoin.engine.statements.replan import reconsider
 from halfjoin.engine.statements.session import Session
-from halfjoin.engine.statements.sourcing import create_source
+from halfjoin.engine.statements.sourcing import create_source, wanted
 from halfjoin.engine.statements.stats import SourceStats, Stats, source_stats, stats
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.storage.filling import fill_missing, unfilled
@@ -149,7 +149,7 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
 
         Raises:
             UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: a statement fails and changes
-            nothing. The statements before it stay done.
+                nothing. The statements before it stay done.
         """
         self._wait()
         with self._reading() as state:
@@ -199,8 +199,9 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
             key: the columns of the PRIMARY KEY.
 
         Raises:
-            UnsupportedSQL: a column's type has no SQL type. UnknownName: `key` names no column. Conflict: the name is
-            in use.
+            UnsupportedSQL: a column's type has no SQL type.
+            UnknownName: `key` names no column.
+            Conflict: the name is in use.
         """
         self.execute(create_like(name, schema_of(like), [key] if isinstance(key, str) else key))
 
@@ -299,7 +300,7 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
         """Run any SELECT over tables and views as of a time. A `Collection` is one. `params`: as for `execute`.
 
         Raises:
-            UnsupportedSQL, UnknownName, InvalidTime, DataError.
+            UnsupportedSQL, UnknownName, InvalidTime, DataError: the query, or a view that it reads, has no answer then.
         """
         with self._reading() as state:
             return query(state, _text(sql), _optional(as_of), params)
@@ -377,7 +378,8 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
     def _define_source(self, statement: CreateSource) -> None:
         self._wait()
         with self._reading() as state:
-            self._session.define(state, lambda state: create_source(state, statement))
+            source = wanted(state, statement)
+            self._session.define(state, lambda state: create_source(state, self._session.means, source))
 
     def _sources_of(self, state: State) -> list[SourceStats]:
         return source_stats(state, self._sources, self._store.progress)

@@ -184,9 +184,11 @@ OptionValue: TypeAlias = str | int | float | bool | tuple[str, ...]
 
 @dataclass(frozen=True)
 class CreateSource:
-    """CREATE SOURCE [IF NOT EXISTS] name FROM kind (option value, ...) INTO table, ... [WITH (errors = ...)].
+    """CREATE SOURCE [IF NOT EXISTS] name FROM kind (option value, ...) INTO table, ... | TABLES [WITH (errors =
+    ...)].
 
-    `kind` is in upper case. `errors`: `stop`, or `table` for a table of the records that cannot be read.
+    `kind` is in upper case. `into`: empty for INTO TABLES, those that the source has. `errors`: `stop`, or `table` for
+    a table of the records that cannot be read.
     """
 
     name: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +12,7 @@ class Progress:
 
     `position`: where it goes on, as its reader wrote it; None: at the beginning. `rows`, `bad`, `batches`: how many
     rows, bad records and batches have come. `at`: when the last batch came, in ms since 1970; None: there was none.
+    `open`: the time of the last batch, if it is to stay open for more pieces of one transaction.
     """
 
     position: str | None = None
@@ -19,6 +20,7 @@ class Progress:
     bad: int = 0
     batches: int = 0
     at: int | None = None
+    open: int | None = None
 
     def text(self) -> str:
         """The progress as JSON text."""
@@ -27,12 +29,17 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A batch of a source: the source's id and name, and its progress before and after the batch."""
+    """A batch of a source: the source's id and name, and its progress after the batch. `more`: the batch is a piece of
+    a transaction, and its time stays open for the others."""
 
     id: str
     name: str
-    before: Progress
     after: Progress
+    more: bool = False
+
+    def at(self, time: int) -> Feed:
+        """The feed of a batch at a time."""
+        return replace(self, after=replace(self.after, open=time)) if self.more else self
 
 
 def progress_of(text: str) -> Progress:

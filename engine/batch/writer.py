@@ -122,6 +122,7 @@ class Writer:
             sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
             stored=lambda: state.stored(runs),
         )  # fmt: skip
+        feed = None if feed is None else feed.at(times.time)
         return self._carry_out(runs, times, started, batch, chosen, feed)
 
     def check(self, batches: Mapping[str, Any]) -> None:

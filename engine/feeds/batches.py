@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,9 @@ def batches_of(polled: Polled, chosen: Mapping[str, Ints] | None = None) -> dict
     """The batch of what a reader gave, as `Writer.apply` takes it; of the `chosen` rows of each table only."""
     found: dict[str, Any] = {}
     for name, rows in polled.batches.items():
+        if isinstance(rows, GivenRows):
+            found[name] = rows if chosen is None else replace(rows, data=rows.data.take(pa.array(chosen[name])))
+            continue
         unnamed = {column: np.asarray(mask) for column, mask in polled.unnamed.get(name, {}).items()}
         if chosen is not None and len(chosen[name]) < len(rows):
             rows = rows.take(pa.array(chosen[name]))
@@ -51,4 +54,9 @@ def batches_of(polled: Polled, chosen: Mapping[str, Ints] | None = None) -> dict
 
 def rows_of(polled: Polled) -> int:
     """How many rows there are, of all tables."""
-    return sum(map(len, polled.batches.values()))
+    return sum(map(length, polled.batches.values()))
+
+
+def length(rows: Any) -> int:
+    """The number of rows of one table."""
+    return len(rows.data if isinstance(rows, GivenRows) else rows)

@@ -77,14 +77,15 @@ def deliver(writer: Writer, read: Due, polled: Polled) -> Progress:
 def _apply(
     writer: Writer, read: Due, polled: Polled, rows: int, batches: dict[str, Any], bad: Sequence[BadRecord]
 ) -> Progress:
-    before, source = read.progress, read.source
+    before, source, state = read.progress, read.source, writer.state
+    time = before.open if before.open is not None and before.open >= state.upper else None
     after = Progress(polled.position, before.rows + rows, before.bad + len(bad), before.batches + 1, now())
     if bad:
-        batches[source.errors] = _table_of(bad, writer.state.upper if writer.state.clock == "own" else None)
-    feed = Feed(source.id, source.name, before, after)
+        batches[source.errors] = _table_of(bad, state.upper if state.clock == "own" else None)
     # Bad records alone close no time of an own clock: rows of that time may still come.
-    writer.apply(batches, close=bool(rows) or writer.state.clock != "own", feed=feed)
-    return after
+    close = polled.last and (bool(rows) or state.clock != "own" or time is not None)
+    writer.apply(batches, time, close=close, feed=Feed(source.id, source.name, after, more=not polled.last))
+    return writer.store.progress(source.id)
 
 
 def _table_of(bad: Sequence[BadRecord], time: int | None) -> pa.Table:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.feeds.batches import batches_of
+from halfjoin.engine.feeds.batches import batches_of, length
 from halfjoin.engine.feeds.source import MOST_TEXT, BadRecord, Polled
 from halfjoin.engine.intake.rows import submitted
 from halfjoin.engine.updates.updates import TIME, Ints
@@ -55,7 +55,7 @@ class Sieve:
 
     def _fitting(self, name: str, bad: dict[tuple[str, int], str]) -> Ints:
         """The rows of a table whose values fit its columns."""
-        rows, fitting = len(self.polled.batches[name]), list[Ints]()
+        rows, fitting = length(self.polled.batches[name]), list[Ints]()
         for start in range(0, rows, PART):
             part = np.arange(start, min(start + PART, rows))
             while len(part):
@@ -124,7 +124,7 @@ class Sieve:
 def blamed(problem: HalfjoinError, polled: Polled) -> bool:
     """Whether a record may be why the engine refuses a batch: its values, or the time that it brought itself."""
     if isinstance(problem, InvalidTime):
-        return any(TIME in rows.column_names for rows in polled.batches.values())
+        return any(TIME in getattr(rows, "column_names", ()) for rows in polled.batches.values())
     return isinstance(problem, InvalidRow | DataError)
 
 

@@ -60,7 +60,8 @@ class Polled:
 
     Attributes:
         batches: the rows of each table, with the columns that `mode` says. All of them are one batch. Messages with
-            columns `partition` and `offset` come in the order of these.
+            columns `partition` and `offset` come in the order of these. Rows that are a `GivenRows` say themselves what
+            they mean, whatever the mode.
         mode: what the rows mean.
         position: where the next poll begins, as JSON text. The engine stores it in the batch's own transaction.
         bad: the records that could not be read. They are not in `batches`.
@@ -68,14 +69,17 @@ class Polled:
             the column as it is.
         origin: the place and the text of the record that made a row, from its table and its number there. The engine
             asks it for rows that their table refuses. None: such a row stops the source, even with errors = 'table'.
+        last: False for a piece of a transaction too large for one batch. Its time stays open (`close=False`), the next
+            batch of the source has the same time, and the first one that is `last` closes it. See `Engine.follow`.
     """
 
-    batches: Mapping[str, pa.Table]
+    batches: Mapping[str, Any]
     mode: Mode
     position: str
     bad: Sequence[BadRecord] = ()
     unnamed: Mapping[str, Mapping[str, pa.BooleanArray]] = field(default_factory=dict)
     origin: Callable[[str, int], tuple[str, str]] | None = None
+    last: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,15 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
+class Definition:
+    """A statement that makes what a source needs, such as CREATE TABLE, and the `name` of what it makes. The engine
+    carries it out unless there is a table or type of that name."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of source.
 
@@ -131,6 +144,9 @@ class Kind:
         options: the model of its options, a subclass of `Options`. A field of type SecretStr is never shown.
         open: opens a reader. It imports optional packages with `needed`.
         check: refuses a definition that cannot work with these tables, when it is made. It asks nobody else.
+        tables: finds the definitions of the tables, when CREATE SOURCE is carried out, from the options and the names
+            after INTO (none for INTO TABLES: each table has its own name), and returns them and the tables' names.
+            None: the tables must be there.
         dropped: after DROP SOURCE, gives back what the source holds elsewhere (a replication slot). An error of it is
             a warning: the source is gone.
     """
@@ -139,6 +155,7 @@ class Kind:
     options: type[Options]
     open: Callable[[Opening], Reader]
     check: Callable[[Opening], None] | None = None
+    tables: Callable[[Any, Sequence[str]], tuple[Sequence[Definition], Sequence[str]]] | None = None
     dropped: Callable[[Opening], None] | None = None
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from os import PathLike, fspath
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from halfjoin.engine.feeds.delivery import Due, deliver, due
 from halfjoin.engine.feeds.source import Polled
 from halfjoin.engine.feeds.sources import Sources
 from halfjoin.engine.system.process import check_process
+from halfjoin.engine.system.turns import Turns
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.statements import CreateSource, OptionValue
 
@@ -35,11 +37,20 @@ class _Host:
         return self._engine._locked(lambda state: deliver(writing(self._engine._writer), read, polled), writes=True)
 
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep the batches of other threads waiting."""
+        turns = self._engine._turns
+        with turns.following, turns.alone(True):
+            yield
+
+
 class Sourcing(ABC):
     """Creates and reads sources. `_sources`: those of the catalog, with who reads them."""
 
     _writer: Writer | None
     _process: int
+    _turns: Turns
     _sources: Sources
 
     @abstractmethod

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from typing import Protocol
 
 from halfjoin.catalog.models import Source, Table
@@ -23,6 +24,10 @@ class Host(Protocol):
 
     def deliver(self, read: Due, polled: Polled) -> Progress:
         """Apply what was read."""
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Keep the batches of other threads waiting, so that they close no time between the pieces of one
+        transaction."""
 
 
 class Worker:
@@ -63,11 +68,21 @@ class Worker:
         self.lag = reader.lag()
         if polled is None or stopping():
             return False
+        if polled.last and read.progress.open is None:
+            self._deliver(reader, read, polled)
+            return True
+        with self._host.alone():
+            while polled is not None and not stopping():
+                read = replace(read, progress=self._deliver(reader, read, polled))
+                polled = None if polled.last else reader.poll(read.progress.position, seconds)
+        return True
+
+    def _deliver(self, reader: Reader, read: Due, polled: Polled) -> Progress:
         after = self._host.deliver(read, polled)
         assert after.position is not None
         reader.acknowledge(after.position)
         self.lag = reader.lag()
-        return True
+        return after
 
     def close(self) -> None:
         """Close the reader, if there is one."""

@@ -24,7 +24,7 @@ from halfjoin.engine.statements.sequences import restart
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked, show_settings
 from halfjoin.engine.statements.showing import show
-from halfjoin.engine.statements.sourcing import alter_source, create_source, show_sources
+from halfjoin.engine.statements.sourcing import alter_source, create_source, show_sources, wanted
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.statements.tables import columns_of_query
 from halfjoin.engine.statements.transaction import Transaction, check
@@ -215,7 +215,8 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             if isinstance(statement, CreateView) and statement.or_replace and session.transaction is None:
                 session.sinks.begin(state)
         case CreateSource():
-            session.define(state, lambda state: create_source(state, statement))
+            source = wanted(session.known(state), statement)
+            session.define(state, lambda state: create_source(state, session.means, source))
         case AlterSource():
             session.define(state, lambda state: alter_source(state, statement))
         case CreateSink():

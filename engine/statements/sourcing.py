@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -12,44 +13,90 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.feeds.delivery import ERROR_COLUMNS
 from halfjoin.engine.feeds.kinds import kind_named
 from halfjoin.engine.feeds.options import options_of
-from halfjoin.engine.feeds.source import Opening
-from halfjoin.engine.statements.definitions import create_table
+from halfjoin.engine.feeds.source import Definition, Opening
+from halfjoin.engine.statements.definitions import Means, create_table, define
+from halfjoin.engine.statements.naming import name_things
 from halfjoin.engine.statements.stats import SourceStats
 from halfjoin.engine.statements.tables import check_schema
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.sql.named import CreateDomain, CreateEnum, CreateSchema
+from halfjoin.sql.parse.parse import parse
 from halfjoin.sql.parse.type_names import type_named
 from halfjoin.sql.statements import AlterSource, ColumnDef, CreateSource, CreateTable
 
 _log = logging.getLogger("halfjoin")
 
 
-def create_source(state: State, statement: CreateSource) -> None:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A source to create, with the `tables` that it feeds and what must be `made` for it unless it is there."""
+
+    statement: CreateSource
+    tables: tuple[str, ...]
+    made: tuple[Definition, ...] = ()
+
+
+def wanted(state: State, statement: CreateSource) -> Wanted:
+    """What a statement asks for. A kind that makes its tables is asked for them now, once.
+
+    Raises:
+        UnsupportedSQL, UnknownName: the kind, an option or a table is not right.
+    """
+    kind = kind_named(statement.kind)
+    options = options_of(kind, statement.options)
+    if statement.name in state.catalog.sources or kind.tables is None:
+        return Wanted(statement, statement.into)
+    made, tables = kind.tables(options, statement.into)
+    return Wanted(statement, tuple(tables), tuple(made))
+
+
+def create_source(state: State, means: Means, wanted: Wanted) -> None:
     """Create a source, and the table of its bad records if it is to have one.
 
     Raises:
         UnsupportedSQL, UnknownName: the kind, an option or a table is not right.
         Conflict: the name is in use, or that of the table of bad records by a table with other columns.
     """
-    name, catalog = statement.name, state.catalog
+    statement, catalog = wanted.statement, state.catalog
+    name = statement.name
     check_schema(name, catalog)
     there = catalog.sources.get(name)
     if there is not None and statement.if_not_exists:
-        if (there.kind, there.options, there.into, bool(there.errors)) != (
-                statement.kind, dict(statement.options), statement.into, statement.errors == "table"):  # fmt: skip
+        same = there.into == statement.into or not statement.into
+        if not same or (there.kind, there.options, bool(there.errors)) != (
+                statement.kind, dict(statement.options), statement.errors == "table"):  # fmt: skip
             _log.warning("CREATE SOURCE IF NOT EXISTS: %s exists with another definition, and stays as it is", name)
         return
     kind = kind_named(statement.kind)
-    if len(set(statement.into)) < len(statement.into):
+    into = wanted.tables
+    if not into:
+        raise UnsupportedSQL(f"the source {name} has no tables", remedy="name them after INTO")
+    if len(set(into)) < len(into):
         raise UnsupportedSQL(f"the source {name} names a table twice")
+    for one in wanted.made:
+        _make(state, means, one)
     id, options = uuid.uuid4().hex, options_of(kind, statement.options)
-    tables = tuple(catalog.table(one) for one in statement.into)
+    tables = tuple(catalog.table(one) for one in into)
     if kind.check is not None:
         kind.check(Opening(name, id, options, tables))
     errors = f"{name}_errors" if statement.errors == "table" else ""
-    catalog.add(Source(name=name, kind=kind.name, options=dict(statement.options), into=statement.into, id=id,
+    catalog.add(Source(name=name, kind=kind.name, options=dict(statement.options), into=into, id=id,
                        errors=errors))  # fmt: skip
     if errors:
         _add_errors(state, errors)
+
+
+def _make(state: State, means: Means, wanted: Definition) -> None:
+    """Carry out a statement that makes what a source needs, unless there is something of that name."""
+    catalog = state.catalog
+    if wanted.name in (*catalog.names(), *catalog.enums, *catalog.domains, *catalog.schemas):
+        return
+    for statement in parse(wanted.text):
+        if isinstance(statement, CreateTable):
+            define(state, means, statement, wanted.text)
+        else:
+            assert isinstance(statement, CreateEnum | CreateDomain | CreateSchema)
+            name_things(state, statement)
 
 
 def _add_errors(state: State, name: str) -> None:

@@ -106,6 +106,7 @@ def _leave_out_database(tree: exp.Expr) -> None:
         database = table.args.get("catalog")
         if database is not None and name_of(database) == DATABASE:
             table.set("catalog", None)
+            table.args["db"].meta["start"] = database.meta["start"]  # where the whole name begins
 
 
 def _too_deep() -> UnsupportedSQL:

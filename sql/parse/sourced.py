@@ -36,7 +36,7 @@ class SourceParser(WithParser):
         options = self._parse_source_options()
         if not self._match_text_seq("INTO"):
             raise self._refused("a source needs INTO and a table", SYNTAX)
-        into = self._parse_csv(self._parse_table_parts)
+        into = [] if self._match_text_seq("TABLES") else self._parse_csv(self._parse_table_parts)
         made = CreateSource(this=name, kind=kind, options=options, into=into, exists=exists)
         if self._match_text_seq("WITH"):
             made.set("settings", self._parse_source_options())

@@ -47,10 +47,10 @@ class CreateSink(exp.Expression):
 
 class CreateSource(exp.Expression):
     """CREATE SOURCE name FROM kind (options) INTO tables WITH (settings); `exists`: with IF NOT EXISTS. Options are
-    pairs of a name and a value."""
+    pairs of a name and a value. No `into`: INTO TABLES."""
 
     arg_types: ClassVar[dict[str, bool]] = {
-        "this": True, "kind": True, "options": False, "into": True, "settings": False, "exists": False,
+        "this": True, "kind": True, "options": False, "into": False, "settings": False, "exists": False,
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ import halfjoin as hj
 from tests.support.interrupting import Ender
 from tests.support.listed import LOGS, Log
 
-DDL = "CREATE TABLE t (k bigint PRIMARY KEY, x bigint CHECK (x < 100)); CREATE MATERIALIZED VIEW v AS SELECT sum(x) AS n FROM t;"
+DDL = "CREATE TABLE t (k bigint PRIMARY KEY, x bigint CHECK (x < 100)); " \
+      "CREATE MATERIALIZED VIEW v AS SELECT sum(x) AS n FROM t;"
 SOURCE = "CREATE SOURCE s FROM LIST (log 'a') INTO t"
 
 
@@ -234,7 +236,7 @@ def test_definitions_of_sources_that_cannot_work_are_refused(engine: hj.Engine, 
     for sql, error, words in [
         (SOURCE, hj.Conflict, "s is already a source"),
         ("CREATE SOURCE x FROM NOWHERE (log 'a') INTO t", hj.UnknownName, "LIST"),
-        ("CREATE SOURCE x FROM LIST (log 'a', pasword 'secret') INTO t", hj.UnsupportedSQL, "pasword: is not an option"),
+        ("CREATE SOURCE x FROM LIST (log 'a', pasword 'secret') INTO t", hj.UnsupportedSQL, "pasword: is not an opti"),
         ("CREATE SOURCE x FROM LIST () INTO t", hj.UnsupportedSQL, "log: is missing; options of LIST: log, most"),
         ("CREATE SOURCE x FROM LIST (log 'a', most 'secret') INTO t", hj.UnsupportedSQL, "most: .*integer"),
         ("CREATE SOURCE x FROM LIST (log 'a') INTO v", hj.UnknownName, "materialized view"),
@@ -253,7 +255,7 @@ def test_definitions_of_sources_that_cannot_work_are_refused(engine: hj.Engine, 
 
 def test_secrets_are_not_shown(engine: hj.Engine, log: Log) -> None:
     engine.create_source("s", "list", "t", log="a", password="hidden")
-    assert "hidden" not in str(engine.execute("SHOW SOURCES").to_pylist()) and '"password": "***' in shown(engine)["options"]
+    assert '"password": "***' in shown(engine)["options"] and "hidden" not in str(shown(engine))
     assert "hidden" not in str(engine.stats())
 
 
@@ -263,6 +265,57 @@ def test_sources_are_made_in_transactions(engine: hj.Engine, log: Log) -> None:
     engine.execute(f"BEGIN; CREATE TABLE u (k bigint, x bigint); {SOURCE.replace('INTO t', 'INTO u')}; COMMIT")
     engine.run_sources(0)
     assert engine.read("u").num_rows == 8
+
+
+def test_pieces_of_a_transaction_have_one_time_and_are_seen_together(engine: hj.Engine, log: Log) -> None:
+    log.whole = 7
+    engine.execute(SOURCE)
+    seen: list[int] = []
+    log.before = lambda: seen.append(engine.read("t").num_rows if engine.stats().upper else 0)
+    other = hj.inserts([{"k": 100, "x": 0}])
+    writer = Thread(target=lambda: engine.apply({"t": other}))
+
+    def start() -> None:
+        seen.append(engine.read("t").num_rows if engine.stats().upper else 0)
+        if len(seen) == 2:
+            writer.start()  # it has to wait for the last piece
+
+    log.before = start
+    assert engine.run_sources(0) == 1
+    writer.join()
+    assert seen[:3] == [0, 0, 0]
+    found = engine.read("t", multiplicity=True)
+    assert found.num_rows == 9
+    upper = next(one for one in engine.stats().collections if one.name == "t").upper
+    assert {keys_as_of(engine, time) for time in range(max(0, upper - 3), upper)} <= {0, 8, 9}
+
+
+def keys_as_of(engine: hj.Engine, time: int) -> int:
+    return engine.read("t", as_of=time).num_rows
+
+
+def test_a_transaction_cut_by_the_end_of_the_process_goes_on(tmp_path: Path, log: Log) -> None:
+    log.whole = 8
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute(DDL + SOURCE)
+        log.before = lambda: log.asked[-1] == "3" and log.trouble.append(hj.StorageError("away"))
+        with pytest.raises(hj.StorageError, match="away"):
+            engine.run_sources(0)
+        assert shown(engine)["position"] == "3" and engine.stats().upper == 0
+    log.before = lambda: None
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.run_sources(0)
+        assert keys(engine) == list(range(8))
+        assert engine.read("v", as_of=engine.stats().upper - 1).to_pylist() == [{"n": 28}]
+
+
+def test_a_kind_may_make_its_tables(engine: hj.Engine, log: Log) -> None:
+    engine.execute("CREATE SOURCE s FROM LIST (log 'a') INTO TABLES; CREATE SOURCE IF NOT EXISTS s FROM LIST (log 'a') "
+                   "INTO TABLES")  # fmt: skip
+    engine.run_sources(0)
+    assert engine.read("made").num_rows == 8 and shown(engine)["into"] == "made"
+    engine.execute("DROP SOURCE s; BEGIN; CREATE SOURCE s FROM LIST (log 'a') INTO TABLES; COMMIT; DROP SOURCE s; "
+                   "DROP TABLE made; DROP TYPE mood")  # fmt: skip
 
 
 def test_a_reader_of_the_warehouse_sees_how_far_sources_are(tmp_path: Path, engine: hj.Engine, log: Log) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from pydantic import SecretStr
 
 from halfjoin.engine.feeds.kinds import KINDS
-from halfjoin.engine.feeds.source import BadRecord, Kind, Lag, Mode, Opening, Options, Polled
+from halfjoin.engine.feeds.source import BadRecord, Definition, Kind, Lag, Mode, Opening, Options, Polled
 from halfjoin.errors import StorageError
 
 
@@ -21,13 +21,15 @@ from halfjoin.errors import StorageError
 class Log:
     """What the sources read: records (dicts, or texts that cannot be read), and what their readers were asked.
 
-    `trouble`: raised by the next polls. `before`: called in each poll, before it answers.
+    `trouble`: raised by the next polls. `before`: called in each poll, before it answers. `whole`: the records
+    before this number are one transaction.
     """
 
     records: list[Any] = field(default_factory=list)
     mode: Mode = "rows"
     most: int = 3
     places: bool = True
+    whole: int = 0
     asked: deque[Any] = field(default_factory=lambda: deque(maxlen=50))
     acknowledged: list[str] = field(default_factory=list)
     opened: int = 0
@@ -78,7 +80,8 @@ class _Reader:
             return f"list:{place}", json.dumps(self.log.records[place])
 
         return Polled({name: _table(found) for name, found in rows.items()}, self.log.mode,
-                      json.dumps(start + len(part)), bad, origin=origin if self.log.places else None)
+                      json.dumps(start + len(part)), bad, origin=origin if self.log.places else None,
+                      last=start + len(part) >= self.log.whole)  # fmt: skip
 
     def acknowledge(self, position: str) -> None:
         self.log.acknowledged.append(position)
@@ -92,7 +95,8 @@ class _Reader:
 
 
 def _table(rows: list[Any]) -> pa.Table:
-    return pa.table({name: [row.get(name) for row in rows] for name in dict.fromkeys(key for row in rows for key in row)})
+    names = dict.fromkeys(key for row in rows for key in row)
+    return pa.table({name: [row.get(name) for row in rows] for name in names})
 
 
 def _open(opening: Opening) -> _Reader:
@@ -108,4 +112,10 @@ def _dropped(opening: Opening) -> None:
     LOGS[opening.options.log].dropped.append(opening.name)
 
 
-KINDS["LIST"] = Kind("LIST", ListOptions, _open, dropped=_dropped)
+def _tables(options: Any, into: Sequence[str]) -> tuple[list[Definition], list[str]]:
+    made = [Definition("mood", "CREATE TYPE mood AS ENUM ('a', 'b')"),
+            Definition("made", "CREATE TABLE made (k bigint PRIMARY KEY, x bigint, m mood)")]  # fmt: skip
+    return (made, ["made"]) if not into else ([], list(into))
+
+
+KINDS["LIST"] = Kind("LIST", ListOptions, _open, tables=_tables, dropped=_dropped)
