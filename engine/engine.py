@@ -26,6 +26,8 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.store import ReaderStore
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.writer import Writer, subscriptions, writing
+from halfjoin.engine.display.html import note, piece
+from halfjoin.engine.display.plan import Plan
 from halfjoin.engine.feeds.feeding import Feeding
 from halfjoin.engine.feeds.sourcing import Sourcing
 from halfjoin.engine.intake.schemas import schema_of
@@ -42,7 +44,7 @@ from halfjoin.engine.statements.registering import Registering
 from halfjoin.engine.statements.replan import reconsider
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.sourcing import create_source, wanted
-from halfjoin.engine.statements.stats import SourceStats, Stats, source_stats, stats
+from halfjoin.engine.statements.stats import SourceStats, Stats, collections_html, readable, source_stats, stats
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.storage.filling import fill_missing, unfilled
 from halfjoin.engine.storage.reader import Reader
@@ -53,6 +55,7 @@ from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.system.process import is_this
 from halfjoin.engine.system.turns import Turns
 from halfjoin.errors import Conflict, HalfjoinError
+from halfjoin.notebook.view import View
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.times import duration
 from halfjoin.sql.statements import CreateSource
@@ -275,6 +278,7 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
             UnknownName, InvalidTime; DataError: an expression of the view fails for a row at that time.
         """
         with self._reading() as state:
+            state, name = self._session.temporary.found(state, name)
             found = reading.contents(state, name, _optional(as_of), distinct=multiplicity)
             if multiplicity:
                 return found.table(changes=True).drop_columns(["__time"])
@@ -292,7 +296,7 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
             UnknownName, InvalidTime, DataError: as `read`.
         """
         with self._reading() as state:
-            return reading.frame(state, self._runners, name, _optional(as_of))
+            return reading.frame(*self._session.temporary.found(state, name), self._runners, _optional(as_of))
 
     @retried
     @exclusive
@@ -303,7 +307,7 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
             UnsupportedSQL, UnknownName, InvalidTime, DataError: the query, or a view that it reads, has no answer then.
         """
         with self._reading() as state:
-            return query(state, _text(sql), _optional(as_of), params)
+            return query(self._session, state, _text(sql), _optional(as_of), params)
 
     @retried
     @exclusive
@@ -332,7 +336,15 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
     def explain(self, view_or_sql: str | Collection, format: Format = "text") -> str:
         """The dataflow of a view or query, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
         with self._reading() as state:
-            return explain(state, self._runners, _text(view_or_sql), format)
+            return Plan(explain(self._session.known(state), self._runners, _text(view_or_sql), format))
+
+    def view(self, name: str) -> View:
+        """A table or view that notebooks show; `engine.view("v").live()` follows a materialized view.
+
+        Raises:
+            UnknownName: there is none of that name.
+        """
+        return View(self, name)
 
     @property
     @exclusive
@@ -391,6 +403,14 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
         views = sum(view.materialized for view in self._state.catalog.views.values())
         counts = f"tables={len(self._state.catalog.tables)}, materialized_views={views}"
         return f"<halfjoin.Engine {where}, {counts}, upper={self._state.upper}>"
+
+    def _repr_html_(self) -> str | None:
+        """What notebooks show; None where there is only the text."""
+        if self._closed is not None or not is_this(self._process):
+            return None
+        found = self.stats()
+        where = "in memory" if self._store.place is None else str(self._store.place)
+        return piece(f"halfjoin.Engine {where}", note(readable(found)), collections_html(found))
 
     def close(self) -> None:
         """End the subscriptions and release everything. A forked child has no engine; there it does nothing."""

@@ -28,7 +28,7 @@ def options_of(kind: Kind, given: Mapping[str, Any]) -> Options:
                              remedy=f"options of {kind.name}: {known}", code="22023") from None  # fmt: skip
 
 
-def shown(kind: Kind, given: Mapping[str, Any]) -> str:
+def displayed(kind: Kind, given: Mapping[str, Any]) -> str:
     """The options that were given, as JSON text, with asterisks for secrets."""
     made = options_of(kind, given).model_dump(mode="json", by_alias=True)
     return json.dumps({name: made.get(name, "***") for name in given}, ensure_ascii=False)
