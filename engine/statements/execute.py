@@ -266,10 +266,10 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
         case RefreshPlan(view):
             session.define(state, lambda state: refresh(state, session.runners, view))
         case Show("settings"):
-            return show_settings(session.settings, session.time)
+            return show_settings({**session.asker.settings, **session.settings}, session.time)
         case Show("setting", setting):
-            shown = show_settings(session.settings, session.time).to_pylist()
-            found = {row["name"]: row["setting"] for row in shown}
+            every = show_settings({**session.asker.settings, **session.settings}, session.time)
+            found = {row["name"]: row["setting"] for row in every.to_pylist()}
             if setting not in found:
                 raise UnknownName("setting", str(setting), found)
             return pa.table({str(setting): pa.array([found[setting]], pa.string())})
