@@ -106,3 +106,23 @@ def test_what_cannot_be_numbered_is_refused_and_gives_out_no_number() -> None:
         with pytest.raises(hj.UnsupportedSQL, match="SELECT list"):
             engine.execute(sql)
     assert engine.execute("SELECT nextval('q') AS n").to_pylist() == [{"n": 1}]
+
+
+def test_clauses_of_an_index_that_change_nothing_are_taken(caplog: pytest.LogCaptureFixture) -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (k integer, n integer, j jsonb); INSERT INTO t VALUES (1, 2, '{}')")
+    for clauses, ignored in (("USING btree (k)", ""), ("USING hash (k)", ""), ("(k) WHERE n > 1", "WHERE"),
+                             ("(k DESC NULLS LAST)", "an order"), ("(k) INCLUDE (n)", "INCLUDE"),
+                             ("(k) WITH (fillfactor = 70)", "WITH"), ("(k int4_ops)", "an operator class")):  # fmt: skip
+        caplog.clear()
+        engine.execute(f"CREATE INDEX ON t {clauses}")
+        assert [ignored in record.getMessage() for record in caplog.records] == [True] * bool(ignored), clauses
+    for sql, code in (("CREATE INDEX ON t USING gin (j)", "0A000"), ("CREATE INDEX ON t (k) WHERE nosuch > 1", "42703"),
+                      ("CREATE UNIQUE INDEX ON t (k) WHERE n > 1", "0A000"),
+                      ("CREATE UNIQUE INDEX ON t ((k + 1))", "0A000"),
+                      ("CREATE INDEX ON t (k) INCLUDE (nosuch)", "42703")):  # fmt: skip
+        with pytest.raises(hj.HalfjoinError) as caught:
+            engine.execute(sql)
+        assert caught.value.sqlstate == code, sql
+    engine.execute("ALTER TABLE t RENAME k TO j2; ALTER TABLE t RENAME TO u; INSERT INTO u VALUES (1, 3, NULL)")
+    assert engine.query("SELECT count(*) AS n FROM u WHERE j2 = 1").to_pylist() == [{"n": 2}]
