@@ -36,6 +36,8 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     exporter, provider = InMemorySpanExporter(), trace.TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(api, "get_tracer_provider", lambda: provider)
+    sys.modules.pop(telemetry.API)
+    monkeypatch.setitem(sys.modules, telemetry.API, api)  # afterwards it counts as not imported
     exporter.provider = provider
     yield exporter
     provider.shutdown()
