@@ -36,7 +36,7 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     exporter, provider = InMemorySpanExporter(), trace.TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(api, "get_tracer_provider", lambda: provider)
-    sys.modules.pop(telemetry.API)
+    sys.modules.pop(telemetry.API, None)
     monkeypatch.setitem(sys.modules, telemetry.API, api)  # afterwards it counts as not imported
     exporter.provider = provider
     yield exporter
