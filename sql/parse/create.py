@@ -36,7 +36,8 @@ CREATABLE = "create a TABLE, VIEW, MATERIALIZED VIEW, INDEX, SINK, SOURCE, TYPE,
 
 def create(node: exp.Create, text: str) -> Statement:
     """A CREATE statement; UnsupportedSQL for an unsupported kind or clause."""
-    only(node, text, "CREATE", ("this", "kind", "expression", "exists", "replace", "properties", "unique", "concurrently"))
+    only(node, text, "CREATE", ("this", "kind", "expression", "exists", "replace", "properties", "unique",
+                                "concurrently"))  # fmt: skip
     kind = node.args["kind"].upper()
     if kind not in ("INDEX", "SCHEMA"):
         check_dots(node.this.this if isinstance(node.this, exp.Schema) else node.this, text)

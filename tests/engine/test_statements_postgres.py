@@ -113,7 +113,8 @@ def test_clauses_of_an_index_that_change_nothing_are_taken(caplog: pytest.LogCap
     engine.execute("CREATE TABLE t (k integer, n integer, j jsonb); INSERT INTO t VALUES (1, 2, '{}')")
     for clauses, ignored in (("USING btree (k)", ""), ("USING hash (k)", ""), ("(k) WHERE n > 1", "WHERE"),
                              ("(k DESC NULLS LAST)", "an order"), ("(k) INCLUDE (n)", "INCLUDE"),
-                             ("(k) WITH (fillfactor = 70)", "WITH"), ("(k int4_ops)", "an operator class")):  # fmt: skip
+                             ("(k) WITH (fillfactor = 70)", "WITH"),
+                             ("(k int4_ops)", "an operator class")):  # fmt: skip
         caplog.clear()
         engine.execute(f"CREATE INDEX ON t {clauses}")
         assert [ignored in record.getMessage() for record in caplog.records] == [True] * bool(ignored), clauses
