@@ -205,8 +205,8 @@ class Collection:
         """Merge each group into one run. Together the groups are the last runs."""
         live = {key: arrangement.columns for key, arrangement in self.arrangements.items()}
         merged = [merge_runs(runs, self.since, upper, live, final=final, made=not self.order) for runs in groups]
-        older = self.held[: len(self.held) - sum(map(len, groups))]
-        self.held = (*older, *(run for run in merged if len(run)))
+        older = self.held[: -sum(map(len, groups)) or None]
+        self.held = (*older, *[run for run in merged if len(run)])
 
     def as_of(self, time: int, *, distinct: bool) -> Updates:
         """The contents: what the updates at or before `time` add up to. With `distinct`, one row per distinct row.

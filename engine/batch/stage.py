@@ -94,7 +94,7 @@ def batch_times(
     timed = bool(own) and all(rows.timed or not rows.length for rows in batch.values())
     clock = settled(state.clock, given=given is not None or timed)
     at = max(own) if given is None and timed else present
-    last = max([at, *own])
+    last = max([at, *own]) if own else at
     if last >= MAXIMUM:
         raise InvalidTime(f"every time below upper = {state.upper} is closed, and there is none after it for a batch",
                           time=last, upper=state.upper)  # fmt: skip

@@ -106,8 +106,9 @@ class Writer:
         rows = dict(self.choice.brought_in(rows, state.in_memory))
         times = batch_times(state, rows, given_time, default, close=close)
         runs = runs_of(state, rows, times.time, times.upper, self.choice, follow=follow)
+        frames = [given for given in rows.values() if not isinstance(given, Submitted)]
         chosen = self.choice.choose(
-            sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
+            sum(map(len, runs.values())), frame=bool(frames),
             stored=lambda: state.stored(runs),
         )  # fmt: skip
         return self._carry_out(runs, times, started, batch, chosen)
@@ -148,7 +149,7 @@ class Writer:
         closing = self.sinks.closing(state, staged)
         self.commits.carry_out(lambda: self._prepared(staged, applied, batch), nothing)
         self._carried_out(staged, low, closing)
-        applied = replace(applied, seconds=perf_counter() - started)
+        applied = applied.after(perf_counter() - started)
         self._note(applied, runs, staged)
         return applied
 
@@ -236,7 +237,7 @@ class Writer:
         self.commits.carry_out(prepare, state.checkpoint())
         self._carried_out(made[0][0], low, made[0][1])
         applied, runs = noted[0]
-        self._note(replace(applied, seconds=perf_counter() - started), runs, made[0][0])
+        self._note(applied.after(perf_counter() - started), runs, made[0][0])
 
     def _defined(self, change: Step) -> Entry:
         """The entry of changed definitions."""

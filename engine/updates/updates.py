@@ -191,12 +191,14 @@ def concat(parts: Sequence[Updates]) -> Updates:
     """The concatenated parts. There must be at least one part, and all must have the same columns."""
     if len(parts) == 1:
         return parts[0]
-    first = parts[0]
-    return Updates(
-        {name: _concat_arrays([part.columns[name] for part in parts]) for name in first.columns},
-        _concat_ints([part.time for part in parts]),
-        _concat_ints([part.diff for part in parts]),
-    )
+    columns = {}
+    try:
+        for name in parts[0].columns:
+            columns[name] = pa.concat_arrays([part.columns[name] for part in parts])
+    except (pa.ArrowInvalid, pa.ArrowCapacityError):  # the texts do not fit into one array
+        raise DataError(TOO_LONG) from None
+    times, diffs = [part.time for part in parts], [part.diff for part in parts]
+    return Updates(columns, _concat_ints(times), _concat_ints(diffs))
 
 
 def fitting(parts: Iterable[Updates]) -> Iterator[list[Updates]]:
@@ -218,15 +220,10 @@ def fits(parts: Sequence[Updates], size: int) -> bool:
     return size <= ARRAY_BYTES or len(next(fitting(parts), parts)) == len(parts)
 
 
-def _concat_arrays(arrays: list[pa.Array]) -> pa.Array:
-    try:
-        return pa.concat_arrays(arrays)
-    except (pa.ArrowInvalid, pa.ArrowCapacityError):  # the texts do not fit into one array
-        raise DataError(TOO_LONG) from None
-
-
 def _concat_ints(parts: list[Ints]) -> Ints:
     """The concatenated parts. If all parts are broadcast views of one value, the result is one as well."""
+    if len(parts[0]) and parts[0].strides != (0,):
+        return np.concatenate(parts)
     filled = [part for part in parts if len(part)]
     if filled and all(part.strides == (0,) and part[0] == filled[0][0] for part in filled):
         return constant(int(filled[0][0]), sum(map(len, filled)))
