@@ -236,7 +236,11 @@ class Run:
         if low == MINIMUM and high == MAXIMUM:
             yield self.updates
             return
-        found = self.updates.filter((low <= self.updates.time) & (self.updates.time < high))
+        time = self.updates.time
+        if len(time) and low <= time.min() and time.max() < high:
+            yield self.updates
+            return
+        found = self.updates.filter((low <= time) & (time < high))
         if len(found):
             yield found
 

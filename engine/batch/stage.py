@@ -233,10 +233,10 @@ def stage(
     for number, name in enumerate(due, 1):
         began, view = perf_counter(), state.maintained[name]
         flow, passing = view.dataflow, is_passing(view.dataflow)
-        if flow.plan.loop:
-            if flow.plan.loop not in looped:
-                looped.add(flow.plan.loop)
-                for one, (added, wrong) in loop_changes(state, flow.plan.loop, lookup, runner.steps(state)).items():
+        if flow.loop:
+            if flow.loop not in looped:
+                looped.add(flow.loop)
+                for one, (added, wrong) in loop_changes(state, flow.loop, lookup, runner.steps(state)).items():
                     rounds[one] = per_round(added)
                     if len(added := kept(state, one, added, upper)):
                         runs[one] = make_run(added, upper)

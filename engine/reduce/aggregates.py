@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.linear.failures import SCHEMA as ERRORS
+from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.contents import Contents, of_groups
 from halfjoin.engine.reduce.law import Moments
@@ -49,7 +49,7 @@ def aggregated(
             places = np.where(moments.was, moments.group, moments.groups + np.arange(len(moments)))
             made = gather(pa.concat_arrays([kept[one.column.name], made]), indices_of(places))
         answers[one.column.name] = made
-    there, errors = answers[function.count.name].to_numpy() != 0, empty(ERRORS)
+    there, errors = answers[function.count.name].to_numpy() != 0, NO_ERRORS
     if not moments.keys:  # the only group is always there
         there |= ~moments.was if kept is None else True
     else:

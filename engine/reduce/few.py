@@ -18,7 +18,7 @@ from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar import kept
 from halfjoin.engine.scalar.lifting import FLOAT_UNIT
 from halfjoin.engine.scalar.values import raw, valid
-from halfjoin.engine.updates.updates import MAXIMUM, Ints
+from halfjoin.engine.updates.updates import MAXIMUM, Ints, indices_of
 
 FEW = 16  # updates
 
@@ -77,12 +77,14 @@ class Few:
                     return None
                 total = known
             else:
-                total += sum(self.numbers[row] for row in parts[number])
+                total += sum([self.numbers[row] for row in parts[number]])
                 number += 1
             found.append(total if count else kept.bytes_of(total))
-        if count and any(abs(one) > MAXIMUM for one in found):
+        if not count:
+            return kept.array_of(found)
+        if [one for one in found if abs(one) > MAXIMUM]:
             return None
-        return pa.array(np.array(found, np.int64)) if count else kept.array_of(found)
+        return indices_of(np.array(found, np.int64))
 
 
 def _integers(array: Any) -> list[int]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange.run import Part, present
 from halfjoin.engine.join.dataflow import Closing, RunsOf
-from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
@@ -39,6 +39,7 @@ class ReduceFlow:
 
     def __init__(self, plan: Reduce, registry: Registry, name: str) -> None:
         self.plan, self.registry, self.name = plan, registry, name
+        self.loop = plan.loop
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.reads = self.asked = frozenset(plan.collections)
         self._keys = [key.name for key in plan.keys]
@@ -56,7 +57,7 @@ class ReduceFlow:
         """The output and error updates at the times that a batch closes, both consolidated."""
         updates = closing.updates(self.plan.input)
         if not len(updates):
-            return empty(self.schema), empty(ERROR_SCHEMA)
+            return empty(self.schema), NO_ERRORS
         if self._rows is None:  # the sums are all that it needs
             return self.added(lift_change(self._sums, self._keys, updates), lookup, closing)
         moments = moments_of(updates, self._keys)
@@ -164,7 +165,7 @@ class ReduceFlow:
         updates = concat(list(pieces) or [empty(self.columns)])
         moments = moments_of(updates, self._keys, always=self.always)
         if not len(moments):
-            yield empty(self.schema), empty(ERROR_SCHEMA)
+            yield empty(self.schema), NO_ERRORS
             return
         group = moments.group_of_rows
         contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
@@ -175,7 +176,7 @@ class ReduceFlow:
         rows = empty({name: self.columns[name] for name in self._keys}) if lifted is None else lifted.rows
         moments = moments_of(rows, self._keys, always=self.always)
         if not len(moments):
-            return empty(self.schema), empty(ERROR_SCHEMA)
+            return empty(self.schema), NO_ERRORS
         return self._made(lifted, moments, None, {})
 
     def _history(self, lookup: RunsOf, upper: int, closed: int) -> Iterator[Updates]:
@@ -197,7 +198,7 @@ class ReduceFlow:
     ) -> tuple[Updates, Updates]:  # fmt: skip
         """The output and error updates of groups at their moments. `regions`: those of a window that are there already.
         `was`: the output's rows of the groups."""
-        seen, failed = [contents[one] for one in self._seen if one in contents], empty(ERROR_SCHEMA)
+        seen, failed = [contents[one] for one in self._seen if one in contents], NO_ERRORS
         match self.plan.function:
             case Aggregates() as function:
                 made, failed = aggregated(function, lifted, moments, kept, seen, self.registry)
@@ -214,7 +215,7 @@ class ReduceFlow:
                 given = answers(function, seen[0], was, self.registry)
                 made = moments.changes(given.columns, given.time, given.diff, distinct=gathered)
         errors = [one for one in (failed, *(one.errors() for one in contents.values())) if len(one)]
-        return made.select(self.schema), consolidate(concat(errors)) if errors else empty(ERROR_SCHEMA)
+        return made.select(self.schema), consolidate(concat(errors)) if errors else NO_ERRORS
 
 
 def columns_read(plan: Reduce) -> list[Column]:
@@ -236,6 +237,8 @@ def columns_read(plan: Reduce) -> list[Column]:
 
 def _by_group(rows: Updates, groups: int, schema: Iterable[str]) -> dict[str, pa.Array]:
     """The columns kept for each group, NULL where nothing is kept."""
+    if groups == len(rows) == 1:
+        return {name: rows.columns[name] for name in schema}
     places = np.full(groups, -1)
     places[group_of(rows)] = np.arange(len(rows))
     missing = places < 0

@@ -111,7 +111,7 @@ _INTEGRAL = frozenset(kind.id for kind in (
 ))  # fmt: skip
 
 
-_BOOLEAN = pa.bool_().id
+_BOOLEAN, _INT64 = pa.bool_().id, pa.int64().id
 
 
 def is_integral(kind: pa.DataType) -> bool:
@@ -121,7 +121,10 @@ def is_integral(kind: pa.DataType) -> bool:
 
 def integers(column: pa.Array) -> Ints:
     """The values as int64; NULL is an arbitrary constant."""
-    if column.type.id == _BOOLEAN:
+    kind = column.type.id
+    if kind == _INT64 and not column.null_count and (length := len(column)):  # the common case
+        return np.frombuffer(column.buffers()[1], np.int64, length, 8 * column.offset)
+    if kind == _BOOLEAN:
         column = column.cast(pa.int8())
     values = _raw(column, _SIGNED[column.type.bit_width]).astype(np.int64, copy=False)
     if column.null_count:
