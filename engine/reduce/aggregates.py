@@ -23,7 +23,7 @@ from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.lifted import Lifted, sums_of
 from halfjoin.engine.reduce.ordered import evaluate
 from halfjoin.engine.reduce.totals import Totals
-from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, empty, gather, indices_of, where_true
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, gather, indices_of, where_true
 from halfjoin.planner.group_functions import Aggregates, Sums
 from halfjoin.sql.types import BIGINT
 

@@ -27,7 +27,6 @@ from halfjoin.engine.updates.updates import (
     Updates,
     concat,
     constant,
-    empty,
     indices_of,
     where_true,
 )

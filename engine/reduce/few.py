@@ -65,11 +65,15 @@ class Few:
         """The sum at each moment as it is kept: the group's `old` one, and what the updates up to the moment add. None
         if an old one has NaN or infinities, or a count leaves the range of bigint."""
         before = [None] * moments.groups if old is None else old.to_pylist()
+        count = self.kind == "count"
+        if len(moments.group) == 2 and not moments.begins:  # one group at one time
+            known = (before[0] or 0) if count else kept.exact(before[0] or b"")
+            return None if known is None else _array([known, known + sum(self.numbers)], count=count)
         rows, starts = moments.rows.tolist(), moments.starts.tolist()
         parts = [rows[start:stop] for start, stop in zip(starts, [*starts[1:], len(rows)], strict=True)]
         if moments.begins:
             parts.insert(0, [])
-        total, found, count, number = 0, list[Any](), self.kind == "count", 0
+        total, found, number = 0, list[int](), 0
         for was, group in zip(moments.was.tolist(), moments.group.tolist(), strict=True):
             if was:
                 known = (before[group] or 0) if count else kept.exact(before[group] or b"")
@@ -79,12 +83,17 @@ class Few:
             else:
                 total += sum([self.numbers[row] for row in parts[number]])
                 number += 1
-            found.append(total if count else kept.bytes_of(total))
-        if not count:
-            return kept.array_of(found)
-        if [one for one in found if abs(one) > MAXIMUM]:
-            return None
-        return indices_of(np.array(found, np.int64))
+            found.append(total)
+        return _array(found, count=count)
+
+
+def _array(sums: Sequence[int], *, count: bool) -> pa.Array | None:
+    """Sums as they are kept; None if a count leaves the range of bigint."""
+    if not count:
+        return kept.array_of([kept.bytes_of(one) for one in sums])
+    if max(sums) > MAXIMUM or min(sums) < -MAXIMUM:
+        return None
+    return indices_of(np.array(sums, np.int64))
 
 
 def _integers(array: Any) -> list[int]:

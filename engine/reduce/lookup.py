@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from halfjoin.engine.join.half_join import HalfJoinOperator, compile_half_join
 from halfjoin.engine.linear.tables import Registry
