@@ -293,7 +293,8 @@ class Catalog:
             for other in self._all():
                 if other.name == name:
                     there = kind_of(other)
-                    raise Conflict(f"{name} is a {there}", remedy=f"write DROP {there.upper()} {name}", name=name)
+                    raise Conflict(f"{name} is a {there}", remedy=f"write DROP {there.upper()} {name}", name=name,
+                                   code="42809")  # fmt: skip
             raise UnknownName(kind, name, known)
         return known[name]
 

@@ -26,6 +26,8 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.store import ReaderStore
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.writer import Writer, subscriptions, writing
+from halfjoin.engine.display.html import note, piece
+from halfjoin.engine.display.plan import Plan
 from halfjoin.engine.feeds.feeding import Feeding
 from halfjoin.engine.intake.schemas import schema_of
 from halfjoin.engine.intake.times import Time, to_time
@@ -40,7 +42,7 @@ from halfjoin.engine.statements.explaining import Format, explain
 from halfjoin.engine.statements.registering import Registering
 from halfjoin.engine.statements.replan import reconsider
 from halfjoin.engine.statements.session import Session
-from halfjoin.engine.statements.stats import Stats, stats
+from halfjoin.engine.statements.stats import Stats, collections_html, readable, stats
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.storage.filling import fill_missing, unfilled
 from halfjoin.engine.storage.reader import Reader
@@ -51,6 +53,7 @@ from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.system.process import is_this
 from halfjoin.engine.system.turns import Turns
 from halfjoin.errors import Conflict, HalfjoinError
+from halfjoin.notebook.view import View
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.times import duration
 
@@ -143,7 +146,7 @@ class Engine(Registering, Connecting, Feeding):
 
         Raises:
             UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: a statement fails and changes
-            nothing. The statements before it stay done.
+                nothing. The statements before it stay done.
         """
         self._wait()
         with self._reading() as state:
@@ -193,8 +196,9 @@ class Engine(Registering, Connecting, Feeding):
             key: the columns of the PRIMARY KEY.
 
         Raises:
-            UnsupportedSQL: a column's type has no SQL type. UnknownName: `key` names no column. Conflict: the name is
-            in use.
+            UnsupportedSQL: a column's type has no SQL type.
+            UnknownName: `key` names no column.
+            Conflict: the name is in use.
         """
         self.execute(create_like(name, schema_of(like), [key] if isinstance(key, str) else key))
 
@@ -268,6 +272,7 @@ class Engine(Registering, Connecting, Feeding):
             UnknownName, InvalidTime; DataError: an expression of the view fails for a row at that time.
         """
         with self._reading() as state:
+            state, name = self._session.temporary.found(state, name)
             found = reading.contents(state, name, _optional(as_of), distinct=multiplicity)
             if multiplicity:
                 return found.table(changes=True).drop_columns(["__time"])
@@ -285,7 +290,7 @@ class Engine(Registering, Connecting, Feeding):
             UnknownName, InvalidTime, DataError: as `read`.
         """
         with self._reading() as state:
-            return reading.frame(state, self._runners, name, _optional(as_of))
+            return reading.frame(*self._session.temporary.found(state, name), self._runners, _optional(as_of))
 
     @retried
     @exclusive
@@ -293,10 +298,10 @@ class Engine(Registering, Connecting, Feeding):
         """Run any SELECT over tables and views as of a time. A `Collection` is one. `params`: as for `execute`.
 
         Raises:
-            UnsupportedSQL, UnknownName, InvalidTime, DataError.
+            UnsupportedSQL, UnknownName, InvalidTime, DataError: the query, or a view that it reads, has no answer then.
         """
         with self._reading() as state:
-            return query(state, _text(sql), _optional(as_of), params)
+            return query(self._session, state, _text(sql), _optional(as_of), params)
 
     @retried
     @exclusive
@@ -325,7 +330,15 @@ class Engine(Registering, Connecting, Feeding):
     def explain(self, view_or_sql: str | Collection, format: Format = "text") -> str:
         """The dataflow of a view or query, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
         with self._reading() as state:
-            return explain(state, self._runners, _text(view_or_sql), format)
+            return Plan(explain(self._session.known(state), self._runners, _text(view_or_sql), format))
+
+    def view(self, name: str) -> View:
+        """A table or view that notebooks show; `engine.view("v").live()` follows a materialized view.
+
+        Raises:
+            UnknownName: there is none of that name.
+        """
+        return View(self, name)
 
     @property
     @exclusive
@@ -374,6 +387,14 @@ class Engine(Registering, Connecting, Feeding):
         views = sum(view.materialized for view in self._state.catalog.views.values())
         counts = f"tables={len(self._state.catalog.tables)}, materialized_views={views}"
         return f"<halfjoin.Engine {where}, {counts}, upper={self._state.upper}>"
+
+    def _repr_html_(self) -> str | None:
+        """What notebooks show; None where there is only the text."""
+        if self._closed is not None or not is_this(self._process):
+            return None
+        found = self.stats()
+        where = "in memory" if self._store.place is None else str(self._store.place)
+        return piece(f"halfjoin.Engine {where}", note(readable(found)), collections_html(found))
 
     def close(self) -> None:
         """End the subscriptions and release everything. A forked child has no engine; there it does nothing."""

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from pydantic import BaseModel
 
 from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.batch.clock import Clock
+from halfjoin.engine.batch.clock import Clock, shown
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.display.html import folded, note, piece, table
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.planner.plan import ArrangementKey
+
+_SHOWN = 50  # collections, or arrangements, of a notebook's table
 
 
 class RunStats(BaseModel):
@@ -88,6 +91,41 @@ class Stats(BaseModel):
     collections: list[CollectionStats]
     arrangements: list[ArrangementStats]
     sinks: list[SinkStats]
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the collections, and the arrangements when unfolded."""
+        budget = "no limit" if self.budget is None else size_text(self.budget)
+        held = f"{size_text(self.memory)} in memory of {budget}; {readable(self)}"
+        return piece("halfjoin.Stats", note(held), collections_html(self), folded(
+            f"{len(self.arrangements):,} arrangements", table(
+                ("arrangement", "rows", "in memory", "used by"),
+                [(one.name, f"{one.rows:,}", size_text(one.bytes), ", ".join(one.users))
+                 for one in self.arrangements[:_SHOWN]],
+                (False, True, True, False)), note(_more(len(self.arrangements))),
+        ))  # fmt: skip
+
+
+def collections_html(found: Stats) -> str:
+    """The tables, views and nodes as a table of HTML."""
+    lines = [(one.name, one.kind, f"{one.updates:,}", size_text(one.row_bytes + one.index_bytes), f"{one.since}",
+              f"{one.errors:,}" if one.errors else "") for one in found.collections[:_SHOWN]]  # fmt: skip
+    head = ("name", "kind", "updates", "in memory", "readable from", "errors")
+    return table(head, lines, (False, False, True, True, True, True)) + note(_more(len(found.collections)))
+
+
+def readable(found: Stats) -> str:
+    """Up to which time all can be read, in words."""
+    return f"readable up to time {shown(found.upper - 1, found.clock)}" if found.upper else "nothing is closed yet"
+
+
+def size_text(size: int) -> str:
+    """Bytes for people."""
+    units = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+    return next((f"{size / unit:.1f} {name}" for unit, name in units if size >= unit), f"{size} B")
+
+
+def _more(count: int) -> str:
+    return f"{count - _SHOWN:,} more" if count > _SHOWN else ""
 
 
 def stats(state: State, sinks: Sinks | None, foreign: Mapping[tuple[str, str], str]) -> Stats:
