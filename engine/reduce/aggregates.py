@@ -32,18 +32,22 @@ _UNCANCELLED = "the counts of a group's rows add up to 0, but the rows do not ca
 
 def aggregated(
     function: Aggregates, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
-    contents: Sequence[Contents], registry: Registry,
+    contents: Sequence[Contents | None], registry: Registry,
 ) -> tuple[Updates, Updates]:  # fmt: skip
     """The updates of an aggregate's output, and of errors of groups whose rows do not cancel.
 
     `lifted`: what the input's updates add, None if there are none. `kept`: the columns kept for each group, NULL where
     no row is kept; None if the output is empty so far. `contents`: what each part that does not add up sees of the
-    groups. `registry` has the user's aggregates.
+    groups, None if its values are the kept ones. `registry` has the user's aggregates.
     """
     answers = {name: moments.of_groups(array) for name, array in moments.keys.items()}
     for number, part in enumerate(sums_of(function)):
         answers[part.column.name] = _sum(part, number, lifted, moments, kept)
     for one, seen in zip(function.ordered, contents, strict=True):
+        if seen is None:
+            assert kept is not None  # otherwise no value was there
+            answers[one.column.name] = moments.of_groups(kept[one.column.name])
+            continue
         made = seen.evaluated(partial(evaluate, one, registry=registry))
         if kept is not None:  # what was is there as it was kept
             places = np.where(moments.was, moments.group, moments.groups + np.arange(len(moments)))
@@ -64,7 +68,7 @@ def aggregated(
 
 
 def _is_left(
-    function: Aggregates, answers: Mapping[str, pa.Array], contents: Sequence[Contents], moment: Ints
+    function: Aggregates, answers: Mapping[str, pa.Array], contents: Sequence[Contents | None], moment: Ints
 ) -> Mask:
     """Whether a group, at these moments, has a sum that is not zero, or rows that a value is computed from."""
     left = np.zeros(len(moment), np.bool_)
@@ -72,6 +76,8 @@ def _is_left(
         kept = answers[part.column.name].take(indices_of(moment))
         left |= pc.not_equal(kept, _zero(part.kind, kept.type)).to_numpy(zero_copy_only=False)
     for seen in contents:
+        if seen is None:  # the row with the value is there
+            return np.ones(len(moment), np.bool_)
         left |= np.diff(seen.groups.starts)[moment] > 0
     return left
 

@@ -16,13 +16,14 @@ from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents
-from halfjoin.engine.reduce.front import Front
+from halfjoin.engine.reduce.front import Front, Wanted
 from halfjoin.engine.reduce.law import Moments, moments_of
 from halfjoin.engine.reduce.lifted import Lifted, lift_all, lift_change
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
 from halfjoin.engine.reduce.own import answers
 from halfjoin.engine.reduce.regions import Regions, regions_of
 from halfjoin.engine.reduce.seen import Seen, seen_by
+from halfjoin.engine.reduce.unmoved import keeps_rows, keeps_values
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, gather, indices_of
@@ -67,8 +68,10 @@ class ReduceFlow:
         was = self._was(moments, stream, lookup, closing)
         kept = _by_group(was, moments.groups, self.schema) if isinstance(self.plan.function, Aggregates) else None
         fronts = self._fronts(updates, moments, was, kept, lookup, closing)
-        rows, group = self._looked_up(stream, updates, fronts.values(), lookup, closing)
-        contents = {seen: seen.contents(moments, front, rows, group, closing.before) for seen, front in fronts.items()}
+        found = [front for front in fronts.values() if front is not None]
+        rows, group = self._looked_up(stream, updates, found, lookup, closing) if found else (None, constant(0, 0))
+        contents = {seen: None if front is None else seen.contents(moments, front, rows, group, closing.before)
+                    for seen, front in fronts.items()}  # fmt: skip
         return self._made(self._lifted(updates), moments, kept, contents, was=was)
 
     def _in_regions(
@@ -113,12 +116,12 @@ class ReduceFlow:
     def _fronts(
         self, updates: Updates, moments: Moments, was: Updates, kept: Mapping[str, pa.Array] | None, lookup: RunsOf,
         closing: Closing,
-    ) -> dict[Seen, Front]:  # fmt: skip
-        """What is seen of the groups without a lookup of all their rows.
+    ) -> dict[Seen, Front | None]:  # fmt: skip
+        """What is seen of the groups without a lookup of all their rows; None if the part's values are as they were.
 
         `was`: the output's rows of the groups. `kept`: for an aggregate, the columns of these rows, group by group.
         """
-        fronts = dict[Seen, Front]()
+        fronts = dict[Seen, Front | None]()
         # If rows have negative counts, the output tells nothing of the rows behind its own.
         failing = closing.failing(self.plan.output)
         for number, seen in enumerate(self._seen):
@@ -130,11 +133,20 @@ class ReduceFlow:
                 case Aggregates(ordered=ordered):
                     assert kept is not None  # the output has a row for each group
                     values = kept[ordered[number].column.name]
+                    if seen.checked and isinstance(seen.wanted, Wanted) and keeps_values(
+                        seen.wanted, values, updates, moments
+                    ):
+                        fronts[seen] = None
+                        continue
                     fronts[seen] = seen.front_of_value(moments, updates, values, runs, closing)
-                case Top(offset=offset):
+                case Top(limit=int() as limit, offset=offset):
+                    assert isinstance(seen.wanted, Wanted)  # it is no percentile
+                    if seen.checked and keeps_rows(seen.wanted, limit, was, updates, moments):
+                        fronts[seen] = None
+                        continue
                     known = seen.known_rows(was, group_of(was), moments.groups, offset=offset)
                     fronts[seen] = seen.front(moments, updates, known, runs, closing)
-                case Windows() | Own():
+                case _:
                     raise AssertionError("it sees whole groups")
         return fronts
 
@@ -193,20 +205,23 @@ class ReduceFlow:
 
     def _made(
         self, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
-        contents: Mapping[Seen, Contents], regions: Sequence[Updates] = (), *, was: Updates | None = None,
+        contents: Mapping[Seen, Contents | None], regions: Sequence[Updates] = (), *, was: Updates | None = None,
         gathered: bool = False,
     ) -> tuple[Updates, Updates]:  # fmt: skip
         """The output and error updates of groups at their moments. `regions`: those of a window that are there already.
         `was`: the output's rows of the groups."""
-        seen, failed = [contents[one] for one in self._seen if one in contents], NO_ERRORS
+        parts, failed = [contents[one] for one in self._seen if one in contents], NO_ERRORS
+        seen = [one for one in parts if one is not None]
         match self.plan.function:
             case Aggregates() as function:
-                made, failed = aggregated(function, lifted, moments, kept, seen, self.registry)
+                made, failed = aggregated(function, lifted, moments, kept, parts, self.registry)
             case Windows() as function:
                 evaluate = partial(windows.evaluate, function, registry=self.registry)
                 found = [one.evaluated(evaluate) for one in seen]
                 made = concat([*(moments.changes(one.columns, one.numbers, one.count, distinct=gathered)
                                  for one in found), *regions])  # fmt: skip
+            case Top() if not seen:
+                made = empty(self.schema)
             case Top() as function:
                 positions, count = top.evaluate(function, seen[0].groups)
                 columns = seen[0].rows.take(positions).columns
@@ -214,7 +229,7 @@ class ReduceFlow:
             case Own() as function:
                 given = answers(function, seen[0], was, self.registry)
                 made = moments.changes(given.columns, given.time, given.diff, distinct=gathered)
-        errors = [one for one in (failed, *(one.errors() for one in contents.values())) if len(one)]
+        errors = [one for one in (failed, *[one.errors() for one in seen]) if len(one)]
         return made.select(self.schema), consolidate(concat(errors)) if errors else NO_ERRORS
 
 
