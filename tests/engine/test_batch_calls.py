@@ -28,10 +28,10 @@ LIMITS = {
     "avg": ("SELECT g, avg(x) AS a FROM numbers GROUP BY g", 1_420),
     "min": ("SELECT g, min(x) AS m FROM numbers GROUP BY g", 900),
     "top 10": ("SELECT id, x FROM numbers ORDER BY x DESC LIMIT 10", 835),
-    "median": ("SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS m FROM numbers GROUP BY g", 1_730),
-    "row_number": ("SELECT id, row_number() OVER (PARTITION BY p ORDER BY x, id) AS r FROM numbers", 2_740),
+    "median": ("SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS m FROM numbers GROUP BY g", 1_710),
+    "row_number": ("SELECT id, row_number() OVER (PARTITION BY p ORDER BY x, id) AS r FROM numbers", 2_720),
     "inner join": ("SELECT id, name FROM numbers JOIN names ON names.p = numbers.p", 675),
-    "left join": ("SELECT id, name FROM numbers LEFT JOIN names ON names.p = numbers.p", 835),
+    "left join": ("SELECT id, name FROM numbers LEFT JOIN names ON names.p = numbers.p", 795),
 }
 
 
