@@ -251,7 +251,7 @@ def stage(
                         changed.add(one)
                     if len(wrong):
                         errors[one] = make_run(wrong, upper)
-                    work[one] = Work(len(added), perf_counter() - began)
+                    work[one] = Work(len(added), perf_counter() - began, began)
             continue
         if not (flow.reads.isdisjoint(changed) and flow.asked.isdisjoint(closed)) or (passing and name in closed):
             title = f"{name}, view {number} of {len(due)}"
@@ -260,7 +260,7 @@ def stage(
             except DataError as problem:
                 start = state.upper if flow.asked else _earliest(state, runs)
                 output, failed = empty(flow.schema), of_view(str(problem), start)
-            work[name] = Work(len(output), perf_counter() - began)
+            work[name] = Work(len(output), perf_counter() - began, began)
             if passing:
                 passed, output = _passed(view, _part(output, upper), state.upper, upper)
                 lookup.passed[name] = passed
