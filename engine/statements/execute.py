@@ -24,6 +24,7 @@ from halfjoin.engine.statements.sequences import restart
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked, show_settings
 from halfjoin.engine.statements.showing import show
+from halfjoin.engine.statements.sourcing import alter_source, create_source, show_sources, wanted
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.statements.tables import columns_of_query
 from halfjoin.engine.statements.temporary import settled
@@ -47,6 +48,7 @@ from halfjoin.sql.parse.locate import PUBLIC
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.parse import Tree, executed, statement_of, trees_of
 from halfjoin.sql.statements import (
+    AlterSource,
     AlterTable,
     Begin,
     Change,
@@ -54,6 +56,7 @@ from halfjoin.sql.statements import (
     Copy,
     CreateIndex,
     CreateSink,
+    CreateSource,
     CreateTable,
     CreateTableAs,
     CreateView,
@@ -217,6 +220,11 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             session.define(state, lambda state: define(state, session.means, made, sql), made)
             if isinstance(statement, CreateView) and statement.or_replace and session.transaction is None:
                 session.sinks.begin(state)
+        case CreateSource():
+            source = wanted(session.known(state), statement)
+            session.define(state, lambda state: create_source(state, session.means, source))
+        case AlterSource():
+            session.define(state, lambda state: alter_source(state, statement))
         case CreateSink():
             _create_sink(session, state, statement, sql)
         case Insert() | Delete() | Update() | Merge():
@@ -258,13 +266,15 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
         case RefreshPlan(view):
             session.define(state, lambda state: refresh(state, session.runners, view))
         case Show("settings"):
-            return show_settings(session.settings, session.time)
+            return show_settings({**session.asker.settings, **session.settings}, session.time)
         case Show("setting", setting):
-            shown = show_settings(session.settings, session.time).to_pylist()
-            found = {row["name"]: row["setting"] for row in shown}
+            every = show_settings({**session.asker.settings, **session.settings}, session.time)
+            found = {row["name"]: row["setting"] for row in every.to_pylist()}
             if setting not in found:
                 raise UnknownName("setting", str(setting), found)
             return pa.table({str(setting): pa.array([found[setting]], pa.string())})
+        case Show("sources"):
+            return show_sources(session.sources(session.known(state)))
         case Show(what, collection):
             return show(session.known(state), session.delivering, what, collection)
     return None
