@@ -14,6 +14,7 @@ from halfjoin.engine.scalar.json_places import places
 from halfjoin.sql.functions.json_path_tree import Step
 from halfjoin.sql.functions.json_text import Json
 
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What surrounds a step: `@`, the length of the array that a subscript is of, whether structural errors are
