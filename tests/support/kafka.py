@@ -99,18 +99,18 @@ def mock_brokers() -> Iterator[Brokers]:
     """Brokers in this process."""
     from confluent_kafka import Producer
 
-    from halfjoin.engine.feeds.kafka.consuming import TopicConsumer
+    from halfjoin.engine.feeds.kafka.topics import Topics
 
     home = Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 1, **QUIET})
     found = home.list_topics(timeout=10).brokers
-    address, asked = ",".join(f"{one.host}:{one.port}" for one in found.values()), TopicConsumer._identity
+    address, asked = ",".join(f"{one.host}:{one.port}" for one in found.values()), Topics.identity
 
-    def identity(consumer: TopicConsumer) -> str | None:
+    def identity(topics: Topics, topic: str) -> str | None:
         """The mock brokers leave the question for a topic's id unanswered."""
-        return None if consumer._options.brokers == address else asked(consumer)
+        return None if topics._options.brokers == address else asked(topics, topic)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TopicConsumer, "_identity", identity)
+        patch.setattr(Topics, "identity", identity)
         yield Brokers(address, False)
     del home
 
