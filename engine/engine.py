@@ -29,6 +29,7 @@ from halfjoin.engine.batch.writer import Writer, subscriptions, writing
 from halfjoin.engine.display.html import note, piece
 from halfjoin.engine.display.plan import Plan
 from halfjoin.engine.feeds.feeding import Feeding
+from halfjoin.engine.feeds.sourcing import Sourcing
 from halfjoin.engine.intake.schemas import schema_of
 from halfjoin.engine.intake.times import Time, to_time
 from halfjoin.engine.sinks.sinks import Sinks
@@ -42,7 +43,8 @@ from halfjoin.engine.statements.explaining import Format, explain
 from halfjoin.engine.statements.registering import Registering
 from halfjoin.engine.statements.replan import reconsider
 from halfjoin.engine.statements.session import Session
-from halfjoin.engine.statements.stats import Stats, collections_html, readable, stats
+from halfjoin.engine.statements.sourcing import create_source, wanted
+from halfjoin.engine.statements.stats import SourceStats, Stats, collections_html, readable, source_stats, stats
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.storage.filling import fill_missing, unfilled
 from halfjoin.engine.storage.reader import Reader
@@ -56,9 +58,10 @@ from halfjoin.errors import Conflict, HalfjoinError
 from halfjoin.notebook.view import View
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.times import duration
+from halfjoin.sql.statements import CreateSource
 
 
-class Engine(Registering, Connecting, Feeding):
+class Engine(Registering, Connecting, Feeding, Sourcing):
     """Keeps SQL views up to date. It is a context manager. Calls from several threads take turns; calls from a forked
     child raise Conflict.
 
@@ -120,14 +123,17 @@ class Engine(Registering, Connecting, Feeding):
             store.close()
             raise
         self._runners, self._sinks = Runners(runner, spark, store.staging), Sinks(store.place, store.staging)
+        self._sources = self._make_sources()
         self._writer: Writer | None = None
         if not isinstance(store, Reader):
-            self._writer = Writer(self._state, store, self._runners, self._sinks, self._commits, self._changes_frame,
-                                  partial(reconsider, self._state, self._runners))  # fmt: skip
+            self._writer = Writer(self._state, store, self._runners, self._sinks, self._sources, self._commits,
+                                  self._changes_frame, partial(reconsider, self._state, self._runners))  # fmt: skip
             self._sinks.open(self._state)
+            self._sources.follow(self._state)
             if unfilled(self._state) or store.has_stale_nodes():
                 self._writer.define(lambda: fill_missing(self._state))
-        self._session = Session(self._runners, self._sinks, self._writer, (self._lock, self._changed))
+        self._session = Session(self._runners, self._sinks, self._writer, (self._lock, self._changed),
+                                self._sources_of)
 
     @retried
     @exclusive
@@ -350,7 +356,7 @@ class Engine(Registering, Connecting, Feeding):
     def stats(self) -> Stats:
         """What the engine holds: collections, arrangements and who shares them, runs, frontiers, bytes."""
         with self._reading() as state:
-            return stats(state, self._session.delivering, self._store.foreign())
+            return stats(state, self._session.delivering, self._store.foreign(), self._sources_of(state))
 
     @exclusive
     def activity(self) -> Activity:
@@ -379,6 +385,16 @@ class Engine(Registering, Connecting, Feeding):
         if self._writer is not None:
             self._writer.compact()
 
+    @exclusive
+    def _define_source(self, statement: CreateSource) -> None:
+        self._wait()
+        with self._reading() as state:
+            source = wanted(state, statement)
+            self._session.define(state, lambda state: create_source(state, self._session.means, source))
+
+    def _sources_of(self, state: State) -> list[SourceStats]:
+        return source_stats(state, self._sources, self._store.progress)
+
     def __repr__(self) -> str:
         where = "in memory" if self._store.place is None else repr(str(self._store.place))
         if self._closed is not None:
@@ -398,6 +414,7 @@ class Engine(Registering, Connecting, Feeding):
     def close(self) -> None:
         """End the subscriptions and release everything. A forked child has no engine; there it does nothing."""
         if is_this(self._process):
+            self._sources.stop()
             self._close()
 
     @exclusive

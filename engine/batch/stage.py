@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 
+import pyarrow as pa
+
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.collection import Collection
@@ -168,7 +170,9 @@ def runs_of(
                 check_row_by_row(table, updates)
                 _check_unique(table, collection, updates)
             except InvalidRow as problem:
-                raise problem if rows.numbered else unnumbered(problem, table, None) from None
+                if rows.numbered and not rows.upsert:
+                    raise
+                raise unnumbered(problem, table, pa.table(updates.columns)) from None  # not in the order of the rows
             changed[name] = updates
         if not updates.diff.all():
             updates, indexes = updates.filter(updates.diff != 0), {}

@@ -59,8 +59,9 @@ class Polled:
     """What came after a position.
 
     Attributes:
-        batches: the rows of each table, with the columns that `mode` says. All of them are one batch. Rows that are a
-            `GivenRows` say themselves what they mean, whatever the mode.
+        batches: the rows of each table, with the columns that `mode` says. All of them are one batch. Messages with
+            columns `partition` and `offset` come in the order of these. Rows that are a `GivenRows` say themselves what
+            they mean, whatever the mode.
         mode: what the rows mean.
         position: where the next poll begins, as JSON text. The engine stores it in the batch's own transaction.
         bad: the records that could not be read. They are not in `batches`.

@@ -24,6 +24,7 @@ from halfjoin.engine.statements.sequences import restart
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked, show_settings
 from halfjoin.engine.statements.showing import show
+from halfjoin.engine.statements.sourcing import alter_source, create_source, show_sources, wanted
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.statements.tables import columns_of_query
 from halfjoin.engine.statements.transaction import Transaction, check
@@ -46,6 +47,7 @@ from halfjoin.sql.parse.locate import PUBLIC
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.parse import Tree, executed, parse, statement_of, trees_of
 from halfjoin.sql.statements import (
+    AlterSource,
     AlterTable,
     Begin,
     Change,
@@ -53,6 +55,7 @@ from halfjoin.sql.statements import (
     Copy,
     CreateIndex,
     CreateSink,
+    CreateSource,
     CreateTable,
     CreateTableAs,
     CreateView,
@@ -211,6 +214,11 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             session.define(state, lambda state: define(state, session.means, statement, sql))
             if isinstance(statement, CreateView) and statement.or_replace and session.transaction is None:
                 session.sinks.begin(state)
+        case CreateSource():
+            source = wanted(session.known(state), statement)
+            session.define(state, lambda state: create_source(state, session.means, source))
+        case AlterSource():
+            session.define(state, lambda state: alter_source(state, statement))
         case CreateSink():
             _create_sink(session, state, statement, sql)
         case Insert() | Delete() | Update() | Merge():
@@ -259,6 +267,8 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             if setting not in found:
                 raise UnknownName("setting", str(setting), found)
             return pa.table({str(setting): pa.array([found[setting]], pa.string())})
+        case Show("sources"):
+            return show_sources(session.sources(session.known(state)))
         case Show(what, collection):
             return show(session.known(state), session.delivering, what, collection)
     return None

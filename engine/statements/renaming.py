@@ -58,6 +58,10 @@ def rename(state: State, runners: Runners, statement: Rename) -> None:
     put(state, found, _named(found, change), lambda rows: rows, change)
     for sequence in [one for one in catalog.sequences.values() if one.owner == found.name]:
         catalog.sequences[sequence.name] = sequence.model_copy(update={"owner": to})
+    for name, source in catalog.sources.items():
+        into = tuple(to if one == found.name else one for one in source.into)
+        errors = to if source.errors == found.name else source.errors
+        catalog.sources[name] = source.model_copy(update={"into": into, "errors": errors})
     for name, table in catalog.tables.items():
         theirs = tuple(one.model_copy(update={"table": to}) if one.table == found.name else one
                        for one in table.foreign_keys)  # fmt: skip

@@ -20,6 +20,7 @@ from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.definitions import Means
 from halfjoin.engine.statements.settings import SETTINGS, checked
+from halfjoin.engine.statements.stats import SourceStats
 from halfjoin.engine.statements.transaction import Definition, Transaction, table_of
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
@@ -45,7 +46,8 @@ class Session:
     """What statements need from the engine, and their settings.
 
     `writer` is None in an engine that only reads. `changed` is the engine's lock, with the condition that subscriptions
-    wait for. `time`: the time of the changes of the next statements; None: the default of `Engine.apply`.
+    wait for. `sources`: the sources of a state and how they are. `time`: the time of the changes of the next
+    statements; None: the default of `Engine.apply`.
     `transaction`: the statements since BEGIN; None: no transaction is open. `prepared`: the statements of PREPARE.
     `settings`: those of SET, other than `time`. `last`: the last numbers of sequences, as `Catalog.last`. `columns`:
     those of the last answer, with their SQL types; None if only its rows tell them. `asker`: whom PostgreSQL's catalog
@@ -56,6 +58,7 @@ class Session:
     sinks: Sinks
     writer: Writer | None
     changed: tuple[Any, Condition]
+    sources: Callable[[State], list[SourceStats]]
     report: Callable[[str], None] = tell
     time: int | None = None
     transaction: Transaction | None = None

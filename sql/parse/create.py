@@ -30,7 +30,7 @@ NAMED: dict[str, Callable[[exp.Create, str], Statement]] = {
     "TYPE": naming.create_type, "DOMAIN": naming.create_domain, "SCHEMA": naming.create_schema,
     "SEQUENCE": naming.create_sequence,
 }  # fmt: skip
-CREATABLE = "create a TABLE, VIEW, MATERIALIZED VIEW, INDEX, SINK, TYPE, DOMAIN, SCHEMA or SEQUENCE"
+CREATABLE = "create a TABLE, VIEW, MATERIALIZED VIEW, INDEX, SINK, SOURCE, TYPE, DOMAIN, SCHEMA or SEQUENCE"
 
 
 def create(node: exp.Create, text: str) -> Statement:

@@ -39,7 +39,7 @@ from halfjoin.sql.parse.syntax import (
     Variadic,
 )
 
-SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "comments", "columns")
+SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "sources", "comments", "columns")
 SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder'"
 TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a query
 INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
@@ -384,6 +384,8 @@ class HalfjoinParser(OperatorParser, NamedParser):
             return self._parse_create_sink(replace=False)
         if self._match_text_seq("OR", "REPLACE", "SINK"):
             return self._parse_create_sink(replace=True)
+        if self._match_text_seq("SOURCE"):
+            return self._parse_create_source()
         if self._match_text_seq("DOMAIN"):
             return self._parse_create_domain()
         first = self._prev

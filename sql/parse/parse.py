@@ -20,6 +20,7 @@ from halfjoin.sql.parse.expanded import expanded
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
 from halfjoin.sql.parse.naming import alter_domain, alter_enum, alter_sequence, comment, schema_named
 from halfjoin.sql.parse.parameters import Params, check_unicode, with_arguments, with_values
+from halfjoin.sql.parse.sourced import alter_source, create_source
 from halfjoin.sql.parse.times import constant_time
 from halfjoin.sql.parse.unqualified import unqualified
 from halfjoin.sql.parse.with_changes import split
@@ -248,7 +249,7 @@ def _drop(node: exp.Drop, text: str) -> Statement:
     kind = node.args["kind"].lower()
     if kind not in DROPPED:
         raise refuse(node, text, f"DROP {kind.upper()} is not supported",
-                     "drop a TABLE, VIEW, MATERIALIZED VIEW, INDEX, SINK, TYPE, DOMAIN, SCHEMA or SEQUENCE")
+                     "drop a TABLE, VIEW, MATERIALIZED VIEW, INDEX, SINK, SOURCE, TYPE, DOMAIN, SCHEMA or SEQUENCE")
     if node.args.get("materialized"):
         kind = f"materialized {kind}"
     named = schema_named if kind == "schema" else table_name
@@ -281,6 +282,8 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     syntax.RefreshPlan: _refresh,
     syntax.ShowObjects: _show,
     syntax.CreateSink: create_sink,
+    syntax.CreateSource: create_source,
+    syntax.AlterSource: alter_source,
     exp.Create: create,
     exp.Set: _set,
     syntax.Reset: _reset,
@@ -310,11 +313,11 @@ FIRST_WORDS = ("ABORT", "ALTER", "BEGIN", "COMMENT", "COMMIT", "COPY", "CREATE",
                "RESET", "ROLLBACK", "SAVEPOINT", "SELECT", "SET", "SHOW", "START", "SUBSCRIBE", "TABLE", "TRUNCATE",
                "UPDATE", "VALUES", "WITH")
 PREPARABLE = (exp.Query, exp.Values, exp.Insert, exp.Update, exp.Delete, exp.Merge)
-CREATED = ("DOMAIN", "INDEX", "MATERIALIZED", "OR", "SCHEMA", "SEQUENCE", "SINK", "TABLE", "TEMP", "TEMPORARY", "TYPE",
-           "UNIQUE", "VIEW")
-DROPPED = ("table", "view", "index", "sink", "type", "domain", "schema", "sequence")
+CREATED = ("DOMAIN", "INDEX", "MATERIALIZED", "OR", "SCHEMA", "SEQUENCE", "SINK", "SOURCE", "TABLE", "TEMP",
+           "TEMPORARY", "TYPE", "UNIQUE", "VIEW")
+DROPPED = ("table", "view", "index", "sink", "source", "type", "domain", "schema", "sequence")
 EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
 MAX_DEPTH = 200
-KNOWN = ("CREATE TABLE, ALTER TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, INSERT, DELETE, "
-         "UPDATE, MERGE, COPY, TRUNCATE, SELECT [AS OF], SUBSCRIBE, EXPLAIN, REFRESH PLAN, SHOW, SET TIME, RESET TIME, "
-         "BEGIN, COMMIT, ROLLBACK, SAVEPOINT, PREPARE, EXECUTE, DEALLOCATE, DROP")
+KNOWN = ("CREATE TABLE, ALTER TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, CREATE SOURCE, INSERT, "
+         "DELETE, UPDATE, MERGE, COPY, TRUNCATE, SELECT [AS OF], SUBSCRIBE, EXPLAIN, REFRESH PLAN, SHOW, SET TIME, "
+         "RESET TIME, BEGIN, COMMIT, ROLLBACK, SAVEPOINT, PREPARE, EXECUTE, DEALLOCATE, DROP")

@@ -21,7 +21,7 @@ def test_the_text_shows_reason_place_and_remedy() -> None:
 
 @pytest.mark.parametrize(("sql", "reason", "at"), [
     ("SELEC 1", "not a supported statement: SELEC", "SELEC"),
-    ("CREATE SOURCE x", "CREATE SOURCE is not supported", "CREATE"),
+    ("CREATE SOURCE x", "a source needs FROM and a kind, such as FILES", "x"),
     ("SELECT (1", "syntax error at the end, after '1'", "1"),
     ("SELECT a FROM", "syntax error at the end, after 'FROM'", "FROM"),
     ("SELECT 1 2 FROM t", "syntax error at '2'", "2 FROM"),
