@@ -188,7 +188,7 @@ class Sink(Definition):
     collection: str
     target: str
     id: str
-    options: dict[str, str | int | float | bool | tuple[str, ...]] = {}
+    options: dict[str, OptionValue] = {}
 
 
 class Source(Definition):

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.sinks.kafka import topic as topics
 from tests.support.kafka import Brokers
 
 TABLE = "CREATE TABLE t (k bigint PRIMARY KEY, v bigint, n numeric(30,2), b bytea, at timestamptz)"
@@ -25,7 +24,9 @@ def engine(tmp_path: Path) -> Iterator[hj.Engine]:
         yield engine
 
 
-def sink(engine: hj.Engine, brokers: Brokers, source: str = "w", key: str = "v", *, topic: str = "", more: str = "") -> str:
+def sink(
+    engine: hj.Engine, brokers: Brokers, source: str = "w", key: str = "v", *, topic: str = "", more: str = ""
+) -> str:
     """Make a sink; returns its topic. The mock brokers make topics when somebody asks for them, and not otherwise."""
     topic = topic or brokers.topic()
     positions = f"p{topic}"
@@ -40,17 +41,11 @@ def sink(engine: hj.Engine, brokers: Brokers, source: str = "w", key: str = "v",
 def put(engine: hj.Engine, time: int, **rows: int | None) -> None:
     """Set values by keys: `k1=5`; None deletes."""
     given = {int(name[1:]): value for name, value in rows.items()}
-    come = [{"k": k, "v": v} for k, v in given.items() if v is not None]
-    gone = tuple(k for k, v in given.items() if v is None)
-    with engine.transaction() if hasattr(engine, "transaction") else _nothing():
-        engine.apply({"t": hj.upserts(come)}, time=time, close=not gone)
-        if gone:
-            engine.apply({"t": hj.deletes([{"k": k} for k in gone])}, time=time)
-
-
-class _nothing:
-    def __enter__(self) -> None: ...
-    def __exit__(self, *_: Any) -> None: ...
+    gone = [{"k": k} for k, v in given.items() if v is None]
+    engine.apply({"t": hj.upserts([{"k": k, "v": v} for k, v in given.items() if v is not None])}, time=time,
+                 close=not gone)  # fmt: skip
+    if gone:
+        engine.apply({"t": hj.deletes(gone)}, time=time)
 
 
 def shown(messages: list[tuple[Any, Any]]) -> dict[str, Any]:
@@ -67,7 +62,6 @@ def test_upserts_say_the_row_of_each_key(brokers: Brokers, engine: hj.Engine) ->
     put(engine, 4, k3=6)  # changes nothing
     engine.flush()
     found = brokers.read(topic)
-    assert sorted(found[:2], key=str) == [({"v": 5}, {"v": 5, "n": 2}), ({"v": 6}, {"v": 6, "n": 1})] or brokers.real
     assert Counter(map(str, found)) == Counter(map(str, [
         ({"v": 5}, {"v": 5, "n": 2}), ({"v": 6}, {"v": 6, "n": 1}), ({"v": 6}, {"v": 6, "n": 2}),
         ({"v": 5}, None), ({"v": 9}, {"v": 9, "n": 2}),
@@ -106,8 +100,6 @@ def test_without_a_key_each_copy_of_a_row_is_a_message(mock: Brokers, engine: hj
 
 
 def test_values_keep_their_digits(mock: Brokers, engine: hj.Engine) -> None:
-    engine.execute("INSERT INTO t VALUES (1, NULL, 12345678901234567890.12, '\\x01ff', '2024-01-02 03:04:05+01')",
-                   time=1) if False else None  # fmt: skip
     engine.apply({"t": [{"k": 2**60, "v": None, "n": "12345678901234567890.12", "b": b"\1\xff",
                          "at": "2024-01-02 03:04:05+01"}]}, time=1)  # fmt: skip
     topic = sink(engine, mock, "t", "")
@@ -135,7 +127,7 @@ def test_a_sink_feeds_a_source(mock: Brokers, engine: hj.Engine) -> None:
         reader = KAFKA.open(Opening("s", "id", options, [engine._state.catalog.tables["t"]]))
         found = reader.poll(None, 5)
         reader.close()
-        assert found is not None and found.bad == ()or found is not None and list(found.bad) == []
+        assert found is not None and not found.bad
         rows = sorted(found.batches["t"].drop_columns("__diff").to_pylist(), key=lambda row: row["k"])
         assert rows == sorted(engine.read("t").to_pylist(), key=lambda row: row["k"])
 
@@ -173,8 +165,7 @@ def test_what_fails_at_any_step_is_there_once(
     monkeypatch.setattr("confluent_kafka.Producer", Failing)
     engine._sinks._couriers["s"][1]._table.is_open = False
     put(engine, 2, k2=1)
-    with pytest.raises(hj.StorageError, match="on purpose") if step == "never" else _nothing():
-        put(engine, 3, k3=2)
+    put(engine, 3, k3=2)
     engine.flush()
     assert failed == [step]
     assert Counter(map(str, real.read(topic))) == Counter(map(str, [
@@ -193,28 +184,37 @@ def test_a_sink_goes_on_after_a_restart(brokers: Brokers, tmp_path: Path) -> Non
     assert [value["n"] for _, value in brokers.read(topic)] == [1, 2, 3, 4]
 
 
-def test_a_killed_writers_transaction_is_taken_back(real: Brokers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_transaction_of_a_killed_writer_is_taken_back(
+    real: Brokers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from confluent_kafka import KafkaError, KafkaException, Producer
+
+    kept: list[Producer] = []
+
+    class Killed(Producer):  # type: ignore[misc]
+        """Sends all of a transaction, and never ends it."""
+
+        def commit_transaction(self, *_: Any) -> None:
+            self.flush()
+            kept.append(self)
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "killed"))
+
+        def abort_transaction(self, *_: Any) -> None:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "killed"))
+
     with hj.Engine(tmp_path / "a", clock="own") as engine:
         engine.execute(f"{TABLE}; {SUMS}")
         put(engine, 1, k1=1)
         topic = sink(engine, real)
-        kept = []
-
-        def killed(self: Any, *_: Any) -> None:
-            self._producer.flush()
-            kept.append(self._producer)  # nobody takes the transaction back, as if the process were gone
-            raise hj.StorageError("killed")
-
-        monkeypatch.setattr(topics.KafkaTopic, "_committed", killed)
+    monkeypatch.setattr("confluent_kafka.Producer", Killed)
+    with hj.Engine(tmp_path / "a") as engine:
         put(engine, 2, k2=1)
     monkeypatch.undo()
     with hj.Engine(tmp_path / "a") as engine:
         engine.flush()
     assert [value["n"] for _, value in real.read(topic)] == [1, 2]
-    from confluent_kafka import KafkaException
-
-    with pytest.raises(KafkaException, match="fenced|Fenced|FENCED|newer producer|INVALID_PRODUCER"):
-        kept[0].commit_transaction(10)
+    with pytest.raises(KafkaException, match=r"(?i)fenced|newer|invalid producer"):
+        super(Killed, kept[0]).commit_transaction(10)
 
 
 def test_a_topic_is_brought_to_the_contents_when_history_is_gone(brokers: Brokers, tmp_path: Path) -> None:
@@ -223,7 +223,6 @@ def test_a_topic_is_brought_to_the_contents_when_history_is_gone(brokers: Broker
             engine.execute(f"{TABLE}; {SUMS}")
             put(engine, 1, k1=1, k2=2, k3=3)
             topic = sink(engine, brokers, more=more)
-            engine._sinks._couriers["s"][1].upper = None
         with hj.Engine(tmp_path / name) as engine:
             put(engine, 2, k1=7, k4=3)
             engine.execute("CREATE OR REPLACE MATERIALIZED VIEW w AS SELECT v, count(*) + 1 AS n FROM t GROUP BY v")

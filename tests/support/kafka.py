@@ -77,11 +77,12 @@ class Brokers:
         consumer.assign([TopicPartition(topic, partition, 0) for partition in found])
         ended: set[int] = set()
         while len(ended) < len(found):
-            for message in consumer.consume(100, 5):
-                if message.error() is not None:
-                    ended.add(message.partition())
-                else:
-                    found[message.partition()].append((_json(message.key()), _json(message.value())))
+            message = consumer.poll(10)
+            assert message is not None
+            if message.error() is not None:
+                ended.add(message.partition())
+            else:
+                found[message.partition()].append((_json(message.key()), _json(message.value())))
         consumer.close()
         return [message for partition in sorted(found) for message in found[partition]]
 

@@ -14,7 +14,6 @@ from halfjoin.errors import StorageError
 _UNTOLD = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE)
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # the id that means none
 _UNKNOWN = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)
-_AT_ONCE = 1000
 
 
 class Topics:
@@ -69,17 +68,16 @@ class Topics:
             left = set(self._partitions(consumer, topic) if partitions is None else partitions)
             consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in sorted(left)])
             while left:
-                events = consumer.consume(_AT_ONCE, WAIT)
-                if not events:
-                    raise StorageError(f"the topic {topic} cannot be read to its end within {WAIT:g} seconds")
-                for event in events:
-                    if event.error() is None:
-                        if event.partition() in left:
-                            yield event
-                    elif event.error().code() == KafkaError._PARTITION_EOF:
-                        left.discard(event.partition())
-                    else:
-                        raise StorageError(f"the topic {topic} cannot be read: {event.error().str()}")
+                event = consumer.poll(WAIT)
+                if event is None:
+                    raise StorageError(f"the topic {topic} gives nothing, and not its end, for {WAIT:g} seconds")
+                if event.error() is None:
+                    if event.partition() in left:
+                        yield event
+                elif event.error().code() == KafkaError._PARTITION_EOF:
+                    left.discard(event.partition())
+                else:
+                    raise StorageError(f"the topic {topic} cannot be read: {event.error().str()}")
         except KafkaException as problem:
             raise StorageError(f"the topic {topic} cannot be read: {problem.args[0].str()}") from None
         finally:

@@ -41,14 +41,14 @@ def check_topic(state: State, sink: Sink) -> None:
         raise UnsupportedSQL(f"{sink.collection} has no columns", remedy="select a constant")
     key = _key(state, sink.collection, options)
     if not key and options.envelope == "upsert":
-        raise UnsupportedSQL("a sink of upserts needs a key", remedy="give the option key with the columns that tell the "
-                             "rows apart, or envelope = 'debezium', which can do without")  # fmt: skip
+        raise UnsupportedSQL("a sink of upserts needs a key", remedy="give the option key with the columns that tell "
+                             "the rows apart, or envelope = 'debezium', which can do without")  # fmt: skip
     if key and not _identifies(state, sink.collection, key):
         raise UnsupportedSQL(
-            f"the columns {', '.join(key)} need not tell the rows of {sink.collection} apart, and a topic has one row "
-            "for each key",
-            remedy="choose a key with a PRIMARY KEY of each table that the view joins, with all keys of its GROUP BY, or "
-            "of SELECT DISTINCT ON; or envelope = 'debezium' without a key",
+            f"the columns {', '.join(key)} need not tell the rows of {sink.collection} apart, and a topic has one "
+            "row for each key",
+            remedy="choose a key with a PRIMARY KEY of each table that the view joins, with all keys of its GROUP BY, "
+            "or of SELECT DISTINCT ON; or envelope = 'debezium' without a key",
         )
     for other in state.catalog.sinks.values():
         if other.name != sink.name and other.options:
