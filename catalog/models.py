@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import Domain
@@ -93,6 +93,7 @@ class Table(Definition):
     foreign_keys: tuple[ForeignKey, ...] = ()
     referenced: bool = False
     key_name: str = ""  # of the PRIMARY KEY, if it is not PostgreSQL's default
+    ended: str = Field(default="", exclude=True)  # what ON COMMIT does to a temporary table: `delete` or `drop`
 
     @property
     def keys(self) -> dict[str, tuple[str, ...]]:

@@ -278,6 +278,7 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
             UnknownName, InvalidTime; DataError: an expression of the view fails for a row at that time.
         """
         with self._reading() as state:
+            state, name = self._session.temporary.found(state, name)
             found = reading.contents(state, name, _optional(as_of), distinct=multiplicity)
             if multiplicity:
                 return found.table(changes=True).drop_columns(["__time"])
@@ -295,7 +296,7 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
             UnknownName, InvalidTime, DataError: as `read`.
         """
         with self._reading() as state:
-            return reading.frame(state, self._runners, name, _optional(as_of))
+            return reading.frame(*self._session.temporary.found(state, name), self._runners, _optional(as_of))
 
     @retried
     @exclusive
@@ -306,7 +307,7 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
             UnsupportedSQL, UnknownName, InvalidTime, DataError: the query, or a view that it reads, has no answer then.
         """
         with self._reading() as state:
-            return query(state, _text(sql), _optional(as_of), params)
+            return query(self._session, state, _text(sql), _optional(as_of), params)
 
     @retried
     @exclusive
@@ -335,7 +336,7 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
     def explain(self, view_or_sql: str | Collection, format: Format = "text") -> str:
         """The dataflow of a view or query, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
         with self._reading() as state:
-            return Plan(explain(state, self._runners, _text(view_or_sql), format))
+            return Plan(explain(self._session.known(state), self._runners, _text(view_or_sql), format))
 
     def view(self, name: str) -> View:
         """A table or view that notebooks show; `engine.view("v").live()` follows a materialized view.

@@ -83,6 +83,7 @@ class CreateTable:
     retain: int | None = None  # time units (ms for an interval text)
     if_not_exists: bool = False
     likes: tuple[Like, ...] = ()
+    ended: str = ""  # what ON COMMIT does to a temporary table: `delete` its rows, or `drop` it
 
     @property
     def primary_key(self) -> tuple[str, ...]:
@@ -100,6 +101,7 @@ class CreateTableAs:
     retain: int | None = None
     if_not_exists: bool = False
     data: bool = True
+    ended: str = ""  # as of CreateTable
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def model_of(model: type[Model], given: Mapping[str, Any], what: str) -> Model:
                              code="22023") from None  # fmt: skip
 
 
-def shown(kind: Kind, given: Mapping[str, Any]) -> str:
+def displayed(kind: Kind, given: Mapping[str, Any]) -> str:
     """The options that were given, as JSON text, with asterisks for secrets."""
     made = options_of(kind, given).model_dump(mode="json", by_alias=True)
     return json.dumps({name: made.get(name, "***") for name in given}, ensure_ascii=False)

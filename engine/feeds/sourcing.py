@@ -95,8 +95,9 @@ class Sourcing(ABC):
             The number of batches. Each is applied exactly once, whatever ends the call.
 
         Raises:
-            Conflict: the sources are being read already. HalfjoinError: a source cannot be read, or the engine refuses
-            its rows; the next call begins at the same place.
+            Conflict: the sources are being read already.
+            HalfjoinError: a source cannot be read, or the engine refuses its rows. The next call begins at the same
+                place.
         """
         check_process(self._process)
         writing(self._writer)

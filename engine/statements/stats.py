@@ -12,7 +12,7 @@ from halfjoin.engine.batch.progress import Progress
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.display.html import folded, note, piece, table
 from halfjoin.engine.feeds.kinds import kind_named
-from halfjoin.engine.feeds.options import shown as shown_options
+from halfjoin.engine.feeds.options import displayed
 from halfjoin.engine.feeds.sources import Sources
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.planner.plan import ArrangementKey
@@ -194,7 +194,7 @@ def source_stats(state: State, sources: Sources, progress: Callable[[str], Progr
         known, now = progress(source.id), sources.status(source)
         found.append(SourceStats(
             name=source.name, kind=source.kind, into=list(source.into),
-            options=shown_options(kind_named(source.kind), source.options), state=now.state, position=known.position,
+            options=displayed(kind_named(source.kind), source.options), state=now.state, position=known.position,
             rows=known.rows, bad=known.bad, batches=known.batches, at=known.at,
             lag=None if now.lag is None else now.lag.amount, unit=None if now.lag is None else now.lag.unit,
             error=now.error,

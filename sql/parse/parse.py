@@ -21,6 +21,7 @@ from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, 
 from halfjoin.sql.parse.naming import alter_domain, alter_enum, alter_sequence, comment, schema_named
 from halfjoin.sql.parse.parameters import Params, check_unicode, with_arguments, with_values
 from halfjoin.sql.parse.sourced import alter_source, create_source
+from halfjoin.sql.parse.temporary import in_its_schema
 from halfjoin.sql.parse.times import constant_time
 from halfjoin.sql.parse.unqualified import unqualified
 from halfjoin.sql.parse.with_changes import split
@@ -97,7 +98,7 @@ def _trees(text: str) -> list[exp.Expr]:
         _check_depth(tree)
         if DATABASE in text:
             _leave_out_database(tree)
-    return trees
+    return [in_its_schema(tree) for tree in trees]
 
 
 def _leave_out_database(tree: exp.Expr) -> None:

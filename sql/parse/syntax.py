@@ -177,6 +177,12 @@ class Iterate(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
 
 
+class OnCommitDrop(exp.Property):
+    """ON COMMIT DROP of a temporary table."""
+
+    arg_types: ClassVar[dict[str, bool]] = {}
+
+
 class RetainHistory(exp.Property):
     """RETAIN HISTORY [=] FOR duration, an option of a table or view."""
 
