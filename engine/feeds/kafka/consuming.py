@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
@@ -125,8 +126,9 @@ class TopicConsumer:
     def show(self, position: Position) -> None:
         """Commit the group's offsets, for tools that show lags. Nobody reads them here, so failures do not matter."""
         offsets = [TopicPartition(self._topic, partition, offset) for partition, offset in position.offsets.items()]
-        if offsets:
-            self._consumer.commit(offsets=offsets, asynchronous=True)
+        with suppress(KafkaException):
+            if offsets:
+                self._consumer.commit(offsets=offsets, asynchronous=True)
 
     def close(self) -> None:
         """Leave the brokers."""
