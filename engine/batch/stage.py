@@ -6,7 +6,7 @@ The state does not change before `publish`, so a refused or failing batch leaves
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 import pyarrow as pa
@@ -147,6 +147,10 @@ def runs_of(
         table, collection = state.catalog.tables[name], state.tables[name]
         constrained = table.constrained
         if rows.whole:
+            if rows.unnamed:  # what they do not name is of the batch's own rows, as no other row stays
+                rows_key = key_of(table, table.primary_key, collection)
+                updates = filled(rows_key, [], updates, rows.unnamed, rows.moved, upsert=rows.upsert)
+                rows = replace(rows, unnamed={})
             updates = _in_place_of(collection.as_of(time, distinct=True), updates, time, upsert=rows.upsert)
         indexes = {}
         if constrained and not rows.unnamed:
@@ -157,7 +161,7 @@ def runs_of(
             if rows.unnamed:
                 unnamed = {one.name: rows.unnamed[one.name] for one in table.columns
                            if one.name in rows.unnamed and one.generated is None}  # fmt: skip
-                updates = filled(key, candidates, updates, unnamed, upsert=rows.upsert)
+                updates = filled(key, candidates, updates, unnamed, rows.moved, upsert=rows.upsert)
                 updates = with_generated(table, updates, given=True)
             if rows.upsert:
                 updates = key.replaced(candidates, updates)

@@ -85,7 +85,8 @@ class Submitted:
     no row from then on, and only the row's key has a meaning. With `whole`, the rows replace all rows of the table. If
     the rows are not `numbered`, they have no order, so an error cannot name a row's number. `unnamed` has, for each
     column that some upserts or deletions do not name, the mask of these rows: they keep the column's value in the table
-    (`engine.intake.unnamed`).
+    (`engine.intake.unnamed`). `moved` has for each row the position of the row of its old key, if the key was changed,
+    or else -1: what the row does not name is the value of that row.
     """
 
     columns: dict[str, pa.Array]
@@ -96,6 +97,7 @@ class Submitted:
     whole: bool = False
     numbered: bool = True
     unnamed: Mapping[str, Mask] = field(default_factory=dict)
+    moved: Ints | None = None
 
     @property
     def timed(self) -> bool:

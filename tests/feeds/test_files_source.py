@@ -43,8 +43,10 @@ def rows(engine: hj.Engine) -> list[tuple[Any, ...]]:
 
 
 def test_each_format_is_read_by_the_types_of_the_table(engine: hj.Engine, folder: Path) -> None:
-    (folder / "a.csv").write_text('k,name,price,day\n1,007,1.50,2024-01-02\n2,"",,\n3,,"2.5",20240103\n4,"x\ny, ""z""",0,\n')
-    (folder / "b.jsonl").write_text('{"k": 5, "name": "ä", "price": 1.10, "day": "2024-01-02"}\n\n{"k": 6, "more": [1]}')
+    (folder / "a.csv").write_text(
+        'k,name,price,day\n1,007,1.50,2024-01-02\n2,"",,\n3,,"2.5",20240103\n4,"x\ny, ""z""",0,\n')
+    (folder / "b.jsonl").write_text(
+        '{"k": 5, "name": "ä", "price": 1.10, "day": "2024-01-02"}\n\n{"k": 6, "more": [1]}')
     pq.write_table(pa.table({"k": [7], "name": ["p"], "day": [date(2024, 1, 4)]}), folder / "c.parquet")
     source(engine, folder)
     assert engine.run_sources(0) == 3
@@ -107,7 +109,7 @@ def test_a_bad_record_stops_the_source_before_its_file(engine: hj.Engine, folder
     (folder / "b.csv").write_text("k\n2\nx\n")
     (folder / "c.csv").write_text("k\n3\n")
     source(engine, folder)
-    with pytest.raises(hj.InvalidRow, match="b.csv:3: k: invalid input syntax for type bigint"):
+    with pytest.raises(hj.InvalidRow, match=r"b\.csv:3: k: invalid input syntax for type bigint"):
         engine.run_sources(0)
     assert rows(engine) == [(1, None, None, None)]
     (folder / "b.csv").write_text("k\n2\n")
@@ -129,7 +131,7 @@ def test_options_of_csv(engine: hj.Engine, folder: Path) -> None:
     (folder / "a.txt").write_text("1;'a;b';NA;\n2;NA;3;\n")
     (folder / "a.csv").write_text("nonsense")
     source(engine, folder, format="csv", pattern="*.txt", header=False, delimiter=";", quote="'", null="NA")
-    with pytest.raises(hj.InvalidRow, match="a.txt:1"):  # an empty day is not NULL here
+    with pytest.raises(hj.InvalidRow, match=r"a\.txt:1"):  # an empty day is not NULL here
         engine.run_sources(0)
     (folder / "a.txt").write_text("1;'a;b';NA;NA\n2;NA;3;NA\n")
     engine.run_sources(0)
@@ -182,7 +184,6 @@ def test_a_large_file_comes_in_pieces_and_goes_on(
         assert engine.stats().upper == 0, "a part of the file is seen"
         position = engine.stats().sources[0].position
         assert position is not None and '"blocks"' in position
-        engine.execute("DROP SOURCE s; DELETE FROM t") if engine.stats().upper else None
     with hj.Engine(tmp_path / "w2") as engine:
         engine.execute(DDL)
         source(engine, folder, "table")
@@ -198,10 +199,10 @@ def test_a_large_file_that_changes_on_the_way_is_refused(
     monkeypatch.setattr(csv_records, "POLL_BYTES", 100)
     (folder / "a.csv").write_text("k\n" + "\n".join(map(str, range(100))) + "\nx\n")
     source(engine, folder)
-    with pytest.raises(hj.InvalidRow, match="a.csv:102"):
+    with pytest.raises(hj.InvalidRow, match=r"a\.csv:102"):
         engine.run_sources(0)
     (folder / "a.csv").write_text("k\n1\n")
-    with pytest.raises(hj.StorageError, match="a.csv was changed or removed after"):
+    with pytest.raises(hj.StorageError, match=r"a\.csv was changed or removed after"):
         engine.run_sources(0)
 
 
