@@ -24,6 +24,7 @@ from halfjoin.engine.batch.commit import Commits, Entry, Step, nothing
 from halfjoin.engine.batch.ids import reused
 from halfjoin.engine.batch.progress import Feed
 from halfjoin.engine.batch.runner import LOCAL, Checked, Runner, Tasks
+from halfjoin.engine.batch.spans import tell_batch, tell_refused
 from halfjoin.engine.batch.stage import Staged, batch_times, fingerprints, publishing, runs_of, stage
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.store import BatchId, WriterStore
@@ -31,6 +32,7 @@ from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.intake.fingerprint import agree, digest
 from halfjoin.engine.intake.rows import Submitted
 from halfjoin.engine.intake.times import Time, to_time
+from halfjoin.engine.system.telemetry import watched
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName
 
@@ -102,7 +104,19 @@ class Writer:
 
         `feed`: the source of the batch. Its progress is kept with the rows.
         """
-        started, state = perf_counter(), self.state
+        started = perf_counter()
+        try:
+            return self._applied(batches, time, batch_id, started, close, follow, feed)
+        except BaseException as problem:
+            if watched():
+                tell_refused(started, problem, batch_id)
+            raise
+
+    def _applied(
+        self, batches: Mapping[str, Any], time: Time | None, batch_id: str | None, started: float, close: bool,
+        follow: bool, feed: Feed | None,
+    ) -> Applied:  # fmt: skip
+        state = self.state
         if not isinstance(batches, Mapping):
             raise InvalidRow("a batch is a dict of rows by table name", remedy="write engine.apply({'table': rows})")
         given_time = None if time is None else to_time(time)
@@ -118,8 +132,9 @@ class Writer:
         rows = dict(self.choice.brought_in(rows, state.in_memory))
         times = batch_times(state, rows, given_time, default, close=close)
         runs = runs_of(state, rows, times.time, times.upper, self.choice, follow=follow)
+        frames = [given for given in rows.values() if not isinstance(given, Submitted)]
         chosen = self.choice.choose(
-            sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
+            sum(map(len, runs.values())), frame=bool(frames),
             stored=lambda: state.stored(runs),
         )  # fmt: skip
         feed = None if feed is None else feed.at(times.time)
@@ -169,14 +184,18 @@ class Writer:
         closing = self.sinks.closing(state, staged)
         self.commits.carry_out(lambda: self._prepared(staged, applied, batch, feed), nothing)
         self._carried_out(staged, low, closing)
-        applied = replace(applied, seconds=perf_counter() - started)
-        self._note(applied, runs, staged)
+        applied = applied.after(perf_counter() - started)
+        self._note(applied, runs, staged, started, batch)
         return applied
 
-    def _note(self, applied: Applied, runs: Mapping[str, Part], staged: Staged) -> None:
+    def _note(
+        self, applied: Applied, runs: Mapping[str, Part], staged: Staged, started: float, batch: BatchId | None
+    ) -> None:
         """Note a batch that is done, for people who watch the engine."""
         tables = {name: len(run) for name, run in runs.items()}
         self.activity.add(applied.upper, applied.runner, applied.seconds, tables, staged.work)
+        if watched():
+            tell_batch(applied, started, tables, staged.work, None if batch is None else batch.text)
 
     def _staged(
         self, runs: Mapping[str, Part], times: Times, started: float, chosen: tuple[Runner, str]
@@ -259,7 +278,7 @@ class Writer:
         self.commits.carry_out(prepare, state.checkpoint())
         self._carried_out(made[0][0], low, made[0][1])
         applied, runs = noted[0]
-        self._note(replace(applied, seconds=perf_counter() - started), runs, made[0][0])
+        self._note(applied.after(perf_counter() - started), runs, made[0][0], started, None)
 
     def _defined(self, change: Step) -> Entry:
         """The entry of changed definitions."""
