@@ -172,13 +172,15 @@ class CreateIndex:
 
 @dataclass(frozen=True)
 class CreateSink:
-    """CREATE [OR REPLACE] SINK [IF NOT EXISTS] name FROM collection INTO DELTA 'path or URL'."""
+    """CREATE [OR REPLACE] SINK [IF NOT EXISTS] name FROM collection INTO DELTA 'path or URL' | KAFKA (option value,
+    ...). `options` are those of KAFKA, which has no `target`."""
 
     name: str
     collection: str
     target: str
     if_not_exists: bool = False
     or_replace: bool = False
+    options: Mapping[str, OptionValue] | None = None
 
 
 OptionValue: TypeAlias = str | int | float | bool | tuple[str, ...]

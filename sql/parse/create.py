@@ -10,6 +10,7 @@ from sqlglot import exp
 from halfjoin.sql.parse import dialect, naming, syntax
 from halfjoin.sql.parse.constraints import column, constraints
 from halfjoin.sql.parse.locate import as_query, catalog_name, name_of, only, refuse
+from halfjoin.sql.parse.sourced import options_of
 from halfjoin.sql.parse.times import constant_duration
 from halfjoin.sql.statements import (
     AlterAction,
@@ -54,11 +55,14 @@ def create(node: exp.Create, text: str) -> Statement:
 def create_sink(node: syntax.CreateSink, text: str) -> CreateSink:
     """A CREATE SINK statement."""
     check_dots(node.this, text)
-    target = node.args["target"]
+    target, options = node.args.get("target"), node.args.get("options")
+    names = table_name(node.this, text), table_name(node.args["source"], text)
+    how = bool(node.args.get("exists")), bool(node.args.get("replace"))
+    if target is None:
+        return CreateSink(*names, "", *how, options=options_of(options or [], node, text))
     if not target.name:
         raise refuse(target, text, "a sink needs a path or URL in quotes", dialect.SINK_SYNTAX)
-    return CreateSink(table_name(node.this, text), table_name(node.args["source"], text), target.name,
-                      bool(node.args.get("exists")), bool(node.args.get("replace")))
+    return CreateSink(*names, target.name, *how)
 
 
 def check_dots(node: exp.Expr, text: str) -> None:

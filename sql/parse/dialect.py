@@ -41,7 +41,7 @@ from halfjoin.sql.parse.syntax import (
 )
 
 SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "sources", "comments", "columns")
-SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder'"
+SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder', or INTO KAFKA (brokers 'host:9092', topic 't', key 'k')"
 TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a query
 INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 TYPED = MaterializeParser.TYPE_TOKENS - {TokenType.INTERVAL}  # an interval's unit may follow its text
@@ -420,14 +420,20 @@ class HalfjoinParser(OperatorParser, NamedParser):
         source = self._parse_table_parts()
         if not self._match_text_seq("INTO"):
             raise self._refused("a sink needs INTO DELTA and a path or URL", SINK_SYNTAX)
+        made = CreateSink(this=name, source=source, exists=exists, replace=replace)
+        if self._match_text_seq("KAFKA"):
+            made.set("options", self._parse_source_options())
+            if not made.args["options"]:
+                raise self._refused("a sink INTO KAFKA needs options", SINK_SYNTAX)
+            return self.expression(made)
         if not self._match_text_seq("DELTA"):
-            raise self._refused("a sink writes a Delta table, nothing else", SINK_SYNTAX)
+            raise self._refused("a sink writes a Delta table or a topic of Kafka, nothing else", SINK_SYNTAX)
         target = self._parse_string()
         if target is None:
             raise self._refused("a sink needs a path or URL in quotes", SINK_SYNTAX)
         if self._curr and self._curr.token_type is not TokenType.SEMICOLON:
             raise self._refused("a sink has no options", SINK_SYNTAX)
-        made = CreateSink(this=name, source=source, target=target, exists=exists, replace=replace)
+        made.set("target", target)
         return self.expression(made)
 
     def _parse_ddl_select(self) -> exp.Expr | None:
