@@ -112,9 +112,11 @@ class Table(Definition):
     @property
     def constrained(self) -> bool:
         """Whether rows obey more than types, NOT NULL and PRIMARY KEY, or are computed from each other."""
-        generated = any(column.generated is not None or (column.domain and column.domain.checks)
-                        for column in self.columns)  # fmt: skip
-        return bool(self.unique or self.checks or self.foreign_keys or self.referenced or generated)
+        if self.unique or self.checks or self.foreign_keys or self.referenced:
+            return True
+        generated = [column for column in self.columns
+                     if column.generated is not None or (column.domain and column.domain.checks)]  # fmt: skip
+        return bool(generated)
 
 
 class Sequence(Definition):
