@@ -182,14 +182,16 @@ class Index(Definition):
 
 
 class Sink(Definition):
-    """An external Delta table that CREATE SINK keeps equal to a table or materialized view.
+    """What CREATE SINK keeps equal to a table or materialized view: an external Delta table, or a topic of Kafka.
 
-    `target` is the path or URL as written. `id` tells the sink from earlier and later sinks of its name.
+    `target` is the path or URL as written, or the topic. `id` tells the sink from earlier and later sinks of its name.
+    `options` are those of a topic, with `brokers` and `topic`; a Delta table has none.
     """
 
     collection: str
     target: str
     id: str
+    options: dict[str, OptionValue] = {}
 
 
 class Source(Definition):

@@ -34,9 +34,13 @@ FUNCTIONS: dict[str, SqlType] = {  # types that PostgreSQL can also call as func
 }
 STRINGS = {exp.DType.VARCHAR: t.Kind.VARCHAR, exp.DType.CHAR: t.Kind.CHAR, exp.DType.NCHAR: t.Kind.CHAR,
            exp.DType.BPCHAR: t.Kind.CHAR}
-NEAREST = {exp.DType.DATETIME: "timestamp", exp.DType.NVARCHAR: "varchar(n)", exp.DType.TINYINT: "smallint",
-           exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends on the date", exp.DType.JSON: "jsonb",
+NEAREST = {exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends on the date", exp.DType.JSON: "jsonb",
            exp.DType.BIT: "bytea, which get_bit and set_bit read and change, or an integer with &, | and #"}
+ELSEWHERE = {  # types of other databases
+    "datetime": "timestamp", "nvarchar": "varchar", "tinyint": "smallint", "string": "text", "short": "smallint",
+    "long": "bigint", "int16": "smallint", "int32": "integer", "int64": "bigint", "double": "double precision",
+    "number": "numeric", "blob": "bytea", "binary": "bytea", "varbinary": "bytea", "clob": "text",
+}  # fmt: skip
 KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,s), text, varchar(n), char(n), bytea, "
          "date, time(p), timestamp(p), timestamptz(p), uuid, jsonb, interval(p), and arrays of these")
 
@@ -122,7 +126,7 @@ def _size(node: exp.DataTypeParam, sql: str) -> int:
 def type_named(text: str) -> SqlType:
     """The type for a text such as `numeric(10,2)` or `bigint[]`."""
     try:
-        node = exp.DataType.build(text, dialect="materialize", udt=False)
+        node = exp.DataType.build(text, dialect="halfjoin", udt=False)
     except ParseError:
         raise refuse(None, text, f"type {text!r} is not supported", f"types: {KNOWN}") from None
     return sql_type(node, text)

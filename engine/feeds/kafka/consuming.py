@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from halfjoin.engine.feeds.kafka.options import KafkaOptions
 from halfjoin.engine.feeds.kafka.records import Position
 from halfjoin.engine.feeds.kafka.settings import WAIT, made
+from halfjoin.engine.feeds.kafka.topics import Topics
 from halfjoin.errors import HalfjoinError, StorageError
 
 _AT_ONCE = 500  # messages that are asked for at once, so that the bound of bytes is checked often enough
 _LINGER = 0.02  # seconds to wait for more messages behind those that are there
 _QUEUED_KBYTES = 16 << 10  # of messages that librdkafka fetches ahead
 _UNUSABLE = (KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE)
-_UNTOLD = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE)
-_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # the id that means none
 _RESTART = "DROP SOURCE, and create it again to read the topic as it is now"
 
 
@@ -127,8 +126,9 @@ class TopicConsumer:
     def show(self, position: Position) -> None:
         """Commit the group's offsets, for tools that show lags. Nobody reads them here, so failures do not matter."""
         offsets = [TopicPartition(self._topic, partition, offset) for partition, offset in position.offsets.items()]
-        if offsets:
-            self._consumer.commit(offsets=offsets, asynchronous=True)
+        with suppress(KafkaException):
+            if offsets:
+                self._consumer.commit(offsets=offsets, asynchronous=True)
 
     def close(self) -> None:
         """Leave the brokers."""
@@ -146,20 +146,8 @@ class TopicConsumer:
         if topic.error is not None:
             raise StorageError(f"the topic {self._topic} cannot be read: {topic.error.str()}")
         if identify:
-            self._id = self._identity()
+            self._id = Topics(self._options).identity(self._topic)
         return sorted(topic.partitions)
-
-    def _identity(self) -> str | None:
-        """The topic's id. Old brokers have none, and some users may not ask for it."""
-        admin = made(AdminClient, self._options.client())
-        try:
-            answers = admin.describe_topics(TopicCollection([self._topic]), request_timeout=WAIT)
-            found = str(answers[self._topic].result().topic_id)
-        except KafkaException as problem:
-            if problem.args[0].code() in _UNTOLD:
-                return None
-            raise StorageError(f"the topic {self._topic} cannot be described: {problem.args[0].str()}") from None
-        return None if found == _NO_ID else found
 
     def _watermarks(self, partition: int) -> tuple[int, int]:
         try:
