@@ -161,13 +161,19 @@ class CreateView:
 
 @dataclass(frozen=True)
 class CreateIndex:
-    """CREATE INDEX [name] ON collection (expression, ...)."""
+    """CREATE INDEX [name] ON collection (expression, ...).
+
+    `ignored`: the clauses that say nothing here, since an index has all rows, and only tells where equal keys are.
+    `named`: the expressions in them.
+    """
 
     name: str | None
     collection: str
     keys: tuple[exp.Expr, ...]
     text: str = ""  # the statement as written, for the catalog
     if_not_exists: bool = False
+    ignored: tuple[str, ...] = ()
+    named: tuple[exp.Expr, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -187,6 +187,7 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
     keys = bind_keys(statement.keys, columns, catalog, text, name)
     if any(is_temporal(key) for key in keys):
         raise UnsupportedSQL("an index key cannot read mz_now()", remedy="index the column it is compared with")
+    bind_keys(statement.named, columns, catalog, text, name)
     texts = tuple(render(key) for key in keys)
     index_name = statement.name or _free_name(state, name, texts)
     index = Index(name=index_name, collection=name, keys=texts, text=statement.text)
@@ -196,6 +197,9 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
         return
     catalog.add(index)
     arranged(state, index_name, name, keys).build(ArrangementKey(name, ordered(keys)))
+    if statement.ignored:
+        _log.warning("index %s: it has all rows by equal keys; %s changes nothing", index_name,
+                     ", ".join(statement.ignored))  # fmt: skip
 
 
 def create_sink(state: State, sinks: Sinks, statement: CreateSink) -> None:

@@ -37,7 +37,8 @@ CREATABLE = "create a TABLE, VIEW, MATERIALIZED VIEW, INDEX, SINK, SOURCE, TYPE,
 
 def create(node: exp.Create, text: str) -> Statement:
     """A CREATE statement; UnsupportedSQL for an unsupported kind or clause."""
-    only(node, text, "CREATE", ("this", "kind", "expression", "exists", "replace", "properties", "unique"))
+    only(node, text, "CREATE", ("this", "kind", "expression", "exists", "replace", "properties", "unique",
+                                "concurrently"))  # fmt: skip
     kind = node.args["kind"].upper()
     if kind not in ("INDEX", "SCHEMA"):
         check_dots(node.this.this if isinstance(node.this, exp.Schema) else node.this, text)
@@ -208,20 +209,31 @@ def _index(node: exp.Create, text: str) -> CreateIndex | AlterTable:
     index = node.this
     params = index.args.get("params") or exp.IndexParameters()
     only(index, text, "CREATE INDEX", ("this", "table", "params"))
-    only(params, text, "CREATE INDEX", ("columns",))
-    keys = []
+    only(params, text, "CREATE INDEX", ("columns", "using", "include", "where", "with_storage", "tablespace"))
+    using, where, include = params.args.get("using"), params.args.get("where"), params.args.get("include") or ()
+    if using is not None and using.name.lower() not in ("btree", "hash"):
+        raise refuse(index, text, f"an index looks up equal keys, which {using.name.lower()} is not for",
+                     "leave out USING, or write USING btree")
+    keys, ordered, opclass = [], False, False
     for item in params.args.get("columns") or ():
-        if item.args.get("desc") or item.args.get("opclass"):
-            raise refuse(item, text, "an index has no order", "leave out DESC")
         key = item.this if isinstance(item, exp.Ordered) else item
-        keys.append(key.unnest())
+        ordered = ordered or bool(item.args.get("desc")) or bool(item.args.get("nulls_first"))
+        opclass = opclass or isinstance(key, exp.Opclass)
+        keys.append((key.this if isinstance(key, exp.Opclass) else key).unnest())
     if not keys:
         raise refuse(index, text, "an index needs keys", "write CREATE INDEX ON t (a)")
-    name = index.args.get("this")
     if node.args.get("unique"):
+        if where is not None:
+            raise refuse(where, text, "a unique index over some of the rows is not supported",
+                         "a view can count the rows of each key: SELECT a, count(*) FROM t WHERE ... GROUP BY a")
         return _unique_index(node, keys, text)
-    return CreateIndex(name and name_of(name), table_name(index.args["table"], text), tuple(keys),
-                       node.meta["text"], bool(node.args.get("exists")))
+    name = index.args.get("this")
+    said = {"WHERE": where, "INCLUDE": include, "an order": ordered, "an operator class": opclass,
+            "WITH": params.args.get("with_storage"), "a TABLESPACE": params.args.get("tablespace"),
+            "CONCURRENTLY": node.args.get("concurrently")}  # fmt: skip
+    named = (*(exp.Column(this=column) for column in include), *(() if where is None else (where.this,)))
+    return CreateIndex(name and name_of(name), table_name(index.args["table"], text), tuple(keys), node.meta["text"],
+                       bool(node.args.get("exists")), tuple(what for what, given in said.items() if given), named)
 
 
 def _unique_index(node: exp.Create, keys: Sequence[exp.Expr], text: str) -> AlterTable:
