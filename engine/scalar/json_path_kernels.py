@@ -50,7 +50,7 @@ def _found(run: Evaluation, silent: bool) -> list[Json]:
     found: list[Json] = []
     try:
         for item in run.all():
-            found.append(item)
+            found.append(item)  # noqa: PERF402  what came before an error stays
     except PathError as error:
         if not silent:
             raise Bad(str(error)) from None
