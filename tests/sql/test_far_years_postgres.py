@@ -1,4 +1,4 @@
-"""Dates before Christ and after 9999: computed, kept, compared and shown as PostgreSQL does; only text in is refused."""
+"""Dates before Christ and after 9999 are computed, kept and shown as PostgreSQL does; only text in is refused."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import halfjoin as hj
 pytest_plugins = ("tests.support.postgres",)
 
 EXPRESSIONS = (
-    "(d + 1)::text", "(d - 1)::text", "(d + interval '1 month')::text", "extract(year from d)", "extract(century from d)",
-    "extract(epoch from s)", "to_char(d, 'YYYY-MM-DD BC')", "date_trunc('year', s)::text", "date_trunc('month', s)::text",
+    "(d + 1)::text", "(d - 1)::text", "(d + interval '1 month')::text", "extract(year from d)",
+    "extract(century from d)", "extract(epoch from s)", "to_char(d, 'YYYY-MM-DD BC')",
+    "date_trunc('year', s)::text", "date_trunc('month', s)::text",
     "date_trunc('quarter', s)::text", "date_trunc('week', s)::text", "date_trunc('hour', s)::text",
     "date_trunc('century', s)::text", "(s - interval '1 s')::text",
     "d > date '2000-01-01'", "s::date::text", "(s AT TIME ZONE 'UTC')::text", "d = s", "d < timestamptz '2020-01-01'",
