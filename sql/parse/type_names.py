@@ -27,6 +27,7 @@ NAMED: dict[exp.DType, SqlType] = {
     exp.DType.JSONB: t.JSONB,
     exp.DType.INTERVAL: t.INTERVAL,
 }
+_FLOATS = (exp.DType.FLOAT, exp.DType.DOUBLE)
 FUNCTIONS: dict[str, SqlType] = {  # types that PostgreSQL can also call as functions, as in date(ts)
     "bool": t.BOOLEAN, "int2": t.SMALLINT, "int4": t.INTEGER, "int8": t.BIGINT, "float4": t.REAL, "float8": t.DOUBLE,
     "text": t.TEXT, "date": t.DATE,
@@ -64,6 +65,10 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
         return SqlType(STRINGS[kind], sizes[0] if sizes else default)
     if kind in NAMED and NAMED[kind].kind in t.SECONDS and len(sizes) == 1 and sizes[0] < t.SECOND_DIGITS:
         return SqlType(NAMED[kind].kind, sizes[0])
+    if kind in _FLOATS and len(sizes) == 1:  # float(p), with p in binary digits
+        if not 1 <= sizes[0] <= 53:
+            raise refuse(node, sql, "the precision of a float is from 1 to 53", "write float(53)").with_(code="22023")
+        return t.REAL if sizes[0] <= 24 else t.DOUBLE
     if kind not in NAMED or (sizes and NAMED[kind].kind not in t.SECONDS):
         # The name as parsed: sqlglot's writer replaces some types by others.
         text = written(node) if kind is exp.DType.USERDEFINED else kind.value
