@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 import halfjoin as hj
@@ -16,6 +15,7 @@ from tests.support.postgres import Database
 from tests.support.sourced import dsn_of, ordered
 
 pytest_plugins = ("tests.support.postgres",)
+psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install '.[test-postgres]'")
 
 TABLES = """
 CREATE TYPE state AS ENUM ('open', 'done');

@@ -35,10 +35,10 @@ def test_upserts_and_deletions_by_key(brokers: Brokers) -> None:
     with hj.Engine() as engine:
         engine.execute(f"{DDL}; {source(brokers, topic, ', key json')}")
         brokers.put(topic, ({"id": 1}, {"v": 5}), ({"id": 2}, {"v": 6}), ({"id": 1}, {"v": 7}))
-        engine.run_sources(0.5)
+        engine.run_sources(0.1)
         assert total(engine) == 13
         brokers.put(topic, ({"id": 2}, None))
-        engine.run_sources(0.5)
+        engine.run_sources(0.1)
         assert engine.read("t").to_pylist() == [{"id": 1, "v": 7}]
         assert status(engine)["rows"] == 4
 
@@ -78,7 +78,7 @@ def test_each_message_counts_once_through_restarts_and_failures(
         for _ in range(100):
             with hj.Engine(tmp_path / "a") as engine:
                 try:
-                    engine.run_sources(0.2)
+                    engine.run_sources(0.1)
                     break
                 except hj.StorageError as problem:
                     assert "on purpose" in str(problem)
@@ -92,7 +92,7 @@ def test_bad_messages_go_to_the_table_of_errors(mock: Brokers) -> None:
     mock.put(topic, {"id": 1, "v": 1}, b"{", {"id": 2, "v": "x"}, {"id": None, "v": 1}, {"id": 3, "v": 2})
     with hj.Engine() as engine:
         engine.execute(f"{DDL}; {source(mock, topic, errors=chr(32) + 'WITH (errors = table)')}")
-        engine.run_sources(0.5)
+        engine.run_sources(0.1)
         assert total(engine) == 3
         found = engine.execute("SELECT * FROM s_errors ORDER BY place").to_pylist()
         assert [(row["place"], row["reason"]) for row in found] == [
@@ -107,7 +107,7 @@ def test_a_bad_message_stops_a_source_that_was_not_told_otherwise(mock: Brokers)
     with hj.Engine() as engine:
         engine.execute(f"{DDL}; {source(mock, topic)}")
         with pytest.raises(hj.HalfjoinError, match="its value is not JSON"):
-            engine.run_sources(0.5)
+            engine.run_sources(0.1)
         assert engine.read("t").num_rows == 0
 
 
@@ -118,13 +118,13 @@ def test_debezium_inserts_updates_and_deletes(mock: Brokers) -> None:
         engine.execute(f"{DDL}; {source(mock, topic, ', format debezium')}")
         mock.put(topic, {"op": "c", "before": None, "after": one}, {"op": "u", "before": one, "after": two},
                  {"op": "c", "before": None, "after": {"id": 2, "v": 5}})  # fmt: skip
-        engine.run_sources(0.5)
+        engine.run_sources(0.1)
         assert total(engine) == 7
         mock.put(topic, ({"id": 1}, {"op": "d", "before": two, "after": None}), ({"id": 1}, None))
-        engine.run_sources(0.5)
+        engine.run_sources(0.1)
         assert total(engine) == 5
         mock.put(topic, {"op": "t", "before": None, "after": None}, {"op": "c", "before": None, "after": one})
-        engine.run_sources(0.5)
+        engine.run_sources(0.1)
         assert engine.read("t").to_pylist() == [one]
 
 
@@ -133,10 +133,10 @@ def test_times_of_messages_are_the_times_of_rows(mock: Brokers) -> None:
     mock.put(topic, {"id": 1, "v": 10}, {"id": 2, "v": 20})
     with hj.Engine(clock="own") as engine:
         engine.execute(f"{DDL}; {source(mock, topic, ', time v')}")
-        engine.run_sources(0.5)
+        engine.run_sources(0.1)
         assert [engine.read("t", as_of=time).num_rows for time in (9, 10, 19, 20)] == [0, 1, 1, 2]
         mock.put(topic, {"id": 3, "v": 15})
-        engine.run_sources(0.5)
+        engine.run_sources(0.1)
         assert engine.read("t", as_of=21).num_rows == 3
 
 
@@ -156,5 +156,5 @@ def test_a_source_from_python(mock: Brokers) -> None:
     with hj.Engine() as engine:
         engine.execute(DDL)
         engine.create_source("s", "kafka", "t", brokers=mock.address, topic=topic)
-        engine.run_sources(0.5)
+        engine.run_sources(0.1)
         assert total(engine) == 1

@@ -70,6 +70,7 @@ class Brokers:
         from confluent_kafka import Consumer, TopicPartition
 
         consumer = Consumer({"bootstrap.servers": self.address, "group.id": "test", "enable.partition.eof": True,
+                             "fetch.wait.max.ms": 20,
                              "isolation.level": "read_committed", "auto.offset.reset": "error", **QUIET})  # fmt: skip
         found: dict[int, list[tuple[Any, Any]]] = {
             partition: [] for partition in consumer.list_topics(topic, timeout=10).topics[topic].partitions

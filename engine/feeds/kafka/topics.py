@@ -94,4 +94,4 @@ class Topics:
             enable_auto_commit=False, auto_offset_reset="error", isolation_level="read_committed",
             enable_partition_eof=True,
         )  # fmt: skip
-        return made(Consumer, {"group.id": "halfjoin", **configuration})
+        return made(Consumer, {"group.id": "halfjoin", "fetch.wait.max.ms": 50, **configuration})
