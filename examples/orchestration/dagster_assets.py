@@ -1,10 +1,9 @@
 """Dagster: a day's rows as a partitioned asset, the maintained view below it, and a check, through psycopg.
 
 It needs dagster and psycopg, and `halfjoin serve` at the address that HALFJOIN_URL names, such as
-postgresql://halfjoin@127.0.0.1:6875/halfjoin. Put `statements.py` beside it.
+postgresql://halfjoin@127.0.0.1:6875/halfjoin. Put `statements.py` beside it. (Dagster looks at annotations, so they
+are not postponed.)
 """
-
-from __future__ import annotations
 
 import dagster as dg
 import psycopg
