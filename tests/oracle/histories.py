@@ -16,11 +16,14 @@ from tests.oracle.nested import TABLES
 
 Row = tuple[Any, ...]
 Update = tuple[str, Row, int, int]  # table, row, time, diff
-SQL = {"int": "int", "text": "text", "float": "double precision", "span": "interval"}
+SQL = {"int": "int", "text": "text", "float": "double precision", "span": "interval", "date": "date",
+       "num": "numeric(6,2)"}
 DDL = [f"CREATE TABLE {name} ({', '.join(f'{column} {SQL[kind]}' for column, kind in columns)})"
        for name, columns in TABLES.items()]  # fmt: skip
 VALUES: dict[str, tuple[Any, ...]] = {"int": (None, 0, 1, 2, 1), "text": ("p", "q", None),
                                       "float": (None, 0.5, 1.25, -2.0, 0.1),
+                                      "date": ("2020-02-28", None, "2020-03-01", "2020-02-28"),
+                                      "num": ("1.00", "0.50", None, "-2.25", "1.00"),
                                       "span": (None, "1 mon", "30 days", "1 day", "24:00", "-1:30")}  # fmt: skip
 
 
