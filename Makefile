@@ -15,7 +15,7 @@ SEED := $(strip $(shell od -An -N4 -tu4 /dev/urandom))
 endif
 FUZZED ?= $(shell grep -rlE 'hypothesis|HALFJOIN_FUZZ' tests --include='test_*.py' | grep -v spark | sort)
 
-.PHONY: help test fuzz bench tpch graphs docs demo lint examples clean
+.PHONY: help test fuzz bench tpch graphs docs site demo lint examples clean
 
 help:  ## this list
 	@awk -F ':.*##' '/^[a-z]+:.*##/ { printf "make %-9s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -49,6 +49,9 @@ docs: $(VENV)/.test  ## writes what pages and golden plans show anew, and checks
 	HALFJOIN_UPDATE=1 $(RUN)/python -m pytest tests/test_readme.py tests/test_habits.py tests/planner/test_plan_golden.py
 	@git --no-pager diff --stat
 
+site: $(VENV)/.site  ## the manual as a web site, in site/
+	$(RUN)/zensical build --clean --strict
+
 demo: $(VENV)/.demo  ## TPC-H, maintained; SF=1 make demo for more
 	$(RUN)/python -m examples.demo
 
@@ -60,7 +63,7 @@ examples: $(VENV)/.test  ## runs each example, which ends by checking itself
 	$(RUN)/python -m pytest -s tests/test_examples.py
 
 clean:  ## removes the environment and what was built
-	rm -rf $(VENV) build dist demo.html demo-warehouse
+	rm -rf $(VENV) build dist site demo.html demo-warehouse
 
 # One stamp for each of the extras; the environment itself is made by the first. (setuptools warns of every editable
 # installation that has a folder of the package's name, which is meant here.)

@@ -1,12 +1,12 @@
-"""The catalog: the definitions of tables, views, indexes and sinks by name, and which of them depend on which."""
+"""The catalog: the definitions of tables, views, indexes, sinks and sources by name, and which depend on which."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from halfjoin.catalog.models import Document, Index, Sequence, Sink, Table, View
+from halfjoin.catalog.models import Document, Index, Sequence, Sink, Source, Table, View
 from halfjoin.catalog.system.system import SystemCatalog
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column
@@ -16,11 +16,11 @@ from halfjoin.sql.types import Kind, SqlType, innermost
 from halfjoin.sql.user_aggregate import UserAggregate
 from halfjoin.version import MEANING
 
-Item: TypeAlias = Table | View | Index | Sink
+Item: TypeAlias = Table | View | Index | Sink | Source
 
 
 class Catalog:
-    """Tables, views, indexes and sinks, each in order of creation, so that a view follows the views it reads.
+    """Tables, views, indexes, sinks and sources, each in order of creation, so that a view follows the views it reads.
 
     The catalog also holds the user's table functions, aggregates and reduces. It implements the binder's `Schema`
     (`sql.schema`).
@@ -31,6 +31,7 @@ class Catalog:
         self.views: dict[str, View] = {}
         self.indexes: dict[str, Index] = {}
         self.sinks: dict[str, Sink] = {}
+        self.sources: dict[str, Source] = {}
         self.former_sinks: tuple[str, ...] = ()  # ids of dropped and replaced sinks
         self.functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
         self.aggregates: dict[str, UserAggregate] = {}
@@ -52,6 +53,7 @@ class Catalog:
         other = Catalog()
         other.tables, other.views, other.indexes = dict(self.tables), dict(self.views), dict(self.indexes)
         other.sinks, other.functions = dict(self.sinks), dict(self.functions)
+        other.sources = dict(self.sources)
         other.aggregates, other.reductions = dict(self.aggregates), dict(self.reductions)
         other.former_sinks, other.incarnations = self.former_sinks, dict(self.incarnations)
         other.nodes = dict(self.nodes)
@@ -67,6 +69,7 @@ class Catalog:
             views=tuple(self.views.values()),
             indexes=tuple(self.indexes.values()),
             sinks=tuple(self.sinks.values()),
+            sources=tuple(self.sources.values()),
             former_sinks=self.former_sinks,
             functions=self.functions,
             aggregates=self.aggregates,
@@ -98,7 +101,7 @@ class Catalog:
     def others(self) -> dict[str, Collection[str]]:
         """The names of what is neither a table nor a view, by kind."""
         return {"TYPE": (*self.enums, *self.domains), "DOMAIN": self.domains, "SEQUENCE": self.sequences,
-                "INDEX": self.indexes, "SINK": self.sinks}  # fmt: skip
+                "INDEX": self.indexes, "SINK": self.sinks, "SOURCE": self.sources}  # fmt: skip
 
     def named_type(self, name: str) -> SqlType | None:
         """The enum of that name, or the type of the domain; None if there is neither."""
@@ -265,8 +268,8 @@ class Catalog:
                 raise UnsupportedSQL(f"the name {name!r} is not supported", remedy="a name is not empty, does not "
                                      "begin with =, and has no #, which mark the planner's own names")
         taken: dict[str, Item] = {**self.tables, **self.views}
-        if isinstance(item, Index | Sink):
-            taken = {**(self.indexes if isinstance(item, Index) else self.sinks)}
+        if isinstance(item, Index | Sink | Source):
+            taken = {**self._apart(item)}
         if item.name in taken:
             kind = kind_of(taken[item.name])
             raise Conflict(f"{item.name} is already a {kind}", remedy="drop it first, or write IF NOT EXISTS",
@@ -280,9 +283,11 @@ class Catalog:
                 self.indexes[item.name] = item
             case Sink():
                 self.sinks[item.name] = item
+            case Source():
+                self.sources[item.name] = item
 
     def find(self, kind: str, name: str) -> Item:
-        """The definition of that kind (`table`, `view`, `materialized view`, `index`, `sink`) and name.
+        """The definition of that kind (`table`, `view`, `materialized view`, `index`, `sink`, `source`) and name.
 
         Raises:
             UnknownName: nothing has that name.
@@ -293,23 +298,24 @@ class Catalog:
             for other in self._all():
                 if other.name == name:
                     there = kind_of(other)
-                    raise Conflict(f"{name} is a {there}", remedy=f"write DROP {there.upper()} {name}", name=name)
+                    raise Conflict(f"{name} is a {there}", remedy=f"write DROP {there.upper()} {name}", name=name,
+                                   code="42809")  # fmt: skip
             raise UnknownName(kind, name, known)
         return known[name]
 
     def has(self, kind: str, name: str) -> bool:
         """Whether the name is in use among definitions of `kind`; tables and views share their names."""
-        if kind in ("index", "sink"):
-            return name in (self.indexes if kind == "index" else self.sinks)
+        if kind in ("index", "sink", "source"):
+            return name in self.others[kind.upper()]
         return name in self.names()
 
     def check_unread(self, item: Item, going: Collection[str] = (), *, sinks: bool = True) -> None:
         """Check that a definition may be dropped, together with the views named in `going`.
 
         Raises:
-            Conflict: a view that stays reads it, or (if `sinks`) a sink does.
+            Conflict: a view that stays reads it, or (if `sinks`) a sink does; or a source feeds it.
         """
-        if isinstance(item, Index | Sink):
+        if isinstance(item, Index | Sink | Source):
             return
         readers = [view.name for view in self.views.values() if item.name in view.reads and view.name not in going]
         readers += [f"the foreign key {key.name} of {table.name}" for table in self.tables.values()
@@ -319,11 +325,14 @@ class Catalog:
         if readers:
             raise Conflict(f"{item.name} is read by {', '.join(readers)}", remedy="drop what reads it first",
                            name=item.name, holder=", ".join(readers), code="2BP01")  # fmt: skip
+        if fed := [source.name for source in self.sources.values() if item.name in source.feeds]:
+            raise Conflict(f"{item.name} is fed by source {', '.join(fed)}", remedy="drop the source first, or write "
+                           "CASCADE", name=item.name, holder=", ".join(fed), code="2BP01")  # fmt: skip
 
     def remove(self, item: Item) -> None:
         """Remove a definition and the indexes on it."""
-        if isinstance(item, Index | Sink):
-            del (self.indexes if isinstance(item, Index) else self.sinks)[item.name]
+        if isinstance(item, Index | Sink | Source):
+            del self._apart(item)[item.name]
             if isinstance(item, Sink):
                 self.former_sinks = (*self.former_sinks, item.id)
             return
@@ -338,6 +347,11 @@ class Catalog:
         yield from self.views.values()
         yield from self.indexes.values()
         yield from self.sinks.values()
+        yield from self.sources.values()
+
+    def _apart(self, item: Index | Sink | Source) -> dict[str, Any]:
+        """The definitions of the item's kind, which has names of its own."""
+        return self.indexes if isinstance(item, Index) else self.sinks if isinstance(item, Sink) else self.sources
 
 
 def kind_of(item: Item) -> str:
@@ -349,5 +363,7 @@ def kind_of(item: Item) -> str:
             return "index"
         case Sink():
             return "sink"
+        case Source():
+            return "source"
         case View(materialized=materialized):
             return "materialized view" if materialized else "view"

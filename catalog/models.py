@@ -1,11 +1,12 @@
-"""The definitions of tables, views, indexes and sinks, as immutable pydantic models."""
+"""The definitions of tables, views, indexes, sinks and sources, as immutable pydantic models."""
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import Domain
+from halfjoin.sql.statements import OptionValue
 from halfjoin.sql.types import SqlType
 from halfjoin.sql.user_aggregate import UserAggregate
 
@@ -92,6 +93,7 @@ class Table(Definition):
     foreign_keys: tuple[ForeignKey, ...] = ()
     referenced: bool = False
     key_name: str = ""  # of the PRIMARY KEY, if it is not PostgreSQL's default
+    ended: str = Field(default="", exclude=True)  # what ON COMMIT does to a temporary table: `delete` or `drop`
 
     @property
     def keys(self) -> dict[str, tuple[str, ...]]:
@@ -188,6 +190,27 @@ class Sink(Definition):
     id: str
 
 
+class Source(Definition):
+    """A feed of tables that CREATE SOURCE defines and the engine reads.
+
+    `kind`: its kind in upper case. `options`: as the user gave them, secrets included. `into`: the tables that it
+    feeds. `errors`: the table of the records that cannot be read; empty: such a record stops the source. `paused`:
+    nobody reads it. `id` tells the source from earlier and later sources of its name.
+    """
+
+    kind: str
+    options: dict[str, OptionValue]
+    into: tuple[str, ...]
+    id: str
+    errors: str = ""
+    paused: bool = False
+
+    @property
+    def feeds(self) -> tuple[str, ...]:
+        """All tables that it writes."""
+        return (*self.into, self.errors) if self.errors else self.into
+
+
 class Document(BaseModel):
     """A whole catalog, as stored on disk; each kind in order of creation. A missing kind has no definitions."""
 
@@ -196,6 +219,7 @@ class Document(BaseModel):
     views: tuple[View, ...] = ()
     indexes: tuple[Index, ...] = ()
     sinks: tuple[Sink, ...] = ()
+    sources: tuple[Source, ...] = ()
     former_sinks: tuple[str, ...] = ()  # ids of dropped and replaced sinks, whose Delta tables a new sink may take over
     functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
     aggregates: dict[str, UserAggregate] = {}

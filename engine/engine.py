@@ -26,7 +26,10 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.store import ReaderStore
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.writer import Writer, subscriptions, writing
+from halfjoin.engine.display.html import note, piece
+from halfjoin.engine.display.plan import Plan
 from halfjoin.engine.feeds.feeding import Feeding
+from halfjoin.engine.feeds.sourcing import Sourcing
 from halfjoin.engine.intake.schemas import schema_of
 from halfjoin.engine.intake.times import Time, to_time
 from halfjoin.engine.sinks.sinks import Sinks
@@ -40,7 +43,8 @@ from halfjoin.engine.statements.explaining import Format, explain
 from halfjoin.engine.statements.registering import Registering
 from halfjoin.engine.statements.replan import reconsider
 from halfjoin.engine.statements.session import Session
-from halfjoin.engine.statements.stats import Stats, stats
+from halfjoin.engine.statements.sourcing import create_source, wanted
+from halfjoin.engine.statements.stats import SourceStats, Stats, collections_html, readable, source_stats, stats
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.storage.filling import fill_missing, unfilled
 from halfjoin.engine.storage.reader import Reader
@@ -51,11 +55,13 @@ from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.system.process import is_this
 from halfjoin.engine.system.turns import Turns
 from halfjoin.errors import Conflict, HalfjoinError
+from halfjoin.notebook.view import View
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.times import duration
+from halfjoin.sql.statements import CreateSource
 
 
-class Engine(Registering, Connecting, Feeding):
+class Engine(Registering, Connecting, Feeding, Sourcing):
     """Keeps SQL views up to date. It is a context manager. Calls from several threads take turns; calls from a forked
     child raise Conflict.
 
@@ -117,14 +123,17 @@ class Engine(Registering, Connecting, Feeding):
             store.close()
             raise
         self._runners, self._sinks = Runners(runner, spark, store.staging), Sinks(store.place, store.staging)
+        self._sources = self._make_sources()
         self._writer: Writer | None = None
         if not isinstance(store, Reader):
-            self._writer = Writer(self._state, store, self._runners, self._sinks, self._commits, self._changes_frame,
-                                  partial(reconsider, self._state, self._runners))  # fmt: skip
+            self._writer = Writer(self._state, store, self._runners, self._sinks, self._sources, self._commits,
+                                  self._changes_frame, partial(reconsider, self._state, self._runners))  # fmt: skip
             self._sinks.open(self._state)
+            self._sources.follow(self._state)
             if unfilled(self._state) or store.has_stale_nodes():
                 self._writer.define(lambda: fill_missing(self._state))
-        self._session = Session(self._runners, self._sinks, self._writer, (self._lock, self._changed))
+        self._session = Session(self._runners, self._sinks, self._writer, (self._lock, self._changed),
+                                self._sources_of)
 
     @retried
     @exclusive
@@ -143,7 +152,7 @@ class Engine(Registering, Connecting, Feeding):
 
         Raises:
             UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: a statement fails and changes
-            nothing. The statements before it stay done.
+                nothing. The statements before it stay done.
         """
         self._wait()
         with self._reading() as state:
@@ -193,8 +202,9 @@ class Engine(Registering, Connecting, Feeding):
             key: the columns of the PRIMARY KEY.
 
         Raises:
-            UnsupportedSQL: a column's type has no SQL type. UnknownName: `key` names no column. Conflict: the name is
-            in use.
+            UnsupportedSQL: a column's type has no SQL type.
+            UnknownName: `key` names no column.
+            Conflict: the name is in use.
         """
         self.execute(create_like(name, schema_of(like), [key] if isinstance(key, str) else key))
 
@@ -268,6 +278,7 @@ class Engine(Registering, Connecting, Feeding):
             UnknownName, InvalidTime; DataError: an expression of the view fails for a row at that time.
         """
         with self._reading() as state:
+            state, name = self._session.temporary.found(state, name)
             found = reading.contents(state, name, _optional(as_of), distinct=multiplicity)
             if multiplicity:
                 return found.table(changes=True).drop_columns(["__time"])
@@ -285,7 +296,7 @@ class Engine(Registering, Connecting, Feeding):
             UnknownName, InvalidTime, DataError: as `read`.
         """
         with self._reading() as state:
-            return reading.frame(state, self._runners, name, _optional(as_of))
+            return reading.frame(*self._session.temporary.found(state, name), self._runners, _optional(as_of))
 
     @retried
     @exclusive
@@ -293,10 +304,10 @@ class Engine(Registering, Connecting, Feeding):
         """Run any SELECT over tables and views as of a time. A `Collection` is one. `params`: as for `execute`.
 
         Raises:
-            UnsupportedSQL, UnknownName, InvalidTime, DataError.
+            UnsupportedSQL, UnknownName, InvalidTime, DataError: the query, or a view that it reads, has no answer then.
         """
         with self._reading() as state:
-            return query(state, _text(sql), _optional(as_of), params)
+            return query(self._session, state, _text(sql), _optional(as_of), params)
 
     @retried
     @exclusive
@@ -325,7 +336,15 @@ class Engine(Registering, Connecting, Feeding):
     def explain(self, view_or_sql: str | Collection, format: Format = "text") -> str:
         """The dataflow of a view or query, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
         with self._reading() as state:
-            return explain(state, self._runners, _text(view_or_sql), format)
+            return Plan(explain(self._session.known(state), self._runners, _text(view_or_sql), format))
+
+    def view(self, name: str) -> View:
+        """A table or view that notebooks show; `engine.view("v").live()` follows a materialized view.
+
+        Raises:
+            UnknownName: there is none of that name.
+        """
+        return View(self, name)
 
     @property
     @exclusive
@@ -338,7 +357,7 @@ class Engine(Registering, Connecting, Feeding):
     def stats(self) -> Stats:
         """What the engine holds: collections, arrangements and who shares them, runs, frontiers, bytes."""
         with self._reading() as state:
-            return stats(state, self._session.delivering, self._store.foreign())
+            return stats(state, self._session.delivering, self._store.foreign(), self._sources_of(state))
 
     @exclusive
     def activity(self) -> Activity:
@@ -367,6 +386,16 @@ class Engine(Registering, Connecting, Feeding):
         if self._writer is not None:
             self._writer.compact()
 
+    @exclusive
+    def _define_source(self, statement: CreateSource) -> None:
+        self._wait()
+        with self._reading() as state:
+            source = wanted(state, statement)
+            self._session.define(state, lambda state: create_source(state, self._session.means, source))
+
+    def _sources_of(self, state: State) -> list[SourceStats]:
+        return source_stats(state, self._sources, self._store.progress)
+
     def __repr__(self) -> str:
         where = "in memory" if self._store.place is None else repr(str(self._store.place))
         if self._closed is not None:
@@ -375,9 +404,18 @@ class Engine(Registering, Connecting, Feeding):
         counts = f"tables={len(self._state.catalog.tables)}, materialized_views={views}"
         return f"<halfjoin.Engine {where}, {counts}, upper={self._state.upper}>"
 
+    def _repr_html_(self) -> str | None:
+        """What notebooks show; None where there is only the text."""
+        if self._closed is not None or not is_this(self._process):
+            return None
+        found = self.stats()
+        where = "in memory" if self._store.place is None else str(self._store.place)
+        return piece(f"halfjoin.Engine {where}", note(readable(found)), collections_html(found))
+
     def close(self) -> None:
         """End the subscriptions and release everything. A forked child has no engine; there it does nothing."""
         if is_this(self._process):
+            self._sources.stop()
             self._close()
 
     @exclusive

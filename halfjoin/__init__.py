@@ -76,3 +76,17 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """`%load_ext halfjoin` in a notebook: answers of queries are shown as tables."""
+    from halfjoin.notebook.extension import load
+
+    load(ipython)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """`%unload_ext halfjoin`."""
+    from halfjoin.notebook.extension import unload
+
+    unload(ipython)

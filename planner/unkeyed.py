@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from halfjoin.planner.nulls import rejects
 from halfjoin.sql.expr import Call, Expr, columns_of, conjuncts
-from halfjoin.sql.functions import fallible
+from halfjoin.sql.functions.fallible import fallible
 from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Semi, TableFunction
 from halfjoin.sql.types import looks_vary
 

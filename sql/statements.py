@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -82,6 +83,7 @@ class CreateTable:
     retain: int | None = None  # time units (ms for an interval text)
     if_not_exists: bool = False
     likes: tuple[Like, ...] = ()
+    ended: str = ""  # what ON COMMIT does to a temporary table: `delete` its rows, or `drop` it
 
     @property
     def primary_key(self) -> tuple[str, ...]:
@@ -99,6 +101,7 @@ class CreateTableAs:
     retain: int | None = None
     if_not_exists: bool = False
     data: bool = True
+    ended: str = ""  # as of CreateTable
 
 
 @dataclass(frozen=True)
@@ -176,6 +179,35 @@ class CreateSink:
     target: str
     if_not_exists: bool = False
     or_replace: bool = False
+
+
+OptionValue: TypeAlias = str | int | float | bool | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CreateSource:
+    """CREATE SOURCE [IF NOT EXISTS] name FROM kind (option value, ...) INTO table, ... | TABLES [WITH (errors =
+    ...)].
+
+    `kind` is in upper case. `into`: empty for INTO TABLES, those that the source has. `errors`: `stop`, or `table` for
+    a table of the records that cannot be read.
+    """
+
+    name: str
+    kind: str
+    options: Mapping[str, OptionValue]
+    into: tuple[str, ...]
+    errors: str = "stop"
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class AlterSource:
+    """ALTER SOURCE [IF EXISTS] name PAUSE (`paused`) | RESUME."""
+
+    name: str
+    paused: bool
+    if_exists: bool = False
 
 
 @dataclass(frozen=True)
@@ -365,8 +397,8 @@ class RefreshPlan:
 
 @dataclass(frozen=True)
 class Show:
-    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | COLUMNS FROM name | CREATE name | SETTINGS | name.
-    """
+    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | SOURCES | COLUMNS FROM name | CREATE name |
+    SETTINGS | name."""
 
     what: str
     collection: str | None = None
@@ -412,8 +444,8 @@ class Savepoint:
 
 @dataclass(frozen=True)
 class Drop:
-    """DROP TABLE | [MATERIALIZED] VIEW | INDEX | SINK | TYPE | DOMAIN | SCHEMA | SEQUENCE [IF EXISTS] name, ...
-    [CASCADE]."""
+    """DROP TABLE | [MATERIALIZED] VIEW | INDEX | SINK | SOURCE | TYPE | DOMAIN | SCHEMA | SEQUENCE [IF EXISTS]
+    name, ... [CASCADE]."""
 
     kind: str  # in lower case
     names: tuple[str, ...]
@@ -423,8 +455,9 @@ class Drop:
 
 Change: TypeAlias = Insert | Delete | Update | Merge  # statements that change the rows of one table
 Statement: TypeAlias = (
-    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | AlterTable | Rename | Insert | Delete | Update
-    | Merge | WithChanges | Copy | Truncate | Select | Subscribe | Explain | RefreshPlan | Show | SetTime | SetSetting
-    | Begin | Commit | Rollback | Savepoint | Drop | Prepare | Execute | Deallocate | CreateEnum | AlterEnum
-    | CreateDomain | CreateSchema | CreateSequence | Comment | AlterSequence | AlterDomain
+    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | CreateSource | AlterSource | AlterTable
+    | Rename | Insert | Delete | Update | Merge | WithChanges | Copy | Truncate | Select | Subscribe | Explain
+    | RefreshPlan | Show | SetTime | SetSetting | Begin | Commit | Rollback | Savepoint | Drop | Prepare | Execute
+    | Deallocate | CreateEnum | AlterEnum | CreateDomain | CreateSchema | CreateSequence | Comment | AlterSequence
+    | AlterDomain
 )

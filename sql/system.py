@@ -18,6 +18,7 @@ DATABASE = "halfjoin"
 USER = "halfjoin"
 PG_CATALOG, INFORMATION = "pg_catalog", "information_schema"
 SCHEMAS = (PG_CATALOG, INFORMATION)
+TEMPORARY = "pg_temp"  # the schema of what a connection has for itself
 POSTGRES = "15.0"  # whose catalog this is
 FIXED = {  # settings that only say what holds
     "server_version": POSTGRES, "server_version_num": "150000", "max_identifier_length": "63", "max_index_keys": "32",
@@ -44,6 +45,11 @@ TYPES: Mapping[str, SqlType] = {
         "pg_mcv_list")},
 }  # fmt: skip
 VECTORS = ("int2vector", "oidvector")  # arrays that begin at 0
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a name in the catalog is that of something temporary."""
+    return name.startswith(f"{TEMPORARY}.")
 
 
 @dataclass

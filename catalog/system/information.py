@@ -9,6 +9,7 @@ from halfjoin.catalog.system.columns import system_tables
 from halfjoin.catalog.system.known import Constraint, Known, Relation
 from halfjoin.catalog.system.relations import Row, Rows, bounds
 from halfjoin.sql.oids import pg_type
+from halfjoin.sql.system import TEMPORARY
 from halfjoin.sql.types import INTEGERS, Kind, SqlType
 
 _BITS = {Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64, Kind.REAL: 24, Kind.DOUBLE: 53}
@@ -35,6 +36,7 @@ def tables(known: Known) -> Rows:
         yield _tables_row(known, schema, name, "VIEW" if system.kind == "v" else "BASE TABLE", False)
     for one in _named(known):
         kind = {"r": "BASE TABLE", "v": "VIEW", "m": "MATERIALIZED VIEW"}[one.kind]
+        kind = "LOCAL TEMPORARY" if one.kind == "r" and one.schema == TEMPORARY else kind
         yield _tables_row(known, one.schema, one.name, kind, one.kind == "r")
 
 

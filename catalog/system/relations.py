@@ -11,7 +11,7 @@ from halfjoin.catalog.system.known import ROLE, Key, Known, Relation, numbers_of
 from halfjoin.catalog.system.texts import view_text
 from halfjoin.sql.oids import modifier, own_oid
 from halfjoin.sql.oids import pg_type as entry_of
-from halfjoin.sql.system import catalog_type
+from halfjoin.sql.system import TEMPORARY, catalog_type
 
 Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterator[Row]
@@ -32,6 +32,8 @@ def pg_class(known: Known) -> Rows:
         row = _class(relation.oid, relation.name, schemas[relation.schema], relation.kind, len(_columns(relation)))
         if isinstance(item, Table):
             row |= {"relchecks": len(item.checks), "relhastriggers": bool(item.foreign_keys or item.referenced)}
+        if relation.schema == TEMPORARY:
+            row["relpersistence"] = "t"
         yield row | {"relhasindex": getattr(item, "name", None) in indexed, "relhasrules": isinstance(item, View)}
 
 

@@ -14,10 +14,12 @@ BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 
 
 class Work(NamedTuple):
-    """What a node did in a batch: the rows of its output, and the seconds that it took."""
+    """What a node did in a batch: the rows of its output, the seconds that it took, and when it began
+    (`perf_counter`)."""
 
     rows: int
     seconds: float
+    began: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

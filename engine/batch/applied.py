@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from halfjoin.engine.arrange.changes import changes_of, size
+from halfjoin.engine.display.changes import changes_html
+from halfjoin.engine.display.html import note, piece
 from halfjoin.errors import UnknownName
 
 
@@ -49,3 +51,8 @@ class Applied:
         changes = changes_of(self.diffs).items()
         errors = f", errors={dict(self.errors)!r}" if self.errors else ""
         return f"Applied({head}, diffs={{{', '.join(f'{view}: {size(found)}' for view, found in changes)}}}{errors})"
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        said = f"upper {self.upper}, {self.seconds * 1000:.1f} ms, {self.runner}: {self.reason}"
+        return piece(f"batch at time {self.time}", note(said), changes_html(changes_of(self.diffs), self.errors))

@@ -6,8 +6,10 @@ The state does not change before `publish`, so a refused or failing batch leaves
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
+
+import pyarrow as pa
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
@@ -145,6 +147,10 @@ def runs_of(
         table, collection = state.catalog.tables[name], state.tables[name]
         constrained = table.constrained
         if rows.whole:
+            if rows.unnamed:  # what they do not name is of the batch's own rows, as no other row stays
+                rows_key = key_of(table, table.primary_key, collection)
+                updates = filled(rows_key, [], updates, rows.unnamed, rows.moved, upsert=rows.upsert)
+                rows = replace(rows, unnamed={})
             updates = _in_place_of(collection.as_of(time, distinct=True), updates, time, upsert=rows.upsert)
         indexes = {}
         if constrained and not rows.unnamed:
@@ -155,7 +161,7 @@ def runs_of(
             if rows.unnamed:
                 unnamed = {one.name: rows.unnamed[one.name] for one in table.columns
                            if one.name in rows.unnamed and one.generated is None}  # fmt: skip
-                updates = filled(key, candidates, updates, unnamed, upsert=rows.upsert)
+                updates = filled(key, candidates, updates, unnamed, rows.moved, upsert=rows.upsert)
                 updates = with_generated(table, updates, given=True)
             if rows.upsert:
                 updates = key.replaced(candidates, updates)
@@ -168,7 +174,9 @@ def runs_of(
                 check_row_by_row(table, updates)
                 _check_unique(table, collection, updates)
             except InvalidRow as problem:
-                raise problem if rows.numbered else unnumbered(problem, table, None) from None
+                if rows.numbered and not rows.upsert:
+                    raise
+                raise unnumbered(problem, table, pa.table(updates.columns)) from None  # not in the order of the rows
             changed[name] = updates
         if not updates.diff.all():
             updates, indexes = updates.filter(updates.diff != 0), {}
@@ -243,7 +251,7 @@ def stage(
                         changed.add(one)
                     if len(wrong):
                         errors[one] = make_run(wrong, upper)
-                    work[one] = Work(len(added), perf_counter() - began)
+                    work[one] = Work(len(added), perf_counter() - began, began)
             continue
         if not (flow.reads.isdisjoint(changed) and flow.asked.isdisjoint(closed)) or (passing and name in closed):
             title = f"{name}, view {number} of {len(due)}"
@@ -252,7 +260,7 @@ def stage(
             except DataError as problem:
                 start = state.upper if flow.asked else _earliest(state, runs)
                 output, failed = empty(flow.schema), of_view(str(problem), start)
-            work[name] = Work(len(output), perf_counter() - began)
+            work[name] = Work(len(output), perf_counter() - began, began)
             if passing:
                 passed, output = _passed(view, _part(output, upper), state.upper, upper)
                 lookup.passed[name] = passed

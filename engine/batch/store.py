@@ -12,6 +12,7 @@ from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import Clock
 from halfjoin.engine.batch.commit import Entry
+from halfjoin.engine.batch.progress import Feed, Progress
 from halfjoin.engine.batch.stage import Staged
 from halfjoin.engine.batch.state import State
 from halfjoin.errors import HalfjoinError
@@ -36,6 +37,11 @@ class BatchId:
                                 remedy="give each batch a str of its own") from None
 
 
+def named(batch: BatchId | None, feed: Feed | None) -> str | None:
+    """The name of a batch, for those who ask what closed a time: its id, or its source; None: it has none."""
+    return batch.text if batch is not None else None if feed is None else f"of the source {feed.name}"
+
+
 class ReaderStore(Protocol):
     """What reading needs. A method that raises StorageError has changed nothing."""
 
@@ -56,6 +62,9 @@ class ReaderStore(Protocol):
 
     def moment(self, state: State) -> AbstractContextManager[State]:
         """The state to read from: all collections at one moment."""
+
+    def progress(self, source: str) -> Progress:
+        """How far the source with that id has been read."""
 
     def recover(self) -> None:
         """Repair what an interrupted call left half done. No other call is running."""
@@ -104,11 +113,14 @@ class WriterStore(ReaderStore, Protocol):
             StorageError: there is not enough memory.
         """
 
-    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:
-        """The entry of a batch. Once it is kept, the batch is acknowledged and then published."""
+    def append(
+        self, state: State, staged: Staged, applied: Applied, batch: BatchId | None, feed: Feed | None
+    ) -> Entry:
+        """The entry of a batch. Once it is kept, the batch is acknowledged and then published, and the progress of the
+        source that it came from is that of `feed`."""
 
     def define(self, state: State) -> Entry:
-        """The entry of the present definitions. It forgets the feeds of dropped tables."""
+        """The entry of the present definitions. It forgets the feeds of dropped tables, and dropped sources."""
 
     def together(self, first: Entry, second: Entry) -> Entry:
         """Two entries that are kept in one step: of definitions, and of a batch over them."""

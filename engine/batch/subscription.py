@@ -71,6 +71,12 @@ class Subscription:
         )
         self._end()
 
+    @property
+    def waiting(self) -> int:
+        """How many tables have come that `next` has not returned: it returns these without waiting. A table in files
+        that turns out to be empty is among them."""
+        return len(self._waiting)
+
     def close(self) -> None:
         """End: `next` still returns the changes that have come, but waits for no more."""
         check_process(self._process)

@@ -22,7 +22,9 @@ from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import Times, present, settled
 from halfjoin.engine.batch.commit import Commits, Entry, Step, nothing
 from halfjoin.engine.batch.ids import reused
+from halfjoin.engine.batch.progress import Feed
 from halfjoin.engine.batch.runner import LOCAL, Checked, Runner, Tasks
+from halfjoin.engine.batch.spans import tell_batch, tell_refused
 from halfjoin.engine.batch.stage import Staged, batch_times, fingerprints, publishing, runs_of, stage
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.store import BatchId, WriterStore
@@ -30,6 +32,7 @@ from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.intake.fingerprint import agree, digest
 from halfjoin.engine.intake.rows import Submitted
 from halfjoin.engine.intake.times import Time, to_time
+from halfjoin.engine.system.telemetry import watched
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName
 
@@ -69,6 +72,13 @@ class Deliveries(Protocol):
         """Follow the present definitions: take up new sinks, stop dropped ones."""
 
 
+class Followers(Protocol):
+    """Follow the definitions: the sources."""
+
+    def follow(self, state: State) -> None:
+        """Follow the present definitions: read new sources, stop dropped ones."""
+
+
 @dataclass(frozen=True, slots=True)
 class Writer:
     """Carries out batches and definitions.
@@ -80,6 +90,7 @@ class Writer:
     store: WriterStore
     choice: Choice
     sinks: Deliveries
+    sources: Followers
     commits: Commits
     frames: Callable[[Mapping[str, Changes], str], Any]
     reconsider: Callable[[Mapping[str, Part], Callable[[Callable[[], None]], None]], None]
@@ -87,10 +98,25 @@ class Writer:
 
     def apply(
         self, batches: Mapping[str, Any], time: Time | None = None, batch_id: str | None = None, *, close: bool = True,
-        follow: bool = True,
+        follow: bool = True, feed: Feed | None = None,
     ) -> Applied:  # fmt: skip
-        """Submit changed rows of any tables, as one atomic batch; see `Engine.apply`. `follow`: as in `runs_of`."""
-        started, state = perf_counter(), self.state
+        """Submit changed rows of any tables, as one atomic batch; see `Engine.apply`. `follow`: as in `runs_of`.
+
+        `feed`: the source of the batch. Its progress is kept with the rows.
+        """
+        started = perf_counter()
+        try:
+            return self._applied(batches, time, batch_id, started, close, follow, feed)
+        except BaseException as problem:
+            if watched():
+                tell_refused(started, problem, batch_id)
+            raise
+
+    def _applied(
+        self, batches: Mapping[str, Any], time: Time | None, batch_id: str | None, started: float, close: bool,
+        follow: bool, feed: Feed | None,
+    ) -> Applied:  # fmt: skip
+        state = self.state
         if not isinstance(batches, Mapping):
             raise InvalidRow("a batch is a dict of rows by table name", remedy="write engine.apply({'table': rows})")
         given_time = None if time is None else to_time(time)
@@ -110,7 +136,16 @@ class Writer:
             sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
             stored=lambda: state.stored(runs),
         )  # fmt: skip
-        return self._carry_out(runs, times, started, batch, chosen)
+        feed = None if feed is None else feed.at(times.time)
+        return self._carry_out(runs, times, started, batch, chosen, feed)
+
+    def check(self, batches: Mapping[str, Any]) -> None:
+        """Check the rows of a batch as `apply` does, and change nothing. Raises the same errors."""
+        state = self.state
+        default = present(state.clock, state.upper)
+        rows = self.choice.checked(batches, state.catalog.table, default, marked=False)
+        times = batch_times(state, rows, None, default, close=True)
+        runs_of(state, rows, times.time, times.upper, self.choice, follow=True)
 
     def _answered(self, batch: BatchId) -> Applied | None:
         """The outcome of the batch with that id; None if there was none.
@@ -139,23 +174,27 @@ class Writer:
 
     def _carry_out(
         self, runs: Mapping[str, Part], times: Times, started: float, batch: BatchId | None,
-        chosen: tuple[Runner, str],
+        chosen: tuple[Runner, str], feed: Feed | None = None,
     ) -> Applied:  # fmt: skip
         """The last steps of a batch. Once the store has kept it, it is acknowledged; then it becomes visible."""
         self._renew_errors()
         state, low = self.state, self.state.upper
         staged, applied = self._staged(runs, times, started, chosen)
         closing = self.sinks.closing(state, staged)
-        self.commits.carry_out(lambda: self._prepared(staged, applied, batch), nothing)
+        self.commits.carry_out(lambda: self._prepared(staged, applied, batch, feed), nothing)
         self._carried_out(staged, low, closing)
         applied = replace(applied, seconds=perf_counter() - started)
-        self._note(applied, runs, staged)
+        self._note(applied, runs, staged, started, batch)
         return applied
 
-    def _note(self, applied: Applied, runs: Mapping[str, Part], staged: Staged) -> None:
+    def _note(
+        self, applied: Applied, runs: Mapping[str, Part], staged: Staged, started: float, batch: BatchId | None
+    ) -> None:
         """Note a batch that is done, for people who watch the engine."""
         tables = {name: len(run) for name, run in runs.items()}
         self.activity.add(applied.upper, applied.runner, applied.seconds, tables, staged.work)
+        if watched():
+            tell_batch(applied, started, tables, staged.work, None if batch is None else batch.text)
 
     def _staged(
         self, runs: Mapping[str, Part], times: Times, started: float, chosen: tuple[Runner, str]
@@ -184,10 +223,12 @@ class Writer:
         self.reconsider(staged.runs, self.define)
         self.store.do_due_work(state)
 
-    def _prepared(self, staged: Staged, applied: Applied, batch: BatchId | None) -> tuple[Entry, Step]:
+    def _prepared(
+        self, staged: Staged, applied: Applied, batch: BatchId | None, feed: Feed | None = None
+    ) -> tuple[Entry, Step]:
         """The entry of a batch, and the step that makes the batch visible after it is kept."""
         state = self.state
-        entry, publish = self.store.append(state, staged, applied, batch), publishing(state, staged)
+        entry, publish = self.store.append(state, staged, applied, batch, feed), publishing(state, staged)
 
         def done() -> None:
             publish()
@@ -236,7 +277,7 @@ class Writer:
         self.commits.carry_out(prepare, state.checkpoint())
         self._carried_out(made[0][0], low, made[0][1])
         applied, runs = noted[0]
-        self._note(replace(applied, seconds=perf_counter() - started), runs, made[0][0])
+        self._note(replace(applied, seconds=perf_counter() - started), runs, made[0][0], started, None)
 
     def _defined(self, change: Step) -> Entry:
         """The entry of changed definitions."""
@@ -249,8 +290,9 @@ class Writer:
         return [(name, one) for name, found in self.state.subscriptions.items() for one in found]
 
     def _follow(self, before: Iterable[tuple[str, Subscription]]) -> None:
-        """Let sinks and subscriptions follow changed definitions."""
+        """Let sinks, sources and subscriptions follow changed definitions."""
         self.sinks.follow(self.state)
+        self.sources.follow(self.state)
         going_on = subscriptions(self.state)
         for name, subscription in before:
             if subscription not in going_on:

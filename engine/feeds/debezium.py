@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from halfjoin.catalog.models import ColumnModel, Table
 from halfjoin.engine.feeds.decode import Undecodable, Values, decoded, fields
@@ -28,13 +29,15 @@ from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints
 from halfjoin.errors import InvalidRow, UnknownName
+from halfjoin.sql.functions.json_text import JsonError
+from halfjoin.sql.types import Kind
 
 
 @dataclass(frozen=True, slots=True)
 class Messages(GivenRows):
     """Debezium's messages as rows of a batch. `debezium` makes them."""
 
-    encodings: Mapping[str, str] = field(default_factory=dict)
+    encodings: Mapping[str, str | Encoding] = field(default_factory=dict)
     columns: Sequence[str] | None = None
 
     def checked(self, table: Table) -> Submitted:
@@ -125,7 +128,7 @@ class _Column:
     table: Table
     column: ColumnModel
     images: Images
-    encoding: str | None
+    encoding: str | Encoding | None
 
     def array(self, values: Values | None) -> pa.Array:
         """The column in the table's type. `values` is None if no image has the column."""
@@ -150,18 +153,22 @@ class _Column:
         for number in np.unique(which):
             places.append(np.flatnonzero(which == number))
             schema = None if number < 0 else schemas.dictionary[int(number)].as_py()
-            said = from_schema(schema).get(self.column.name) if self.encoding is None else (
-                from_user(self.column.name, self.encoding)
-            )  # fmt: skip
-            parts.append(self._part(values.take(places[-1]), places[-1], said))
+            parts.append(self._part(values.take(places[-1]), places[-1], self._encoding(schema)))
         if len(places) < 2:
             return parts[-1]
         return pa.concat_arrays(parts).take(pa.array(np.argsort(np.concatenate(places))))
+
+    def _encoding(self, schema: str | None) -> Encoding | None:
+        if self.encoding is None:
+            return from_schema(schema).get(self.column.name)
+        return self.encoding if isinstance(self.encoding, Encoding) else from_user(self.column.name, self.encoding)
 
     def _part(self, values: Values, rows: Ints, encoding: Encoding | None) -> pa.Array:
         def exactly(some: Ints) -> list[Any]:
             return self.images.exactly(rows[some], self.column.name)
 
+        if self.column.type.kind is Kind.JSONB:
+            values = self._json(values, rows)
         try:
             array = decoded(values, self.column.type, encoding, exactly)
             return convert(self.table.name, self.column.name, self.column.type, array)
@@ -171,6 +178,22 @@ class _Column:
         except InvalidRow as problem:  # its row number counts within the converted rows
             number = int(self.images.message[rows[problem.row or 0]])
             raise problem.with_(row=number, called=f"message {number}") from None
+
+    def _json(self, values: Values, rows: Ints) -> Values:
+        """Values of jsonb as texts of JSON. A string is such a text already."""
+        other = pc.and_(values.kind.is_valid(), pc.not_equal(values.kind, "VARCHAR"))
+        found = np.flatnonzero(pc.fill_null(other, False).to_numpy(zero_copy_only=False))
+        if not len(found):
+            return values
+        mask = np.zeros(len(rows), np.bool_)
+        mask[found] = True
+        try:
+            texts = pa.array(self.images.written(rows[found], self.column.name), pa.string())
+        except JsonError as problem:
+            number = int(self.images.message[rows[found[0]]])
+            raise invalid_message(self.table.name, number, problem.reason, self.column.name) from None
+        text = pc.replace_with_mask(values.text, pa.array(mask), texts)
+        return Values(values.column, pc.if_else(pa.array(mask), "VARCHAR", values.kind), text)
 
 
 def _check_fields(table: Table, found: Images) -> None:

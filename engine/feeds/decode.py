@@ -29,7 +29,9 @@ _UNITS = {
 }  # fmt: skip
 # Debezium sends this for a value that PostgreSQL stores out of line and the change left as it was.
 _UNAVAILABLE = ("__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
-_SAY = "name the encoding: hj.debezium(messages, encodings={{{column!r}: {choices}}})"
+_SAY = (
+    "name the encoding: hj.debezium(messages, encodings={{{column!r}: {choices}}}), or of a source the option encodings"
+)
 
 Exactly = Callable[[Ints], list[Any]]  # the numbers of some rows, as the message writes them
 

@@ -53,13 +53,14 @@ def from_schema(text: str | None) -> Mapping[str, Encoding]:
     if not isinstance(schema, dict):
         return {}
     images = [field for field in schema.get("fields") or () if field.get("field") in ("after", "before")]
-    return {field["field"]: _encoding(field) for image in images for field in image.get("fields") or ()}
+    return {field["field"]: encoding_of(field) for image in images for field in image.get("fields") or ()}
 
 
-def _encoding(field: dict[str, Any]) -> Encoding:
+def encoding_of(field: Mapping[str, Any]) -> Encoding:
+    """The encoding of a field, as a schema of Kafka Connect describes it."""
     name = field.get("name") or field["type"]
     scale = (field.get("parameters") or {}).get("scale")
     items = field.get("items")
     return Encoding(
-        name.rpartition(".")[2], None if scale is None else int(scale), None if items is None else _encoding(items)
+        name.rpartition(".")[2], None if scale is None else int(scale), None if items is None else encoding_of(items)
     )

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from halfjoin.engine.feeds.messages import invalid_message
 from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.updates.updates import Ints, Mask
+from halfjoin.sql.functions.json_text import value_of, written
 
 _AFTER, _BOTH, _GONE, _TRUNCATED = ("c", "r"), "u", "d", "t"
 # A message is an envelope, or {"schema": ..., "payload": envelope}; NULL, a tombstone, is neither.
@@ -53,10 +54,18 @@ class Images:
 
     def exactly(self, rows: Ints, column: str) -> list[Any]:
         """A column's numbers in these images, with the digits that the message has."""
-        return [self._original(int(row))[column] for row in rows]
+        messages = (json.loads(self._text(row), parse_float=str, parse_int=str) for row in rows)
+        return [self._image(row, message)[column] for row, message in zip(rows, messages, strict=True)]
 
-    def _original(self, row: int) -> dict[str, Any]:
-        message = json.loads(self.texts[int(self.message[row])].as_py(), parse_float=str, parse_int=str)
+    def written(self, rows: Ints, column: str) -> list[str]:
+        """A column's values in these images as canonical JSON, in which numbers have all their digits."""
+        return [written(self._image(row, value_of(self._text(row)))[column]) for row in rows]
+
+    def _text(self, row: int) -> str:
+        text: str = self.texts[int(self.message[row])].as_py()
+        return text
+
+    def _image(self, row: int, message: Any) -> dict[str, Any]:
         envelope = message if "op" in message else message["payload"]
         image: dict[str, Any] = envelope["after" if self.after[row] else "before"]
         return image

@@ -43,7 +43,7 @@ class GivenRows:
             raise InvalidRow("the table has no PRIMARY KEY, so an upsert cannot find the row to replace",
                              remedy="submit hj.deletes of the old rows and hj.inserts of the new ones",
                              table=table.name)  # fmt: skip
-        rows = _checked(table, self.data, self.meaning)
+        rows = _checked(table, self.data, self.meaning, {})
         if self.meaning == "contents":
             return replace(rows, whole=True)
         if not self.ordered:
@@ -85,7 +85,8 @@ class Submitted:
     no row from then on, and only the row's key has a meaning. With `whole`, the rows replace all rows of the table. If
     the rows are not `numbered`, they have no order, so an error cannot name a row's number. `unnamed` has, for each
     column that some upserts or deletions do not name, the mask of these rows: they keep the column's value in the table
-    (`engine.intake.unnamed`).
+    (`engine.intake.unnamed`). `moved` has for each row the position of the row of its old key, if the key was changed,
+    or else -1: what the row does not name is the value of that row.
     """
 
     columns: dict[str, pa.Array]
@@ -96,6 +97,7 @@ class Submitted:
     whole: bool = False
     numbered: bool = True
     unnamed: Mapping[str, Mask] = field(default_factory=dict)
+    moved: Ints | None = None
 
     @property
     def timed(self) -> bool:
@@ -116,11 +118,34 @@ def submitted(table: Table, rows: Any) -> Submitted:
         InvalidRow: a value does not fit its column's type, or is NULL in a column that is NOT NULL.
         InvalidTime: a value of `__time` is not a time.
     """
-    return rows.checked(table) if isinstance(rows, GivenRows) else _checked(table, rows, "plain")
+    return rows.checked(table) if isinstance(rows, GivenRows) else _checked(table, rows, "plain", {})
 
 
-def _checked(table: Table, rows: Any, meaning: str) -> Submitted:
-    source, length, lacking = _source(table, rows)
+def keyed(table: Table, rows: pa.Table, unnamed: Mapping[str, Mask]) -> Submitted:
+    """Upserts, and deletions by key among them, in their order.
+
+    Args:
+        table: it has a PRIMARY KEY.
+        rows: as for `upserts`. With a column `__diff`: 1 for an upsert; 0, or -1, for a deletion of the key's row, of
+            which only the key has a meaning.
+        unnamed: by column, the mask of the upserts that do not name it.
+
+    Raises:
+        As `submitted`.
+    """
+    if DIFF not in rows.column_names:
+        return _checked(table, rows, "upserts", unnamed)
+    live = _diffs(table, _one_chunk(rows.column(DIFF))) > 0
+    others = [column.name for column in table.columns if column.name not in table.primary_key]
+    lacking = {name: ~live | unnamed[name] if name in unnamed else ~live for name in others}
+    made = _checked(table, rows.drop_columns([DIFF]), "upserts", lacking)
+    named = {name: mask & live for name, mask in made.unnamed.items() if (mask & live).any()}
+    return replace(made, diff=live.astype(np.int64), unnamed=named)
+
+
+def _checked(table: Table, rows: Any, meaning: str, lacking: Mapping[str, Mask]) -> Submitted:
+    source, length, found = _source(table, rows)
+    lacking = {**found, **lacking}
     known = [column.name for column in table.columns]
     for name in source:
         if name not in known and name not in (TIME, DIFF):

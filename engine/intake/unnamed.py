@@ -2,6 +2,8 @@
 
 If an upsert leaves a column out, the column keeps its value. The value comes from an earlier upsert of the same key in
 the batch, or else from the table's row at that time. A deletion that names only its key deletes the row with that key.
+
+A row whose key was changed takes the values that it does not name from the row of its old key.
 """
 
 from __future__ import annotations
@@ -20,9 +22,11 @@ from halfjoin.errors import InvalidRow
 
 
 def filled(
-    key: PrimaryKey, candidates: Sequence[Run], rows: Updates, unnamed: Mapping[str, Mask], *, upsert: bool
-) -> Updates:
-    """The rows with a value in each column. `unnamed` has, by column, the mask of the rows that do not name it.
+    key: PrimaryKey, candidates: Sequence[Run], rows: Updates, unnamed: Mapping[str, Mask], moved: Ints | None = None,
+    *, upsert: bool,
+) -> Updates:  # fmt: skip
+    """The rows with a value in each column. `unnamed` has, by column, the mask of the rows that do not name it. `moved`
+    has for each row the position of the row of its old key, or -1.
 
     The table's row is looked up in `candidates`, at the time of the key's first row only. If the table has later
     changes of the key, the batch is refused (`PrimaryKey.check`).
@@ -39,18 +43,36 @@ def filled(
     beside = _partners(key, begins, there)[np.cumsum(first) - 1]  # for each row in order, its row of `there` or -1
     columns = {}
     for name, missing in unnamed.items():
-        said = last_named(first, ~missing[order])
+        coming = missing if moved is None else missing & (moved < 0)
+        said = last_named(first, ~coming[order])
         source = np.where(said >= 0, order[said], np.where(beside >= 0, len(rows) + beside, -1))
-        if upsert and _not_null(key, name) and (source < 0).any():
-            row = int(order[source < 0].min())
+        taken = np.empty(len(rows), np.int64)
+        taken[order] = source
+        if moved is not None:
+            taken = _followed(taken, missing & (moved >= 0), moved)
+        lost = (taken < 0) & (rows.diff > 0)
+        if upsert and _not_null(key, name) and lost.any():
+            row = int(lost.argmax())
             values = {part: rows.columns[part][row].as_py() for part in key.table.primary_key}
             raise InvalidRow("is new and does not name the column, which is NOT NULL", table=key.table.name,
                              column=name, key=values)  # fmt: skip
-        taken = np.empty(len(rows), np.int64)
-        taken[order] = source
         both = pa.concat_arrays([rows.columns[name], there.columns[name]])
         columns[name] = gather(both, pa.array(taken, mask=taken < 0))
     return rows.with_columns(columns)
+
+
+def _followed(taken: Ints, moving: Mask, moved: Ints) -> Ints:
+    """Where each row's value comes from, if rows that are `moving` have that of the row that they were `moved` from.
+
+    Each step goes twice as far back.
+    """
+    length, before = len(taken), np.where(moving, moved, taken)
+    while True:
+        inside = (before >= 0) & (before < length)
+        further = np.where(inside, before[np.where(inside, before, 0)], before)
+        if (further == before).all():
+            return further
+        before = further
 
 
 def _not_null(key: PrimaryKey, name: str) -> bool:

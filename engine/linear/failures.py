@@ -40,8 +40,7 @@ from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.updates import Positions, Updates, constant
 from halfjoin.planner.linear import Reports
 from halfjoin.sql.expr import Expr, columns_of
-from halfjoin.sql.functions import render
-from halfjoin.sql.functions.render import column_text
+from halfjoin.sql.functions.render import column_text, render
 
 SCHEMA = {"error": pa.string(), "row": pa.string(), "code": pa.int64()}
 FORM = "2"  # the version of the errors' codes; deletions do not cancel errors of another version

@@ -21,7 +21,7 @@ from halfjoin.engine.scalar.kernels import kernel_of
 from halfjoin.engine.scalar.nodes import Batch, Node, apply, blank
 from halfjoin.engine.scalar.values import Datum, broadcast, call, mask_of
 from halfjoin.sql.expr import Call, Literal, columns_of
-from halfjoin.sql.functions import fallible
+from halfjoin.sql.functions.fallible import fallible
 
 
 def _connective(name: str, decisive: bool) -> Callable[[Call, Sequence[Node]], Node]:

@@ -15,6 +15,7 @@ from halfjoin.sql.functions.quoting import QUOTED_WORDS
 from halfjoin.sql.types import VALUE_BYTES
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
+_PART = re.compile(r'\s*("(?:[^"]|"")*"|[^\W\d][\w$]*)\s*(\.?)')  # of an identifier, with the dot behind it
 _SPECIFIER = re.compile(r"%(?:(?P<at>\d+)\$)?(?P<left>-*)(?P<width>\d+|\*(?:(?P<width_at>\d+)\$)?)?(?P<type>.)?",
                         re.DOTALL)  # fmt: skip
 
@@ -30,6 +31,21 @@ def quote_ident(text: str) -> str:
     if _PLAIN.fullmatch(text) and text not in QUOTED_WORDS:
         return text
     return '"' + text.replace('"', '""') + '"'
+
+
+def parse_ident(text: str, strict: bool = True) -> list[str]:
+    """The parts of an identifier; in those that are not quoted A to Z become small."""
+    parts: list[str] = []
+    end = 0
+    while (found := _PART.match(text, end)) is not None and found[1] != '""':
+        quoted = found[1].startswith('"')
+        parts.append(found[1][1:-1].replace('""', '"') if quoted else found[1].encode().lower().decode())
+        end = found.end()
+        if not found[2]:
+            if strict and end < len(text):
+                break
+            return parts
+    raise Bad(f'string is not a valid identifier: "{text}"')
 
 
 def format_text(pattern: str | None, *values: str | None) -> str | None:
@@ -106,6 +122,7 @@ QUOTING: dict[str, Callable[[Call], Kernel]] = {
     "quote_literal": lambda _: each(quote_literal, _TEXT),
     "quote_nullable": lambda _: each(lambda text: "NULL" if text is None else quote_literal(text), _TEXT, nulls=True),
     "quote_ident": lambda _: each(quote_ident, _TEXT),
+    "parse_ident": lambda _: each(parse_ident, pa.list_(_TEXT)),
     "format": lambda _: each(format_text, _TEXT, nulls=True),
     "format elements": lambda _: each(_format_elements, _TEXT, nulls=True),
 }

@@ -13,6 +13,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.statements.connection import Connection
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.snapshot import snapshot
+from halfjoin.engine.statements.temporary import Temporary
 from halfjoin.engine.storage.store import retried
 from halfjoin.engine.system.exclusive import exclusive
 from halfjoin.engine.system.process import check_process
@@ -40,7 +41,7 @@ class Connecting(ABC):
     def connect(self) -> Connection:
         """A connection with settings and a transaction of its own, beside those of `execute`; for servers."""
         session = replace(self._session, time=None, transaction=None, prepared={}, settings={}, columns=None,
-                          report=lambda tag: None)  # fmt: skip
+                          last={}, kept=Temporary(), report=lambda tag: None)  # fmt: skip
         return Connection(self._locked, self._latest, session)
 
     @retried

@@ -23,7 +23,7 @@ from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked
 from halfjoin.engine.statements.snapshot import InFiles
 from halfjoin.engine.statements.subscribing import subscribe
-from halfjoin.engine.statements.transaction import Transaction
+from halfjoin.engine.statements.temporary import Temporary
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.prepared import Prepared
@@ -66,7 +66,7 @@ class Connection:
 
     def describe(self, prepared: Prepared, given: Mapping[int, SqlType]) -> Described:
         """The types of a statement's parameters, and the columns of its rows; see `statements.describing`."""
-        path = self._session.settings.get("search_path")
+        path = self._session.path
         if self._session.transaction is None:
             return describe(self._session.seen(self._latest()).catalog, prepared, given, path)
         found: Described = self._locked(
@@ -146,7 +146,7 @@ class Connection:
     def begin(self) -> None:
         """Open a transaction, if none is open."""
         if self._session.transaction is None:
-            self._session.transaction = Transaction()
+            self._session.begin()
 
     def commit(self) -> None:
         """Apply the open transaction's changes as one batch.
@@ -165,11 +165,18 @@ class Connection:
         self._session.fail(keep=self._session.transaction is not None)
 
     def reset(self) -> None:
-        """Forget the settings, the prepared statements and the transaction, as DISCARD ALL does."""
+        """Forget the settings, the prepared statements, the transaction and what is temporary, as DISCARD ALL does."""
         session = self._session
-        session.transaction, session.time = None, None
+        session.transaction, session.time, session.kept = None, None, Temporary()
         session.settings.clear()
         session.prepared.clear()
+
+    def forget_temporary(self) -> None:
+        """Forget what is temporary, as DISCARD TEMP does. In a transaction, ROLLBACK brings it back."""
+        if self._session.transaction is None:
+            self._session.kept = Temporary()
+        else:
+            self._session.transaction.keep(Temporary())
 
     def set(self, name: str, value: str | None) -> None:
         """Change a setting, as SET does; None is its default.

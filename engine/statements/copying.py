@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from halfjoin.engine.batch.state import State
-from halfjoin.engine.scalar.casts_text import to_text
+from halfjoin.engine.scalar.texts import texts
 from halfjoin.engine.statements import querying
 from halfjoin.engine.statements.changing import Changed, carry_out
 from halfjoin.engine.statements.creating import identifier
@@ -25,7 +25,7 @@ from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.statements import Copy, Insert
-from halfjoin.sql.types import STRINGS, TEXT, Kind, SqlType
+from halfjoin.sql.types import STRINGS, TEXT
 
 _ROWS = "\0copy"  # the table of the rows; no user can name it
 _BACKSLASH, _DELIMITER = "\0b", "\0d"  # stand for what is escaped, while lines are taken apart
@@ -121,19 +121,6 @@ def bytes_of(values: pa.Array) -> memoryview:
         return memoryview(b"")
     ends = np.frombuffer(offsets, np.int32)[[values.offset, values.offset + len(values)]]
     return memoryview(data)[int(ends[0]) : int(ends[1])]
-
-
-def texts(values: pa.ChunkedArray, type: SqlType) -> pa.Array:
-    """Values of a type as PostgreSQL's output functions write them. A char(n) has its blanks."""
-    made = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    if isinstance(made, pa.ChunkedArray):
-        made = pa.concat_arrays(made.chunks) if made.num_chunks else pa.array([], made.type)
-    if type.kind is Kind.BOOLEAN:
-        return pc.if_else(made, "t", "f")
-    if type.kind is Kind.CHAR and type.precision is not None:
-        return pc.utf8_rpad(made, type.precision, " ")
-    printed = to_text(type, TEXT)
-    return made if printed is None else printed(made)
 
 
 def _read(statement: Copy, data: bytes, names: list[str]) -> pa.Table:

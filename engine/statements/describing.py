@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from halfjoin.catalog.catalog import Catalog
@@ -12,7 +12,7 @@ from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.bind.merging import bind_merge
 from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.bind.returning import bind_returning
-from halfjoin.sql.bind.search_path import path_of, placed
+from halfjoin.sql.bind.search_path import placed
 from halfjoin.sql.bind.target import BoundChange
 from halfjoin.sql.expr import Column
 from halfjoin.sql.functions.parameters import inferring
@@ -50,7 +50,7 @@ class Described:
 
 @bounded()
 def describe(
-    catalog: Catalog, prepared: Prepared, given: Mapping[int, SqlType], search_path: str | None = None
+    catalog: Catalog, prepared: Prepared, given: Mapping[int, SqlType], path: Sequence[str] = (PUBLIC,)
 ) -> Described:
     """Describe a statement. `given`: the types of parameters that the client has set; the others are inferred from
     their places, and are text if no place tells.
@@ -61,7 +61,7 @@ def describe(
     count = max([*given, *prepared.parameters], default=0)
     with inferring() as found:
         tree = prepared.marked(given)
-        if (path := path_of(search_path)) != (PUBLIC,):
+        if tuple(path) != (PUBLIC,):
             tree = placed(tree, catalog, path)
         columns = _columns(catalog, statement_of(tree, prepared.text), prepared.text)
     types = found | dict(given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from halfjoin.catalog.catalog import Catalog, Item
-from halfjoin.catalog.models import Index, Sink, Table, View
+from halfjoin.catalog.models import Index, Sink, Source, Table, View
 from halfjoin.engine.arrange.collection import User
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.statements.altering import alter_table
@@ -51,14 +51,15 @@ def _drop_unique(state: State, name: str) -> bool:
 
 
 def _drop_items(state: State, found: Collection[Item], *, cascade: bool) -> None:
-    """Drop tables, views, indexes and sinks."""
+    """Drop tables, views, indexes, sinks and sources."""
     catalog = state.catalog
     going = {one.name for one in found if isinstance(one, Table | View)}
     items = list(found)
     if cascade:
         readers = [view for view in catalog.views.values() if view.name not in going and _reads(view, going)]
         sinks = [sink for sink in catalog.sinks.values() if sink.collection in going and sink not in items]
-        items += [*readers, *sinks]
+        fed = [one for one in catalog.sources.values() if going.intersection(one.feeds) and one not in items]
+        items += [*readers, *sinks, *fed]
         for table in list(catalog.tables.values()):
             if table.name not in going and any(key.table in going for key in table.foreign_keys):
                 kept = tuple(key for key in table.foreign_keys if key.table not in going)
@@ -68,9 +69,9 @@ def _drop_items(state: State, found: Collection[Item], *, cascade: bool) -> None
             catalog.check_unread(one, going)
     order = list(catalog.views)
     views = sorted((one for one in items if isinstance(one, View)), key=lambda view: order.index(view.name))
-    for sink in items:
-        if isinstance(sink, Sink):
-            catalog.remove(sink)
+    for one in items:
+        if isinstance(one, Sink | Source):
+            catalog.remove(one)
     for index in items:
         if isinstance(index, Index) and index.name in catalog.indexes:
             catalog.remove(index)
@@ -154,6 +155,7 @@ def _drop_schema(state: State, name: str, statement: Drop) -> None:
     items: list[Item] = [catalog.tables[one] for one in inside(catalog.tables)]
     items += [catalog.views[one] for one in inside(catalog.views)]
     items += [catalog.sinks[one] for one in inside(catalog.sinks)]
+    items += [catalog.sources[one] for one in inside(catalog.sources)]
     items += [catalog.indexes[one] for one in inside(catalog.indexes)]
     types, sequences = inside([*catalog.enums, *catalog.domains]), inside(catalog.sequences)
     if not statement.cascade and (items or types or sequences):

@@ -24,13 +24,15 @@ from halfjoin.engine.statements.sequences import restart
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked, show_settings
 from halfjoin.engine.statements.showing import show
+from halfjoin.engine.statements.sourcing import alter_source, create_source, show_sources, wanted
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.statements.tables import columns_of_query
-from halfjoin.engine.statements.transaction import Transaction, check
+from halfjoin.engine.statements.temporary import settled
+from halfjoin.engine.statements.transaction import check
 from halfjoin.engine.statements.with_changes import carry_out_all, followed, together
 from halfjoin.engine.updates.updates import Updates, empty
 from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
-from halfjoin.sql.bind.search_path import path_of, placed
+from halfjoin.sql.bind.search_path import placed
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import (
     AlterDomain,
@@ -44,8 +46,9 @@ from halfjoin.sql.named import (
 )
 from halfjoin.sql.parse.locate import PUBLIC
 from halfjoin.sql.parse.parameters import Params
-from halfjoin.sql.parse.parse import Tree, executed, parse, statement_of, trees_of
+from halfjoin.sql.parse.parse import Tree, executed, statement_of, trees_of
 from halfjoin.sql.statements import (
+    AlterSource,
     AlterTable,
     Begin,
     Change,
@@ -53,6 +56,7 @@ from halfjoin.sql.statements import (
     Copy,
     CreateIndex,
     CreateSink,
+    CreateSource,
     CreateTable,
     CreateTableAs,
     CreateView,
@@ -78,6 +82,7 @@ from halfjoin.sql.statements import (
     Update,
     WithChanges,
 )
+from halfjoin.sql.system import is_temporary
 
 TAG = "tag"  # metadata key of PostgreSQL's command tag, in the table that INSERT, UPDATE and DELETE return
 RETURNED = "returned"  # metadata key of a table that has the rows of RETURNING
@@ -86,14 +91,14 @@ RETURNED = "returned"  # metadata key of a table that has the rows of RETURNING
 def execute(session: Session, state: State, sql: str, params: Params = None) -> pa.Table | None:
     """Run the statements in order, and return the rows of the last one, if it returns any."""
     trees = trees_of(sql, params)
-    elsewhere = "search_path" in session.settings or "search_path" in sql.lower()
+    elsewhere = session.path != (PUBLIC,) or any(word in sql.lower() for word in ("search_path", "temp"))
     statements = [statement_of(tree.copy() if elsewhere else tree, sql) for tree in trees]
     check(statements, session.transaction is not None)
     result, open_before = None, session.transaction is not None
     try:
         for tree, statement in zip(trees, statements, strict=True):
-            if (path := path_of(session.settings.get("search_path"))) != (PUBLIC,):
-                statement = statement_of(placed(tree, session.known(state).catalog, path), sql)
+            if session.path != (PUBLIC,):
+                statement = statement_of(placed(tree, session.known(state).catalog, session.path), sql)
             result = _run(session, state, statement, sql)
     except BaseException:
         session.fail(keep=open_before)
@@ -105,8 +110,8 @@ def run_one(session: Session, state: State, tree: Tree, sql: str) -> pa.Table | 
     """Run one statement, whose tree is not used again. Its rows, and in `session.columns` their columns."""
     open_before = session.transaction is not None
     try:
-        if (path := path_of(session.settings.get("search_path"))) != (PUBLIC,):
-            tree = placed(tree, state.catalog, path)
+        if session.path != (PUBLIC,):
+            tree = placed(tree, session.known(state).catalog, session.path)
         statement = statement_of(tree, sql)
         check([statement], open_before)
         return _run(session, state, statement, sql)
@@ -115,18 +120,21 @@ def run_one(session: Session, state: State, tree: Tree, sql: str) -> pa.Table | 
         raise
 
 
-def query(state: State, sql: str, as_of: int | None, params: Params = None) -> pa.Table:
-    """The rows of one SELECT as of a time, which its AS OF may give."""
-    statements = parse(sql, params)
-    statement = statements[-1] if statements else None
-    if not isinstance(statement, Select) or len(statements) > 1:
+def query(session: Session, state: State, sql: str, as_of: int | None, params: Params = None) -> pa.Table:
+    """The rows of one SELECT as of a time, which its AS OF may give. An open transaction is not read."""
+    trees, state = trees_of(sql, params), session.temporary.over(state)
+    if len(trees) == 1 and session.path != (PUBLIC,):
+        trees = [placed(trees[0], state.catalog, session.path)]
+    statement = statement_of(trees[0], sql) if len(trees) == 1 else None
+    if not isinstance(statement, Select):
         raise UnsupportedSQL("expected one query", remedy="write SELECT ...")
     time = as_of if as_of is not None else time_of(statement.as_of)
     given, sequences = dict(state.catalog.numbers), dict(state.catalog.sequences)
     state.catalog.speak_for({})
     found = querying.query(state, statement.query, time, sql)
     if state.catalog.numbers != given or state.catalog.sequences != sequences:
-        state.catalog.sequences.update(sequences)
+        for name, one in sequences.items():
+            state.catalog.sequences[name] = one
         state.catalog.unkept.clear()
         raise UnsupportedSQL("a query cannot change a sequence", remedy="call nextval in engine.execute")
     return found
@@ -135,7 +143,7 @@ def query(state: State, sql: str, as_of: int | None, params: Params = None) -> p
 @bounded()
 def copy_from(session: Session, state: State, sql: str, data: bytes | pa.Table) -> int:
     """COPY FROM STDIN: insert the rows of a text, or rows. Returns their number."""
-    statement = _copy(sql, incoming=True)
+    statement = _copy(session, state, sql, incoming=True)
     session.check_alive(statement)
     try:
         made = copied_in(session.seen(state), statement, data, sql)
@@ -150,7 +158,7 @@ def copy_from(session: Session, state: State, sql: str, data: bytes | pa.Table) 
 @bounded()
 def copy_lines(session: Session, state: State, sql: str) -> pa.Array:
     """COPY TO STDOUT: the rows as lines of text, without their ends."""
-    statement = _copy(sql, incoming=False)
+    statement = _copy(session, state, sql, incoming=False)
     session.check_alive(statement)
     return copied_out(session.seen(state), statement, sql)
 
@@ -158,7 +166,7 @@ def copy_lines(session: Session, state: State, sql: str) -> pa.Array:
 @bounded()
 def copy_rows(session: Session, state: State, sql: str) -> pa.Table:
     """COPY TO STDOUT: the rows, for a format that is not text. `session.columns` has their columns."""
-    statement = _copy(sql, incoming=False)
+    statement = _copy(session, state, sql, incoming=False)
     session.check_alive(statement)
     found, session.columns = rows_out(session.seen(state), statement, sql)
     return found
@@ -167,15 +175,15 @@ def copy_rows(session: Session, state: State, sql: str) -> pa.Table:
 @bounded()
 def copied_columns(session: Session, state: State, sql: str) -> tuple[Column, ...]:
     """The columns of the rows that COPY takes or gives."""
-    (statement,) = parse(sql)
-    assert isinstance(statement, Copy)
-    return columns_of(session.seen(state), statement, sql)
+    return columns_of(session.seen(state), _copy(session, state, sql), sql)
 
 
-def _copy(sql: str, *, incoming: bool) -> Copy:
-    statements = parse(sql)
-    (statement,) = statements if len(statements) == 1 else (None,)
-    if not isinstance(statement, Copy) or statement.incoming is not incoming:
+def _copy(session: Session, state: State, sql: str, *, incoming: bool | None = None) -> Copy:
+    trees = trees_of(sql)
+    if len(trees) == 1 and session.path != (PUBLIC,):
+        trees = [placed(trees[0], session.known(state).catalog, session.path)]
+    statement = statement_of(trees[0], sql) if len(trees) == 1 else None
+    if not isinstance(statement, Copy) or statement.incoming is (incoming is False):
         raise UnsupportedSQL(f"expected one COPY {'... FROM STDIN' if incoming else '... TO STDOUT'}")
     return statement
 
@@ -187,7 +195,7 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
     session.columns = None
     match statement:
         case Begin():
-            session.transaction = Transaction()
+            session.begin()
         case Commit():
             session.commit(state)
         case Rollback():
@@ -195,22 +203,28 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
         case Savepoint():
             session.savepoint(statement)
         case AlterTable():
-            session.define(state, lambda state: alter_table(state, statement))
+            session.define(state, lambda state: alter_table(state, statement), statement)
         case Rename():
-            session.define(state, lambda state: rename(state, session.runners, statement))
+            session.define(state, lambda state: rename(state, session.runners, statement), statement)
         case CreateTableAs():
             return _create_table_as(session, state, statement, sql)
         case Drop():
-            session.define(state, lambda state: drop(state, statement))
+            session.define(state, lambda state: drop(state, statement), statement)
         case (CreateEnum() | CreateDomain() | CreateSchema() | CreateSequence() | Comment() | AlterSequence()
               | AlterDomain()):  # fmt: skip
-            session.define(state, lambda state: name_things(state, statement))
+            session.define(state, lambda state: name_things(state, statement), statement)
         case AlterEnum():
             session.define(state, lambda state: alter_enum(state, session.runners, statement))
         case CreateTable() | CreateView() | CreateIndex():
-            session.define(state, lambda state: define(state, session.means, statement, sql))
+            made = settled(statement, session.known(state).catalog, sql) if session.temporary else statement
+            session.define(state, lambda state: define(state, session.means, made, sql), made)
             if isinstance(statement, CreateView) and statement.or_replace and session.transaction is None:
                 session.sinks.begin(state)
+        case CreateSource():
+            source = wanted(session.known(state), statement)
+            session.define(state, lambda state: create_source(state, session.means, source))
+        case AlterSource():
+            session.define(state, lambda state: alter_source(state, statement))
         case CreateSink():
             _create_sink(session, state, statement, sql)
         case Insert() | Delete() | Update() | Merge():
@@ -252,13 +266,15 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
         case RefreshPlan(view):
             session.define(state, lambda state: refresh(state, session.runners, view))
         case Show("settings"):
-            return show_settings(session.settings, session.time)
+            return show_settings({**session.asker.settings, **session.settings}, session.time)
         case Show("setting", setting):
-            shown = show_settings(session.settings, session.time).to_pylist()
-            found = {row["name"]: row["setting"] for row in shown}
+            every = show_settings({**session.asker.settings, **session.settings}, session.time)
+            found = {row["name"]: row["setting"] for row in every.to_pylist()}
             if setting not in found:
                 raise UnknownName("setting", str(setting), found)
             return pa.table({str(setting): pa.array([found[setting]], pa.string())})
+        case Show("sources"):
+            return show_sources(session.sources(session.known(state)))
         case Show(what, collection):
             return show(session.known(state), session.delivering, what, collection)
     return None
@@ -303,7 +319,12 @@ def _truncate(session: Session, state: State, statement: Truncate) -> pa.Table:
     gone = {name: reading.contents(seen, name, None, distinct=True) for name in names}
     session.change_all(state, {name: Updates(rows.columns, rows.time, -rows.diff) for name, rows in gone.items()})
     if statement.restart:
-        session.define(state, lambda state: restart(state, names))
+        own = tuple(filter(is_temporary, names))
+        lasting = tuple(name for name in names if name not in own)
+        if own:
+            session.define(state, lambda state: restart(state, own), Drop("table", own))
+        if lasting:
+            session.define(state, lambda state: restart(state, lasting))
     count = sum(int(rows.diff.sum()) for rows in gone.values())
     return _tagged(session, pa.table({"count": pa.array([count], pa.int64())}), "TRUNCATE TABLE")
 
@@ -321,8 +342,8 @@ def _create_table_as(session: Session, state: State, statement: CreateTableAs, s
     made = columns_of_query(statement, known.catalog, sql)
     alone = session.transaction is None
     if alone:
-        session.transaction = Transaction()
-    session.define(state, lambda state: define(state, session.means, made, sql))
+        session.begin()
+    session.define(state, lambda state: define(state, session.means, made, sql), made)
     count = 0
     if statement.data:
         found = carry_out(session.seen(state), Insert(statement.name, (), statement.query), sql)
@@ -340,6 +361,7 @@ def _create_sink(session: Session, state: State, statement: CreateSink, sql: str
     """Define the sink, then fill its table, so that every table belongs to a sink that is kept. If the fill fails, undo
     the definition."""
     means = session.means
+    settled(statement, state.catalog, sql)
     if statement.if_not_exists and statement.name in state.catalog.sinks:
         define(state, means, statement, sql)
         return

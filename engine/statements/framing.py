@@ -3,6 +3,9 @@
 After `ALTER TABLE t RENAME k TO j` the view `SELECT k FROM t` is `WITH t AS (SELECT j AS k FROM t) SELECT k FROM t`.
 So the view means what it meant, whatever its text is: `*`, NATURAL and USING included. PostgreSQL writes the names of
 now into the text instead; the meaning is the same.
+
+No WITH query has a schema. So after `ALTER TABLE s.t RENAME TO u`, `SELECT t.k FROM s.t` is `WITH "s.t" AS (SELECT k
+FROM s.u) SELECT t.k FROM "s.t" AS t`.
 """
 
 from __future__ import annotations
@@ -11,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from halfjoin.catalog.models import Frame, Table, View
-from halfjoin.engine.statements.creating import identifier
-from halfjoin.errors import Conflict
-from halfjoin.sql.bind.tables import mentioned
+from halfjoin.engine.statements.creating import identifier, qualified
+from halfjoin.sql.bind.tables import without_schema
+from halfjoin.sql.parse.locate import PUBLIC
 from halfjoin.sql.parse.parse import parse_query
 
 
@@ -45,7 +48,10 @@ def between(old: Table, new: Table) -> Change:
 
 
 def framed(view: View, change: Change) -> View | None:
-    """The view over the changed table; None if a frame of it would show what goes, or there is none to take it from."""
+    """The view over the changed table; None if a frame of it would show what goes, or there is none to take it from.
+
+    A view that reads the table through a plain view only keeps its text: that view shows what it showed.
+    """
     frames = dict(view.frames)
     names = [name for name, frame in frames.items() if frame.source == change.name]
     if change.strict and not names:
@@ -54,31 +60,23 @@ def framed(view: View, change: Change) -> View | None:
         now = ((column, change.columns.get(at, at)) for column, at in frames[name].columns)
         frames[name] = Frame(source=change.now, columns=tuple((column, at) for column, at in now if at is not None))
     base = view.base or view.text
-    if change.name not in frames and not change.strict and change.name in mentioned(parse_query(base)):
+    if not change.strict:
+        base, read = without_schema(base, change.name)
         every = tuple((column, at) for column, at in change.columns.items() if at is not None)
-        frames[change.name] = Frame(source=change.now, columns=every)
+        frames = {name: Frame(source=change.now, columns=every) for name in read} | frames
     return view.model_copy(update={"base": base, "frames": frames, "text": _text(base, frames)})
 
 
 def _text(base: str, frames: Mapping[str, Frame]) -> str:
-    """The text with its frames in WITH.
-
-    Raises:
-        Conflict: two tables have each other's names.
-    """
-    queries, waiting = list[str](), dict(frames)
-    while waiting:
-        # a frame comes before the one that has the name of its source, which would hide the source
-        ready = [name for name, frame in waiting.items()
-                 if not any(other.source == name for key, other in waiting.items() if key != name)]  # fmt: skip
-        if not ready:
-            raise Conflict(f"{', '.join(waiting)} have each other's names now", name=next(iter(waiting)),
-                           remedy="choose a third name, or drop the views that read them first", code="2BP01")
-        for name in ready:
-            frame = waiting.pop(name)
-            shown = ", ".join(identifier(at) + ("" if at == column else f" AS {identifier(column)}")
-                              for column, at in frame.columns)  # fmt: skip
-            queries.append(f"{identifier(name)} AS (SELECT {shown} FROM {identifier(frame.source)})")
+    """The text with its frames in WITH. Their sources have schemas, so that no frame hides one."""
+    if not frames:
+        return base
+    queries = []
+    for name, frame in frames.items():
+        shown = ", ".join(identifier(at) + ("" if at == column else f" AS {identifier(column)}")
+                          for column, at in frame.columns)  # fmt: skip
+        source = qualified(frame.source if "." in frame.source else f"{PUBLIC}.{frame.source}")
+        queries.append(f"{identifier(name)} AS (SELECT {shown} FROM {source})")
     if parse_query(base).args.get("with_") is not None:
         base = f"SELECT * FROM (\n{base}\n) AS view"
     return f"WITH {', '.join(queries)}\n{base}"

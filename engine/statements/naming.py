@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from halfjoin.catalog.catalog import Catalog
-from halfjoin.catalog.models import ColumnModel, Index, Sink, Table, View
+from halfjoin.catalog.models import ColumnModel, Index, Sink, Source, Table, View
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.statements.domains import alter_domain
 from halfjoin.engine.statements.sequences import alter_sequence, create_sequence
@@ -108,12 +108,14 @@ def _comment(catalog: Catalog, statement: Comment) -> None:
             raise UnknownName(f"column of {name}", statement.column, known)
         _replace(catalog, item.model_copy(update={"columns": tuple(
             _noted(column, text) if column.name == statement.column else column for column in item.columns)}))
-    elif kind in ("table", "view", "materialized view", "index", "sink"):
+    elif kind in ("table", "view", "materialized view", "index", "sink", "source"):
         match catalog.find(kind, name):
             case Index() as index:
                 catalog.indexes[name] = index.model_copy(update=update)
             case Sink() as sink:
                 catalog.sinks[name] = sink.model_copy(update=update)
+            case Source() as source:
+                catalog.sources[name] = source.model_copy(update=update)
             case found:
                 _replace(catalog, found.model_copy(update=update))
     else:

@@ -51,7 +51,7 @@ def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> U
     return state.collection(name).as_of(time, distinct=distinct)
 
 
-def frame(state: State, runners: Runners, name: str, as_of: int | None) -> Any:
+def frame(state: State, name: str, runners: Runners, as_of: int | None) -> Any:
     """The contents of a table or view as a Spark DataFrame. Raises as `contents`."""
     if name not in state.catalog.names():
         raise UnknownName("table or view", name, state.catalog.names())

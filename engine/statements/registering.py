@@ -77,27 +77,28 @@ class Registering(ABC):
             Conflict: there is another function of that name, or the warehouse knows the reduce with other columns, or
                 with other code.
 
-        >>> import pyarrow as pa
-        >>> import halfjoin as hj
-        >>> def runs(rows):  # numbers that follow each other
-        ...     found = []
-        ...     for x in rows["x"].to_pylist():
-        ...         if not found or x > found[-1]["high"] + 1:
-        ...             found.append({"low": x, "high": x})
-        ...         found[-1]["high"] = x
-        ...     return pa.RecordBatch.from_pylist(found)
-        >>> engine = hj.Engine(clock="own")
-        >>> engine.execute("CREATE TABLE t (k text, x bigint)")
-        >>> engine.register_reduce("runs", runs, returns={"low": "bigint", "high": "bigint"})
-        >>> query = "SELECT r.k, r.* FROM runs(TABLE t PARTITION BY k ORDER BY x) AS r"
-        >>> engine.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
-        >>> applied = engine.apply({"t": [{"k": "a", "x": x} for x in (1, 2, 3, 7)]}, time=1)
-        >>> applied = engine.apply({"t": [{"k": "a", "x": 2, "__diff": -1}]}, time=2)
-        >>> for row in applied.diffs["v"].sort_by([("__diff", "ascending"), ("low", "ascending")]).to_pylist():
-        ...     print(row)
-        {'k': 'a', 'low': 1, 'high': 3, '__time': 2, '__diff': -1}
-        {'k': 'a', 'low': 1, 'high': 1, '__time': 2, '__diff': 1}
-        {'k': 'a', 'low': 3, 'high': 3, '__time': 2, '__diff': 1}
+        Examples:
+            >>> import pyarrow as pa
+            >>> import halfjoin as hj
+            >>> def runs(rows):  # numbers that follow each other
+            ...     found = []
+            ...     for x in rows["x"].to_pylist():
+            ...         if not found or x > found[-1]["high"] + 1:
+            ...             found.append({"low": x, "high": x})
+            ...         found[-1]["high"] = x
+            ...     return pa.RecordBatch.from_pylist(found)
+            >>> engine = hj.Engine(clock="own")
+            >>> engine.execute("CREATE TABLE t (k text, x bigint)")
+            >>> engine.register_reduce("runs", runs, returns={"low": "bigint", "high": "bigint"})
+            >>> query = "SELECT r.k, r.* FROM runs(TABLE t PARTITION BY k ORDER BY x) AS r"
+            >>> engine.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
+            >>> applied = engine.apply({"t": [{"k": "a", "x": x} for x in (1, 2, 3, 7)]}, time=1)
+            >>> applied = engine.apply({"t": [{"k": "a", "x": 2, "__diff": -1}]}, time=2)
+            >>> for row in applied.diffs["v"].sort_by([("__diff", "ascending"), ("low", "ascending")]).to_pylist():
+            ...     print(row)
+            {'k': 'a', 'low': 1, 'high': 3, '__time': 2, '__diff': -1}
+            {'k': 'a', 'low': 1, 'high': 1, '__time': 2, '__diff': 1}
+            {'k': 'a', 'low': 3, 'high': 3, '__time': 2, '__diff': 1}
         """
         self._check_open()
         register_reduce(self._state, self._writer, name, function, returns, version, vectorised=vectorised)

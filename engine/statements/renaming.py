@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from halfjoin.catalog.catalog import Catalog
+from halfjoin.catalog.catalog import Catalog, kind_of
 from halfjoin.catalog.models import Index, Table, View
+from halfjoin.engine.arrange.collection import User
 from halfjoin.engine.batch.enter import enter_index
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.spark.runners import Runners
-from halfjoin.engine.statements.creating import identifier
+from halfjoin.engine.statements.creating import identifier, qualified
 from halfjoin.engine.statements.definitions import create_view, drop_view
 from halfjoin.engine.statements.following import follow
 from halfjoin.engine.statements.framing import Change
@@ -24,20 +25,21 @@ from halfjoin.sql.statements import CreateIndex, CreateView, Rename
 
 
 def rename(state: State, runners: Runners, statement: Rename) -> None:
-    """Carry out RENAME TO of a table or view.
+    """Carry out RENAME TO of a table, view or index. ALTER TABLE renames all of them.
 
     Raises:
-        UnknownName: nothing has the name. Conflict: a sink reads it, or the new name is taken.
+        UnknownName: nothing has the name. Conflict: it is of another kind, a sink reads it, or the new name is taken.
     """
     catalog, to = state.catalog, statement.to
-    if statement.if_exists and statement.name not in catalog.names():
+    found = _named_as(catalog, statement)
+    if found is None:
         return
-    kind = statement.kind if statement.name not in catalog.views else _kind(catalog.views[statement.name])
-    found = catalog.find(kind if statement.kind != "materialized view" else statement.kind, statement.name)
-    refuse_sinks(catalog, statement.name)
-    if to in catalog.names():
+    if to in catalog.names() or to in catalog.indexes:
         raise Conflict(f"{to} exists already", remedy="choose another name", name=to, code="42P07")
-    assert isinstance(found, Table | View)
+    if isinstance(found, Index):
+        _rename_index(state, found, to)
+        return
+    refuse_sinks(catalog, found.name)
     change = Change(found.name, to, {column.name: column.name for column in found.columns})
     _rename_indexes(state, found, change)
     if isinstance(found, View):
@@ -56,10 +58,44 @@ def rename(state: State, runners: Runners, statement: Rename) -> None:
     put(state, found, _named(found, change), lambda rows: rows, change)
     for sequence in [one for one in catalog.sequences.values() if one.owner == found.name]:
         catalog.sequences[sequence.name] = sequence.model_copy(update={"owner": to})
+    for name, source in catalog.sources.items():
+        into = tuple(to if one == found.name else one for one in source.into)
+        errors = to if source.errors == found.name else source.errors
+        catalog.sources[name] = source.model_copy(update={"into": into, "errors": errors})
     for name, table in catalog.tables.items():
         theirs = tuple(one.model_copy(update={"table": to}) if one.table == found.name else one
                        for one in table.foreign_keys)  # fmt: skip
         catalog.tables[name] = table.model_copy(update={"foreign_keys": theirs})
+
+
+def _named_as(catalog: Catalog, statement: Rename) -> Table | View | Index | None:
+    """What is to be renamed; None if it need not exist, and does not.
+
+    Raises:
+        UnknownName: nothing has the name. Conflict: what has it is of another kind.
+    """
+    name, kind = statement.name, statement.kind
+    there: Table | View | Index | None = catalog.tables.get(name) or catalog.views.get(name)
+    if there is None or (kind == "index" and name in catalog.indexes):
+        there = catalog.indexes.get(name)
+    if there is None:
+        if statement.if_exists:
+            return None
+        raise UnknownName(kind, name, catalog.indexes if kind == "index" else catalog.names(), code="42P01")
+    if kind not in ("table", kind_of(there)):
+        raise Conflict(f"{name} is not {'an' if kind == 'index' else 'a'} {kind}", name=name, code="42809",
+                       remedy=f"write ALTER {kind_of(there).upper()} {name}")  # fmt: skip
+    return there
+
+
+def _rename_index(state: State, index: Index, to: str) -> None:
+    """Give an index another name. Its arrangement belongs to the name, so it is built again."""
+    catalog = state.catalog
+    text = f"CREATE INDEX {identifier(to)} ON {index.text[index.text.upper().index(' ON ') + 4 :]}"
+    state.collection(index.collection).release(User("index", index.name))
+    made = index.model_copy(update={"name": to, "text": text})
+    catalog.indexes = {one.name: one for one in (made if one is index else one for one in catalog.indexes.values())}
+    enter_index(state, made)
 
 
 def _in_its_place(state: State, name: str, to: str) -> None:
@@ -132,7 +168,8 @@ def _new(change: Change, names: tuple[str, ...]) -> tuple[str, ...]:
 def _texts(change: Change) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """The new names of columns and of the table as SQL text."""
     columns = {name: identifier(now) for name, now in change.columns.items() if now not in (None, name)}
-    return columns, {} if change.name == change.now else {change.name: identifier(change.now)}
+    tables = {change.name.rpartition(".")[2]: identifier(change.now.rpartition(".")[2])}
+    return columns, {} if change.name == change.now else tables
 
 
 def _rename_indexes(state: State, item: Table | View, change: Change) -> None:
@@ -143,7 +180,7 @@ def _rename_indexes(state: State, item: Table | View, change: Change) -> None:
     for index in [one for one in catalog.indexes.values() if one.collection == item.name]:
         text = renamed_in(index.text, _parsed(index.text).keys, names, tables)
         if tables:
-            text = f"CREATE INDEX {identifier(index.name)} ON {identifier(change.now)} {text[text.index('('):]}"
+            text = f"CREATE INDEX {identifier(index.name)} ON {qualified(change.now)} {text[text.index('('):]}"
         keys = [bind_scalar(node, new, catalog, text, change.now) for node in _parsed(text).keys]
         catalog.indexes[index.name] = index.model_copy(update={
             "collection": change.now, "keys": tuple(map(render, keys)), "text": text})  # fmt: skip
@@ -172,6 +209,3 @@ def refuse_sinks(catalog: Catalog, name: str) -> None:
                        remedy="drop the sink, and create it again afterwards", name=name, holder=", ".join(sinks),
                        code="2BP01")  # fmt: skip
 
-
-def _kind(view: View) -> str:
-    return "materialized view" if view.materialized else "view"

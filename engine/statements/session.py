@@ -20,13 +20,15 @@ from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.definitions import Means
 from halfjoin.engine.statements.settings import SETTINGS, checked
+from halfjoin.engine.statements.stats import SourceStats
+from halfjoin.engine.statements.temporary import Temporary, defines
 from halfjoin.engine.statements.transaction import Definition, Transaction, table_of
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.search_path import path_of
 from halfjoin.sql.expr import Column
 from halfjoin.sql.statements import Commit, Prepare, Rollback, Savepoint, Statement
-from halfjoin.sql.system import SCHEMAS, Asker
+from halfjoin.sql.system import SCHEMAS, TEMPORARY, Asker, is_temporary
 
 _log = logging.getLogger("halfjoin")
 _LATER = ("each statement closes its time: write SET TIME with a later one before the next, or put the statements of "
@@ -45,17 +47,20 @@ class Session:
     """What statements need from the engine, and their settings.
 
     `writer` is None in an engine that only reads. `changed` is the engine's lock, with the condition that subscriptions
-    wait for. `time`: the time of the changes of the next statements; None: the default of `Engine.apply`.
+    wait for. `sources`: the sources of a state and how they are. `time`: the time of the changes of the next
+    statements; None: the default of `Engine.apply`.
     `transaction`: the statements since BEGIN; None: no transaction is open. `prepared`: the statements of PREPARE.
     `settings`: those of SET, other than `time`. `last`: the last numbers of sequences, as `Catalog.last`. `columns`:
     those of the last answer, with their SQL types; None if only its rows tell them. `asker`: whom PostgreSQL's catalog
-    tells of; a server names its client, and the settings that only it knows.
+    tells of; a server names its client, and the settings that only it knows. `kept`: the temporary things outside the
+    open transaction.
     """
 
     runners: Runners
     sinks: Sinks
     writer: Writer | None
     changed: tuple[Any, Condition]
+    sources: Callable[[State], list[SourceStats]]
     report: Callable[[str], None] = tell
     time: int | None = None
     transaction: Transaction | None = None
@@ -64,6 +69,22 @@ class Session:
     last: dict[str, int] = field(default_factory=dict)
     columns: tuple[Column, ...] | None = None
     asker: Asker = field(default_factory=Asker)
+    kept: Temporary = field(default_factory=Temporary)
+
+    @property
+    def temporary(self) -> Temporary:
+        """The temporary things, as the open transaction has left them."""
+        return self.kept if self.transaction is None else self.transaction.temporary
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The search path: what is temporary comes first, unless the setting says otherwise."""
+        path = path_of(self.settings.get("search_path"))
+        return path if not self.temporary or TEMPORARY in path else (TEMPORARY, *path)
+
+    def begin(self) -> None:
+        """Open a transaction."""
+        self.transaction = Transaction(self.kept)
 
     @property
     def means(self) -> Means:
@@ -75,13 +96,24 @@ class Session:
         """The sinks; None in an engine that only reads, which does not know how far they are."""
         return None if self.writer is None else self.sinks
 
-    def define(self, state: State, change: Definition) -> None:
-        """Carry out a change of definitions and keep it, or do neither. In a transaction it is kept by COMMIT."""
+    def define(self, state: State, change: Definition, statement: Statement | None = None) -> None:
+        """Carry out a change of definitions and keep it, or do neither. In a transaction it is kept by COMMIT.
+        `statement`: tells whether it defines what is temporary."""
+        if statement is not None and defines(statement, self.temporary):
+            self._take(state, self.temporary.defined(self._known(state), change))
+            return
         writer = writing(self.writer)
         if self.transaction is None:
             writer.define(lambda: change(state))
         else:
             self.transaction.define(state, change)
+
+    def _take(self, state: State, temporary: Temporary) -> None:
+        """Put other temporary things in the place of those of the session."""
+        if self.transaction is None:
+            self.kept = temporary.ended(state)
+        else:
+            self.transaction.keep(temporary)
 
     def apply(self, state: State, batch: Mapping[str, pa.Table]) -> None:
         """Submit the changes of statements as one batch, at the session's time.
@@ -110,12 +142,15 @@ class Session:
             writing(self.writer).define(lambda: state.catalog.sequences.update(due))
 
     def known(self, state: State) -> State:
-        """The state with the definitions of the open transaction."""
+        """The state with the definitions of the open transaction, and what is temporary."""
+        return self.temporary.over(self._known(state))
+
+    def _known(self, state: State) -> State:
         return state if self.transaction is None else self.transaction.known(state)
 
     def seen(self, state: State) -> State:
         """The state that the next statement reads."""
-        found = state if self.transaction is None else self.transaction.seen(state)
+        found = self.temporary.over(state if self.transaction is None else self.transaction.seen(state))
         return replace(found, catalog=found.catalog.asked_by(self._asking(found)))
 
     def _asking(self, state: State) -> Asker:
@@ -123,7 +158,7 @@ class Session:
         def change(name: str, value: str) -> None:
             self.settings[name] = checked(name, value)
 
-        path = tuple(name for name in path_of(self.settings.get("search_path"))
+        path = tuple(name for name in self.path
                      if name in ("public", *SCHEMAS, *state.catalog.schemas))  # fmt: skip
         defaults = {name: default for name, (default, _) in SETTINGS.items()}
         return replace(self.asker, path=path, settings={**defaults, **self.asker.settings, **self.settings},
@@ -135,10 +170,15 @@ class Session:
 
     def change_all(self, state: State, changes: Mapping[str, Updates]) -> None:
         """As `change`, of several tables."""
-        if self.transaction is None:
-            self.apply(state, {name: table_of(changed) for name, changed in changes.items()})
-        else:
-            self.transaction.stage(state, changes, self.time)
+        own = {name: changed for name, changed in changes.items() if is_temporary(name)}
+        lasting = {name: changed for name, changed in changes.items() if name not in own}
+        temporary = self.temporary.changed(self._known(state), own) if own else None
+        if self.transaction is not None:
+            self.transaction.stage(state, lasting, self.time)
+        elif lasting or not own:
+            self.apply(state, {name: table_of(changed) for name, changed in lasting.items()})
+        if temporary is not None:
+            self._take(state, temporary)
 
     def check_alive(self, statement: Statement) -> None:
         """Refuse a statement after another of its transaction has failed.
@@ -169,6 +209,7 @@ class Session:
         transaction, self.transaction = self.transaction, None
         if transaction is None or transaction.failed:
             return
+        temporary = transaction.temporary.ended(transaction.known(state))
         batch = transaction.batch(state)
         if transaction.defines and batch:
             self._check_time(state)
@@ -177,6 +218,7 @@ class Session:
             writing(self.writer).define(lambda: transaction.define_all(state))
         elif batch:
             self.apply(state, batch)
+        self.kept = temporary
         if transaction.defines:
             self.sinks.begin(state)
 

@@ -59,7 +59,7 @@ def comments(catalog: Catalog) -> list[tuple[str, str, str]]:
     """All comments: of what kind, its name, the text."""
     found: list[tuple[str, str, str]] = []
     items: list[Item] = [*catalog.tables.values(), *catalog.views.values(), *catalog.indexes.values(),
-                         *catalog.sinks.values()]  # fmt: skip
+                         *catalog.sinks.values(), *catalog.sources.values()]  # fmt: skip
     for item in items:
         found.append((kind_of(item), item.name, item.comment))
         if isinstance(item, Table | View):

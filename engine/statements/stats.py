@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pydantic import BaseModel
 
 from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.batch.clock import Clock
+from halfjoin.engine.batch.clock import Clock, shown
+from halfjoin.engine.batch.progress import Progress
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.display.html import folded, note, piece, table
+from halfjoin.engine.feeds.kinds import kind_named
+from halfjoin.engine.feeds.options import displayed
+from halfjoin.engine.feeds.sources import Sources
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.planner.plan import ArrangementKey
+
+_SHOWN = 50  # collections, or arrangements, of a notebook's table
 
 
 class RunStats(BaseModel):
@@ -77,6 +84,27 @@ class SinkStats(BaseModel):
     error: str | None
 
 
+class SourceStats(BaseModel):
+    """One source: what it is (`options` as JSON text, without secrets), how far it has been read (`position`, as its
+    kind writes it; `rows`, `bad` records and `batches` so far; `at`: when the last came, in ms since 1970), its `state`
+    (`running`, `failing`, `paused`, or `stopped`: this engine does not read it), how far it is behind in `unit`s
+    (None: nobody knows), and why it does not get on."""
+
+    name: str
+    kind: str
+    into: list[str]
+    options: str
+    state: str
+    position: str | None
+    rows: int
+    bad: int
+    batches: int
+    at: int | None
+    lag: int | None
+    unit: str | None
+    error: str | None
+
+
 class Stats(BaseModel):
     """Everything held: `Engine.stats()`. `memory`: bytes of rows and indexes; `budget`: the most allowed (None: no
     limit). `clock`: `wall` or `own`, None before the first batch."""
@@ -88,9 +116,47 @@ class Stats(BaseModel):
     collections: list[CollectionStats]
     arrangements: list[ArrangementStats]
     sinks: list[SinkStats]
+    sources: list[SourceStats] = []
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the collections, and the arrangements when unfolded."""
+        budget = "no limit" if self.budget is None else size_text(self.budget)
+        held = f"{size_text(self.memory)} in memory of {budget}; {readable(self)}"
+        return piece("halfjoin.Stats", note(held), collections_html(self), folded(
+            f"{len(self.arrangements):,} arrangements", table(
+                ("arrangement", "rows", "in memory", "used by"),
+                [(one.name, f"{one.rows:,}", size_text(one.bytes), ", ".join(one.users))
+                 for one in self.arrangements[:_SHOWN]],
+                (False, True, True, False)), note(_more(len(self.arrangements))),
+        ))  # fmt: skip
 
 
-def stats(state: State, sinks: Sinks | None, foreign: Mapping[tuple[str, str], str]) -> Stats:
+def collections_html(found: Stats) -> str:
+    """The tables, views and nodes as a table of HTML."""
+    lines = [(one.name, one.kind, f"{one.updates:,}", size_text(one.row_bytes + one.index_bytes), f"{one.since}",
+              f"{one.errors:,}" if one.errors else "") for one in found.collections[:_SHOWN]]  # fmt: skip
+    head = ("name", "kind", "updates", "in memory", "readable from", "errors")
+    return table(head, lines, (False, False, True, True, True, True)) + note(_more(len(found.collections)))
+
+
+def readable(found: Stats) -> str:
+    """Up to which time all can be read, in words."""
+    return f"readable up to time {shown(found.upper - 1, found.clock)}" if found.upper else "nothing is closed yet"
+
+
+def size_text(size: int) -> str:
+    """Bytes for people."""
+    units = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+    return next((f"{size / unit:.1f} {name}" for unit, name in units if size >= unit), f"{size} B")
+
+
+def _more(count: int) -> str:
+    return f"{count - _SHOWN:,} more" if count > _SHOWN else ""
+
+
+def stats(
+    state: State, sinks: Sinks | None, foreign: Mapping[tuple[str, str], str], sources: list[SourceStats]
+) -> Stats:
     """Count what the engine holds. An index that no lookup has needed yet has no entries."""
     collections = [
         _collection(state, table, "table", 0, foreign.get(("tables", name))) for name, table in state.tables.items()
@@ -117,8 +183,23 @@ def stats(state: State, sinks: Sinks | None, foreign: Mapping[tuple[str, str], s
     ]  # fmt: skip
     return Stats(
         upper=state.upper, clock=state.clock, memory=state.memory.used(), budget=state.memory.limit,
-        collections=collections, arrangements=arrangements, sinks=written,
+        collections=collections, arrangements=arrangements, sinks=written, sources=sources,
     )  # fmt: skip
+
+
+def source_stats(state: State, sources: Sources, progress: Callable[[str], Progress]) -> list[SourceStats]:
+    """The sources of the catalog. `progress`: how far the source with an id has been read."""
+    found = []
+    for source in state.catalog.sources.values():
+        known, now = progress(source.id), sources.status(source)
+        found.append(SourceStats(
+            name=source.name, kind=source.kind, into=list(source.into),
+            options=displayed(kind_named(source.kind), source.options), state=now.state, position=known.position,
+            rows=known.rows, bad=known.bad, batches=known.batches, at=known.at,
+            lag=None if now.lag is None else now.lag.amount, unit=None if now.lag is None else now.lag.unit,
+            error=now.error,
+        ))  # fmt: skip
+    return found
 
 
 def _arrangement(collection: Collection, key: ArrangementKey, users: list[str]) -> ArrangementStats:

@@ -24,11 +24,8 @@ def table_of(statement: CreateTable, catalog: Catalog) -> Table:
         UnsupportedSQL, UnknownName: an expression or a constraint of it is not valid.
     """
     check_schema(statement.name, catalog)
-    columns, constraints = list(statement.columns), list(statement.constraints)
-    for like in reversed(statement.likes):
-        there, found = _liked(catalog, like)
-        columns[like.place : like.place] = there
-        constraints += found
+    statement = with_likes(statement, catalog)
+    columns, constraints = statement.columns, statement.constraints
     names = [column.name for column in columns]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UnsupportedSQL(f"column {twice[0]} is named twice", code="42701")
@@ -38,7 +35,7 @@ def table_of(statement: CreateTable, catalog: Catalog) -> Table:
         columns=tuple(column_of(statement.name, column, catalog, key is not None and column.name in key.columns)
                       for column in columns),
         primary_key=() if key is None else key.columns, key_name=(key and key.name) or "",
-        retain=statement.retain, id=uuid.uuid4().hex,
+        retain=statement.retain, id=uuid.uuid4().hex, ended=statement.ended,
     )  # fmt: skip
     if key is not None:
         check_key(key, made.columns)
@@ -49,6 +46,20 @@ def table_of(statement: CreateTable, catalog: Catalog) -> Table:
     return made
 
 
+def with_likes(statement: CreateTable, catalog: Catalog) -> CreateTable:
+    """The statement with what its LIKE clauses stand for.
+
+    Raises:
+        UnknownName: there is no such table or view.
+    """
+    columns, constraints = list(statement.columns), list(statement.constraints)
+    for like in reversed(statement.likes):
+        there, found = _liked(catalog, like)
+        columns[like.place : like.place] = there
+        constraints += found
+    return replace(statement, columns=tuple(columns), constraints=tuple(constraints), likes=())
+
+
 def columns_of_query(statement: CreateTableAs, catalog: Catalog, text: str) -> CreateTable:
     """CREATE TABLE with the columns of a query."""
     columns = bind(statement.query, catalog, text).columns
@@ -56,7 +67,7 @@ def columns_of_query(statement: CreateTableAs, catalog: Catalog, text: str) -> C
         raise UnsupportedSQL(f"{len(statement.names)} names for {len(columns)} columns", code="42601")
     names = [*statement.names, *(column.name for column in columns[len(statement.names):])]
     made = tuple(ColumnDef(name, column.type) for name, column in zip(names, columns, strict=True))
-    return CreateTable(statement.name, made, (), statement.retain, statement.if_not_exists)
+    return CreateTable(statement.name, made, (), statement.retain, statement.if_not_exists, ended=statement.ended)
 
 
 def check_columns(table: Table, catalog: Catalog) -> None:

@@ -22,6 +22,7 @@ from halfjoin.engine.batch.stage import runs_of
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.rows import submitted
 from halfjoin.engine.statements.forking import forked
+from halfjoin.engine.statements.temporary import Temporary
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, constant
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
@@ -59,11 +60,12 @@ def check(statements: Sequence[Statement], inside: bool) -> None:
 class _Done:
     """What the statements of a transaction have done: the rows that they changed, by table; the state with their
     definitions (None: there are none); and the definitions, to be repeated at COMMIT, each with the rows that were
-    changed before it."""
+    changed before it; and the temporary things of the session."""
 
     rows: Mapping[str, Updates]
     fork: State | None
     definitions: tuple[tuple[Definition, Mapping[str, Updates]], ...]
+    temporary: Temporary
 
 
 class Transaction:
@@ -74,9 +76,9 @@ class Transaction:
     definition are checked and changed with it, as the rows of the table are.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, temporary: Temporary) -> None:
         self.failed = False
-        self._done = _Done({}, None, ())
+        self._done = _Done({}, None, (), temporary)
         self._begun: dict[str, tuple[str, int]] = {}  # by a changed table's id: its name, and `upper` at its change
         self._savepoints: list[tuple[str, _Done]] = []
 
@@ -84,6 +86,15 @@ class Transaction:
     def defines(self) -> bool:
         """Whether it has definitions."""
         return bool(self._done.definitions)
+
+    @property
+    def temporary(self) -> Temporary:
+        """The temporary things of the session."""
+        return self._done.temporary
+
+    def keep(self, temporary: Temporary) -> None:
+        """Put other temporary things in the place of those of the session."""
+        self._done = replace(self._done, temporary=temporary)
 
     def known(self, state: State) -> State:
         """The state with the transaction's definitions, but not the changed rows."""
@@ -101,7 +112,8 @@ class Transaction:
         rows = {name: changed for name, changed in after.pending.items() if name in after.catalog.tables}
         after.pend({})
         self._check(after, rows, None)
-        self._done = _Done(rows, after, (*self._done.definitions, (change, self._done.rows)))
+        definitions = (*self._done.definitions, (change, self._done.rows))
+        self._done = _Done(rows, after, definitions, self.temporary)
 
     def define_all(self, state: State) -> None:
         """Make all definitions again. Numbers that a new sequence has given out stay given."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from threading import Thread
+from time import perf_counter
 
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
@@ -20,6 +21,7 @@ from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.site import Site, arrangements_of, collection_place
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.system.telemetry import Done, tell, watched
 from halfjoin.engine.updates.consolidate import cancel
 from halfjoin.errors import HalfjoinError, StorageError
 
@@ -79,6 +81,21 @@ class Flusher:
         Raises:
             StorageError: a table could not be written. The other tables are written.
         """
+        started = perf_counter()
+        try:
+            self._flush_all(targets, everything=everything)
+        except BaseException as problem:
+            self._tell(started, targets, type(problem).__name__)
+            raise
+        self._tell(started, targets, None)
+
+    @staticmethod
+    def _tell(started: float, targets: Sequence[Target], error: str | None) -> None:
+        attributes = {"halfjoin.collections": len(targets)}
+        if watched():
+            tell(Done("halfjoin.flush", started, perf_counter() - started, attributes, error))
+
+    def _flush_all(self, targets: Sequence[Target], *, everything: bool) -> None:
         problems: list[HalfjoinError] = []
         try:
             with self._journal.beside() as journal:

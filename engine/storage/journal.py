@@ -192,13 +192,14 @@ class Journal(JournalFile):
 
     def define(
         self, catalog: str, upper: int, new: Sequence[New], gone: Iterable[int], forgotten: Iterable[str],
-        left: Iterable[str], claimed: Iterable[str],
+        left: Iterable[str], claimed: Iterable[str], unset: Iterable[str],
     ) -> None:  # fmt: skip
         """Write one entry that changes the definitions. Batch ids with a prefix in `forgotten` are deleted.
 
         Args:
             left: the folders of the dropped collections, which may be removed from now on.
             claimed: the folders of the new ones. Some may also be in `left`.
+            unset: facts that count no more.
         """
         with self._transaction():
             entry = self._next(upper)
@@ -213,6 +214,8 @@ class Journal(JournalFile):
                 self._write("INSERT OR IGNORE INTO unclaimed VALUES (?)", (folder,))
             for folder in claimed:
                 self._write("DELETE FROM unclaimed WHERE folder = ?", (folder,))
+            for key in unset:
+                self._write("DELETE FROM meta WHERE key = ?", (key,))
             for prefix in forgotten:
                 self._write("DELETE FROM batch WHERE id >= ? AND id < ?", _within(prefix))
             for item in new:

@@ -12,6 +12,7 @@ from halfjoin.engine.arrange.collection import Cold, Collection
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.clock import Clock, Closing, closing_of, opened
+from halfjoin.engine.batch.progress import Progress, fact_of, progress_of
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.fetch import Disk
@@ -118,6 +119,10 @@ class Reader:
     def as_files(self, collection: Collection) -> Sequence[Part] | None:
         """The files of the collection's Delta table, and the updates that are not in the table yet."""
         return self._disk.left(self._collections, collection)
+
+    def progress(self, source: str) -> Progress:
+        """How far the source with that id has been read."""
+        return progress_of(self._journal.meta(fact_of(source)))
 
     def closed_by(self, time: int) -> Closing | None:
         """The closing of a time, None if none of the last batches closed it."""

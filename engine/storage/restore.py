@@ -102,6 +102,8 @@ def restore(
         contents.since = max([contents.since, *(state.maintained[one].errors.since for one in inputs)])
     for sink in document.sinks:
         catalog.add(sink)
+    for source in document.sources:
+        catalog.add(source)
     catalog.former_sinks = document.former_sinks
     return by_id
 

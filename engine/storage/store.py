@@ -14,9 +14,10 @@ from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import CLOSINGS, Clock, Closing, closing_of
 from halfjoin.engine.batch.commit import Entry, Step
 from halfjoin.engine.batch.ids import table_of
+from halfjoin.engine.batch.progress import Feed, Progress
 from halfjoin.engine.batch.stage import Staged
 from halfjoin.engine.batch.state import State
-from halfjoin.engine.batch.store import BatchId
+from halfjoin.engine.batch.store import BatchId, named
 from halfjoin.engine.intake.times import now
 from halfjoin.errors import StorageError
 
@@ -48,6 +49,7 @@ class Nowhere:
     def __init__(self) -> None:
         self._last: object = None  # the last entry
         self._answers: dict[str, tuple[bytes, Applied]] = {}
+        self._progress: dict[str, Progress] = {}
         self._closings: deque[Closing] = deque(maxlen=CLOSINGS)
 
     def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
@@ -90,6 +92,10 @@ class Nowhere:
         """The batch itself: it has no files."""
         return staged
 
+    def progress(self, source: str) -> Progress:
+        """How far the source with that id has been read."""
+        return self._progress.get(source, Progress())
+
     def newest(self, prefix: str) -> str | None:
         """The greatest batch id with a prefix, None if no id has it."""
         return max((batch for batch in self._answers if batch.startswith(prefix)), default=None)
@@ -104,24 +110,30 @@ class Nowhere:
             state.memory.check(staged.size)
         return staged
 
-    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:
-        """Prepare to remember the batch's id and the times that it closes."""
+    def append(
+        self, state: State, staged: Staged, applied: Applied, batch: BatchId | None, feed: Feed | None
+    ) -> Entry:
+        """Prepare to remember the batch's id, the times that it closes, and the progress of its source."""
         closing = None
         if staged.upper > state.upper:
-            closing = Closing(state.upper, staged.upper, now(), None if batch is None else batch.text)
+            closing = Closing(state.upper, staged.upper, now(), named(batch, feed))
 
         def follow() -> None:
             if closing is not None and (not self._closings or self._closings[-1] != closing):
                 self._closings.append(closing)
             if batch is not None:
                 self._answers[batch.text] = (batch.mark, applied)
+            if feed is not None:
+                self._progress[feed.id] = feed.after
 
         return self._entry(follow)
 
     def define(self, state: State) -> Entry:
-        """Prepare to forget the feeds of dropped tables. Nothing else is kept."""
+        """Prepare to forget the feeds of dropped tables, and dropped sources. Nothing else is kept."""
+        sources = {source.id for source in state.catalog.sources.values()}
 
         def follow() -> None:
+            self._progress = {source: one for source, one in self._progress.items() if source in sources}
             for batch, table in [(batch, table_of(batch)) for batch in self._answers]:
                 if table is not None and table not in state.tables:
                     del self._answers[batch]

@@ -21,9 +21,10 @@ from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import Clock, Closing, closing_of, opened
 from halfjoin.engine.batch.commit import NO_CHANGE, Entry, Step
 from halfjoin.engine.batch.ids import prefix_of
+from halfjoin.engine.batch.progress import Feed, Progress, fact_of, progress_of
 from halfjoin.engine.batch.stage import Staged
 from halfjoin.engine.batch.state import State
-from halfjoin.engine.batch.store import BatchId
+from halfjoin.engine.batch.store import BatchId, named
 from halfjoin.engine.batch.unreadable import first_failure
 from halfjoin.engine.intake.times import now
 from halfjoin.engine.linear.failures import FORM as ERRORS_FORM
@@ -80,6 +81,7 @@ class Warehouse:
         self._stale: set[int] = set()  # nodes that no view has any more, as this version plans the views
         self._pending = 0
         self._catalog = ""
+        self._sources: set[str] = set()  # the ids of those that the kept catalog has
         self._files: dict[tuple[str, str], set[str]] = {}  # of new collections, also those of a batch kept with them
 
     def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
@@ -105,6 +107,7 @@ class Warehouse:
         with naming(f"the catalog in {journal.where}"):
             document = Document.model_validate_json(self._catalog) if self._catalog else Document()
             state = State(retain, self, upper=upper, clock=clock, memory=memory)
+            self._sources = {source.id for source in document.sources}
             self._ids = restore(state, document, kept, self._fetch)
         self._stale = {item.id for item in kept.values()} - self._ids.keys()
         self._created = {item.id: item.created for item in kept.values()}
@@ -156,6 +159,10 @@ class Warehouse:
         errors = {name: self._filing.adopted("errors", name, part) for name, part in staged.errors.items()}
         return replace(staged, runs=runs, errors=errors)
 
+    def progress(self, source: str) -> Progress:
+        """How far the source with that id has been read."""
+        return progress_of(self._journal.meta(fact_of(source)))
+
     def newest(self, prefix: str) -> str | None:
         """The greatest batch id with a prefix, None if no id has it."""
         return self._journal.newest(prefix)
@@ -180,7 +187,9 @@ class Warehouse:
         state.memory.check(staged.size)
         return staged
 
-    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:
+    def append(
+        self, state: State, staged: Staged, applied: Applied, batch: BatchId | None, feed: Feed | None
+    ) -> Entry:
         """Prepare the journal's entry for a batch. Once it is kept, the batch is acknowledged, and then published."""
         ids = {id(collection): number for number, collection in self._ids.items()}
         pieces: dict[int, list[Piece | StoredFile]] = {}
@@ -201,15 +210,16 @@ class Warehouse:
             )  # fmt: skip
         closing = None
         if staged.upper > state.upper:
-            closing = Closing(state.upper, staged.upper, now(), None if batch is None else batch.text)
+            closing = Closing(state.upper, staged.upper, now(), named(batch, feed))
         settled = {} if staged.clock in (None, self._clock) else {"clock": str(staged.clock)}
         clock = settled.get("clock", self._clock)
+        facts = settled if feed is None else {**settled, fact_of(feed.id): feed.after.text()}
         pending = self._pending + sum(piece.size for parts in pieces.values() for piece in parts)
 
         def commit() -> None:
             found = {(item.kind, item.name): item.id for item in self._journal.collections()} if first else {}
             new = {found[place]: made for place, made in first.items()}
-            self._journal.append({**pieces, **new}, staged.upper, kept, closing, settled)
+            self._journal.append({**pieces, **new}, staged.upper, kept, closing, facts)
 
         def follow() -> None:
             self._clock, self._pending = clock, pending
@@ -288,9 +298,11 @@ class Warehouse:
         altered = {table.name for table in Document.model_validate_json(self._catalog or "{}").tables
                    if table.id and table.id == state.catalog.incarnation(table.name)} if gone else set()  # fmt: skip
         forgotten = [prefix_of(item.name) for item in dropped if item.kind == "tables" and item.name not in altered]
+        sources = {source.id for source in state.catalog.sources.values()}
+        unread = [fact_of(source) for source in self._sources - sources]
 
         def commit() -> None:
-            self._journal.define(catalog, state.upper, made, gone, forgotten, left, claimed)
+            self._journal.define(catalog, state.upper, made, gone, forgotten, left, claimed, unread)
 
         def follow() -> None:
             kept = {(item.kind, item.name): item for item in self._journal.collections()}
@@ -302,6 +314,7 @@ class Warehouse:
             self._created = {item.id: item.created for item, _ in found}
             self._folders.known = {folder_of(item) for item, _ in found}
             self._catalog, self._pending, self._stale = catalog, self._journal.pending(), set()
+            self._sources = sources
             for item in dropped:
                 if folder_of(item) in claimed:  # a new collection has the name now
                     self._folders.clear(collection_place(self._site, item), files.get((item.kind, item.name), ()))

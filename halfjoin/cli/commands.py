@@ -17,7 +17,9 @@ from halfjoin.cli.doctor import doctor
 from halfjoin.cli.files import columns_of, rows_of
 from halfjoin.cli.group import Commands
 from halfjoin.cli.guard import guarded, text_of
+from halfjoin.cli.opening import warehouse_of
 from halfjoin.cli.serve import serve
+from halfjoin.cli.settings import read_settings
 from halfjoin.cli.show import only_tag, show
 from halfjoin.engine.batch.clock import Clock, shown
 from halfjoin.engine.engine import Engine
@@ -38,6 +40,8 @@ app.command()(doctor)
 app.command()(serve)
 
 Warehouse = Annotated[str, typer.Argument(help="the folder or URL of a warehouse; another process may write to it")]
+Named = Annotated[str, typer.Argument(help=(
+    "the folder or URL of a warehouse; default: HALFJOIN_WAREHOUSE, halfjoin.toml"))]  # fmt: skip
 Load = Annotated[list[str], typer.Option("--load", help=(
     "table=file.parquet or table=file.csv: inserts the file's rows into the table; repeat it for more files. The first "
     'line of a CSV file names the columns; an empty field is NULL, and "" is an empty text'))]  # fmt: skip
@@ -58,13 +62,15 @@ def run(
     script: Annotated[Path, typer.Argument(help="a file of SQL statements; - for standard input")],
     load: Load = [],  # noqa: B006  typer reads the default, nobody changes it
     then: Annotated[list[Path], typer.Option("--then", help="a script to run after the loads")] = [],  # noqa: B006
-    warehouse: Annotated[str, typer.Option(help="the folder or URL of the warehouse; default: in memory")] = "",
+    warehouse: Annotated[str, typer.Option(help=(
+        "the folder or URL of the warehouse; default: HALFJOIN_WAREHOUSE, or in memory"))] = "",
     clock: Annotated[Clock | None, typer.Option(help=(
         "wall: times are milliseconds since 1970 and default to now; own: you set them (SET TIME = ..., a column "
         "__time). The first batch fixes the clock"))] = None,
 ) -> None:
     """Run a script (tables and views), load files into tables, run further scripts, and print the last result."""
-    with guarded(lambda: Engine(warehouse or None, clock=clock)) as engine:
+    found = guarded(read_settings, {"warehouse": warehouse, "clock": clock}).settings
+    with guarded(lambda: Engine(found.warehouse, **found.engine)) as engine:
         logging.getLogger("halfjoin").addHandler(_Lines())
         logging.getLogger("halfjoin").setLevel(logging.INFO)
         result = guarded(engine.execute, text_of(script))
@@ -124,9 +130,10 @@ def query(
 
 
 @app.command()
-def status(warehouse: Warehouse) -> None:
+def status(warehouse: Named = "") -> None:
     """Print a warehouse's tables and views, each with its number of updates and its least readable time."""
-    with guarded(lambda: Engine(warehouse, read_only=True)) as engine:
+    told = guarded(read_settings, {"warehouse": warehouse}).settings
+    with guarded(lambda: Engine(warehouse_of(told), read_only=True)) as engine:
         found = engine.stats()
     last = shown(found.upper - 1, found.clock)
     typer.echo(f"readable up to time {last}" if found.upper else "nothing is closed yet")
@@ -162,9 +169,10 @@ def _raise(error: HalfjoinError) -> None:
 
 
 @app.command()
-def compact(warehouse: Annotated[str, typer.Argument(help="the folder or URL of a warehouse")]) -> None:
+def compact(warehouse: Named = "") -> None:
     """Forget times that are no longer readable, merge files, and remove those that nothing needs."""
-    with guarded(Engine, warehouse) as engine:
+    told = guarded(read_settings, {"warehouse": warehouse}).settings
+    with guarded(lambda: Engine(warehouse_of(told), **told.engine)) as engine:
         guarded(engine.compact)
 
 

@@ -17,6 +17,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from halfjoin.cli.settings import read_settings, strange
 from halfjoin.engine.engine import Engine
 from halfjoin.errors import HalfjoinError
 from halfjoin.version import VERSION
@@ -32,8 +33,9 @@ def doctor(
 ) -> None:
     """Look for what is missing: Python, Java, libraries, disk, the warehouse. It exits with 1 if something is wrong."""
     console, wrong = Console(), False
+    named, settings = _settings(warehouse)
     colours = {"ok": "green", "note": "yellow", "wrong": "red"}
-    for how, what, words in (*_python(), *_java(), *_libraries(), *_disk(warehouse), *_warehouse(warehouse)):
+    for how, what, words in (*_python(), *_java(), *_libraries(), *settings, *_disk(named), *_warehouse(named)):
         wrong |= how == "wrong"
         console.print(f"[{colours[how]}]{how:>5}[/]  {escape(what)}: {escape(words)}", soft_wrap=True, highlight=False)
     if wrong:
@@ -71,6 +73,17 @@ def _libraries() -> Iterator[Finding]:
             yield "ok", name, version(name)
         except PackageNotFoundError:
             yield "wrong", name, f"not installed: pip install {name}"
+
+
+def _settings(warehouse: str) -> tuple[str, list[Finding]]:
+    """The warehouse to look at; and the settings, without secrets, each with the place that it comes from."""
+    try:
+        found = read_settings({"warehouse": warehouse})
+    except HalfjoinError as error:
+        return warehouse, [("wrong", "settings", str(error))]
+    lines: list[Finding] = [("ok", f"setting {name}", f"{value} ({origin})") for name, value, origin in found.lines()]
+    lines += [("note", name, f"is not a setting: did you mean {meant}?") for name, meant in strange()]
+    return found.settings.warehouse or "", lines
 
 
 def _disk(warehouse: str) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from halfjoin.cli.files import columns_of, json_rows, rows_of, schema_of
 from halfjoin.cli.guard import guarded
+from halfjoin.cli.opening import opened
 from halfjoin.engine.engine import Engine
 from halfjoin.engine.intake.rows import inserts, upserts
 from halfjoin.engine.statements.creating import create_like
@@ -42,7 +43,7 @@ def load(
     types: Types = [],  # noqa: B006
 ) -> None:
     """Load files into a table, each as one batch. A file that is loaded already is passed over, so a load goes on."""
-    with guarded(Engine, warehouse) as engine:
+    with guarded(opened, warehouse) as engine:
         if table not in _tables(engine):
             guarded(engine.execute, guarded(_created, table, files[0], key, types))
         columns = guarded(columns_of, engine, table)
@@ -70,7 +71,7 @@ def apply(
 
     A line may have "__diff" (-1 deletes the row) and "__time".
     """
-    with guarded(Engine, warehouse) as engine:
+    with guarded(opened, warehouse) as engine:
         guarded(columns_of, engine, table)
         for lines in _batches(sys.stdin):
             rows = guarded(json_rows, lines)

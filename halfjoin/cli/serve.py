@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from halfjoin.cli.guard import guarded
+from halfjoin.cli.opening import warehouse_of
+from halfjoin.cli.settings import Settings, read_settings
 from halfjoin.console.app import LOCAL, console
 from halfjoin.console.serving import HttpServer
 from halfjoin.engine.batch.clock import Clock
@@ -21,34 +22,50 @@ from halfjoin.server.access import Access, access, is_loopback
 from halfjoin.server.limits import Limits
 from halfjoin.server.server import Server
 
-_DEFAULT = Limits()
+_default = Settings()
+
+
+def _text(name: str) -> str:
+    """The default of a setting, for --help."""
+    return str(getattr(_default, name))
 
 
 def serve(
-    warehouse: Annotated[str, typer.Argument(help="the folder or URL of a warehouse; it is created if absent")],
-    host: Annotated[str, typer.Option(help="the address to listen on")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="the port; 0 for any free one")] = 6875,
-    http_port: Annotated[int, typer.Option(help="the port of the console, /metrics and /healthz; -1 for none")] = 6876,
+    warehouse: Annotated[str, typer.Argument(help="the folder or URL of a warehouse; it is created if absent")] = "",
+    host: Annotated[str | None, typer.Option(help="the address to listen on", show_default=_default.host)] = None,
+    port: Annotated[int | None, typer.Option(help="the port; 0 for any free one", show_default=_text("port"))] = None,
+    http_port: Annotated[int | None, typer.Option(show_default=_text("http_port"), help=(
+        "the port of the console, /metrics and /healthz; -1 for none"))] = None,
     password_file: Annotated[Path | None, typer.Option(help=(
         "lines name:password; without it only this machine can connect"))] = None,
     tls_cert: Annotated[Path | None, typer.Option(help="the certificate of the server, with those above it")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="the certificate's private key")] = None,
     clock: Annotated[Clock | None, typer.Option(help="as for run")] = None,
     memory: Annotated[str | None, typer.Option(help="the most that rows and indexes may take, such as 4GB")] = None,
-    max_connections: Annotated[int, typer.Option(min=1)] = _DEFAULT.connections,
-    idle_timeout: Annotated[float, typer.Option(help="seconds that a connection may send nothing")] = _DEFAULT.idle,
-    statement_timeout: Annotated[float, typer.Option(help="seconds that a statement may run")] = _DEFAULT.statement,
-) -> None:
-    """Serve a warehouse to clients of PostgreSQL (psql, drivers, BI tools) and to browsers."""
+    retain: Annotated[str | None, typer.Option(help="how much history stays readable, such as '30 days'")] = None,
+    max_connections: Annotated[int | None, typer.Option(show_default=_text("max_connections"))] = None,
+    idle_timeout: Annotated[float | None, typer.Option(
+        help="seconds that a connection may send nothing", show_default=_text("idle_timeout"))] = None,
+    statement_timeout: Annotated[float | None, typer.Option(
+        help="seconds that a statement may run", show_default=_text("statement_timeout"))] = None,
+) -> None:  # fmt: skip
+    """Serve a warehouse to clients of PostgreSQL (psql, drivers, BI tools) and to browsers.
+
+    What is not given here comes from HALFJOIN_... in the environment, or from halfjoin.toml.
+    """
+    given = dict(locals())
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    limits = replace(_DEFAULT, connections=max_connections, idle=idle_timeout, statement=statement_timeout)
-    allowed = guarded(access, host, password_file, tls_cert, tls_key)
-    with guarded(lambda: Engine(warehouse, clock=clock, memory=memory)) as engine:
+    told = guarded(read_settings, given).settings
+    limits = Limits(connections=told.max_connections, idle=told.idle_timeout, statement=told.statement_timeout)
+    secret = None if told.password is None else told.password.get_secret_value()
+    allowed = guarded(access, told.host, told.password_file, told.tls_cert, told.tls_key, secret)
+    with guarded(lambda: Engine(warehouse_of(told), **told.engine)) as engine:
         page = None
-        if http_port >= 0:
-            hosts = LOCAL if is_loopback(host) else ["*"]
-            page = HttpServer(console(engine, allowed, hosts), host, http_port, tls_cert, tls_key)
-        guarded(lambda: asyncio.run(_serve(engine, host, port, allowed, limits, page)))
+        if told.http_port >= 0:
+            hosts = LOCAL if is_loopback(told.host) else ["*"]
+            made = console(engine, allowed, hosts)
+            page = HttpServer(made, told.host, told.http_port, told.tls_cert, told.tls_key)
+        guarded(lambda: asyncio.run(_serve(engine, told.host, told.port, allowed, limits, page)))
 
 
 async def _serve(

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from halfjoin.cli.guard import guarded
+from halfjoin.cli.settings import read_settings
 from halfjoin.errors import HalfjoinError
 from halfjoin.shell.commands import COMMANDS
 from halfjoin.shell.local import Local
@@ -20,7 +21,8 @@ from halfjoin.shell.targets import ShellError, Target
 
 def shell(
     warehouse: Annotated[str, typer.Argument(help=(
-        "the folder or URL of a warehouse, or postgres://... of a server; default: in memory"))] = "",
+        "the folder or URL of a warehouse, or postgres://... of a server; default: HALFJOIN_WAREHOUSE, or in memory"
+    ))] = "",
     commands: Annotated[list[str], typer.Option("-c", "--command", help="run these statements, and leave")] = [],  # noqa: B006
     files: Annotated[list[str], typer.Option("-f", "--file", help="run a script, and leave; - is standard input")] = [],  # noqa: B006
     json: Annotated[bool, typer.Option("--json", help="print rows as JSON, one object a line")] = False,
@@ -55,7 +57,8 @@ def _target(name: str) -> Target:
         HalfjoinError, OSError: it cannot be reached.
     """
     if not name.startswith(("postgres://", "postgresql://")):
-        return Local(name or None, _notice)
+        told = read_settings({"warehouse": name}).settings
+        return Local(told.warehouse, _notice, told.engine)
     try:
         from halfjoin.shell.remote import Remote
     except ImportError:

@@ -22,16 +22,17 @@ class Collection:
     `hj.collection("edges")` makes the first one, an operator the next. Expressions are SQL text. In them `this` is the
     collection, which is needed only where a name alone says too little. Python values go through `hj.lit`.
 
-    >>> import halfjoin as hj
-    >>> edges = hj.collection("edges")
-    >>> print(edges.filter("src <> dst").map("src", n="dst + 1").sql())
-    WITH step AS (
-    SELECT * FROM edges AS this
-    WHERE src <> dst
-    )
-    SELECT src, dst + 1 AS n FROM step AS this
+    Examples:
+        >>> import halfjoin as hj
+        >>> edges = hj.collection("edges")
+        >>> print(edges.filter("src <> dst").map("src", n="dst + 1").sql())
+        WITH step AS (
+        SELECT * FROM edges AS this
+        WHERE src <> dst
+        )
+        SELECT src, dst + 1 AS n FROM step AS this
 
-    Rows count: a row may be there several times, and with `negate` less than not at all.
+        Rows count: a row may be there several times, and with `negate` less than not at all.
     """
 
     __slots__ = ("_node",)
@@ -80,7 +81,8 @@ class Collection:
             other: the other collection.
             on: the names of columns that both have, and that must be equal: they come first in the result, then the
                 other columns of both. Or one condition over `this` and `other`.
-            columns, computed: the columns of the result, as in `map`. Give them where both have columns of one name.
+            columns: the columns of the result, as in `map`. Give them where both have columns of one name.
+            computed: its computed columns, as in `map`.
         """
         names, condition = matched(on)
         using = f"\nUSING ({', '.join(name.text for name in names)})"
@@ -177,19 +179,20 @@ class Collection:
                 with a negative count, in the round that took it away. So the differences have times (batch time,
                 round). Without the column they add up to the result.
 
-        What can be reached from 1:
+        Examples:
+            What can be reached from 1:
 
-        >>> import halfjoin as hj
-        >>> engine = hj.Engine(clock="own")
-        >>> engine.execute("CREATE TABLE edges (src bigint, dst bigint); CREATE TABLE roots (node bigint)")
-        >>> edges, roots = hj.collection("edges"), hj.collection("roots")
-        >>> reached = roots.iterate(
-        ...     lambda inner: inner.join(edges, "this.node = other.src", node="dst").concat(roots).distinct())
-        >>> engine.create_view("reached", reached)
-        >>> batch = {"roots": [{"node": 1}], "edges": [{"src": 1, "dst": 2}, {"src": 2, "dst": 3}]}
-        >>> _ = engine.apply(batch, time=1)
-        >>> sorted(engine.read("reached")["node"].to_pylist())
-        [1, 2, 3]
+            >>> import halfjoin as hj
+            >>> engine = hj.Engine(clock="own")
+            >>> engine.execute("CREATE TABLE edges (src bigint, dst bigint); CREATE TABLE roots (node bigint)")
+            >>> edges, roots = hj.collection("edges"), hj.collection("roots")
+            >>> reached = roots.iterate(
+            ...     lambda inner: inner.join(edges, "this.node = other.src", node="dst").concat(roots).distinct())
+            >>> engine.create_view("reached", reached)
+            >>> batch = {"roots": [{"node": 1}], "edges": [{"src": 1, "dst": 2}, {"src": 2, "dst": 3}]}
+            >>> _ = engine.apply(batch, time=1)
+            >>> sorted(engine.read("reached")["node"].to_pylist())
+            [1, 2, 3]
         """
         made = looped({"loop": self._node}, lambda now: {"loop": node_of(body(Collection(now["loop"])))}, rounds, trace)
         return Collection(made["loop"])

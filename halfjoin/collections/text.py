@@ -37,8 +37,9 @@ class Fragment(NamedTuple):
 def name(text: object) -> str:
     """A name as SQL accepts it, quoted only if need be.
 
-    >>> print(name("src"), name("Total"), name("group"), name('a "b" c'))
-    src "Total" "group" "a ""b"" c"
+    Examples:
+        >>> print(name("src"), name("Total"), name("group"), name('a "b" c'))
+        src "Total" "group" "a ""b"" c"
     """
     if not isinstance(text, str) or not text or "\0" in text:
         raise HalfjoinError(f"{shown(text)} is not a name")
@@ -87,13 +88,14 @@ def lit(value: Any) -> str:
 
     None, bool, int, float, Decimal, str, bytes, date, datetime, time, timedelta, and lists of these (ARRAY).
 
-    >>> lit("it's"), lit(-1), lit(None), lit(datetime.date(2024, 1, 31))
-    ("'it''s'", '(-1)', 'NULL', "DATE '2024-01-31'")
-    >>> print("name = " + lit("x'; DROP TABLE t; --"))
-    name = 'x''; DROP TABLE t; --'
+    Examples:
+        >>> lit("it's"), lit(-1), lit(None), lit(datetime.date(2024, 1, 31))
+        ("'it''s'", '(-1)', 'NULL', "DATE '2024-01-31'")
+        >>> print("name = " + lit("x'; DROP TABLE t; --"))
+        name = 'x''; DROP TABLE t; --'
 
-    Raises:
-        HalfjoinError: SQL has no literal for the value.
+        Raises:
+            HalfjoinError: SQL has no literal for the value.
     """
     match value:
         case None:

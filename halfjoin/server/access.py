@@ -15,6 +15,7 @@ from halfjoin.errors import HalfjoinError
 from halfjoin.server.scram import Verifier, of_nobody, verifier
 
 _log = logging.getLogger("halfjoin.server")
+USER = "halfjoin"  # whose password the setting `password` is
 _PRIVATE = 0o077  # permissions of other users
 
 
@@ -32,16 +33,22 @@ class Access:
         return self.users.get(user) or of_nobody(user, self.secret)
 
 
-def access(host: str, password_file: Path | None, cert: Path | None, key: Path | None) -> Access:
-    """What the options of `halfjoin serve` say.
+def access(
+    host: str, password_file: Path | None, cert: Path | None, key: Path | None, password: str | None = None
+) -> Access:
+    """What the options of `halfjoin serve` say. `password` is that of the user halfjoin.
 
     Raises:
-        HalfjoinError: a file cannot be read; or the host is not loopback, and there is no password.
+        HalfjoinError: a file cannot be read; there are two places for passwords; or the host is not loopback, and
+            there is no password.
     """
+    if password is not None and password_file is not None:
+        raise HalfjoinError("there are a password and a password file", remedy="set one of them")
     users = None if password_file is None else read_passwords(password_file)
+    users = users if password is None else {USER: verifier(password)}
     if users is None and not is_loopback(host):
         raise HalfjoinError(f"{host} can be reached from other machines, and there is no password",
-                            remedy="give --password-file, or listen on 127.0.0.1")
+                            remedy="give --password-file, or set HALFJOIN_PASSWORD, or listen on 127.0.0.1")
     if (cert is None) != (key is None):
         raise HalfjoinError("TLS needs a certificate and its key", remedy="give --tls-cert and --tls-key")
     if cert is None or key is None:

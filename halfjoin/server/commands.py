@@ -238,6 +238,9 @@ class Commands:
             self._held.statements.clear()
             self._connection.reset()
             self._variables.reset()
+        elif words[1:2] in (("TEMP",), ("TEMPORARY",)):
+            self._connection.forget_temporary()
+            return Result("DISCARD TEMP")
         return Result(" ".join(words[:2]))
 
     async def _deallocate(self, piece: Piece) -> Result:

@@ -16,7 +16,7 @@ from halfjoin.server.access import Access
 from halfjoin.server.client import Client
 from halfjoin.server.limits import Limits
 from halfjoin.server.login import Login, log_in
-from halfjoin.server.variables import Variables
+from halfjoin.server.variables import Variables, time_text
 from halfjoin.server.wire import Gone, Wire
 from halfjoin.server.working import Worker
 from halfjoin.sql.system import Asker
@@ -134,7 +134,7 @@ class Server:
 
     async def _session(self, wire: Wire, login: Login) -> None:
         connection, worker = self._engine.connect(), Worker(self._threads)
-        variables = Variables(connection, login.user)
+        variables = Variables(connection, login.user, self._told())
         wire.known = True
         refused = [why for name, value in login.settings.items() if (why := variables.start(name, value)) is not None]
         wire.put(m.AUTHENTICATED)
@@ -154,6 +154,13 @@ class Server:
             await client.serve()
         finally:
             del self._open[number]
+
+    def _told(self) -> dict[str, str]:
+        """What SHOW says of the server."""
+        limits = self._limits
+        return {"max_connections": str(limits.connections), "ssl": "off" if self._access.tls is None else "on",
+                "statement_timeout": time_text(limits.statement), "idle_session_timeout": time_text(limits.idle),
+                "idle_in_transaction_session_timeout": time_text(limits.idle_in_transaction)}  # fmt: skip
 
     def _cancel(self, number: int, secret: int) -> None:
         """Carry out a cancel request; a wrong key does nothing, and nobody is told."""

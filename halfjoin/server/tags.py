@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 _KINDS = ("TABLE", "MATERIALIZED VIEW", "VIEW", "INDEX", "TYPE", "DOMAIN", "SCHEMA", "SEQUENCE", "SINK")
-_SKIPPED = ("OR", "REPLACE", "UNIQUE", "TEMP", "TEMPORARY")
+_SKIPPED = ("OR", "REPLACE", "UNIQUE", "TEMP", "TEMPORARY", "LOCAL", "GLOBAL", "UNLOGGED")
 _COUNTED = ("SELECT", "VALUES", "WITH", "TABLE", "(")
 
 

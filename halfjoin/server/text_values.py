@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.statements.copying import texts
+from halfjoin.engine.scalar.texts import texts
 from halfjoin.sql.types import SqlType
 
 

@@ -5,7 +5,9 @@ SET LOCAL ends with its transaction, and ROLLBACK takes back what was set in it.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from halfjoin.engine.statements.connection import Connection
 from halfjoin.engine.statements.settings import SETTINGS
@@ -23,7 +25,8 @@ _FIXED: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
     "default_transaction_isolation": ("serializable", _ISOLATION),
     "transaction_read_only": ("off", _SWITCH), "default_transaction_read_only": ("off", _SWITCH),
     "transaction_deferrable": ("off", _SWITCH), "default_transaction_deferrable": ("off", _SWITCH),
-    "in_hot_standby": ("off", ()), "session_authorization": ("", ()),
+    "in_hot_standby": ("off", ()), "max_connections": ("100", ()), "ssl": ("off", ()),
+    "session_authorization": ("", ()),
     "statement_timeout": ("0", None), "lock_timeout": ("0", None), "idle_session_timeout": ("0", None),
     "idle_in_transaction_session_timeout": ("0", None), "transaction_timeout": ("0", None),
     "synchronous_commit": ("on", None), "row_security": ("on", _SWITCH), "jit": ("off", _SWITCH),
@@ -47,10 +50,12 @@ def shown_name(name: str) -> str:
 
 
 class Variables:
-    """The settings of one connection."""
+    """The settings of one connection. `server`: what holds of the server, in place of a default."""
 
-    def __init__(self, connection: Connection, user: str) -> None:
+    def __init__(self, connection: Connection, user: str, server: Mapping[str, str] = MappingProxyType({})) -> None:
         self._connection, self._own = connection, {"session_authorization": user}
+        self._fixed = {name: (server.get(name, default), allowed) for name, (default, allowed) in _FIXED.items()}
+        self._known = ChainMap(self._own, {name: default for name, (default, _) in self._fixed.items()})
         self._before: tuple[dict[str, str], dict[str, str]] | None = None  # at BEGIN: the own ones, and the engine's
         self._local: set[str] = set()
 
@@ -68,7 +73,7 @@ class Variables:
                 value = value.strip("'\"")
             self._connection.set(name, value)
         elif name in _FIXED:
-            default, allowed = _FIXED[name]
+            default, allowed = self._fixed[name]
             if value is None or value.lower() == default.lower():
                 self._own.pop(name, None) if name != "session_authorization" else None
             elif allowed is None or value.lower() in allowed:
@@ -83,13 +88,13 @@ class Variables:
         elif "." in name:
             self._own[name] = value or ""
         else:
-            raise UnknownName("setting", name, (*SETTINGS, *_FIXED))
+            raise UnknownName("setting", name, (*SETTINGS, *self._fixed))
         if local and self._before is not None:
             self._local.add(name)
 
     def fixed(self) -> Mapping[str, str]:
-        """Those that the engine does not know, with their values of now."""
-        return {name: default for name, (default, _) in _FIXED.items()} | self._own
+        """Those that the engine does not know; it follows their changes."""
+        return self._known
 
     def start(self, name: str, value: str) -> str | None:
         """Set what a client asks for when it connects. Where it cannot be, the answer says why, and all goes on."""
@@ -112,16 +117,16 @@ class Variables:
         if name in self._own:
             return self._own[name]
         if name not in _FIXED:
-            raise UnknownName("setting", name, (*SETTINGS, *_FIXED))
-        return _FIXED[name][0]
+            raise UnknownName("setting", name, (*SETTINGS, *self._fixed))
+        return self._fixed[name][0]
 
     def knows(self, name: str) -> bool:
         """Whether there is such a setting."""
-        return _folded(name) in (*SETTINGS, *_FIXED, *self._own)
+        return _folded(name) in (*SETTINGS, *self._fixed, *self._own)
 
     def all(self) -> dict[str, str]:
         """All settings by name."""
-        return {shown_name(name): self.get(name) for name in sorted((*SETTINGS, *_FIXED))}
+        return {shown_name(name): self.get(name) for name in sorted((*SETTINGS, *self._fixed))}
 
     def reported(self) -> dict[str, str]:
         """Those whose changes a client is told of, under the names that it knows."""
@@ -133,7 +138,8 @@ class Variables:
 
     def reset(self) -> None:
         """Forget what was set, as RESET ALL does."""
-        self._own = {"session_authorization": self._own["session_authorization"]}
+        for name in [name for name in self._own if name != "session_authorization"]:
+            del self._own[name]
         for name in list(self._connection.settings):
             self._connection.set(name, None)
 
@@ -168,6 +174,14 @@ def seconds(value: str) -> float:
         return max(0.0, float(number) * _UNITS[unit])
     except (ValueError, KeyError):
         raise UnsupportedSQL(f"{value!r} is not a time", remedy="write milliseconds, or 30s", code="22023") from None
+
+
+def time_text(seconds: float) -> str:
+    """A time as PostgreSQL shows it: in its largest unit that gives a whole number."""
+    for unit in ("d", "h", "min", "s", "ms"):
+        if seconds >= _UNITS[unit] and (seconds / _UNITS[unit]).is_integer():
+            return f"{seconds / _UNITS[unit]:.0f}{unit}"
+    return f"{seconds * 1000:.0f}ms"
 
 
 def _switch(value: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from halfjoin.engine.scalar.arrow_types import sql_type
-from halfjoin.engine.statements.copying import texts as written
+from halfjoin.engine.scalar.texts import texts as written
 
 
 def cells(rows: pa.Table) -> list[tuple[str | None, ...]]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,13 +24,18 @@ _POLL = 0.5  # seconds between two looks at a warehouse that another process wri
 
 
 class Local:
-    """An engine in this process. If another process writes the warehouse, it only reads."""
+    """An engine in this process. If another process writes the warehouse, it only reads.
 
-    def __init__(self, warehouse: str | None, notice: Callable[[str], None]) -> None:
+    `options`: those of `Engine` for an engine that writes.
+    """
+
+    def __init__(
+        self, warehouse: str | None, notice: Callable[[str], None], options: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
         self.name = warehouse.rstrip("/").rpartition("/")[2] if warehouse else "memory"
         self.read_only = False
         try:
-            self.engine = Engine(warehouse)
+            self.engine = Engine(warehouse, **options)
         except Conflict as held:
             self.engine, self.read_only = Engine(warehouse, read_only=True), True
             notice(f"{held.reason}: this shell only reads")

@@ -17,7 +17,7 @@ from halfjoin.planner.linear import (
     Temporal,
 )
 from halfjoin.sql.expr import Call, Column, Expr, Now, substitute
-from halfjoin.sql.functions import render
+from halfjoin.sql.functions.render import render
 from halfjoin.sql.types import BOOLEAN
 
 

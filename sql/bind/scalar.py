@@ -153,7 +153,12 @@ def _column(scalars: Scalars, node: exp.Column) -> Expr:
     if isinstance(node.this, exp.Star):
         raise scalars.context.refuse(node, f"{node.table}.* is not a value", "name the column")
     table = node.args.get("table")
-    return find(scalars.scopes, name_of(node), table and name_of(table))
+    try:
+        return find(scalars.scopes, name_of(node), table and name_of(table))
+    except UnknownName:
+        if table is not None or node.this.quoted or node.name.lower() != "user":
+            raise
+        return _session("user")(scalars, node)  # the user who asks, where no column is called so
 
 
 def _field(scalars: Scalars, node: exp.Dot) -> Expr:

@@ -8,9 +8,11 @@ from typing import Protocol
 from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.bind.sequences import CALLS, quoted, sequence_named
 from halfjoin.sql.bind.tables import references
 from halfjoin.sql.parse.locate import PUBLIC, name_of
 from halfjoin.sql.parse.syntax import ShowObjects
+from halfjoin.sql.system import TEMPORARY
 
 MADE = ("TABLE", "VIEW", "TYPE", "DOMAIN", "SEQUENCE")
 
@@ -49,7 +51,7 @@ def placed(tree: exp.Expr, names: Names, path: Sequence[str]) -> exp.Expr:
     kind = str(tree.args.get("kind") or "").upper()
     made = _made(tree, kind)
     if made is not None and made.args.get("db") is None:
-        schema = next((one for one in path if one == PUBLIC or one in names.schemas), None)
+        schema = next((one for one in path if one != TEMPORARY and (one == PUBLIC or one in names.schemas)), None)
         if schema is None:
             raise UnsupportedSQL("no schema has been selected to create in", remedy="CREATE SCHEMA, or SET search_path",
                                  code="3F000")  # fmt: skip
@@ -58,6 +60,9 @@ def placed(tree: exp.Expr, names: Names, path: Sequence[str]) -> exp.Expr:
     for table in list(references(tree)):
         if table is not made and table.args.get("db") is None and not isinstance(table.parent, exp.AlterRename):
             _place(table, known, path)
+    for call in tree.find_all(exp.Anonymous):
+        if call.name.lower() in CALLS and call.expressions:
+            _place_sequence(call.expressions[0], names.others["SEQUENCE"], path)
     types = [*names.others["TYPE"], *names.others["DOMAIN"]]
     for type in tree.find_all(exp.DataType):
         name = type.args.get("kind")
@@ -84,12 +89,22 @@ def _place(table: exp.Table, known: Collection[str], path: Sequence[str]) -> Non
         _note(table.root(), table.this, schema)
 
 
+def _place_sequence(given: exp.Expr, known: Collection[str], path: Sequence[str]) -> None:
+    """Give the sequence that nextval names its schema."""
+    text = given.this if isinstance(given, exp.Cast) else given
+    if isinstance(text, exp.Literal) and text.is_string:
+        name = sequence_named(text.name)
+        named = len(exp.to_table(text.name, dialect="postgres").parts) > 1
+        if not named and (schema := _schema(name, known, path)) != PUBLIC:
+            text.set("this", quoted(f"{schema}.{name}"))
+
+
 def _schema(name: str, known: Collection[str], path: Sequence[str]) -> str:
     """The schema that a name means. For a name that is nowhere on the path it is the path's first one."""
     for schema in path:
         if (name if schema == PUBLIC else f"{schema}.{name}") in known:
             return schema
-    return PUBLIC if PUBLIC in path or not path else path[0]
+    return next((PUBLIC if PUBLIC in path else one for one in path if one != TEMPORARY), PUBLIC)
 
 
 def _note(tree: exp.Expr, name: exp.Expr, schema: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName
-from halfjoin.sql.parse.locate import catalog_name, name_of, place, schema_of
+from halfjoin.sql.parse.locate import PUBLIC, catalog_name, name_of, place, schema_of
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.parse.type_names import sql_type
 from halfjoin.sql.system import PG_CATALOG, SCHEMAS
@@ -57,9 +57,35 @@ def tables_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
     return {name for name in names_of(query, schema, sql) if schema.plain_view(name) is None}
 
 
-def mentioned(query: exp.Query) -> set[str]:
-    """The names of tables and views in a query, whether they exist or not."""
-    return {name_of(table) for table in references(query)}
+def without_schema(text: str, name: str) -> tuple[str, tuple[str, ...]]:
+    """A query that names a table or view without its schema, and the names by which it does so.
+
+    Where the text has the schema, the new name is one that the text has for nothing else. The alias stays.
+
+    >>> without_schema("SELECT t.k FROM public.t, t AS u", "t")
+    ('SELECT t.k FROM "public.t" AS t, t AS u', ('public.t', 't'))
+    """
+    query = parse_query(text)
+    tables = [table for table in references(query) if catalog_name(table, text) == name]
+    written = [table for table in tables if table.args.get("db") is not None]
+    names = [name] if len(written) < len(tables) else []
+    if written:
+        new, taken = name if "." in name else f"{PUBLIC}.{name}", {one.name for one in query.find_all(exp.Identifier)}
+        while new in taken:
+            new += "_"
+        names.insert(0, new)
+        for table in sorted(written, key=lambda one: one.parts[0].meta["start"], reverse=True):
+            start, end = table.parts[0].meta["start"], table.this.meta["end"] + 1
+            own = text[table.this.meta["start"] : end]
+            alias = "" if table.args.get("alias") or _is_query(table, text) else f" AS {own}"
+            text = f'{text[:start]}"{new.replace(chr(34), chr(34) * 2)}"{alias}{text[end:]}'
+    return text, tuple(names)
+
+
+def _is_query(table: exp.Table, text: str) -> bool:
+    """Whether a table's name is the query `TABLE t`, which takes no alias."""
+    before = text[: table.parts[0].meta["start"]].rstrip()
+    return isinstance(table.parent, exp.From) and before[-5:].lower() == "table"
 
 
 def types_of(query: exp.Query) -> set[str]:

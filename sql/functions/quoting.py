@@ -52,6 +52,10 @@ QUOTING = (
     function("quote_ident", "strings", "As an identifier of SQL, quoted where needed", "text -> text or error",
         examples=[("quote_ident('abc')", "abc"), ("quote_ident('Foo bar')", '"Foo bar"'),
         ("quote_ident('select')", '"select"'), ("quote_ident('a\"b')", '"a""b"'), ("quote_ident('')", '""')]),
+    function("parse_ident", "strings", "The parts of a qualified identifier; what follows is an error, or left out",
+        "text -> text[] or error", "text, boolean -> text[] or error",
+        examples=[("parse_ident('Sales.\"Line\"')", "{sales,Line}"), ("parse_ident('f(x)', false)", "{f}"),
+        ("parse_ident('a.')", 'ERROR: string is not a valid identifier: "a."'), ("parse_ident(NULL)", None)]),
     function("format", "strings", "Values in a text: `%s` as text, `%I` as an identifier, `%L` as a literal",
         "text, any... -> text or error", special=_format, examples=[
         ("format('Hello %s, %1$s', 'World')", "Hello World, World"),

@@ -24,13 +24,14 @@ from halfjoin.sql.statements import (
     Like,
     Statement,
 )
+from halfjoin.sql.system import is_temporary
 
 INCLUDED = ("defaults", "constraints", "generated", "indexes")  # what LIKE can include
 NAMED: dict[str, Callable[[exp.Create, str], Statement]] = {
     "TYPE": naming.create_type, "DOMAIN": naming.create_domain, "SCHEMA": naming.create_schema,
     "SEQUENCE": naming.create_sequence,
 }  # fmt: skip
-CREATABLE = "create a TABLE, VIEW, MATERIALIZED VIEW, INDEX, SINK, TYPE, DOMAIN, SCHEMA or SEQUENCE"
+CREATABLE = "create a TABLE, VIEW, MATERIALIZED VIEW, INDEX, SINK, SOURCE, TYPE, DOMAIN, SCHEMA or SEQUENCE"
 
 
 def create(node: exp.Create, text: str) -> Statement:
@@ -76,18 +77,29 @@ def table_name(node: exp.Expr, text: str, alias: bool = False) -> str:
     return name
 
 
-def _properties(node: exp.Create, text: str) -> tuple[bool, int | None]:
-    """Whether the statement says MATERIALIZED, and the history to retain."""
-    materialized, retain = False, None
+def _properties(node: exp.Create, text: str) -> tuple[bool, int | None, str]:
+    """Whether the statement says MATERIALIZED, the history to retain, and what ON COMMIT does: `delete` or `drop`."""
+    materialized, retain, ended = False, None, ""
     for item in node.args["properties"].expressions if node.args.get("properties") else ():
         if isinstance(item, exp.MaterializedProperty):
             materialized = True
         elif isinstance(item, syntax.RetainHistory):
             retain = constant_duration(item.this, text)
+        elif isinstance(item, exp.OnCommitProperty | syntax.OnCommitDrop):
+            ended = "drop" if isinstance(item, syntax.OnCommitDrop) else "delete" if item.args.get("delete") else ""
+            if not is_temporary(_made_name(node, text)):
+                raise refuse(node, text, "ON COMMIT can only be used on temporary tables",
+                             "leave it out, or CREATE TEMP TABLE").with_(code="42P16")
         else:
             raise refuse(item if item.args else node, text, f"{item.sql('materialize')} is not supported",
                          "options: WITH (RETAIN HISTORY FOR '1 hour')")
-    return materialized, retain
+    if retain is not None and is_temporary(_made_name(node, text)):
+        raise refuse(node, text, "a temporary table has no history", "leave out RETAIN HISTORY")
+    return materialized, retain, ended
+
+
+def _made_name(node: exp.Create, text: str) -> str:
+    return table_name(node.this.this if isinstance(node.this, exp.Schema) else node.this, text)
 
 
 def _table(node: exp.Create, text: str) -> CreateTable | CreateTableAs:
@@ -97,7 +109,7 @@ def _table(node: exp.Create, text: str) -> CreateTable | CreateTableAs:
         return _table_as(node, text)
     if not isinstance(node.this, exp.Schema):
         raise refuse(node, text, "a table needs columns", "write CREATE TABLE t (a integer, ...)")
-    _, retain = _properties(node, text)
+    _, retain, ended = _properties(node, text)
     columns: list[ColumnDef] = []
     found: list[Constraint] = []
     likes: list[Like] = []
@@ -118,7 +130,7 @@ def _table(node: exp.Create, text: str) -> CreateTable | CreateTableAs:
         _check_names(node, [column.name for column in columns], key, text)
     columns = [replace(column, not_null=column.not_null or column.name in key) for column in columns]
     return CreateTable(table_name(node.this.this, text), tuple(columns), tuple(found), retain,
-                       bool(node.args.get("exists")), tuple(likes))
+                       bool(node.args.get("exists")), tuple(likes), ended)
 
 
 def _table_as(node: exp.Create, text: str) -> CreateTableAs:
@@ -133,10 +145,10 @@ def _table_as(node: exp.Create, text: str) -> CreateTableAs:
             else:
                 kept.append(item)
         node.args["properties"].set("expressions", kept)
-    _, retain = _properties(node, text)
+    _, retain, ended = _properties(node, text)
     columns = tuple(name_of(column) for column in names.expressions) if isinstance(names, exp.Schema) else ()
     return CreateTableAs(table_name(names.this if isinstance(names, exp.Schema) else names, text), columns, query,
-                         retain, bool(node.args.get("exists")), data)
+                         retain, bool(node.args.get("exists")), data, ended)
 
 
 def _like(node: exp.LikeProperty, place: int, text: str) -> Like:
@@ -165,7 +177,7 @@ def _view(node: exp.Create, text: str) -> CreateView:
     query = as_query(node.expression) if node.expression else None
     if not isinstance(query, exp.Query):
         raise refuse(node, text, "a view needs a query", "write CREATE MATERIALIZED VIEW v AS SELECT ...")
-    materialized, retain = _properties(node, text)
+    materialized, retain, _ = _properties(node, text)
     schema = node.this
     names: tuple[str, ...] = ()
     if isinstance(schema, exp.Schema):

@@ -28,6 +28,7 @@ from halfjoin.sql.parse.syntax import (
     Execute,
     Explain,
     Iterate,
+    OnCommitDrop,
     Prepare,
     RefreshPlan,
     Reset,
@@ -39,7 +40,7 @@ from halfjoin.sql.parse.syntax import (
     Variadic,
 )
 
-SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "comments", "columns")
+SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "sources", "comments", "columns")
 SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder'"
 TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a query
 INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
@@ -70,6 +71,8 @@ class HalfjoinParser(OperatorParser, NamedParser):
         **MaterializeParser.PROPERTY_PARSERS,
         "RETAIN": lambda self: self._parse_retain_history(),
     }
+
+    RESERVED_TOKENS: ClassVar = MaterializeParser.RESERVED_TOKENS - {TokenType.SELECT}  # AS select names a column
 
     ADD_CONSTRAINT_KEYWORDS: ClassVar = {*MaterializeParser.ADD_CONSTRAINT_KEYWORDS, "CHECK"}
     CONSTRAINT_PARSERS: ClassVar = {
@@ -379,11 +382,21 @@ class HalfjoinParser(OperatorParser, NamedParser):
     def _at_string(self) -> bool:
         return bool(self._curr) and self._curr.token_type in STRING_TOKENS
 
+    def _parse_on_property(self) -> exp.Expr | None:
+        if self._match_text_seq("COMMIT", "DROP"):
+            return self.expression(OnCommitDrop())
+        return super()._parse_on_property()
+
     def _parse_create(self) -> Any:
+        words = [token.text.upper() for token in (self._curr, self._next) if token is not None]
+        if words[:1] in (["LOCAL"], ["GLOBAL"]) and words[1:] in (["TEMP"], ["TEMPORARY"]):
+            self._advance()  # PostgreSQL reads LOCAL and GLOBAL alike
         if self._match_text_seq("SINK"):
             return self._parse_create_sink(replace=False)
         if self._match_text_seq("OR", "REPLACE", "SINK"):
             return self._parse_create_sink(replace=True)
+        if self._match_text_seq("SOURCE"):
+            return self._parse_create_source()
         if self._match_text_seq("DOMAIN"):
             return self._parse_create_domain()
         first = self._prev

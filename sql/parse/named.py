@@ -7,15 +7,16 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from halfjoin.sql.parse.sourced import SourceParser
 from halfjoin.sql.parse.syntax import AlterDomain, AlterEnum, AlterIdentity, AlterSequence, Comment
-from halfjoin.sql.parse.with_clause import WithParser
 
-DROPPED = ("TYPE", "DOMAIN", "SCHEMA", "SEQUENCE", "INDEX")  # what DROP takes several of
-COMMENTED = ("TABLE", "MATERIALIZED VIEW", "VIEW", "COLUMN", "INDEX", "TYPE", "DOMAIN", "SCHEMA", "SEQUENCE", "SINK")
+DROPPED = ("TYPE", "DOMAIN", "SCHEMA", "SEQUENCE", "INDEX", "SOURCE")  # what DROP takes several of
+COMMENTED = ("TABLE", "MATERIALIZED VIEW", "VIEW", "COLUMN", "INDEX", "TYPE", "DOMAIN", "SCHEMA", "SEQUENCE", "SINK",
+             "SOURCE")
 UNALTERED = {"SCHEMA": ("a schema keeps its name", "CREATE SCHEMA, and RENAME its tables into it")}
 
 
-class NamedParser(WithParser):
+class NamedParser(SourceParser):
     """The part of the parser that reads the statements about named things other than tables and views."""
 
     def _parse_named(self) -> exp.Expr | None:
@@ -26,6 +27,8 @@ class NamedParser(WithParser):
             return self._parse_alter_sequence()
         if self._match_text_seq("ALTER", "DOMAIN"):
             return self._parse_alter_domain()
+        if self._match_text_seq("ALTER", "SOURCE"):
+            return self._parse_alter_source()
         for word, (reason, instead) in UNALTERED.items():
             if self._match_text_seq("ALTER", word):
                 raise self._refused(f"ALTER {word} is not supported: {reason}", instead)

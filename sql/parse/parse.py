@@ -20,6 +20,8 @@ from halfjoin.sql.parse.expanded import expanded
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
 from halfjoin.sql.parse.naming import alter_domain, alter_enum, alter_sequence, comment, schema_named
 from halfjoin.sql.parse.parameters import Params, check_unicode, with_arguments, with_values
+from halfjoin.sql.parse.sourced import alter_source, create_source
+from halfjoin.sql.parse.temporary import in_its_schema
 from halfjoin.sql.parse.times import constant_time
 from halfjoin.sql.parse.unqualified import unqualified
 from halfjoin.sql.parse.with_changes import split
@@ -96,7 +98,7 @@ def _trees(text: str) -> list[exp.Expr]:
         _check_depth(tree)
         if DATABASE in text:
             _leave_out_database(tree)
-    return trees
+    return [in_its_schema(tree) for tree in trees]
 
 
 def _leave_out_database(tree: exp.Expr) -> None:
@@ -105,6 +107,7 @@ def _leave_out_database(tree: exp.Expr) -> None:
         database = table.args.get("catalog")
         if database is not None and name_of(database) == DATABASE:
             table.set("catalog", None)
+            table.args["db"].meta["start"] = database.meta["start"]  # where the whole name begins
 
 
 def _too_deep() -> UnsupportedSQL:
@@ -247,7 +250,7 @@ def _drop(node: exp.Drop, text: str) -> Statement:
     kind = node.args["kind"].lower()
     if kind not in DROPPED:
         raise refuse(node, text, f"DROP {kind.upper()} is not supported",
-                     "drop a TABLE, VIEW, MATERIALIZED VIEW, INDEX, SINK, TYPE, DOMAIN, SCHEMA or SEQUENCE")
+                     "drop a TABLE, VIEW, MATERIALIZED VIEW, INDEX, SINK, SOURCE, TYPE, DOMAIN, SCHEMA or SEQUENCE")
     if node.args.get("materialized"):
         kind = f"materialized {kind}"
     named = schema_named if kind == "schema" else table_name
@@ -280,6 +283,8 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     syntax.RefreshPlan: _refresh,
     syntax.ShowObjects: _show,
     syntax.CreateSink: create_sink,
+    syntax.CreateSource: create_source,
+    syntax.AlterSource: alter_source,
     exp.Create: create,
     exp.Set: _set,
     syntax.Reset: _reset,
@@ -309,11 +314,11 @@ FIRST_WORDS = ("ABORT", "ALTER", "BEGIN", "COMMENT", "COMMIT", "COPY", "CREATE",
                "RESET", "ROLLBACK", "SAVEPOINT", "SELECT", "SET", "SHOW", "START", "SUBSCRIBE", "TABLE", "TRUNCATE",
                "UPDATE", "VALUES", "WITH")
 PREPARABLE = (exp.Query, exp.Values, exp.Insert, exp.Update, exp.Delete, exp.Merge)
-CREATED = ("DOMAIN", "INDEX", "MATERIALIZED", "OR", "SCHEMA", "SEQUENCE", "SINK", "TABLE", "TEMP", "TEMPORARY", "TYPE",
-           "UNIQUE", "VIEW")
-DROPPED = ("table", "view", "index", "sink", "type", "domain", "schema", "sequence")
+CREATED = ("DOMAIN", "INDEX", "MATERIALIZED", "OR", "SCHEMA", "SEQUENCE", "SINK", "SOURCE", "TABLE", "TEMP",
+           "TEMPORARY", "TYPE", "UNIQUE", "VIEW")
+DROPPED = ("table", "view", "index", "sink", "source", "type", "domain", "schema", "sequence")
 EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
 MAX_DEPTH = 200
-KNOWN = ("CREATE TABLE, ALTER TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, INSERT, DELETE, "
-         "UPDATE, MERGE, COPY, TRUNCATE, SELECT [AS OF], SUBSCRIBE, EXPLAIN, REFRESH PLAN, SHOW, SET TIME, RESET TIME, "
-         "BEGIN, COMMIT, ROLLBACK, SAVEPOINT, PREPARE, EXECUTE, DEALLOCATE, DROP")
+KNOWN = ("CREATE TABLE, ALTER TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, CREATE SOURCE, INSERT, "
+         "DELETE, UPDATE, MERGE, COPY, TRUNCATE, SELECT [AS OF], SUBSCRIBE, EXPLAIN, REFRESH PLAN, SHOW, SET TIME, "
+         "RESET TIME, BEGIN, COMMIT, ROLLBACK, SAVEPOINT, PREPARE, EXECUTE, DEALLOCATE, DROP")

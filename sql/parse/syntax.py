@@ -32,7 +32,7 @@ class RefreshPlan(exp.Expression):
 
 
 class ShowObjects(exp.Expression):
-    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | COLUMNS FROM name; `this`: `tables`, `views`, ..."""
+    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | SOURCES | COLUMNS FROM name. `this`: `tables`..."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "source": False}
 
@@ -43,6 +43,21 @@ class CreateSink(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True, "source": True, "target": True, "exists": False, "replace": False,
     }  # fmt: skip
+
+
+class CreateSource(exp.Expression):
+    """CREATE SOURCE name FROM kind (options) INTO tables WITH (settings); `exists`: with IF NOT EXISTS. Options are
+    pairs of a name and a value. No `into`: INTO TABLES."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True, "kind": True, "options": False, "into": False, "settings": False, "exists": False,
+    }  # fmt: skip
+
+
+class AlterSource(exp.Expression):
+    """ALTER SOURCE name PAUSE | RESUME; `action`: in lower case, `exists`: with IF EXISTS."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "action": True, "exists": False}
 
 
 class AlterEnum(exp.Expression):
@@ -159,6 +174,12 @@ class Iterate(exp.Expression):
     """start ITERATE step, in WITH ITERATIVE."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class OnCommitDrop(exp.Property):
+    """ON COMMIT DROP of a temporary table."""
+
+    arg_types: ClassVar[dict[str, bool]] = {}
 
 
 class RetainHistory(exp.Property):

@@ -18,6 +18,8 @@ pytest_plugins = ("tests.support.postgres",)
 FOLDER = Path(__file__).parent / "catalog"
 DDL = (FOLDER / "tables.sql").read_text()
 FILES = sorted(FOLDER.glob("*/*.sql"))
+# What names things that an empty engine has not.
+NAMING = re.compile(r'::(pg_catalog\.)?reg|to_reg|\{|FROM ("public"\.)?"?(orders|customer)')
 OID = re.compile(r"\{(oid of|type) ([^}]*)\}")
 
 
@@ -66,7 +68,7 @@ def test_every_query_can_be_asked_of_an_empty_engine() -> None:
     empty = hj.Engine()
     for file in FILES:
         for query in queries(file):
-            if not re.search(r"::(pg_catalog\.)?reg|to_reg|\{", query):  # which name what is not there
+            if not NAMING.search(query):
                 asked(empty, query)
 
 

@@ -256,3 +256,12 @@ def test_a_cancel_request_ends_the_statement_alone(raw: Raw, served: Served) -> 
     assert error["C"] == "57014"
     assert _letters(raw.query("SELECT 1")) == "TDCZ"
     served.engine.execute("INSERT INTO t VALUES (99, 'z')")
+
+
+def test_what_is_temporary_ends_with_its_connection(raw: Raw, served: Served) -> None:
+    raw.query("CREATE TEMP TABLE mine (a integer); INSERT INTO mine VALUES (7)")
+    other = Raw(served.port)
+    assert "E" in _letters(other.query("SELECT a FROM mine"))
+    assert _letters(raw.query("SELECT a FROM mine")) == "TDCZ"
+    raw.query("DISCARD TEMP")
+    assert "E" in _letters(raw.query("SELECT a FROM mine"))

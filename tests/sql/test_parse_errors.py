@@ -21,7 +21,7 @@ def test_the_text_shows_reason_place_and_remedy() -> None:
 
 @pytest.mark.parametrize(("sql", "reason", "at"), [
     ("SELEC 1", "not a supported statement: SELEC", "SELEC"),
-    ("CREATE SOURCE x", "CREATE SOURCE is not supported", "CREATE"),
+    ("CREATE SOURCE x", "a source needs FROM and a kind, such as FILES", "x"),
     ("SELECT (1", "syntax error at the end, after '1'", "1"),
     ("SELECT a FROM", "syntax error at the end, after 'FROM'", "FROM"),
     ("SELECT 1 2 FROM t", "syntax error at '2'", "2 FROM"),
@@ -54,7 +54,7 @@ def test_an_open_string() -> None:
     ("CREATE TABLE t (a numeric(39, 2))", "numeric(39,2) is not supported", "1 to 38"),
     ("CREATE TABLE t (a int GENERATED ALWAYS AS IDENTITY (MAXVALUE 9))", "the option MAXVALUE", "START WITH n"),
     ("CREATE TABLE t", "a table needs columns", "CREATE TABLE t (a"),
-    ("CREATE TEMPORARY TABLE t (a int)", "TEMPORARY is not supported", "RETAIN HISTORY"),
+    ("CREATE TABLE t (a int) ON COMMIT DROP", "ON COMMIT can only be used on temporary tables", "CREATE TEMP TABLE"),
     ("CREATE VIEW v WITH (RETAIN HISTORY FOR 5) AS SELECT 1", "RETAIN HISTORY is not supported for a plain view",
      "CREATE MATERIALIZED VIEW"),
     ("CREATE MATERIALIZED VIEW v WITH (RETAIN HISTORY FOR '1 month') AS SELECT 1", "a duration is in days or less",

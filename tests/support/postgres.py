@@ -23,7 +23,7 @@ import pytest
 # Debian's package, and what is on the path elsewhere.
 _BINARIES = ("/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin")
 _SETTINGS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "timezone=UTC", "jit=off",
-             "listen_addresses=127.0.0.1", "statement_timeout=20000")
+             "listen_addresses=127.0.0.1", "statement_timeout=20000", "wal_level=logical", "max_replication_slots=30")
 
 
 Database: TypeAlias = Callable[..., AbstractContextManager[Any]]

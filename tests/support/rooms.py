@@ -27,7 +27,8 @@ OF_BASE = ("halfjoin.errors", "halfjoin.sqlstates", "halfjoin.version")
 MOST_SHOWN = 5  # imports from one room to another, in the report of a circle
 # Folders that are one room with others.
 ONE = {"": FACE, "engine": FACE, "cli": FACE, "server": FACE, "shell": FACE, "console": FACE,
-       "catalog.system": "catalog", "planner.rules": "planner", "planner.reduces": "planner"}
+       "notebook": FACE, "catalog.system": "catalog", "planner.rules": "planner", "planner.reduces": "planner",
+       "engine.feeds.kafka": "engine.feeds", "engine.feeds.postgres": "engine.feeds"}
 
 Graph: TypeAlias = Mapping[str, Set[str]]
 

@@ -1,0 +1,1 @@
+"""Kafka: sources that read a topic into a table, and what sinks share with them."""

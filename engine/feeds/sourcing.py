@@ -1,0 +1,122 @@
+"""The part of `Engine` that reads sources into tables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike, fspath
+from typing import Any, TypeVar
+
+from halfjoin.engine.batch.progress import Progress
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.writer import Writer, writing
+from halfjoin.engine.feeds.delivery import Due, deliver, due
+from halfjoin.engine.feeds.source import Polled
+from halfjoin.engine.feeds.sources import Sources
+from halfjoin.engine.system.process import check_process
+from halfjoin.engine.system.turns import Turns
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.statements import CreateSource, OptionValue
+
+T = TypeVar("T")
+
+
+class _Host:
+    """What the workers of an engine's sources call."""
+
+    def __init__(self, engine: Sourcing) -> None:
+        self._engine = engine
+
+    def due(self, id: str) -> Due | None:
+        """The source with that id, if somebody is to read it."""
+        return self._engine._locked(lambda state: due(writing(self._engine._writer), id))
+
+    def deliver(self, read: Due, polled: Polled) -> Progress:
+        """Apply what was read. Queries of connections read the state before it meanwhile."""
+        return self._engine._locked(lambda state: deliver(writing(self._engine._writer), read, polled), writes=True)
+
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep the batches of other threads waiting."""
+        turns = self._engine._turns
+        with turns.following, turns.alone(True):
+            yield
+
+
+class Sourcing(ABC):
+    """Creates and reads sources. `_sources`: those of the catalog, with who reads them."""
+
+    _writer: Writer | None
+    _process: int
+    _turns: Turns
+    _sources: Sources
+
+    @abstractmethod
+    def _locked(self, function: Callable[[State], T], *, writes: bool = False) -> T:
+        """Run a function of the state while no other call runs."""
+
+    @abstractmethod
+    def _define_source(self, statement: CreateSource) -> None:
+        """Carry out CREATE SOURCE."""
+
+    def _make_sources(self) -> Sources:
+        return Sources(_Host(self))
+
+    def create_source(
+        self, name: str, kind: str, into: str | Sequence[str], *, errors: str = "stop", if_not_exists: bool = False,
+        **options: OptionValue | PathLike[str] | Sequence[str],
+    ) -> None:  # fmt: skip
+        """Create a source, as CREATE SOURCE does. It is read by `halfjoin serve`, `start_sources` or `run_sources`.
+
+        Args:
+            name: the source.
+            kind: FILES, KAFKA or POSTGRES.
+            into: the table that it feeds, or several.
+            errors: `stop`: a record that cannot be read stops the source, until somebody mends it. `table`: it goes to
+                the table `<name>_errors`, and the source goes on.
+            if_not_exists: leave a source of that name as it is.
+            options: those of the kind.
+
+        Raises:
+            UnsupportedSQL, UnknownName: the kind, an option or a table is not right. Conflict: the name is in use.
+        """
+        if errors not in ("stop", "table"):
+            raise UnsupportedSQL(f"errors={errors!r} is not supported", remedy="errors='table' or errors='stop'")
+        given = {key: _option(value) for key, value in options.items()}
+        tables = (into,) if isinstance(into, str) else tuple(into)
+        self._define_source(CreateSource(name, kind.upper(), given, tables, errors, if_not_exists))
+
+    def run_sources(self, seconds: float = 1.0) -> int:
+        """Read all sources that are not paused, until none of them has had anything new for `seconds`.
+
+        Returns:
+            The number of batches. Each is applied exactly once, whatever ends the call.
+
+        Raises:
+            Conflict: the sources are being read already.
+            HalfjoinError: a source cannot be read, or the engine refuses its rows. The next call begins at the same
+                place.
+        """
+        check_process(self._process)
+        writing(self._writer)
+        return self._sources.run(seconds)
+
+    def start_sources(self) -> None:
+        """Read all sources in the background, each in a thread, until the engine is closed. After an error a source
+        tries again, and SHOW SOURCES says why."""
+        check_process(self._process)
+        writing(self._writer)
+        self._sources.start()
+
+    def stop_sources(self) -> None:
+        """End what `start_sources` began, after the batches that are being applied."""
+        check_process(self._process)
+        self._sources.stop()
+
+
+def _option(value: Any) -> OptionValue:
+    if isinstance(value, str | int | float | bool):
+        return value
+    return fspath(value) if isinstance(value, PathLike) else tuple(map(str, value))

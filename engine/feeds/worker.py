@@ -1,0 +1,110 @@
+"""Reads one source, batch after batch, in one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
+from typing import Protocol
+
+from halfjoin.catalog.models import Source, Table
+from halfjoin.engine.batch.progress import Progress
+from halfjoin.engine.feeds.delivery import Changed, Due
+from halfjoin.engine.feeds.kinds import kind_named
+from halfjoin.engine.feeds.options import options_of
+from halfjoin.engine.feeds.source import Lag, Opening, Polled, Reader
+from halfjoin.errors import HalfjoinError
+
+
+class Host(Protocol):
+    """What a worker needs of its engine. Each call takes the engine's lock."""
+
+    def due(self, id: str) -> Due | None:
+        """The source with that id, if somebody is to read it."""
+
+    def deliver(self, read: Due, polled: Polled) -> Progress:
+        """Apply what was read."""
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Keep the batches of other threads waiting, so that they close no time between the pieces of one
+        transaction."""
+
+
+class Worker:
+    """Reads the source with an id. One thread at a time calls it; others may look at its `lag`."""
+
+    def __init__(self, id: str, host: Host) -> None:
+        self._id, self._host = id, host
+        self._reader: Reader | None = None
+        self._opened: tuple[Source, tuple[Table, ...]] | None = None  # what the reader was opened for
+        self.lag: Lag | None = None
+
+    def step(self, seconds: float, stopping: Callable[[], bool] = lambda: False) -> bool | None:
+        """Read and apply one batch; wait up to `seconds` for it.
+
+        Returns:
+            Whether there was one; None: nobody is to read the source (any more).
+
+        Raises:
+            HalfjoinError: the source cannot be read, or the engine refuses the batch. Nothing is applied, and the next
+            step begins at the same position, with a new reader.
+        """
+        while True:
+            try:
+                return self._step(seconds, stopping)
+            except Changed:  # look again what there is to read now
+                self.close()
+            except BaseException:
+                self.close()
+                raise
+
+    def _step(self, seconds: float, stopping: Callable[[], bool]) -> bool | None:
+        read = self._host.due(self._id)
+        if read is None:
+            self.close()
+            return None
+        reader = self._open(read)
+        polled = reader.poll(read.progress.position, seconds)
+        self.lag = reader.lag()
+        if polled is None or stopping():
+            return False
+        if polled.last and read.progress.open is None:
+            self._deliver(reader, read, polled)
+            return True
+        with self._host.alone():
+            while polled is not None and not stopping():
+                read = replace(read, progress=self._deliver(reader, read, polled))
+                polled = None if polled.last else reader.poll(read.progress.position, seconds)
+        return True
+
+    def _deliver(self, reader: Reader, read: Due, polled: Polled) -> Progress:
+        after = self._host.deliver(read, polled)
+        assert after.position is not None
+        reader.acknowledge(after.position)
+        self.lag = reader.lag()
+        return after
+
+    def close(self) -> None:
+        """Close the reader, if there is one."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            with suppress(HalfjoinError, OSError):
+                reader.close()
+
+    def _open(self, read: Due) -> Reader:
+        """The reader for a definition and for the tables as they are now."""
+        wanted = (read.source, read.tables)
+        if self._reader is not None and self._opened != wanted:
+            self.close()
+        if self._reader is None:
+            self._reader = kind_named(read.source.kind).open(opening_of(read.source, read.tables))
+            self._opened = wanted
+            if read.progress.position is not None:  # the process may have ended before it could say so
+                self._reader.acknowledge(read.progress.position)
+        return self._reader
+
+
+def opening_of(source: Source, tables: tuple[Table, ...]) -> Opening:
+    """What a source's reader is opened with."""
+    options = options_of(kind_named(source.kind), source.options)
+    return Opening(source.name, source.id, options, tables)

@@ -1,0 +1,1 @@
+"""Notebooks: views that show themselves, live views, and the extension for IPython."""

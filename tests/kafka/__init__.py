@@ -1,0 +1,1 @@
+"""Kafka: sources that read topics, and sinks that write them."""

@@ -1,0 +1,1 @@
+SELECT typcategory FROM pg_type WHERE 1<>1 LIMIT 1;

@@ -1,0 +1,1 @@
+SELECT * from pg_catalog.pg_sequences WHERE schemaname='public' AND sequencename='tickets';

@@ -1,0 +1,1 @@
+show standard_conforming_strings;
