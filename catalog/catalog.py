@@ -62,6 +62,13 @@ class Catalog:
         other.last, other.unkept = self.last, self.unkept
         return other
 
+    def aside(self) -> Catalog:
+        """A copy whose sequences go on by themselves: for what is asked, and not carried out."""
+        other = self.copy()
+        other.numbers, other.last, other.unkept = dict(self.numbers), dict(self.last), set(self.unkept)
+        other.asker = self.asker
+        return other
+
     def document(self) -> Document:
         """The whole catalog as a model, for the disk."""
         return Document(

@@ -112,9 +112,11 @@ class Table(Definition):
     @property
     def constrained(self) -> bool:
         """Whether rows obey more than types, NOT NULL and PRIMARY KEY, or are computed from each other."""
-        generated = any(column.generated is not None or (column.domain and column.domain.checks)
-                        for column in self.columns)  # fmt: skip
-        return bool(self.unique or self.checks or self.foreign_keys or self.referenced or generated)
+        if self.unique or self.checks or self.foreign_keys or self.referenced:
+            return True
+        generated = [column for column in self.columns
+                     if column.generated is not None or (column.domain and column.domain.checks)]  # fmt: skip
+        return bool(generated)
 
 
 class Sequence(Definition):
@@ -180,14 +182,16 @@ class Index(Definition):
 
 
 class Sink(Definition):
-    """An external Delta table that CREATE SINK keeps equal to a table or materialized view.
+    """What CREATE SINK keeps equal to a table or materialized view: an external Delta table, or a topic of Kafka.
 
-    `target` is the path or URL as written. `id` tells the sink from earlier and later sinks of its name.
+    `target` is the path or URL as written, or the topic. `id` tells the sink from earlier and later sinks of its name.
+    `options` are those of a topic, with `brokers` and `topic`; a Delta table has none.
     """
 
     collection: str
     target: str
     id: str
+    options: dict[str, OptionValue] = {}
 
 
 class Source(Definition):

@@ -32,7 +32,7 @@ def limit(rows: int) -> int:
 
 def outgrown(limits: Mapping[str, int], changed: Collection[str], rows: Callable[[str], int]) -> bool:
     """Whether a collection that a batch changed has reached its limit. This takes one comparison per collection."""
-    return any(rows(name) >= limits[name] for name in changed if name in limits)
+    return bool([name for name in changed if name in limits and rows(name) >= limits[name]])
 
 
 def raised(limits: Mapping[str, int], collections: Iterable[str], rows: Callable[[str], int]) -> dict[str, int]:

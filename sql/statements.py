@@ -161,24 +161,32 @@ class CreateView:
 
 @dataclass(frozen=True)
 class CreateIndex:
-    """CREATE INDEX [name] ON collection (expression, ...)."""
+    """CREATE INDEX [name] ON collection (expression, ...).
+
+    `ignored`: the clauses that say nothing here, since an index has all rows, and only tells where equal keys are.
+    `named`: the expressions in them.
+    """
 
     name: str | None
     collection: str
     keys: tuple[exp.Expr, ...]
     text: str = ""  # the statement as written, for the catalog
     if_not_exists: bool = False
+    ignored: tuple[str, ...] = ()
+    named: tuple[exp.Expr, ...] = ()
 
 
 @dataclass(frozen=True)
 class CreateSink:
-    """CREATE [OR REPLACE] SINK [IF NOT EXISTS] name FROM collection INTO DELTA 'path or URL'."""
+    """CREATE [OR REPLACE] SINK [IF NOT EXISTS] name FROM collection INTO DELTA 'path or URL' | KAFKA (option value,
+    ...). `options` are those of KAFKA, which has no `target`."""
 
     name: str
     collection: str
     target: str
     if_not_exists: bool = False
     or_replace: bool = False
+    options: Mapping[str, OptionValue] | None = None
 
 
 OptionValue: TypeAlias = str | int | float | bool | tuple[str, ...]

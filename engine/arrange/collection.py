@@ -16,6 +16,7 @@ from halfjoin.engine.arrange.memory import INDEXED, Memory
 from halfjoin.engine.arrange.merging import merge_runs
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty, fits, fitting, is_fixed
 from halfjoin.errors import DataError
@@ -94,7 +95,7 @@ class Collection:
     @property
     def in_files(self) -> bool:
         """Whether any held part is in files."""
-        return any(not run.in_memory for run in self.held)
+        return bool([run for run in self.held if not run.in_memory])
 
     def bring_in(self, memory: Memory, upper: int) -> None:
         """Load the parts in files into memory, if the budget recommends all of them."""
@@ -205,8 +206,8 @@ class Collection:
         """Merge each group into one run. Together the groups are the last runs."""
         live = {key: arrangement.columns for key, arrangement in self.arrangements.items()}
         merged = [merge_runs(runs, self.since, upper, live, final=final, made=not self.order) for runs in groups]
-        older = self.held[: len(self.held) - sum(map(len, groups))]
-        self.held = (*older, *(run for run in merged if len(run)))
+        older = self.held[: -sum(map(len, groups)) or None]
+        self.held = (*older, *[run for run in merged if len(run)])
 
     def as_of(self, time: int, *, distinct: bool) -> Updates:
         """The contents: what the updates at or before `time` add up to. With `distinct`, one row per distinct row.
@@ -234,14 +235,14 @@ class Collection:
         parts = [part for run in runs if run.closes(low, high) and len(part := run.closing(low, high))]
         new = list(staged.pieces(high=high)) if staged is not None else []
         if not parts and not new:
-            return empty(self.schema)
+            return _nothing(self.schema)
         found = concat([*parts, *new])
         return consolidate(found) if parts else found  # a staged run is consolidated
 
     def closes(self, low: int, high: int) -> bool:
         """Whether updates close when `upper` goes from `low` to `high`. They may cancel each other."""
         runs = self.held if self.cold is not None and self.cold.latest < low else self.runs
-        return any(run.closes(low, high) for run in runs)
+        return bool([run for run in runs if run.closes(low, high)])
 
     def closing_in_files(self, low: int, high: int, staged: Part) -> StoredChanges:
         """As `closing`, for a staged run in files."""
@@ -256,3 +257,6 @@ class Collection:
             return empty(self.schema)
         found = consolidate(concat(parts))
         return found.take(np.argsort(found.time, kind="stable"))
+
+
+_nothing = by_identity(empty)

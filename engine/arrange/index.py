@@ -56,7 +56,10 @@ class Index:
         """
         if not len(probes) or not len(self.codes):
             return ()
-        low = self._first_at_least(probes)
+        if self.guide is None or len(probes) < _FEW:
+            low = self.codes.searchsorted(probes)
+        else:
+            low = self._first_at_least(probes)
         positions = (self.codes.take(low, mode="clip") == probes).nonzero()[0]  # at the end: the last code is less
         if not len(positions):
             return ()
@@ -87,7 +90,7 @@ class Index:
 
     def _first_at_least(self, probes: Ints) -> Ints:
         """For each probe that is among the codes, the position of the first code that equals it."""
-        if self.guide is None or len(probes) * len(self.codes) < _GUIDED_FROM or len(probes) < _FEW:
+        if self.guide is None or len(probes) * len(self.codes) < _GUIDED_FROM:
             return self.codes.searchsorted(probes)
         return self.guide.first_at_least(self.codes, probes)
 
@@ -150,7 +153,7 @@ def build_from_codes(values: Ints, rows: NDArray[Any] | None, exact: bool) -> In
     if len(values) < 2 or bool((values[1:] >= values[:-1]).all()):  # generated keys often come in order
         entries = np.arange(len(values)) if rows is None else rows
         return _index(values, entries, exact)
-    order = np.argsort(values)
+    order = values.argsort()
     return _index(values[order], order if rows is None else rows[order], exact)
 
 
@@ -160,12 +163,12 @@ def merge(parts: Sequence[tuple[Index, int]], kept: Ints | None) -> Index:
     `kept` maps old row numbers to new ones, and removed rows to -1. None keeps all rows.
     """
     values = np.concatenate([index.codes for index, _ in parts])
-    rows = np.concatenate([index.rows.astype(np.int64) + before for index, before in parts])
+    rows = np.concatenate([index.rows + np.int64(before) for index, before in parts])
     if kept is not None:
         rows = kept[rows]
         alive: Mask = rows >= 0
         values, rows = values[alive], rows[alive]
-    order = np.argsort(values, kind="stable")  # timsort takes linear time, as the runs are sorted
+    order = values.argsort(kind="stable")  # timsort takes linear time, as the runs are sorted
     return _index(values[order], rows[order], all(index.exact for index, _ in parts))
 
 

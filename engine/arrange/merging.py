@@ -15,6 +15,7 @@ from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat
 from halfjoin.planner.plan import ArrangementKey
 
 SELECTIVE = 16  # average rows of a key; up to this many, an index finds the rows that may cancel
+LATER = 1024  # rows; the index of a smaller run is built when it is looked up
 CANCEL_FROM = 4096  # rows; for fewer, the search for rows that cancel costs more than keeping them
 
 
@@ -22,7 +23,8 @@ def merge_runs(
     runs: Sequence[Run], since: int, upper: int, live: Mapping[ArrangementKey, KeyColumns], *, final: bool,
     made: bool = False,
 ) -> Run:  # fmt: skip
-    """One run for neighbouring runs. An arrangement's index is merged too if the largest run has it.
+    """One run for neighbouring runs. An arrangement's index is merged too if the largest run has it; of a small run,
+    if all of them have it: the next lookup builds it at a lower price than that of building one and merging two.
 
     Rows that cancel are dropped if the run is `final`, or if it is large and has deletions at or below `since`; also if
     it is small and the rows are `made` by a view or node, which takes away what it made a batch ago.
@@ -47,27 +49,29 @@ def merge_runs(
     joined = concat([run.updates for run in runs]).not_before(since)
     # Rows with different times cannot cancel, so a deletion cancels only after its time is moved up to `since`.
     tried = (made and len(joined) <= FEW) or len(joined) >= CANCEL_FROM
+    kept: Ints | None = None
     if final or (tried and bool(((joined.time == since) & (joined.diff < 0)).any())):
         positions, diffs = cancelled(joined)
-    else:
-        positions, diffs = np.arange(len(joined)), joined.diff
-    kept: Ints | None = None
-    if len(positions) < len(joined):
-        kept = np.full(len(joined), -1, np.int64)
-        kept[positions] = np.arange(len(positions))
-        survivors = joined.take(positions)
-        joined = Updates(survivors.columns, survivors.time, diffs)
-    elif diffs is not joined.diff:
-        joined = Updates(joined.columns, joined.time, diffs)
+        if len(positions) < len(joined):
+            kept = np.full(len(joined), -1, np.int64)
+            kept[positions] = np.arange(len(positions))
+            survivors = joined.take(positions)
+            joined = Updates(survivors.columns, survivors.time, diffs)
+        elif diffs is not joined.diff:
+            joined = Updates(joined.columns, joined.time, diffs)
     merged = make_run(joined, upper)
-    before = [0, *accumulate(map(len, runs))]
-    largest = max(runs, key=len)
-    for key, columns in live.items():
-        if key in largest.indexes:
-            indexes = [(index, at) for run, at in zip(runs, before, strict=False)
-                       for index in run.entries(key, columns)]  # fmt: skip
-            merged.indexes[key] = merge(indexes, kept)
-    known = laid([(run.net, len(run)) for run in runs]) if kept is None else Net(MINIMUM)
+    lengths = [len(run.updates.time) for run in runs]
+    before = [0, *accumulate(lengths)]
+    largest = runs[lengths.index(max(lengths))]
+    ready = [key for key in live if not [run for run in runs if key not in run.indexes]]
+    if before[-1] >= (LATER if ready else NET_FROM):  # netting wants an index
+        ready = [key for key in live if key in largest.indexes]
+    for key in ready:
+        indexes = [(index, at) for run, at in zip(runs, before, strict=False)
+                   for index in run.entries(key, live[key])]  # fmt: skip
+        merged.indexes[key] = merge(indexes, kept)
+    nets = zip([run.net for run in runs], lengths, strict=True)
+    known = laid(list(nets)) if kept is None else Net(MINIMUM)
     merged.net = _net_of(merged, since, upper, known, summed=kept is not None)
     if merged.net.there is not None:
         for key, index in merged.indexes.items():

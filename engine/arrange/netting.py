@@ -108,9 +108,13 @@ def net(updates: Updates, closed: int, known: Net | None = None, index: Index | 
 
 def laid(parts: Sequence[tuple[Net | None, int]]) -> Net:
     """The net of concatenated runs. `parts` has the net and the number of rows of each run."""
-    nets = [one for one, _ in parts if one is not None]
-    closed, size = max([MINIMUM, *[one.closed for one in nets]]), max([0, *[one.size for one in nets]])
-    if not [one for one in nets if one.there is not None]:
+    closed, size, whole = MINIMUM, 0, True
+    for one, _ in parts:
+        if one is not None:
+            closed = one.closed if one.closed > closed else closed
+            size = one.size if one.size > size else size
+            whole = whole and one.there is None
+    if whole:
         return Net(closed, size)  # a diff differs only if another row is gone
     there, rows, diffs, before = [], [], [], 0
     for one, length in parts:

@@ -236,7 +236,11 @@ class Run:
         if low == MINIMUM and high == MAXIMUM:
             yield self.updates
             return
-        found = self.updates.filter((low <= self.updates.time) & (self.updates.time < high))
+        time = self.updates.time
+        if len(time) and low <= time.min() and time.max() < high:
+            yield self.updates
+            return
+        found = self.updates.filter((low <= time) & (time < high))
         if len(found):
             yield found
 
@@ -265,7 +269,7 @@ class Run:
         future = None if self.future is None or int(self.future.codes[-1]) < upper else self.future
         if self.net is None:
             # Most batches have a single time, and then only a row that comes and goes in the same batch could cancel.
-            due = len(self) >= NET_FROM and int(self.updates.time.min()) < int(self.updates.time.max())
+            due = len(self.updates.time) >= NET_FROM and int(self.updates.time.min()) < int(self.updates.time.max())
         else:
             assert self.future is not None  # otherwise it returned
             there = len(self) if self.net.there is None else int(np.count_nonzero(self.net.there))

@@ -27,7 +27,7 @@ def flow_of(node: Node, registry: Registry, name: str) -> Flow | Inner:
 
 def alone(flow: Flow | Inner) -> Flow:
     """The flow of a node that is not in a loop."""
-    assert not isinstance(flow, RoundReduce) and not flow.plan.loop
+    assert not isinstance(flow, RoundReduce) and not flow.loop
     return flow
 
 

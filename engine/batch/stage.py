@@ -96,7 +96,7 @@ def batch_times(
     timed = bool(own) and all(rows.timed or not rows.length for rows in batch.values())
     clock = settled(state.clock, given=given is not None or timed)
     at = max(own) if given is None and timed else present
-    last = max([at, *own])
+    last = max([at, *own]) if own else at
     if last >= MAXIMUM:
         raise InvalidTime(f"every time below upper = {state.upper} is closed, and there is none after it for a batch",
                           time=last, upper=state.upper)  # fmt: skip
@@ -241,10 +241,10 @@ def stage(
     for number, name in enumerate(due, 1):
         began, view = perf_counter(), state.maintained[name]
         flow, passing = view.dataflow, is_passing(view.dataflow)
-        if flow.plan.loop:
-            if flow.plan.loop not in looped:
-                looped.add(flow.plan.loop)
-                for one, (added, wrong) in loop_changes(state, flow.plan.loop, lookup, runner.steps(state)).items():
+        if flow.loop:
+            if flow.loop not in looped:
+                looped.add(flow.loop)
+                for one, (added, wrong) in loop_changes(state, flow.loop, lookup, runner.steps(state)).items():
                     rounds[one] = per_round(added)
                     if len(added := kept(state, one, added, upper)):
                         runs[one] = make_run(added, upper)

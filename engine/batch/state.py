@@ -193,19 +193,19 @@ class State:
         reached, found = set(changed), list[str]()
         loops: dict[str, list[str]] = {}
         for name, view in self.maintained.items():
-            if view.dataflow.plan.loop:
-                loops.setdefault(view.dataflow.plan.loop, []).append(name)
+            if view.dataflow.loop:
+                loops.setdefault(view.dataflow.loop, []).append(name)
         for name, view in self.maintained.items():
-            together = loops.get(view.dataflow.plan.loop, [name])  # a loop is one node
-            if any(one in reached or not reached.isdisjoint(self.maintained[one].dataflow.plan.collections)
-                   for one in together):  # fmt: skip
+            together = loops[view.dataflow.loop] if view.dataflow.loop else (name,)  # a loop is one node
+            if [one for one in together
+                    if one in reached or not reached.isdisjoint(self.maintained[one].dataflow.reads)]:  # fmt: skip
                 reached.update(together)
                 found.append(name)
         return found
 
     def loop(self, name: str) -> dict[str, Inner]:
         """The nodes of a loop, in order of their places."""
-        nodes = {one: node.dataflow for one, node in self.maintained.items() if node.dataflow.plan.loop == name}
+        nodes = {one: node.dataflow for one, node in self.maintained.items() if node.dataflow.loop == name}
         return cast("dict[str, Inner]", nodes)
 
     def _read(self, changed: Iterable[str]) -> set[str]:

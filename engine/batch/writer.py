@@ -132,8 +132,9 @@ class Writer:
         rows = dict(self.choice.brought_in(rows, state.in_memory))
         times = batch_times(state, rows, given_time, default, close=close)
         runs = runs_of(state, rows, times.time, times.upper, self.choice, follow=follow)
+        frames = [given for given in rows.values() if not isinstance(given, Submitted)]
         chosen = self.choice.choose(
-            sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
+            sum(map(len, runs.values())), frame=bool(frames),
             stored=lambda: state.stored(runs),
         )  # fmt: skip
         feed = None if feed is None else feed.at(times.time)
@@ -183,7 +184,7 @@ class Writer:
         closing = self.sinks.closing(state, staged)
         self.commits.carry_out(lambda: self._prepared(staged, applied, batch, feed), nothing)
         self._carried_out(staged, low, closing)
-        applied = replace(applied, seconds=perf_counter() - started)
+        applied = applied.after(perf_counter() - started)
         self._note(applied, runs, staged, started, batch)
         return applied
 
@@ -277,7 +278,7 @@ class Writer:
         self.commits.carry_out(prepare, state.checkpoint())
         self._carried_out(made[0][0], low, made[0][1])
         applied, runs = noted[0]
-        self._note(replace(applied, seconds=perf_counter() - started), runs, made[0][0], started, None)
+        self._note(applied.after(perf_counter() - started), runs, made[0][0], started, None)
 
     def _defined(self, change: Step) -> Entry:
         """The entry of changed definitions."""

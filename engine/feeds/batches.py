@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,4 +59,4 @@ def rows_of(polled: Polled) -> int:
 
 def length(rows: Any) -> int:
     """The number of rows of one table."""
-    return len(rows.data if isinstance(rows, GivenRows) else rows)
+    return len(rows if isinstance(rows, Sized) else rows.data)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from halfjoin.engine.feeds.files.reader import FILES
 from halfjoin.engine.feeds.kafka.reader import KAFKA
 from halfjoin.engine.feeds.postgres.reader import POSTGRES
 from halfjoin.engine.feeds.source import Kind
 from halfjoin.errors import UnknownName
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (KAFKA, POSTGRES)}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (FILES, KAFKA, POSTGRES)}
 
 
 def kind_named(name: str) -> Kind:

@@ -164,6 +164,10 @@ class Options(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
+    def kept(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The options that were given, as the catalog keeps them."""
+        return dict(given)
+
 
 def needed(module: str, kind: str, extra: str) -> ModuleType:
     """Import a module of an optional package.

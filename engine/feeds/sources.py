@@ -13,7 +13,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.feeds.kinds import kind_named
 from halfjoin.engine.feeds.source import Lag
 from halfjoin.engine.feeds.worker import Host, Worker, opening_of
-from halfjoin.errors import Conflict, HalfjoinError
+from halfjoin.errors import Conflict, HalfjoinError, UnknownName
 
 WAIT = 1.0  # seconds that a poll waits for something new. A source that is dropped or paused stops after it
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds before the next try after an error, doubled each time
@@ -123,17 +123,21 @@ class Sources:
         for one in ending:
             one.join()
 
-    def run(self, seconds: float) -> int:
+    def run(self, seconds: float, only: str | None = None) -> int:
         """Read all sources in this thread until none of them has had anything new for `seconds`. Returns the batches.
 
         Raises:
+            UnknownName: there is no source of the name `only`.
             Conflict: threads read them already. (Two calls at once do no harm: one of them reads again.)
             HalfjoinError: a source cannot be read. The others were read as far as it came.
         """
         with self._lock:
             if self._reading:
                 raise Conflict("the sources are being read already", remedy="SHOW SOURCES says how far they are")
-            workers = self._calling = {id: Worker(id, self._host) for id in self._defined}
+            workers = self._calling = {
+                id: Worker(id, self._host) for id, one in self._defined.items() if only in (None, one.name)}
+        if only is not None and not workers:
+            raise UnknownName("source", only, [one.name for one in self._defined.values()])
         done, quiet, left = 0, monotonic(), seconds
         try:
             while workers:

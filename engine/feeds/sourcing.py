@@ -88,8 +88,9 @@ class Sourcing(ABC):
         tables = (into,) if isinstance(into, str) else tuple(into)
         self._define_source(CreateSource(name, kind.upper(), given, tables, errors, if_not_exists))
 
-    def run_sources(self, seconds: float = 1.0) -> int:
+    def run_sources(self, seconds: float = 2.0, *, only: str | None = None) -> int:
         """Read all sources that are not paused, until none of them has had anything new for `seconds`.
+        `only`: read the source of that name.
 
         Returns:
             The number of batches. Each is applied exactly once, whatever ends the call.
@@ -101,7 +102,7 @@ class Sourcing(ABC):
         """
         check_process(self._process)
         writing(self._writer)
-        return self._sources.run(seconds)
+        return self._sources.run(seconds, only)
 
     def start_sources(self) -> None:
         """Read all sources in the background, each in a thread, until the engine is closed. After an error a source

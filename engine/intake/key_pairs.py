@@ -8,13 +8,16 @@ exactly, however often they changed before. Rows are compared, not hashed; this 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.updates.codes import same_rows
-from halfjoin.engine.updates.updates import Ints, Mask, Positions, Updates, gather, indices_of
+from halfjoin.engine.updates.codes import same, same_rows
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Positions, Updates, gather, indices_of
+
+_FEW = 16  # rows; so few are paired faster one by one
 
 
 class KeyedRows(NamedTuple):
@@ -25,11 +28,22 @@ class KeyedRows(NamedTuple):
     keys: Ints
 
 
+class _Placed(NamedTuple):
+    """A row that cancels with another one of its key."""
+
+    time: int
+    diff: int
+    updates: Updates
+    row: int
+
+
 def plain(held: Sequence[KeyedRows], batch: KeyedRows, count: int) -> Mask:
     """For each of `count` keys, whether after the batch it plainly has at most one row, and no row a negative count.
 
     A key may also be a code that several keys share. Rows of different keys do not pair.
     """
+    if len(batch.rows) + sum([len(place.rows) for place in held]) <= _FEW:
+        return _plain_of_few(held, batch, count)
     diff, time = batch.updates.diff[batch.rows], batch.updates.time[batch.rows]
     doubtful = np.bincount(batch.keys[diff == 1], minlength=count) > 1
     doubtful[batch.keys[np.abs(diff) != 1]] = True
@@ -54,6 +68,51 @@ def plain(held: Sequence[KeyedRows], batch: KeyedRows, count: int) -> Mask:
     order = order[~doubtful[ordered]]
     _compare(places, order[::2], order[1::2], keys, doubtful)
     return ~doubtful
+
+
+def _plain_of_few(held: Sequence[KeyedRows], batch: KeyedRows, count: int) -> Mask:
+    """As `plain`, one by one."""
+    unset = MINIMUM - 1
+    sure, begins, comes = [True] * count, [unset] * count, [0] * count
+    pairs: list[list[_Placed]] = [[] for _ in range(count)]
+    for key, row, time, diff in _rows(batch):
+        if begins[key] not in (unset, time):
+            sure[key] = False
+        begins[key] = time
+        if diff == 1:
+            comes[key] += 1
+        elif diff == -1:
+            pairs[key].append(_Placed(time + 1, diff, batch.updates, row))  # the batch's deletions come last
+        else:
+            sure[key] = False
+    for place in held:
+        for key, row, time, diff in _rows(place):
+            if time > begins[key]:
+                sure[key] = False
+            pairs[key].append(_Placed(time, diff, place.updates, row))
+    return np.array([ok and most < 2 and _cancel(rows) for ok, most, rows in zip(sure, comes, pairs, strict=True)])
+
+
+def _rows(place: KeyedRows) -> Iterable[tuple[int, int, int, int]]:
+    """The key, the row number, the time and the diff of each row."""
+    rows, updates = place.rows, place.updates
+    return zip(place.keys.tolist(), rows.tolist(), updates.time[rows].tolist(), updates.diff[rows].tolist(),
+               strict=True)  # fmt: skip
+
+
+def _cancel(rows: list[_Placed]) -> bool:
+    """Whether rows of one key are pairs of an insertion and the deletion of the same row, one after the other."""
+    if len(rows) & 1:
+        return False
+    rows.sort(key=itemgetter(0, 1))
+    for came, gone in zip(rows[::2], rows[1::2], strict=True):
+        if came.diff != 1 or gone.diff != -1:
+            return False
+        for name, column in came.updates.columns.items():
+            left, right = column.slice(came.row, 1), gone.updates.columns[name].slice(gone.row, 1)
+            if not left.equals(right) and not same(left, right).all():
+                return False
+    return True
 
 
 def _compare(places: Sequence[KeyedRows], inserted: Ints, deleted: Ints, keys: Ints, doubtful: Mask) -> None:

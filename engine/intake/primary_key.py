@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from halfjoin.engine.arrange.index import Index, build
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.intake.key_pairs import KeyedRows, plain
 from halfjoin.engine.intake.upserts import last_of_each
+from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Positions, Updates, concat, where_true
@@ -40,9 +41,12 @@ class PrimaryKey:
     def candidates(self, there: Iterable[Part], updates: Updates, names: Iterable[str] | None = None) -> list[Run]:
         """The table's rows that share a key with the updates, and maybe others, as runs in memory. `names`: the columns
         that they must have; None: those of the updates."""
+        parts = tuple(there)
+        if not [part for part in parts if not part.in_memory]:  # then a part is its run
+            return cast("list[Run]", list(parts))
         arrays, _ = self.columns(updates)
         names = list(updates.columns if names is None else names)
-        return [run for part in there for run in part.narrowed(self.arrangement, self.columns, arrays, names)]
+        return [run for part in parts for run in part.narrowed(self.arrangement, self.columns, arrays, names)]
 
     def check(self, candidates: Sequence[Run], updates: Updates) -> Index:
         """Refuse updates that give a key two rows at some time, or a row a negative count.
@@ -168,6 +172,8 @@ class PrimaryKey:
 
 
 def _place(run: Run, rows: Positions, numbers: Ints) -> KeyedRows:
+    if run.net is None or not len(run.net.rows):  # each row counts as it came
+        return KeyedRows(run.updates, rows, numbers)
     diffs = run.diffs(rows, MAXIMUM)
     if (diffs == run.updates.diff[rows]).all():
         return KeyedRows(run.updates, rows, numbers)
@@ -181,6 +187,11 @@ def arrangement_of(table: Table, names: Sequence[str]) -> ArrangementKey:
     return _arrangement(table.name, tuple(key))
 
 
+@by_identity
+def _of_primary(table: Table) -> ArrangementKey:
+    return arrangement_of(table, table.primary_key)
+
+
 @lru_cache(maxsize=256)
 def _arrangement(table: str, key: tuple[tuple[str, SqlType, bool], ...]) -> ArrangementKey:
     """One object for equal keys, so that a run finds it among its indexes without a comparison."""
@@ -189,7 +200,7 @@ def _arrangement(table: str, key: tuple[tuple[str, SqlType, bool], ...]) -> Arra
 
 def key_of(table: Table, names: Sequence[str], collection: Collection) -> PrimaryKey:
     """A key of a table whose arrangement is shared."""
-    arrangement = arrangement_of(table, names)
+    arrangement = _of_primary(table) if names is table.primary_key else arrangement_of(table, names)
     return PrimaryKey(table, arrangement, collection.arrangements[arrangement].columns, tuple(names))
 
 

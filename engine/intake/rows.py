@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from halfjoin.engine.intake.times import to_time
 from halfjoin.engine.intake.upserts import refuse_unordered
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.scalar.columns import convert
+from halfjoin.engine.scalar.columns import convert, is_checked
+from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, Mask
 from halfjoin.errors import InvalidRow, InvalidTime, UnknownName
 
@@ -146,10 +147,10 @@ def keyed(table: Table, rows: pa.Table, unnamed: Mapping[str, Mask]) -> Submitte
 def _checked(table: Table, rows: Any, meaning: str, lacking: Mapping[str, Mask]) -> Submitted:
     source, length, found = _source(table, rows)
     lacking = {**found, **lacking}
-    known = [column.name for column in table.columns]
+    plain = _types(table)
     for name in source:
-        if name not in known and name not in (TIME, DIFF):
-            raise UnknownName(f"column of {table.name}", name, known)
+        if name not in plain and name not in (TIME, DIFF):
+            raise UnknownName(f"column of {table.name}", name, list(plain))
     diff = _diffs(table, source[DIFF]) if DIFF in source else None
     columns, unnamed = {}, {}
     keyed = bool(table.primary_key) and meaning in ("upserts", "deletes")  # then rows may leave out other columns
@@ -158,10 +159,12 @@ def _checked(table: Table, rows: Any, meaning: str, lacking: Mapping[str, Mask])
         if given is None:
             array = pa.nulls(length, arrow_type(column.type))
             lacking[column.name] = np.ones(length, np.bool_)
+        elif isinstance(given, pa.Array) and given.type == plain[column.name]:
+            array = given
         else:
             array = convert(table.name, column.name, column.type, given)
         columns[column.name] = array
-        missing = lacking.get(column.name)
+        missing = lacking.get(column.name) if lacking else None
         if missing is not None and keyed and column.name not in table.primary_key:
             unnamed[column.name] = missing
         if column.not_null and column.generated is None and array.null_count:
@@ -174,6 +177,12 @@ def _checked(table: Table, rows: Any, meaning: str, lacking: Mapping[str, Mask])
         diff = np.full(length, -1, np.int64)
     time = _times(table, source[TIME]) if TIME in source else None
     return Submitted(columns, length, time, diff, meaning == "upserts", unnamed=unnamed)
+
+
+@by_identity
+def _types(table: Table) -> Mapping[str, Any]:
+    """For each column the Arrow type whose arrays it takes as they are; None if every array is converted."""
+    return {column.name: None if is_checked(column.type) else arrow_type(column.type) for column in table.columns}
 
 
 def _refuse_null(table: Table, name: str, array: pa.Array, missing: Mask | None, *, kept: bool) -> None:
@@ -202,6 +211,8 @@ def unnumbered(problem: InvalidRow, table: Table, given: pa.Table | None) -> Inv
 
 def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mask]]:
     """The columns by name (Arrow arrays or lists), the number of rows, and for each column the rows that lack it."""
+    if type(rows) is pa.Table:
+        return _from_table(table, rows)
     if isinstance(rows, pa.RecordBatchReader):
         rows = rows.read_all()
     elif isinstance(rows, pa.RecordBatch):
@@ -226,10 +237,17 @@ def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mas
             rows = pa.table(rows)
         except pa.ArrowException:  # a single column, such as a Series of polars
             raise _no_rows(table, rows) from None
-    if isinstance(rows, pa.Table):
-        names = _once(table, rows.column_names)
-        return {name: _one_chunk(column) for name, column in zip(names, rows.columns, strict=True)}, rows.num_rows, {}
-    return _from_dicts(table, rows)
+    return _from_table(table, rows) if isinstance(rows, pa.Table) else _from_dicts(table, rows)
+
+
+def _from_table(table: Table, rows: pa.Table) -> tuple[dict[str, Any], int, dict[str, Mask]]:
+    batches = rows.to_batches()
+    if len(batches) != 1:  # a column may be empty, or in several chunks
+        batches = [rows.combine_chunks()]
+        columns = [_one_chunk(column) for column in batches[0].columns]
+    else:
+        columns = batches[0].columns
+    return dict(zip(_once(table, rows.column_names), columns, strict=True)), rows.num_rows, {}
 
 
 def _from_pandas(table: Table, frame: Any) -> dict[str, Any]:
@@ -298,10 +316,11 @@ def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
 def _diffs(table: Table, given: Any) -> Ints:
     try:
         array = given if isinstance(given, pa.Array) else pa.array(given)
-        if array.null_count or not (pa.types.is_integer(array.type) or len(array) == 0):
+        exact = array.type == pa.int64()
+        if array.null_count or not (exact or pa.types.is_integer(array.type) or len(array) == 0):
             raise TypeError
-        values: Ints = (array if array.type == pa.int64() else array.cast(pa.int64())).to_numpy(zero_copy_only=False)
-        if len(values) and max(-int(values.min()), int(values.max())) > _MOST_COPIES:
+        values: Ints = (array if exact else array.cast(pa.int64())).to_numpy(zero_copy_only=False)
+        if len(values) and (values.min() < -_MOST_COPIES or values.max() > _MOST_COPIES):
             raise OverflowError
     except (pa.ArrowException, TypeError, OverflowError):
         plain = given.to_pylist() if isinstance(given, pa.Array) else given

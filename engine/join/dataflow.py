@@ -15,6 +15,7 @@ from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.join.presence import AppearingKeys, PresenceOperator, compile_appearing, compile_presence
 from halfjoin.engine.join.stages import compile_stage
 from halfjoin.engine.join.too_large import TooLarge
+from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.heavy import in_limbs, split
 from halfjoin.engine.linear.operators import LinearOperator, compile_linear
@@ -29,6 +30,7 @@ from halfjoin.planner.plan import Constant, InputKind, Join, Path, Stage, Versio
 
 MOST_BYTES = machine_memory() // 4  # of a view's rows that one batch makes; `limits.MOST_ROWS` bounds their number
 _GROWTH = 8  # a stream that has grown so much, with rows that come and rows that go, is added up
+_FEW = 16  # rows; so few are never cut into morsels, however long their texts
 _STEPS = 8  # the rows that a batch makes of a view are added up whenever they have grown by this part of a bound
 
 # The runs of a collection before or after the batch.
@@ -157,6 +159,7 @@ class Dataflow:
 
     def __init__(self, plan: Join, registry: Registry, name: str) -> None:
         self.plan, self.registry, self.name = plan, registry, name
+        self.loop = plan.loop
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
@@ -277,7 +280,8 @@ class Made:
 
     def given(self) -> tuple[Updates, Updates]:
         """Return and forget the output and error updates so far, both consolidated unless `gathered`."""
-        found = self._output(), _sum(map(in_limbs, self.errors), ERROR_SCHEMA)
+        errors = _sum(map(in_limbs, self.errors), ERROR_SCHEMA) if self.errors else NO_ERRORS
+        found = self._output(), errors
         self._outputs, self.rows, self.bytes = [], 0, 0
         self.errors.clear()
         self._given_rows += len(found[0])
@@ -312,7 +316,9 @@ def _sum(parts: Iterable[Updates], schema: Mapping[str, pa.DataType]) -> Updates
 
 
 def _morsels(change: Updates) -> Iterator[Updates]:
-    if not len(change):
+    if len(change) <= _FEW:
+        if len(change):
+            yield change
         return
     size = sum(map(bytes_of, change.columns.values()))
     if len(change) <= limits.MORSEL_ROWS and size <= limits.PIECE_BYTES:

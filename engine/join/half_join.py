@@ -28,7 +28,17 @@ from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import Scalar, compile, mask_of
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact, same
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, gather, indices_of, product, where_true
+from halfjoin.engine.updates.updates import (
+    MINIMUM,
+    Ints,
+    Mask,
+    Updates,
+    gather,
+    gathered,
+    indices_of,
+    product,
+    where_true,
+)
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.liveness import reads
 from halfjoin.planner.plan import HalfJoin
@@ -63,6 +73,7 @@ class HalfJoinOperator:
     needed: tuple[str, ...]  # the collection's columns that its key reads
     asked: tuple[tuple[Scalar, Fetch], ...]  # conditions on partners only, and the columns they read
     wanted: frozenset[str] | None  # the result's columns to make; None: all
+    made: Fetch  # those of them that come from the collection
     candidates: bool  # a row may have several entries; a later step decides whether it is a partner
 
     def __call__(
@@ -194,20 +205,25 @@ class HalfJoinOperator:
         self, stream: Updates, keys: list[pa.Array], pairs: Iterable[_Pairs], closed: int, note: Note | None
     ) -> Updates | None:
         """Stream rows joined with the partners that pass all conditions; None if there are none."""
-        found = [part for part in (self._admitted(keys, *part) for part in pairs) if len(part[0])]
+        found = [part for part in [self._admitted(keys, *part) for part in pairs] if len(part[0])]
         if not found:
             return None
-        wanted = self.wanted
-        left = stream if wanted is None else stream.select(name for name in stream.columns if name in wanted)
-        positions = _joined([positions for positions, _, _ in found])
-        sources = [(run.updates.columns, indices_of(rows)) for _, run, rows in found]
-        fetched = {}
-        for column, name in self.spec.fetch:
-            if wanted is None or name in wanted:
-                pieces = [gather(source[column], indices) for source, indices in sources]
-                fetched[name] = pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
-        time = _joined([run.updates.time[rows] for _, run, rows in found])
-        diff = _joined([run.diffs(rows, closed) for _, run, rows in found])
+        if self.wanted is None:
+            left = stream
+        else:
+            left = stream.select([name for name in stream.columns if name in self.wanted])
+        if len(found) == 1:
+            positions, run, rows = found[0]
+            source, indices = run.updates.columns, indices_of(rows)
+            fetched = gathered({name: source[column] for column, name in self.made}, indices)
+            time, diff = run.updates.time[rows], run.diffs(rows, closed)
+        else:
+            positions = np.concatenate([positions for positions, _, _ in found])
+            sources = [(run.updates.columns, indices_of(rows)) for _, run, rows in found]
+            fetched = {name: pa.concat_arrays([gather(source[column], indices) for source, indices in sources])
+                       for column, name in self.made}  # fmt: skip
+            time = np.concatenate([run.updates.time[rows] for _, run, rows in found])
+            diff = np.concatenate([run.diffs(rows, closed) for _, run, rows in found])
         if note is not None:
             note((positions, time, diff))
         partners = Updates(fetched, time, diff)
@@ -250,7 +266,8 @@ def compile_half_join(
         *(() if candidates else map(reads, steps))))  # fmt: skip
     conditions = [(compile(expr), tuple(pair for pair in spec.fetch if pair[1] in columns_of(expr))) for expr in asked]
     columns = key_columns(spec.arrangement, registry)
-    return HalfJoinOperator(spec, probes, columns, tuple(needed), tuple(conditions), wanted, candidates)
+    made = tuple(pair for pair in spec.fetch if wanted is None or pair[1] in wanted)
+    return HalfJoinOperator(spec, probes, columns, tuple(needed), tuple(conditions), wanted, made, candidates)
 
 
 def _netted(positions: Ints, partners: Updates, closed: int) -> tuple[Ints, Updates]:
@@ -262,10 +279,6 @@ def _netted(positions: Ints, partners: Updates, closed: int) -> tuple[Ints, Upda
     rows, diffs = found
     kept = partners.take(rows)
     return positions[rows], Updates(kept.columns, kept.time, diffs)
-
-
-def _joined(parts: Sequence[Ints]) -> Ints:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _text_bytes(columns: Iterable[pa.Array]) -> int:

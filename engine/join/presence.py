@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +46,8 @@ from halfjoin.engine.updates.updates import (
 from halfjoin.planner.plan import Appearing, HalfJoin, InputKind
 from halfjoin.sql.expr import columns_of
 
+_FEW = 16  # rows; default rows so few are kept
+
 
 @dataclass(frozen=True, slots=True)
 class PresenceOperator:
@@ -68,6 +71,9 @@ class PresenceOperator:
                 yield from self.rows(stream, runs, closed)
             positions, time, diff = self.presence(stream, runs, closed, upper)
         if self.spec.kind is not InputKind.PRESENT:
+            if not len(positions) and len(stream):  # no key is there at any time
+                yield stream.with_columns({name: _repeated(scalar, len(stream)) for name, scalar in self.default})
+                return
             there = np.zeros(len(stream), np.bool_)  # present before `closed`: no default row to begin with
             if closed > MINIMUM:
                 earlier = time < closed
@@ -208,6 +214,11 @@ def compile_appearing(spec: Appearing, kind: InputKind, registry: Registry) -> A
 
 def _repeated(scalar: Scalar, length: int) -> pa.Array:
     """A constant as a column."""
+    return _kept(scalar, length) if length <= _FEW else scalar.evaluate({}, length).values
+
+
+@lru_cache(maxsize=1024)
+def _kept(scalar: Scalar, length: int) -> pa.Array:
     return scalar.evaluate({}, length).values
 
 

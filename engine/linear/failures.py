@@ -37,12 +37,13 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from halfjoin.engine.updates.codes import codes
-from halfjoin.engine.updates.updates import Positions, Updates, constant
+from halfjoin.engine.updates.updates import Positions, Updates, constant, empty
 from halfjoin.planner.linear import Reports
 from halfjoin.sql.expr import Expr, columns_of
 from halfjoin.sql.functions.render import column_text, render
 
 SCHEMA = {"error": pa.string(), "row": pa.string(), "code": pa.int64()}
+NO_ERRORS = empty(SCHEMA)
 FORM = "2"  # the version of the errors' codes; deletions do not cancel errors of another version
 _MOST = 500  # the most characters of a value that an error shows
 

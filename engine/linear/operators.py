@@ -44,7 +44,7 @@ class LinearOperator:
         """The output updates, not consolidated."""
         sink = Errors(errors, self.reports)
         for step in self.steps:
-            if not len(updates):
+            if not len(updates.time):
                 break
             updates = step(updates, sink)
         return updates

@@ -53,6 +53,7 @@ class RoundReduce:
 
     def __init__(self, plan: Reduce, registry: Registry, name: str) -> None:
         self.plan, self.registry, self.name = plan, registry, name
+        self.loop = plan.loop
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.reads = self.asked = frozenset(plan.collections)
         self._keys = [key.name for key in plan.keys]

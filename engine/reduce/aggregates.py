@@ -16,14 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.linear.failures import SCHEMA as ERRORS
+from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.contents import Contents, of_groups
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.lifted import Lifted, sums_of
 from halfjoin.engine.reduce.ordered import evaluate
 from halfjoin.engine.reduce.totals import Totals
-from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, empty, gather, indices_of, where_true
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, gather, indices_of, where_true
 from halfjoin.planner.group_functions import Aggregates, Sums
 from halfjoin.sql.types import BIGINT
 
@@ -32,24 +32,28 @@ _UNCANCELLED = "the counts of a group's rows add up to 0, but the rows do not ca
 
 def aggregated(
     function: Aggregates, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
-    contents: Sequence[Contents], registry: Registry,
+    contents: Sequence[Contents | None], registry: Registry,
 ) -> tuple[Updates, Updates]:  # fmt: skip
     """The updates of an aggregate's output, and of errors of groups whose rows do not cancel.
 
     `lifted`: what the input's updates add, None if there are none. `kept`: the columns kept for each group, NULL where
     no row is kept; None if the output is empty so far. `contents`: what each part that does not add up sees of the
-    groups. `registry` has the user's aggregates.
+    groups, None if its values are the kept ones. `registry` has the user's aggregates.
     """
     answers = {name: moments.of_groups(array) for name, array in moments.keys.items()}
     for number, part in enumerate(sums_of(function)):
         answers[part.column.name] = _sum(part, number, lifted, moments, kept)
     for one, seen in zip(function.ordered, contents, strict=True):
+        if seen is None:
+            assert kept is not None  # otherwise no value was there
+            answers[one.column.name] = moments.of_groups(kept[one.column.name])
+            continue
         made = seen.evaluated(partial(evaluate, one, registry=registry))
         if kept is not None:  # what was is there as it was kept
             places = np.where(moments.was, moments.group, moments.groups + np.arange(len(moments)))
             made = gather(pa.concat_arrays([kept[one.column.name], made]), indices_of(places))
         answers[one.column.name] = made
-    there, errors = answers[function.count.name].to_numpy() != 0, empty(ERRORS)
+    there, errors = answers[function.count.name].to_numpy() != 0, NO_ERRORS
     if not moments.keys:  # the only group is always there
         there |= ~moments.was if kept is None else True
     else:
@@ -64,7 +68,7 @@ def aggregated(
 
 
 def _is_left(
-    function: Aggregates, answers: Mapping[str, pa.Array], contents: Sequence[Contents], moment: Ints
+    function: Aggregates, answers: Mapping[str, pa.Array], contents: Sequence[Contents | None], moment: Ints
 ) -> Mask:
     """Whether a group, at these moments, has a sum that is not zero, or rows that a value is computed from."""
     left = np.zeros(len(moment), np.bool_)
@@ -72,6 +76,8 @@ def _is_left(
         kept = answers[part.column.name].take(indices_of(moment))
         left |= pc.not_equal(kept, _zero(part.kind, kept.type)).to_numpy(zero_copy_only=False)
     for seen in contents:
+        if seen is None:  # the row with the value is there
+            return np.ones(len(moment), np.bool_)
         left |= np.diff(seen.groups.starts)[moment] > 0
     return left
 

@@ -35,7 +35,7 @@ def keys_of(
         columns = [table[name] for table in tables]
         down, first = (False, False) if key is None else (key.descending, key.nulls_first)
         plain = [_plain(column, down) for column in columns]
-        if any(column.null_count for column in columns):
+        if [column for column in columns if column.null_count]:
             plain = [None if one is None else _nullable(one, column, first)
                      for one, column in zip(plain, columns, strict=True)]  # fmt: skip
         parts.append([one for one in plain if one is not None])
@@ -85,7 +85,7 @@ def _together(parts: Sequence[Key]) -> Key:
 def _plain(column: pa.Array, descending: bool) -> Key | None:
     """The key of the rows of a column without NULLs."""
     kind = column.type
-    if is_integral(kind) and not pt.is_boolean(kind):
+    if is_integral(kind) and kind.bit_width > 1:  # a boolean has one bit
         item = raw(column).view(f"i{kind.bit_width // 8}").item
         return (lambda row: -item(row)) if descending else item
     if pt.is_floating(kind):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from halfjoin.engine.linear.failures import SCHEMA, of_rows
+from halfjoin.engine.linear.failures import NO_ERRORS, of_rows
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.scalar.failures import Failed
@@ -27,7 +27,6 @@ from halfjoin.engine.updates.updates import (
     Updates,
     concat,
     constant,
-    empty,
     indices_of,
     where_true,
 )
@@ -77,7 +76,7 @@ class Contents:
 
     def errors(self) -> Updates:
         """The updates of all errors, consolidated."""
-        return consolidate(concat(self.failed)) if self.failed else empty(SCHEMA)
+        return consolidate(concat(self.failed)) if self.failed else NO_ERRORS
 
 
 def of_groups(

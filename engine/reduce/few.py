@@ -18,7 +18,7 @@ from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar import kept
 from halfjoin.engine.scalar.lifting import FLOAT_UNIT
 from halfjoin.engine.scalar.values import raw, valid
-from halfjoin.engine.updates.updates import MAXIMUM, Ints
+from halfjoin.engine.updates.updates import MAXIMUM, Ints, indices_of
 
 FEW = 16  # updates
 
@@ -65,11 +65,15 @@ class Few:
         """The sum at each moment as it is kept: the group's `old` one, and what the updates up to the moment add. None
         if an old one has NaN or infinities, or a count leaves the range of bigint."""
         before = [None] * moments.groups if old is None else old.to_pylist()
+        count = self.kind == "count"
+        if len(moments.group) == 2 and not moments.begins:  # one group at one time
+            known = (before[0] or 0) if count else kept.exact(before[0] or b"")
+            return None if known is None else _array([known, known + sum(self.numbers)], count=count)
         rows, starts = moments.rows.tolist(), moments.starts.tolist()
         parts = [rows[start:stop] for start, stop in zip(starts, [*starts[1:], len(rows)], strict=True)]
         if moments.begins:
             parts.insert(0, [])
-        total, found, count, number = 0, list[Any](), self.kind == "count", 0
+        total, found, number = 0, list[int](), 0
         for was, group in zip(moments.was.tolist(), moments.group.tolist(), strict=True):
             if was:
                 known = (before[group] or 0) if count else kept.exact(before[group] or b"")
@@ -77,12 +81,19 @@ class Few:
                     return None
                 total = known
             else:
-                total += sum(self.numbers[row] for row in parts[number])
+                total += sum([self.numbers[row] for row in parts[number]])
                 number += 1
-            found.append(total if count else kept.bytes_of(total))
-        if count and any(abs(one) > MAXIMUM for one in found):
-            return None
-        return pa.array(np.array(found, np.int64)) if count else kept.array_of(found)
+            found.append(total)
+        return _array(found, count=count)
+
+
+def _array(sums: Sequence[int], *, count: bool) -> pa.Array | None:
+    """Sums as they are kept; None if a count leaves the range of bigint."""
+    if not count:
+        return kept.array_of([kept.bytes_of(one) for one in sums])
+    if max(sums) > MAXIMUM or min(sums) < -MAXIMUM:
+        return None
+    return indices_of(np.array(sums, np.int64))
 
 
 def _integers(array: Any) -> list[int]:

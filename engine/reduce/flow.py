@@ -11,18 +11,19 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange.run import Part, present
 from halfjoin.engine.join.dataflow import Closing, RunsOf
-from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents
-from halfjoin.engine.reduce.front import Front
+from halfjoin.engine.reduce.front import Front, Wanted
 from halfjoin.engine.reduce.law import Moments, moments_of
 from halfjoin.engine.reduce.lifted import Lifted, lift_all, lift_change
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
 from halfjoin.engine.reduce.own import answers
 from halfjoin.engine.reduce.regions import Regions, regions_of
 from halfjoin.engine.reduce.seen import Seen, seen_by
+from halfjoin.engine.reduce.unmoved import keeps_rows, keeps_values
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, gather, indices_of
@@ -39,6 +40,7 @@ class ReduceFlow:
 
     def __init__(self, plan: Reduce, registry: Registry, name: str) -> None:
         self.plan, self.registry, self.name = plan, registry, name
+        self.loop = plan.loop
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.reads = self.asked = frozenset(plan.collections)
         self._keys = [key.name for key in plan.keys]
@@ -56,7 +58,7 @@ class ReduceFlow:
         """The output and error updates at the times that a batch closes, both consolidated."""
         updates = closing.updates(self.plan.input)
         if not len(updates):
-            return empty(self.schema), empty(ERROR_SCHEMA)
+            return empty(self.schema), NO_ERRORS
         if self._rows is None:  # the sums are all that it needs
             return self.added(lift_change(self._sums, self._keys, updates), lookup, closing)
         moments = moments_of(updates, self._keys)
@@ -66,8 +68,10 @@ class ReduceFlow:
         was = self._was(moments, stream, lookup, closing)
         kept = _by_group(was, moments.groups, self.schema) if isinstance(self.plan.function, Aggregates) else None
         fronts = self._fronts(updates, moments, was, kept, lookup, closing)
-        rows, group = self._looked_up(stream, updates, fronts.values(), lookup, closing)
-        contents = {seen: seen.contents(moments, front, rows, group, closing.before) for seen, front in fronts.items()}
+        found = [front for front in fronts.values() if front is not None]
+        rows, group = self._looked_up(stream, updates, found, lookup, closing) if found else (None, constant(0, 0))
+        contents = {seen: None if front is None else seen.contents(moments, front, rows, group, closing.before)
+                    for seen, front in fronts.items()}  # fmt: skip
         return self._made(self._lifted(updates), moments, kept, contents, was=was)
 
     def _in_regions(
@@ -112,12 +116,12 @@ class ReduceFlow:
     def _fronts(
         self, updates: Updates, moments: Moments, was: Updates, kept: Mapping[str, pa.Array] | None, lookup: RunsOf,
         closing: Closing,
-    ) -> dict[Seen, Front]:  # fmt: skip
-        """What is seen of the groups without a lookup of all their rows.
+    ) -> dict[Seen, Front | None]:  # fmt: skip
+        """What is seen of the groups without a lookup of all their rows; None if the part's values are as they were.
 
         `was`: the output's rows of the groups. `kept`: for an aggregate, the columns of these rows, group by group.
         """
-        fronts = dict[Seen, Front]()
+        fronts = dict[Seen, Front | None]()
         # If rows have negative counts, the output tells nothing of the rows behind its own.
         failing = closing.failing(self.plan.output)
         for number, seen in enumerate(self._seen):
@@ -129,11 +133,20 @@ class ReduceFlow:
                 case Aggregates(ordered=ordered):
                     assert kept is not None  # the output has a row for each group
                     values = kept[ordered[number].column.name]
+                    if seen.checked and isinstance(seen.wanted, Wanted) and keeps_values(
+                        seen.wanted, values, updates, moments
+                    ):
+                        fronts[seen] = None
+                        continue
                     fronts[seen] = seen.front_of_value(moments, updates, values, runs, closing)
-                case Top(offset=offset):
+                case Top(limit=int() as limit, offset=offset):
+                    assert isinstance(seen.wanted, Wanted)  # it is no percentile
+                    if seen.checked and keeps_rows(seen.wanted, limit, was, updates, moments):
+                        fronts[seen] = None
+                        continue
                     known = seen.known_rows(was, group_of(was), moments.groups, offset=offset)
                     fronts[seen] = seen.front(moments, updates, known, runs, closing)
-                case Windows() | Own():
+                case _:
                     raise AssertionError("it sees whole groups")
         return fronts
 
@@ -164,7 +177,7 @@ class ReduceFlow:
         updates = concat(list(pieces) or [empty(self.columns)])
         moments = moments_of(updates, self._keys, always=self.always)
         if not len(moments):
-            yield empty(self.schema), empty(ERROR_SCHEMA)
+            yield empty(self.schema), NO_ERRORS
             return
         group = moments.group_of_rows
         contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
@@ -175,7 +188,7 @@ class ReduceFlow:
         rows = empty({name: self.columns[name] for name in self._keys}) if lifted is None else lifted.rows
         moments = moments_of(rows, self._keys, always=self.always)
         if not len(moments):
-            return empty(self.schema), empty(ERROR_SCHEMA)
+            return empty(self.schema), NO_ERRORS
         return self._made(lifted, moments, None, {})
 
     def _history(self, lookup: RunsOf, upper: int, closed: int) -> Iterator[Updates]:
@@ -192,20 +205,23 @@ class ReduceFlow:
 
     def _made(
         self, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
-        contents: Mapping[Seen, Contents], regions: Sequence[Updates] = (), *, was: Updates | None = None,
+        contents: Mapping[Seen, Contents | None], regions: Sequence[Updates] = (), *, was: Updates | None = None,
         gathered: bool = False,
     ) -> tuple[Updates, Updates]:  # fmt: skip
         """The output and error updates of groups at their moments. `regions`: those of a window that are there already.
         `was`: the output's rows of the groups."""
-        seen, failed = [contents[one] for one in self._seen if one in contents], empty(ERROR_SCHEMA)
+        parts, failed = [contents[one] for one in self._seen if one in contents], NO_ERRORS
+        seen = [one for one in parts if one is not None]
         match self.plan.function:
             case Aggregates() as function:
-                made, failed = aggregated(function, lifted, moments, kept, seen, self.registry)
+                made, failed = aggregated(function, lifted, moments, kept, parts, self.registry)
             case Windows() as function:
                 evaluate = partial(windows.evaluate, function, registry=self.registry)
                 found = [one.evaluated(evaluate) for one in seen]
                 made = concat([*(moments.changes(one.columns, one.numbers, one.count, distinct=gathered)
                                  for one in found), *regions])  # fmt: skip
+            case Top() if not seen:
+                made = empty(self.schema)
             case Top() as function:
                 positions, count = top.evaluate(function, seen[0].groups)
                 columns = seen[0].rows.take(positions).columns
@@ -213,8 +229,8 @@ class ReduceFlow:
             case Own() as function:
                 given = answers(function, seen[0], was, self.registry)
                 made = moments.changes(given.columns, given.time, given.diff, distinct=gathered)
-        errors = [one for one in (failed, *(one.errors() for one in contents.values())) if len(one)]
-        return made.select(self.schema), consolidate(concat(errors)) if errors else empty(ERROR_SCHEMA)
+        errors = [one for one in (failed, *[one.errors() for one in seen]) if len(one)]
+        return made.select(self.schema), consolidate(concat(errors)) if errors else NO_ERRORS
 
 
 def columns_read(plan: Reduce) -> list[Column]:
@@ -236,6 +252,8 @@ def columns_read(plan: Reduce) -> list[Column]:
 
 def _by_group(rows: Updates, groups: int, schema: Iterable[str]) -> dict[str, pa.Array]:
     """The columns kept for each group, NULL where nothing is kept."""
+    if groups == len(rows) == 1:
+        return {name: rows.columns[name] for name in schema}
     places = np.full(groups, -1)
     places[group_of(rows)] = np.arange(len(rows))
     missing = places < 0

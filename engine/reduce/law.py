@@ -35,7 +35,7 @@ import pyarrow as pa
 from halfjoin.engine.reduce.words import differ
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.radix import argsort, of_integers, words
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, gather, indices_of, where_true
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, gather, gathered, indices_of, where_true
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Moments:
         indices = indices_of(rows)
         time = np.concatenate([self.time[moment[comes]], self.time[moment[goes] + 1]])
         diff = np.concatenate([count[comes], -count[goes]])
-        updates = Updates({name: gather(array, indices) for name, array in answers.items()}, time, diff)
+        updates = Updates(gathered(answers, indices), time, diff)
         return updates if distinct and not len(goes) else consolidate(updates)
 
 
@@ -112,6 +112,8 @@ def moments_of(updates: Updates, keys: Sequence[str], *, always: bool = False) -
     """The moments at which updates touch groups. `always`: there are no keys, and one more moment at the least time, in
     which the single group comes to be there."""
     arrays = [updates.columns[name] for name in keys]
+    if not always and _is_one_moment(updates, arrays):
+        return _one_moment(updates, dict(zip(keys, arrays, strict=True)))
     by_key, by_time = words(arrays), of_integers(updates.time)
     rows = argsort([*by_key, by_time], len(updates))
     opening = differ([word.numbers[rows] for word in by_key], len(rows))
@@ -130,3 +132,23 @@ def moments_of(updates: Updates, keys: Sequence[str], *, always: bool = False) -
     times[after], numbers[after], numbers[was] = time, group, group[opens]
     by_group = {name: gather(array, indices_of(firsts)) for name, array in zip(keys, arrays, strict=True)}
     return Moments(by_group, len(was) - len(group), numbers, times, was, rows, starts, begins)
+
+
+def _is_one_moment(updates: Updates, keys: Sequence[pa.Array]) -> bool:
+    """Whether all updates touch one group at one time. False also if Arrow denies that equal keys are equal (NaN)."""
+    time, last = updates.time, len(updates.time) - 1
+    if last < 0 or (time.strides != (0,) and not (time == time[0]).all()):
+        return False
+    return not [key for key in keys if not key.slice(0, last).equals(key.slice(1))]
+
+
+def _one_moment(updates: Updates, keys: Mapping[str, pa.Array]) -> Moments:
+    """The moments of updates that touch one group at one time, as most small batches do."""
+    time = np.array([MINIMUM, updates.time[0]])
+    rows, first = np.arange(len(updates)), {name: array.slice(0, 1) for name, array in keys.items()}
+    return Moments(first, 1, _OF_ONE, time, _WAS_OF_ONE, rows, _OF_ONE[:1])
+
+
+_OF_ONE, _WAS_OF_ONE = np.zeros(2, np.int64), np.array([True, False])
+_OF_ONE.setflags(write=False)
+_WAS_OF_ONE.setflags(write=False)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from halfjoin.engine.join.half_join import HalfJoinOperator, compile_half_join
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.law import Moments
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, constant
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, constant, indices_of
 from halfjoin.planner.plan import ArrangementKey, HalfJoin, Version
 from halfjoin.sql.expr import Column
 
@@ -34,7 +33,7 @@ def lookup_of(
 def stream_of(moments: Moments) -> Updates:
     """The touched groups as rows that look their keys up."""
     keys = {f"{_KEY}{number}": array for number, array in enumerate(moments.keys.values())}
-    columns = {**keys, GROUP: pa.array(np.arange(moments.groups))}
+    columns = {**keys, GROUP: indices_of(np.arange(moments.groups))}
     return Updates(columns, constant(MINIMUM, moments.groups), constant(1, moments.groups))
 
 

@@ -17,6 +17,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.values import raw, valid
+from halfjoin.engine.updates.codes import integers, is_integral
 from halfjoin.engine.updates.intervals import DAY, fields
 from halfjoin.engine.updates.updates import Ints, Mask
 
@@ -28,6 +29,8 @@ def words(column: pa.Array) -> list[Ints]:
     """Words of a column, most significant first. Equal values have equal words, whatever they look like (1 month, 30
     days); a NULL has zeros."""
     kind = column.type
+    if is_integral(kind) and not column.null_count:  # the common case
+        return [integers(column)]
     if pt.is_null(kind):
         return [np.zeros(len(column), np.int64)]
     found = _words(column)

@@ -29,6 +29,7 @@ _DAY_MICROS = 24 * 60 * 60 * 1_000_000
 _MOST_REAL = 3.4028235e38
 _MISSING = ("NAType", "NaTType")  # types of pandas
 _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+_CHECKED = frozenset((*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSONB, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL))
 _CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
 
 
@@ -45,10 +46,7 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
     Raises:
         InvalidRow: names the table, the column, the row number and the value.
     """
-    wanted = arrow_type(kind)
-    # Types whose values need checks.
-    checked = (*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSONB, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL)
-    if isinstance(given, pa.Array) and given.type == wanted and kind.kind not in checked and not rounds(kind):
+    if isinstance(given, pa.Array) and given.type == arrow_type(kind) and not is_checked(kind):
         return given
     try:
         return _rounded(_convert(_array(given, kind), kind), kind)
@@ -59,6 +57,11 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
         why = f"is out of range for {kind}" if outside else f"is not a valid {kind}"
         raise InvalidRow(why, remedy=None if outside else _remedy(value, kind), table=table, column=name, row=row,
                          value=value) from None  # fmt: skip
+
+
+def is_checked(kind: SqlType) -> bool:
+    """Whether values of the right Arrow type may still be wrong, or are changed."""
+    return kind.kind in _CHECKED or rounds(kind)
 
 
 def _value(scalar: pa.Scalar) -> Any:

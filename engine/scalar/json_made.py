@@ -24,13 +24,13 @@ _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _quoted = each(encode_basestring, pa.string())
 
 
-def _to_jsonb(type: SqlType) -> Kernel:
+def to_jsonb(type: SqlType) -> Kernel:
     """The kernel from values of a type to their texts as JSON."""
     if type.kind is Kind.JSONB:
         return lambda a: a
     if type.kind is Kind.ARRAY:
         assert type.element is not None
-        return _array(_to_jsonb(type.element))
+        return _array(to_jsonb(type.element))
     printed = to_text(type, TEXT) or (lambda a: a)
     if type.kind in (*INTEGERS, Kind.BOOLEAN):
         return printed
@@ -131,7 +131,7 @@ def _of_pairs(pairs: Sequence[str]) -> str:
 
 
 JSON_MADE: dict[str, Callable[[Call], Kernel]] = {
-    "to_jsonb": lambda expr: _to_jsonb(expr.args[0].type),
+    "to_jsonb": lambda expr: to_jsonb(expr.args[0].type),
     "jsonb_build_array": of_json(_build_array, pa.string(), nulls=True),
     "jsonb_build_object": of_json(_build_object, pa.string(), nulls=True),
     "jsonb_object": of_json(_of_texts, pa.string()),

@@ -19,6 +19,7 @@ from halfjoin.engine.scalar.json_changes import JSON_CHANGES
 from halfjoin.engine.scalar.json_made import JSON_MADE
 from halfjoin.engine.scalar.json_order import JSON_ORDER
 from halfjoin.engine.scalar.json_parts import JSON_PARTS
+from halfjoin.engine.scalar.json_path_kernels import JSON_PATHS
 from halfjoin.engine.scalar.logic import LOGIC
 from halfjoin.engine.scalar.lookups import LOOKUPS
 from halfjoin.engine.scalar.mathematics import MATHEMATICS
@@ -40,7 +41,7 @@ from halfjoin.sql.expr import Call
 KERNELS: dict[str, Callable[[Call], Kernel]] = {
     **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **REGEXPS,
     **DATES, **FORMATS, **MOMENT_PARTS, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY,
-    **CHARACTERS,
+    **CHARACTERS, **JSON_PATHS,
     **ENCODINGS, **QUOTING, **TEXT_ARRAYS, **JSON_PARTS, **JSON_CHANGES, **JSON_MADE, **JSON_ORDER, **ENUMS,
     **PRECISION, **ROW_TEXT, **NESTED_ARRAYS, **LOOKUPS,
 }  # fmt: skip

@@ -13,7 +13,7 @@ from contextlib import suppress
 from threading import Condition, RLock, Thread
 
 from halfjoin.engine.sinks.delivery import Delivery
-from halfjoin.engine.sinks.table import SinkTable
+from halfjoin.engine.sinks.outlet import Outlet
 from halfjoin.errors import DataError, HalfjoinError, StorageError
 
 MOST_WAITING = 256  # batches. Beyond that the engine waits for the courier; a courier that fails drops them
@@ -21,9 +21,9 @@ _log = logging.getLogger("halfjoin")
 
 
 class Courier:
-    """Keeps one table up to date. The engine's thread calls all methods, except `_run` and what that calls."""
+    """Keeps one table or topic up to date. The engine's thread calls all methods, except `_run` and what that calls."""
 
-    def __init__(self, name: str, table: SinkTable) -> None:
+    def __init__(self, name: str, table: Outlet) -> None:
         self._name, self._table = name, table
         self._lock = RLock()  # only `with` takes and releases it, so that no interrupt comes between
         self._turn = Condition(self._lock)

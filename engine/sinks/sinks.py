@@ -22,6 +22,8 @@ from halfjoin.engine.batch.readable import closed, readable
 from halfjoin.engine.batch.unreadable import first_failure
 from halfjoin.engine.sinks.courier import Courier
 from halfjoin.engine.sinks.delivery import Closed, Delivery
+from halfjoin.engine.sinks.kafka.defining import topic_of
+from halfjoin.engine.sinks.outlet import Outlet
 from halfjoin.engine.sinks.table import SinkTable, TableShape
 from halfjoin.engine.sinks.target import target_place
 from halfjoin.engine.storage.encoding import from_table
@@ -74,11 +76,14 @@ class Sinks:
                 del self._couriers[name]
         for name, sink in state.catalog.sinks.items():
             if name not in self._couriers:
-                collection = state.collection(sink.collection)
-                source = TableShape(sink.collection, collection.schema, _sort(collection))
-                former = frozenset(state.catalog.former_sinks)
-                table = SinkTable(partial(target_place, sink.target, self.home), sink.id, source, former)
-                self._couriers[name] = (sink, Courier(name, table))
+                self._couriers[name] = (sink, Courier(name, self._outlet(state, sink)))
+
+    def _outlet(self, state: State, sink: Sink) -> Outlet:
+        former, collection = frozenset(state.catalog.former_sinks), state.collection(sink.collection)
+        if sink.options:
+            return topic_of(state, sink, former)
+        source = TableShape(sink.collection, collection.schema, _sort(collection))
+        return SinkTable(partial(target_place, sink.target, self.home), sink.id, source, former)
 
     def begin(self, state: State) -> None:
         """Fill the tables of sinks that do not have one yet, for example because their view was replaced."""

@@ -75,7 +75,8 @@ class Runners:
         Raises:
             InvalidRow: upserts have a key twice.
         """
-        if self.setting != "auto" or all(isinstance(given, Submitted) for given in rows.values()):
+        frames = [given for given in rows.values() if not isinstance(given, Submitted)]
+        if self.setting != "auto" or not frames:
             return rows
         if sum(given.length for given in rows.values()) > NEAR or not in_memory(rows):
             return rows
@@ -94,6 +95,9 @@ class Runners:
         frames: dict[str, tuple[Table, Any, GivenRows]] = {}
         rows: dict[str, Checked] = {}
         for name, given in batch.items():
+            if type(given) is pa.Table:  # the common case
+                rows[name] = submitted(table(name), given)
+                continue
             meant = given if isinstance(given, GivenRows) else GivenRows(given, "plain")
             if is_frame(meant.data) and type(meant) is GivenRows:  # messages have the columns of their source
                 from halfjoin.engine.spark.types import check_columns
@@ -108,7 +112,7 @@ class Runners:
 
             found = self.spark.checked([GivenFrame(*one) for one in frames.values()], time, marked=marked)
             rows |= dict(zip(frames, found, strict=True))
-        return {name: rows[name] for name in batch}
+        return {name: rows[name] for name in batch} if len(batch) > 1 else rows
 
     def arrow(self, rows: Any) -> Any:
         """The rows of a batch: those of a Spark DataFrame as an Arrow table, others unchanged."""

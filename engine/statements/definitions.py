@@ -13,6 +13,7 @@ from halfjoin.engine.batch.enter import arranged, empty_view, enter_table, order
 from halfjoin.engine.batch.flows import alone
 from halfjoin.engine.batch.runner import LOCAL
 from halfjoin.engine.batch.state import MaintainedView, State
+from halfjoin.engine.sinks.kafka.defining import check_topic, topic_options
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.sinks.target import check, normalized
 from halfjoin.engine.spark.runners import Runners
@@ -139,7 +140,7 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
 def _renew_sinks(state: State, name: str) -> None:
     """Restart the sinks of a replaced view: each gets a new id, and takes over the table of the old one."""
     for sink in [sink for sink in state.catalog.sinks.values() if sink.collection == name]:
-        _check_sink(state, name)
+        _check_sink(state, sink)
         state.catalog.remove(sink)
         state.catalog.add(sink.model_copy(update={"id": uuid.uuid4().hex}))
 
@@ -186,6 +187,7 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
     keys = bind_keys(statement.keys, columns, catalog, text, name)
     if any(is_temporal(key) for key in keys):
         raise UnsupportedSQL("an index key cannot read mz_now()", remedy="index the column it is compared with")
+    bind_keys(statement.named, columns, catalog, text, name)
     texts = tuple(render(key) for key in keys)
     index_name = statement.name or _free_name(state, name, texts)
     index = Index(name=index_name, collection=name, keys=texts, text=statement.text)
@@ -195,6 +197,9 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
         return
     catalog.add(index)
     arranged(state, index_name, name, keys).build(ArrangementKey(name, ordered(keys)))
+    if statement.ignored:
+        _log.warning("index %s: it has all rows by equal keys; %s changes nothing", index_name,
+                     ", ".join(statement.ignored))  # fmt: skip
 
 
 def create_sink(state: State, sinks: Sinks, statement: CreateSink) -> None:
@@ -202,7 +207,8 @@ def create_sink(state: State, sinks: Sinks, statement: CreateSink) -> None:
     catalog, name = state.catalog, statement.collection
     if statement.if_not_exists and statement.name in catalog.sinks:
         there = catalog.sinks[statement.name]
-        same = (there.collection, there.target) == (name, statement.target)
+        asked = (name, statement.target, dict(statement.options or {}))
+        same = (there.collection, "" if there.options else there.target, there.options) == asked
         _leave(there if same else None, there, "SINK")
         return
     columns = catalog.columns(name)
@@ -211,17 +217,24 @@ def create_sink(state: State, sinks: Sinks, statement: CreateSink) -> None:
             raise UnsupportedSQL(f"{name} is a plain view, which reports no changes",
                                  remedy=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
         raise UnknownName("table or materialized view", name, catalog.names())
-    _check_sink(state, name)
+    options = dict(statement.options or {})
+    target = topic_options(options).topic if options else normalized(statement.target)
+    sink = Sink(name=statement.name, collection=name, target=target, id=uuid.uuid4().hex, options=options)
+    _check_sink(state, sink)
     if statement.or_replace and statement.name in catalog.sinks:
         catalog.remove(catalog.sinks[statement.name])
-    sink = Sink(name=statement.name, collection=name, target=normalized(statement.target), id=uuid.uuid4().hex)
     catalog.add(sink)
-    others = [other for other in catalog.sinks.values() if other is not sink]
-    check(sink.target, sinks.home, others, catalog.former_sinks)
+    if not options:
+        others = [other for other in catalog.sinks.values() if other is not sink and not other.options]
+        check(sink.target, sinks.home, others, catalog.former_sinks)
 
 
-def _check_sink(state: State, name: str) -> None:
-    """Refuse columns of a table or view that a Delta table cannot have."""
+def _check_sink(state: State, sink: Sink) -> None:
+    """Refuse columns of a table or view that a Delta table cannot have, and keys that a topic cannot have."""
+    name = sink.collection
+    if sink.options:
+        check_topic(state, sink)
+        return
     if not state.schema(name):
         raise UnsupportedSQL(f"{name} has no columns, but a Delta table needs one", remedy="select a constant")
     check_columns(name, state.schema(name))

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import ColumnModel, Table
+from halfjoin.engine.statements.scratch import SCRATCH
 from halfjoin.errors import UnsupportedSQL, bounded
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.bind.merging import bind_merge
+from halfjoin.sql.bind.numbered_rows import bind_second, numbered_rows
 from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.bind.returning import bind_returning
 from halfjoin.sql.bind.search_path import placed
@@ -58,7 +60,7 @@ def describe(
     Raises:
         UnsupportedSQL, UnknownName: the statement is not valid.
     """
-    count = max([*given, *prepared.parameters], default=0)
+    catalog, count = catalog.aside(), max([*given, *prepared.parameters], default=0)
     with inferring() as found:
         tree = prepared.marked(given)
         if tuple(path) != (PUBLIC,):
@@ -71,7 +73,10 @@ def describe(
 def _columns(catalog: Catalog, statement: Statement, sql: str) -> tuple[Column, ...] | None:
     match statement:
         case Select(query):
-            bound = bind_query(query, catalog, sql)
+            halves = numbered_rows(query)
+            bound = bind_query(query if halves is None else halves.first, catalog, sql)
+            if halves is not None:
+                bound = bind_second(halves, bound, catalog, sql, SCRATCH)
             return named(bound.relation.columns, bound.names)
         case Insert():
             return _returned(bind_insert(statement, catalog, sql))

@@ -32,7 +32,7 @@ from halfjoin.engine.statements.transaction import check
 from halfjoin.engine.statements.with_changes import carry_out_all, followed, together
 from halfjoin.engine.updates.updates import Updates, empty
 from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
-from halfjoin.sql.bind.search_path import placed
+from halfjoin.sql.bind.search_path import check_dots, placed
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import (
     AlterDomain,
@@ -97,6 +97,7 @@ def execute(session: Session, state: State, sql: str, params: Params = None) -> 
     result, open_before = None, session.transaction is not None
     try:
         for tree, statement in zip(trees, statements, strict=True):
+            check_dots(tree, sql, session.known(state).catalog.schemas)
             if session.path != (PUBLIC,):
                 statement = statement_of(placed(tree, session.known(state).catalog, session.path), sql)
             result = _run(session, state, statement, sql)
@@ -110,6 +111,7 @@ def run_one(session: Session, state: State, tree: Tree, sql: str) -> pa.Table | 
     """Run one statement, whose tree is not used again. Its rows, and in `session.columns` their columns."""
     open_before = session.transaction is not None
     try:
+        check_dots(tree, sql, session.known(state).catalog.schemas)
         if session.path != (PUBLIC,):
             tree = placed(tree, session.known(state).catalog, session.path)
         statement = statement_of(tree, sql)
@@ -123,6 +125,8 @@ def run_one(session: Session, state: State, tree: Tree, sql: str) -> pa.Table | 
 def query(session: Session, state: State, sql: str, as_of: int | None, params: Params = None) -> pa.Table:
     """The rows of one SELECT as of a time, which its AS OF may give. An open transaction is not read."""
     trees, state = trees_of(sql, params), session.temporary.over(state)
+    for tree in trees:
+        check_dots(tree, sql, state.catalog.schemas)
     if len(trees) == 1 and session.path != (PUBLIC,):
         trees = [placed(trees[0], state.catalog, session.path)]
     statement = statement_of(trees[0], sql) if len(trees) == 1 else None

@@ -12,10 +12,12 @@ from halfjoin.engine.batch.readable import closed, readable
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.reduce import top
 from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.statements.numbering import with_numbers
 from halfjoin.engine.statements.reading import QUERY_NAME, check_memory, evaluate
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import bounded
 from halfjoin.planner.group_functions import Top
+from halfjoin.sql.bind.numbered_rows import numbered_rows
 from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.bind.tables import tables_of
 from halfjoin.sql.expr import Column
@@ -40,14 +42,19 @@ def answer(state: State, statement: Query, as_of: int | None, text: str) -> tupl
     """
     state = closed(state)
     time = readable(state, sorted(tables_of(statement, state.catalog, text)), as_of)
-    bound = bind_query(statement, state.catalog, text)
-
+    halves = numbered_rows(statement)
+    bound = bind_query(statement if halves is None else halves.first, state.catalog, text)
     later = replace(state, upper=max(state.upper, time + 1))  # constants can be read at any time
     found = refuse_negative(evaluate(later, bound.relation, time, distinct=False), QUERY_NAME)
     if bound.top is not None:
         check_memory(state, found.nbytes)
         found = first(found, bound.top)
+    if not bound.names:  # Arrow keeps the number of rows of a table whose columns have gone
+        return pa.table({"": pa.nulls(int(found.diff.sum()))}).select([]), ()
     shown = list(found.columns)[: len(bound.names)]
+    if halves is not None:
+        rows = expand(found.select(shown), QUERY_NAME)
+        return with_numbers(state, halves, bound, list(rows.columns.values()), len(rows), text)
     columns = expand(found.select(shown), QUERY_NAME).columns
     shown_as = tuple(Column(name, column.type)
                      for name, column in zip(bound.names, bound.relation.columns, strict=False))  # fmt: skip

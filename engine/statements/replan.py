@@ -48,7 +48,8 @@ def reconsider(state: State, runners: Runners, changed: Collection[str], keep: K
     A failure here is not a failure of the batch: the running plan goes on until the figures have moved as far again.
     After an interrupt the next batch tries again.
     """
-    due = [name for name, view in state.views.items() if outgrown(view.limits, changed, state.rows)]
+    due = [name for name, view in state.maintained.items()
+           if view.limits and outgrown(view.limits, changed, state.rows)]  # fmt: skip
     if due:
         with suppress(HalfjoinError, MemoryError):
             keep(lambda: _plan_anew(state, runners, due))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -44,6 +44,7 @@ def wanted(state: State, statement: CreateSource) -> Wanted:
     """
     kind = kind_named(statement.kind)
     options = options_of(kind, statement.options)
+    statement = replace(statement, options=options.kept(statement.options))
     if statement.name in state.catalog.sources or kind.tables is None:
         return Wanted(statement, statement.into)
     made, tables = kind.tables(options, statement.into)

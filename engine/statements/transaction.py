@@ -142,7 +142,7 @@ class Transaction:
         staged = dict(self._done.rows)
         for name, changed in changes.items():
             id = known.catalog.tables[name].id
-            if name in state.tables or id in {table.id for table in state.catalog.tables.values()}:
+            if id in {table.id for table in state.catalog.tables.values()}:  # not one that the transaction has made
                 self._begun.setdefault(id, (name, known.upper))
             staged[name] = consolidate(concat([staged[name], changed]), by_time=False) if name in staged else changed
         self._done = replace(self._done, rows=staged)

@@ -22,7 +22,9 @@ class Turns:
         Returns:
             Whether it waited, so that other threads may have made calls meanwhile.
         """
-        waits = self._alone not in (None, get_ident())
+        if self._alone is None:  # the common case
+            return False
+        waits = self._alone != get_ident()
         self._changed.wait_for(lambda: self._alone in (None, get_ident()))
         return waits
 

@@ -33,14 +33,14 @@ _CHUNK_BYTES = 1 << 22  # text bytes to hash at a time; they take about 100 MB
 
 def is_exact(columns: Sequence[pa.Array]) -> bool:
     """Whether equal codes mean equal values: there is one column, of an integral type and without NULLs."""
-    return len(columns) == 1 and columns[0].null_count == 0 and is_integral(columns[0].type)
+    return len(columns) == 1 and columns[0].null_count == 0 and columns[0].type.id in _INTEGRAL
 
 
 def codes(columns: Sequence[pa.Array], length: int) -> Ints:
     """One int64 code per row, from all columns. An integer has the same code in every width."""
     if not columns:
         return np.zeros(length, np.int64)
-    if len(columns) == 1 and is_integral(columns[0].type):
+    if len(columns) == 1 and columns[0].type.id in _INTEGRAL:
         return integers(columns[0])
     state = np.zeros(length, np.uint64)
     for column in columns:
@@ -111,6 +111,9 @@ _INTEGRAL = frozenset(kind.id for kind in (
 ))  # fmt: skip
 
 
+_BOOLEAN, _INT64 = pa.bool_().id, pa.int64().id
+
+
 def is_integral(kind: pa.DataType) -> bool:
     """Whether values of the type are integers inside."""
     return kind.id in _INTEGRAL
@@ -118,8 +121,10 @@ def is_integral(kind: pa.DataType) -> bool:
 
 def integers(column: pa.Array) -> Ints:
     """The values as int64; NULL is an arbitrary constant."""
-    kind = column.type
-    if pt.is_boolean(kind):
+    kind = column.type.id
+    if kind == _INT64 and not column.null_count and (length := len(column)):  # the common case
+        return np.frombuffer(column.buffers()[1], np.int64, length, 8 * column.offset)
+    if kind == _BOOLEAN:
         column = column.cast(pa.int8())
     values = _raw(column, _SIGNED[column.type.bit_width]).astype(np.int64, copy=False)
     if column.null_count:

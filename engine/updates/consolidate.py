@@ -65,6 +65,8 @@ def cancelled(updates: Updates, *, by_time: bool = True) -> tuple[Ints, Ints]:
     A row can cancel only if it shares a code with a row that has a negative diff. If those are few, codes of the
     fixed-width columns find the candidates, and only the candidates are added up.
     """
+    if len(updates) < 2:
+        return np.arange(len(updates)), updates.diff
     negative = updates.diff < 0
     count = int(np.count_nonzero(negative))
     if not count:
@@ -86,16 +88,18 @@ def cancelled(updates: Updates, *, by_time: bool = True) -> tuple[Ints, Ints]:
 
 
 def _survivors(updates: Updates, positions: Ints, diffs: Ints) -> Updates:
-    if len(positions) == len(updates):
-        return Updates(updates.columns, updates.time, diffs)
+    if len(positions) == len(updates.time):
+        return updates if diffs is updates.diff else Updates(updates.columns, updates.time, diffs)
     kept = updates.take(positions)
     return Updates(kept.columns, kept.time, diffs)
 
 
 def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
     """Positions of the rows that stay, in order, and the sums of their diffs."""
-    if 1 < len(updates) <= FEW and (few := _few_sums(updates, by_time)) is not None:
-        return few
+    if 1 < len(updates) <= FEW:
+        few = _pair_sums(updates, by_time) if len(updates) == 2 else _few_sums(updates, by_time)
+        if few is not None:
+            return few
     found = _groups(updates, by_time) if len(updates) > 1 else None
     if found is None:
         positions = where_true(updates.diff != 0)
@@ -119,6 +123,30 @@ def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
         positions, sums = positions[alive], sums[alive]
     back = np.argsort(positions)
     return positions[back], sums[back]
+
+
+def _pair_sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints] | None:
+    """As `_few_sums`, of two updates: most small batches replace a row."""
+    left, right = updates.diff.tolist()
+    if by_time and updates.time[0] != updates.time[1]:
+        equal = False
+    else:
+        unequal = [column for column in updates.columns.values() if not column.slice(0, 1).equals(column.slice(1))]
+        if unequal and not [column for column in unequal if _tells_apart(column.type)]:
+            return _few_sums(updates, by_time)  # NaN equals NaN, which Arrow denies
+        equal = not unequal
+    if not equal and left and right:
+        return np.arange(2), updates.diff
+    sums = [(0, left + right)] if equal else [(0, left), (1, right)]
+    kept = [one for one in sums if one[1]]
+    if [diff for _, diff in kept if abs(diff) > MAXIMUM]:
+        return None
+    return np.array([at for at, _ in kept], np.int64), np.array([diff for _, diff in kept], np.int64)
+
+
+def _tells_apart(kind: pa.DataType) -> bool:
+    """Whether values are equal exactly if Arrow finds them equal."""
+    return not (pt.is_floating(kind) or pt.is_nested(kind))
 
 
 def _few_sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints] | None:

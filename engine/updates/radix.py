@@ -46,6 +46,8 @@ def of_integers(values: Ints) -> Word:
     if not len(values) or values.strides == (0,):
         return Word(np.zeros(len(values), np.uint64), 0)
     least, most = int(values.min()), int(values.max())
+    if least == most:
+        return Word(np.zeros(len(values), np.uint64), 0)
     return Word((values - least).view(np.uint64), (most - least).bit_length())  # modulo 2**64
 
 

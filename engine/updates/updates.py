@@ -22,6 +22,7 @@ MAXIMUM = np.iinfo(np.int64).max  # as a time: never, as it is above every valid
 TIME, DIFF = "__time", "__diff"
 TOO_HEAVY = "the weights of joined rows multiply to more than an int64 holds; use smaller __diff values"
 TOO_MANY = "the weights of equal rows add up to more than an int64 holds; use smaller __diff values"
+_FEW = 16  # diffs; so few are multiplied faster one by one
 ARRAY_BYTES = (1 << 31) - 1  # the most bytes of one Arrow array of texts: its offsets are int32
 TOO_LONG = f"the values of one column would take more than {ARRAY_BYTES:,} bytes"
 
@@ -47,18 +48,17 @@ class Updates:
         """Bytes of the columns, times and diffs; a broadcast view holds none."""
         total = 0 if self.time.strides == (0,) else self.time.nbytes
         total += 0 if self.diff.strides == (0,) else self.diff.nbytes
+        length = len(self.time)
         for column in self.columns.values():
-            total += bytes_of(column)
+            kind = column.type
+            plain = kind.id in _FIXED and not column.null_count
+            total += length * kind.bit_width // 8 if plain else bytes_of(column)
         return total
 
     def take(self, positions: Positions) -> Updates:
         """The updates at these positions, in their order."""
         indices = indices_of(positions)
-        return Updates(
-            {name: gather(column, indices) for name, column in self.columns.items()},
-            self.time[positions],
-            self.diff[positions],
-        )
+        return Updates(gathered(self.columns, indices), self.time[positions], self.diff[positions])
 
     def filter(self, mask: Mask) -> Updates:
         """The updates where the mask is true. If it is true everywhere, the same object."""
@@ -97,7 +97,7 @@ class Updates:
         """The updates as an Arrow table. With `changes`, the columns `__time` and `__diff` come last."""
         columns = dict(self.columns)
         if changes:
-            columns[TIME], columns[DIFF] = pa.array(self.time), pa.array(self.diff)
+            columns[TIME], columns[DIFF] = indices_of(self.time), indices_of(self.diff)
         if not columns:  # `pa.table` of no columns has no rows
             return pa.table({"": pa.nulls(len(self))}).select([])
         return pa.Table.from_arrays(list(columns.values()), names=list(columns))
@@ -156,8 +156,25 @@ def gather(column: pa.Array, indices: pa.Array) -> pa.Array:
         raise DataError(TOO_LONG) from None
 
 
+def gathered(columns: Mapping[str, pa.Array], indices: pa.Array) -> dict[str, pa.Array]:
+    """As `gather`, for several columns."""
+    found = {}
+    try:
+        for name in columns:
+            found[name] = _TAKE.call([columns[name], indices], _UNCHECKED)
+    except pa.ArrowInvalid:
+        raise DataError(TOO_LONG) from None
+    return found
+
+
 def product(left: Ints, right: Ints) -> Ints:
     """The products of diffs, row by row. If one does not fit into an int64, all are Python integers (`is_wide`)."""
+    if left.strides == (0,) and len(left) and left.item(0) == 1 and not is_wide(right):
+        return right
+    if len(left) <= _FEW:
+        few = [one * other for one, other in zip(left.tolist(), right.tolist(), strict=True)]
+        fits_int64 = not [one for one in few if not MINIMUM <= one <= MAXIMUM]
+        return np.array(few, np.int64 if fits_int64 else object)
     if len(left) and (is_wide(left) or is_wide(right) or bits(left) + bits(right) > 62):
         exact: Ints = left.astype(object) * right.astype(object)
         return exact if max(exact) > MAXIMUM or min(exact) < MINIMUM else exact.astype(np.int64)
@@ -191,12 +208,14 @@ def concat(parts: Sequence[Updates]) -> Updates:
     """The concatenated parts. There must be at least one part, and all must have the same columns."""
     if len(parts) == 1:
         return parts[0]
-    first = parts[0]
-    return Updates(
-        {name: _concat_arrays([part.columns[name] for part in parts]) for name in first.columns},
-        _concat_ints([part.time for part in parts]),
-        _concat_ints([part.diff for part in parts]),
-    )
+    columns = {}
+    try:
+        for name in parts[0].columns:
+            columns[name] = pa.concat_arrays([part.columns[name] for part in parts])
+    except (pa.ArrowInvalid, pa.ArrowCapacityError):  # the texts do not fit into one array
+        raise DataError(TOO_LONG) from None
+    times, diffs = [part.time for part in parts], [part.diff for part in parts]
+    return Updates(columns, _concat_ints(times), _concat_ints(diffs))
 
 
 def fitting(parts: Iterable[Updates]) -> Iterator[list[Updates]]:
@@ -218,15 +237,10 @@ def fits(parts: Sequence[Updates], size: int) -> bool:
     return size <= ARRAY_BYTES or len(next(fitting(parts), parts)) == len(parts)
 
 
-def _concat_arrays(arrays: list[pa.Array]) -> pa.Array:
-    try:
-        return pa.concat_arrays(arrays)
-    except (pa.ArrowInvalid, pa.ArrowCapacityError):  # the texts do not fit into one array
-        raise DataError(TOO_LONG) from None
-
-
 def _concat_ints(parts: list[Ints]) -> Ints:
     """The concatenated parts. If all parts are broadcast views of one value, the result is one as well."""
+    if len(parts[0]) and parts[0].strides != (0,):
+        return np.concatenate(parts)
     filled = [part for part in parts if len(part)]
     if filled and all(part.strides == (0,) and part[0] == filled[0][0] for part in filled):
         return constant(int(filled[0][0]), sum(map(len, filled)))

@@ -65,18 +65,52 @@ def load(
 def apply(
     warehouse: Warehouse,
     table: Annotated[str, typer.Argument(help="a table of the warehouse")],
+    folder: Annotated[str, typer.Argument(help="a folder of CSV, JSON lines or Parquet, or its URL; without it: "
+                                          "standard input")] = "",
     upsert: Upsert = False,
+    watch: Annotated[bool, typer.Option("--watch", help="go on with each new file of the folder")] = False,
 ) -> None:
     """Apply JSON lines of standard input as they come, in batches of up to 10,000 rows or one second.
 
-    A line may have "__diff" (-1 deletes the row) and "__time".
+    A line may have "__diff" (-1 deletes the row) and "__time". With a folder: apply each of its files once, as a source
+    FROM FILES does, also over several calls.
     """
     with guarded(opened, warehouse) as engine:
         guarded(columns_of, engine, table)
+        if folder:
+            guarded(_apply_folder, engine, table, folder, upsert, watch)
+            return
         for lines in _batches(sys.stdin):
             rows = guarded(json_rows, lines)
             applied = guarded(engine.apply, {table: upserts(rows) if upsert else rows})
             typer.echo(f"{len(rows):,} rows in {applied.seconds:.3f} s", err=True)
+
+
+def _apply_folder(engine: Engine, table: str, folder: str, upsert: bool, watch: bool) -> None:
+    """Apply the new files of a folder; the source that remembers them stays in the warehouse, paused."""
+    place = folder if "://" in folder else str(Path(folder).resolve())
+    name = f"apply {table} {hashlib.sha256(place.encode()).hexdigest()[:16]}"
+    mode = "upserts" if upsert else "rows"
+    engine.create_source(name, "files", table, if_not_exists=True, path=place, mode=mode)
+    quoted, before = name.replace('"', '""'), _done(engine, name)
+    engine.execute(f'ALTER SOURCE "{quoted}" RESUME')
+    try:
+        while True:
+            engine.run_sources(_SECONDS * 2, only=name)
+            rows = _done(engine, name)
+            if rows > before:
+                typer.echo(f"{rows - before:,} rows", err=True)
+            before = rows
+            if not watch:
+                return
+    except KeyboardInterrupt:
+        typer.echo("stopped; the next call goes on from here", err=True)
+    finally:
+        engine.execute(f'ALTER SOURCE "{quoted}" PAUSE')
+
+
+def _done(engine: Engine, source: str) -> int:
+    return next(one.rows for one in engine.stats().sources if one.name == source)
 
 
 def init(

@@ -83,6 +83,7 @@ async def _serve(
                             remedy="choose another with --host and --port") from None  # fmt: skip
     typer.echo(f"listening on {where}:{at}: psql -h {where} -p {at} -U {'USER' if allowed.users else 'halfjoin'}")
     try:
+        engine.start_sources()
         if page is not None:
             typer.echo(f"the console is at {await page.start()}")
         await stopped.wait()

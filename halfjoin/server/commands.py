@@ -127,7 +127,7 @@ class Commands:
             found = await self.call(partial(self._connection.describe, one.prepared, given))
             if one.piece.words[0] == "DECLARE":
                 return Described(found.parameters, None)
-            if found.columns == ():
+            if found.columns == () and not found.parameters:
                 answer = await self.call(partial(self._connection.run, one.prepared))
                 return Described(found.parameters, answer.columns)
             return found

@@ -12,7 +12,7 @@ from dataclasses import replace
 from halfjoin.planner.facts import Facts
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.aggregates import adds_up
-from halfjoin.sql.relation import Aggregate, Filter, Project, Relation, Scan, Semi, TopK, Window
+from halfjoin.sql.relation import Aggregate, Filter, Join, Project, Relation, Scan, Semi, TopK, Window
 
 
 def without_counts(relation: Aggregate, facts: Facts) -> Aggregate | Project:
@@ -25,6 +25,24 @@ def without_counts(relation: Aggregate, facts: Facts) -> Aggregate | Project:
          if call.distinct and adds_up(call) and _told_apart(relation.input, (*keys, *call.args), facts) else call)
         for column, call in relation.calls)  # fmt: skip
     return relation if calls == relation.calls else replace(relation, calls=calls)
+
+
+def identified(relation: Relation, names: Sequence[str], facts: Facts) -> bool:
+    """Whether no two rows of a relation are equal in some of its columns (NULL equals NULL)."""
+    match relation:
+        case Filter(input) | Window(input):
+            return identified(input, names, facts)
+        case TopK(input, partition, _, limit=1, with_ties=False):
+            one = all(isinstance(expr, Column) and expr.name in names for expr in partition)
+            return one or identified(input, names, facts)
+        case Project(input, items):
+            shown = [expr.name for column, expr in items if column.name in names and isinstance(expr, Column)]
+            return identified(input, shown, facts)
+        case Join(inputs):
+            return all(identified(one, [name for name in names if name in {c.name for c in one.columns}], facts)
+                       for one in inputs)  # fmt: skip
+        case _:
+            return _told_apart(relation, [column for column in relation.columns if column.name in names], facts)
 
 
 def _told_apart(relation: Relation, exprs: Sequence[Expr], facts: Facts) -> bool:

@@ -165,6 +165,8 @@ def _case(scalars: Scalars, node: exp.Case) -> Expr:
 
 def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     only(node, scalars.context.sql, "a cast", ("this", "to"))
+    if node.to.sql().lower() == "jsonpath":
+        return _json_path(scalars, node)
     if (found := precision_of(node.to)) is not None:
         return modified(scalars.value(node.this), found)
     type, schema = sql_type(node.to, scalars.context.sql), scalars.context.schema
@@ -184,6 +186,16 @@ def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     value = scalars.value(node.this)
     shown = None if system is None else cast_system(value, type, system)
     return functions.cast(value, type, explicit=True) if shown is None else shown
+
+
+def _json_path(scalars: Scalars, node: exp.Cast) -> Expr:
+    """`'$.a'::jsonpath`: the text, as the argument of a function or an operator that reads it as a path."""
+    around = node.parent
+    called = around.name.lower() if isinstance(around, exp.Anonymous) else ""
+    if not called.startswith("jsonb_path_") and not isinstance(around, exp.JSONBPathExists | exp.MatchAgainst):
+        raise scalars.context.refuse(node, "a value of type jsonpath is not supported",
+                                     "write it where jsonb_path_query and its kin take it, or as text")  # fmt: skip
+    return scalars.value(node.this)
 
 
 def _extract(scalars: Scalars, node: exp.Extract) -> Expr:

@@ -9,6 +9,7 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.expr import Call, Column, Expr, Literal, substitute
 from halfjoin.sql.named import Domain
+from halfjoin.sql.parse.type_names import ELSEWHERE
 from halfjoin.sql.types import BOOLEAN, TEXT, Kind, SqlType
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def resolved(type: SqlType, schema: Schema) -> SqlType:
         return type
     found = schema.named_type(type.named)
     if found is None:
-        raise UnknownName("type", type.named, ())
+        nearest = ELSEWHERE.get(type.named)
+        raise UnknownName("type", type.named, (), remedy=nearest and f"write {nearest}")
     return found
 
 

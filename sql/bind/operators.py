@@ -67,6 +67,8 @@ OPERATORS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.JSONBContainsAnyTopKeys: _binary("?|"),
     exp.JSONBContainsAllTopKeys: _binary("?&"),
     exp.JSONBDeleteAtPath: _binary("#-"),
+    exp.JSONBPathExists: _binary("@?"),
+    exp.MatchAgainst: lambda scalars, node: functions.resolve("@@", scalars.values([*node.expressions, node.this])),
     exp.Overlaps: _overlaps,
     exp.StartsWith: _binary("starts_with"),
     exp.Overlay: _overlay,

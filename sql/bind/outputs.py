@@ -11,7 +11,7 @@ from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.output_names import output_name
 from halfjoin.sql.bind.row_values import row_of
 from halfjoin.sql.bind.scalar import Scalars
-from halfjoin.sql.bind.scope import Scope, find_star
+from halfjoin.sql.bind.scope import Scope, find, find_star
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.parse.locate import name_of
 
@@ -77,7 +77,16 @@ def named(node: exp.Expr, outputs: Sequence[Output], clause: str, scalars: Scala
         return None
     name = name_of(node)
     found = [place for place, output in enumerate(outputs) if output.name == name]
-    means = [(outputs[place].node.unnest(), scalars.bound.get(id(outputs[place].node))) for place in found]
+    means = [_meaning(outputs[place].node, scalars) for place in found[: None if len(found) > 1 else 0]]
     if any(meaning != means[0] for meaning in means):
         raise scalars.context.wrong(node, f'{clause} "{name}" is ambiguous', "write the position of the column")
     return found[0] if found else None
+
+
+def _meaning(node: exp.Expr, scalars: Scalars) -> Expr | exp.Expr:
+    """What an output computes: equal for `k` and the k of `*`."""
+    value, plain = scalars.bound.get(id(node)), node.unnest()
+    if value is None and isinstance(plain, exp.Column) and isinstance(plain.this, exp.Identifier):
+        table = plain.args.get("table")
+        return find(scalars.scopes, name_of(plain), table and name_of(table))
+    return plain if value is None else value

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.bind.context import Aliases, Context, moment
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.select import select
@@ -41,8 +40,6 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
     """
     context = Context(schema, sql, now=moment(), ordered=True, system=schema.system())
     selected = select(query, context)
-    if not selected.items:
-        raise UnsupportedSQL("a query needs at least one column", remedy="select a constant: SELECT 1 FROM t")
     last = selected.input if isinstance(selected.input, TopK) and not selected.input.partition else None  # LIMIT
     made, order = _with_keys(selected.input if last is None else last.input, selected, context)
     relation, top = first_rows(made), None

@@ -7,10 +7,10 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from halfjoin.errors import UnsupportedSQL
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.sequences import CALLS, quoted, sequence_named
 from halfjoin.sql.bind.tables import references
-from halfjoin.sql.parse.locate import PUBLIC, name_of
+from halfjoin.sql.parse.locate import PUBLIC, name_of, place
 from halfjoin.sql.parse.syntax import ShowObjects
 from halfjoin.sql.system import TEMPORARY
 
@@ -72,6 +72,21 @@ def placed(tree: exp.Expr, names: Names, path: Sequence[str]) -> exp.Expr:
                 type.set("kind", exp.Dot.build([exp.to_identifier(schema, quoted=True), name]))
                 _note(tree, name, schema)
     return tree
+
+
+def check_dots(tree: exp.Expr, sql: str, schemas: Collection[str]) -> None:
+    """Check that no name in quotes looks like a name in a schema: `"s.t"` is not `s.t`.
+
+    Raises:
+        UnknownName: one does.
+    """
+    if not any(f'"{schema}.' in sql for schema in schemas):
+        return
+    for table in references(tree):
+        name = name_of(table)
+        if table.args.get("db") is None and name.partition(".")[0] in schemas and "." in name:
+            remedy = f"write {name}, with the quotes around each part"
+            raise UnknownName("table or view", f'"{name}"', (), remedy=remedy).at(sql, *place(table, sql))
 
 
 def _made(tree: exp.Expr, kind: str) -> exp.Expr | None:

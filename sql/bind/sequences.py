@@ -29,8 +29,9 @@ def sequence_value(node: exp.Anonymous, once: bool, context: Context) -> Expr:
     if name is None:
         raise context.refuse(node, f"{called} takes the name of a sequence", f"write {called}('name')")
     if called in (NEXT, "setval") and not once:
-        raise context.refuse(node, f"{called} is not supported for the rows of a query",
-                             "make it a column of its own in INSERT ... SELECT or UPDATE ... SET")
+        raise context.refuse(node, f"{called} is not supported for rows here",
+                             "write it in the SELECT list of the query, outside of CASE, COALESCE, AND, OR and "
+                             "DISTINCT, or as a column of INSERT ... SELECT or UPDATE ... SET")
     with context.at(node):
         if called == NEXT:
             return Literal(schema.next_number(name)[0], BIGINT)

@@ -233,6 +233,8 @@ def _setting(system: System, args: Sequence[Expr]) -> Expr:
         tests = [(functions.resolve("=", (args[0], Literal(name, TEXT))), Literal(value, TEXT))
                  for name, value in known.items()]
         return functions.resolve("case", (*(part for test in tests for part in test), NULL))
+    if args and args[0] == Literal(None, args[0].type):
+        return NULL
     name = _constant(args[0] if args else None, "current_setting")
     found = known.get(name.lower())
     if found is None and len(args) < 2:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.functions.jsonb_paths import query
 from halfjoin.sql.functions.regex import separator
 from halfjoin.sql.functions.regexps import check_regex
 from halfjoin.sql.types import BIGINT, INTEGER, JSONB, STRINGS, TEXT, Kind, SqlType, array
@@ -73,6 +74,10 @@ def _of_jsonb(name: str, *columns: tuple[str | None, str, SqlType]) -> Callable[
     return made
 
 
+def _path_query(args: Sequence[Expr]) -> Made:
+    return "unnest", (query(args),), _one(JSONB)
+
+
 BY_NAME: dict[str, Callable[[Sequence[Expr]], Made]] = {
     "generate_subscripts": _subscripts,
     "jsonb_array_elements": _of_jsonb("jsonb_array_elements", ("value", "jsonb elements", JSONB)),
@@ -81,6 +86,7 @@ BY_NAME: dict[str, Callable[[Sequence[Expr]], Made]] = {
     "jsonb_each_text": _of_jsonb("jsonb_each_text", ("key", "jsonb each keys", TEXT),
                                  ("value", "jsonb value texts", TEXT)),
     "jsonb_object_keys": _of_jsonb("jsonb_object_keys", (None, "jsonb keys", TEXT)),
+    **dict.fromkeys(("jsonb_path_query", "jsonb_path_query_tz"), _path_query),
     "regexp_matches": _matches,
     "regexp_split_to_table": _split_to_table,
     "repeat_row_non_negative": _repeat_row_non_negative,

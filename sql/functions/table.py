@@ -16,6 +16,7 @@ from halfjoin.sql.functions.formatting import FORMATTING
 from halfjoin.sql.functions.internal import SET_RETURNING
 from halfjoin.sql.functions.jsonb import JSONB_INTERNAL, JSONB_TABLE
 from halfjoin.sql.functions.jsonb_made import JSONB_MADE
+from halfjoin.sql.functions.jsonb_paths import JSONB_PATHS, JSONB_PATHS_INTERNAL
 from halfjoin.sql.functions.logic import LOGIC
 from halfjoin.sql.functions.mathematics import MATHEMATICS
 from halfjoin.sql.functions.moments import MOMENTS_TABLE
@@ -33,17 +34,20 @@ from halfjoin.sql.functions.trigonometry import TRIGONOMETRY
 TABLE: tuple[Function, ...] = (
     *COMPARISON, *LOGIC, *ARITHMETIC, *BITS, *MATHEMATICS, *NUMERICS, *TRIGONOMETRY, *STRINGS_TABLE, *CHARACTERS,
     *ENCODINGS, *QUOTING, *PATTERNS, *REGEXPS, *DATES, *FORMATTING, *MOMENTS_TABLE, *ARRAYS, *ARRAY_PARTS, *TEXT_ARRAYS,
-    *JSONB_TABLE, *JSONB_MADE, *CASTS, *ENUMS,
+    *JSONB_TABLE, *JSONB_PATHS, *JSONB_MADE, *CASTS, *ENUMS,
 )  # fmt: skip
 
 # Also the internal functions, which only the engine calls.
 ENTRIES: dict[str, Function] = {entry.name: entry for entry in (
-    *TABLE, *SUM_RESULTS, *SET_RETURNING, *JSONB_INTERNAL, *NESTED_ARRAYS)}
+    *TABLE, *SUM_RESULTS, *SET_RETURNING, *JSONB_INTERNAL, *JSONB_PATHS_INTERNAL, *NESTED_ARRAYS)}
 
 # Other names of the same functions.
 ALIASES = {
     "!=": "<>", "mod": "%", "pow": "power", "ceiling": "ceil", "char_length": "length", "character_length": "length",
     "substr": "substring", "trim": "btrim", "log10": "log", "^@": "starts_with",
     "jsonb_concat": "jsonb ||", "jsonb_contains": "jsonb @>", "jsonb_contained": "jsonb <@", "jsonb_delete": "jsonb -",
+    **{f"{name}_tz": name for name in (
+        "jsonb_path_exists", "jsonb_path_match", "jsonb_path_query_array", "jsonb_path_query_first")},
+    "jsonb_path_exists_opr": "@?", "jsonb_path_match_opr": "@@",
     "jsonb_delete_path": "#-", "jsonb_exists": "?", "jsonb_exists_all": "?&", "jsonb_exists_any": "?|",
 }  # fmt: skip

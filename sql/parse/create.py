@@ -10,6 +10,7 @@ from sqlglot import exp
 from halfjoin.sql.parse import dialect, naming, syntax
 from halfjoin.sql.parse.constraints import column, constraints
 from halfjoin.sql.parse.locate import as_query, catalog_name, name_of, only, refuse
+from halfjoin.sql.parse.sourced import options_of
 from halfjoin.sql.parse.times import constant_duration
 from halfjoin.sql.statements import (
     AlterAction,
@@ -36,7 +37,8 @@ CREATABLE = "create a TABLE, VIEW, MATERIALIZED VIEW, INDEX, SINK, SOURCE, TYPE,
 
 def create(node: exp.Create, text: str) -> Statement:
     """A CREATE statement; UnsupportedSQL for an unsupported kind or clause."""
-    only(node, text, "CREATE", ("this", "kind", "expression", "exists", "replace", "properties", "unique"))
+    only(node, text, "CREATE", ("this", "kind", "expression", "exists", "replace", "properties", "unique",
+                                "concurrently"))  # fmt: skip
     kind = node.args["kind"].upper()
     if kind not in ("INDEX", "SCHEMA"):
         check_dots(node.this.this if isinstance(node.this, exp.Schema) else node.this, text)
@@ -54,11 +56,14 @@ def create(node: exp.Create, text: str) -> Statement:
 def create_sink(node: syntax.CreateSink, text: str) -> CreateSink:
     """A CREATE SINK statement."""
     check_dots(node.this, text)
-    target = node.args["target"]
+    target, options = node.args.get("target"), node.args.get("options")
+    names = table_name(node.this, text), table_name(node.args["source"], text)
+    how = bool(node.args.get("exists")), bool(node.args.get("replace"))
+    if target is None:
+        return CreateSink(*names, "", *how, options=options_of(options or [], node, text))
     if not target.name:
         raise refuse(target, text, "a sink needs a path or URL in quotes", dialect.SINK_SYNTAX)
-    return CreateSink(table_name(node.this, text), table_name(node.args["source"], text), target.name,
-                      bool(node.args.get("exists")), bool(node.args.get("replace")))
+    return CreateSink(*names, target.name, *how)
 
 
 def check_dots(node: exp.Expr, text: str) -> None:
@@ -204,20 +209,31 @@ def _index(node: exp.Create, text: str) -> CreateIndex | AlterTable:
     index = node.this
     params = index.args.get("params") or exp.IndexParameters()
     only(index, text, "CREATE INDEX", ("this", "table", "params"))
-    only(params, text, "CREATE INDEX", ("columns",))
-    keys = []
+    only(params, text, "CREATE INDEX", ("columns", "using", "include", "where", "with_storage", "tablespace"))
+    using, where, include = params.args.get("using"), params.args.get("where"), params.args.get("include") or ()
+    if using is not None and using.name.lower() not in ("btree", "hash"):
+        raise refuse(index, text, f"an index looks up equal keys, which {using.name.lower()} is not for",
+                     "leave out USING, or write USING btree")
+    keys, ordered, opclass = [], False, False
     for item in params.args.get("columns") or ():
-        if item.args.get("desc") or item.args.get("opclass"):
-            raise refuse(item, text, "an index has no order", "leave out DESC")
         key = item.this if isinstance(item, exp.Ordered) else item
-        keys.append(key.unnest())
+        ordered = ordered or bool(item.args.get("desc")) or bool(item.args.get("nulls_first"))
+        opclass = opclass or isinstance(key, exp.Opclass)
+        keys.append((key.this if isinstance(key, exp.Opclass) else key).unnest())
     if not keys:
         raise refuse(index, text, "an index needs keys", "write CREATE INDEX ON t (a)")
-    name = index.args.get("this")
     if node.args.get("unique"):
+        if where is not None:
+            raise refuse(where, text, "a unique index over some of the rows is not supported",
+                         "a view can count the rows of each key: SELECT a, count(*) FROM t WHERE ... GROUP BY a")
         return _unique_index(node, keys, text)
-    return CreateIndex(name and name_of(name), table_name(index.args["table"], text), tuple(keys),
-                       node.meta["text"], bool(node.args.get("exists")))
+    name = index.args.get("this")
+    said = {"WHERE": where, "INCLUDE": include, "an order": ordered, "an operator class": opclass,
+            "WITH": params.args.get("with_storage"), "a TABLESPACE": params.args.get("tablespace"),
+            "CONCURRENTLY": node.args.get("concurrently")}  # fmt: skip
+    named = (*(exp.Column(this=column) for column in include), *(() if where is None else (where.this,)))
+    return CreateIndex(name and name_of(name), table_name(index.args["table"], text), tuple(keys), node.meta["text"],
+                       bool(node.args.get("exists")), tuple(what for what, given in said.items() if given), named)
 
 
 def _unique_index(node: exp.Create, keys: Sequence[exp.Expr], text: str) -> AlterTable:

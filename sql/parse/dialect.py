@@ -41,10 +41,21 @@ from halfjoin.sql.parse.syntax import (
 )
 
 SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "sources", "comments", "columns")
-SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder'"
+SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder', or INTO KAFKA (brokers 'host:9092', topic 't', key 'k')"
 TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a query
 INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 TYPED = MaterializeParser.TYPE_TOKENS - {TokenType.INTERVAL}  # an interval's unit may follow its text
+# PostgreSQL's own names of types that sqlglot has words for, and the words that mean something else, too. What other
+# databases call a type, such as `short` or `string`, is a name like any other: a user may create a domain of that name.
+TYPE_WORDS = frozenset((
+    "ARRAY", "BIGINT", "BIGSERIAL", "BIT", "BOOL", "BOOLEAN", "BPCHAR", "BYTEA", "CHAR", "CHAR VARYING",
+    "CHARACTER", "CHARACTER VARYING", "CSTRING", "DATE", "DATEMULTIRANGE", "DATERANGE", "DEC", "DECIMAL",
+    "DOUBLE PRECISION", "ENUM", "FLOAT", "FLOAT4", "FLOAT8", "INET", "INT", "INT2", "INT4", "INT4MULTIRANGE",
+    "INT4RANGE", "INT8", "INT8MULTIRANGE", "INT8RANGE", "INTEGER", "INTERVAL", "JSON", "JSONB", "MONEY", "NCHAR",
+    "NULL", "NUMERIC", "NUMMULTIRANGE", "NUMRANGE", "POINT", "RANGE", "REAL", "SERIAL", "SMALLINT", "SMALLSERIAL",
+    "TEXT", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "TIMETZ", "TSMULTIRANGE", "TSRANGE", "TSTZMULTIRANGE", "TSTZRANGE",
+    "UNION", "UNKNOWN", "UUID", "VARCHAR", "XML",
+))  # fmt: skip
 STRING_TOKENS = (TokenType.STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING)
 NUMBERED = "\0"  # stands for the `$` of `$1`: no SQL text of PostgreSQL has it
 NUMBERED_DOLLAR = re.compile(r"(?<![\w$])\$(?=[0-9])")
@@ -328,6 +339,21 @@ class HalfjoinParser(OperatorParser, NamedParser):
             made.meta["is_not"] = True
         return made
 
+    def _parse_bracket_key_value(self, is_map: bool = False) -> exp.Expr | None:
+        """Parse a subscript. `[:n]` is a slice up to the column n, not a parameter."""
+        return self._parse_slice(None if self._at(TokenType.COLON) else self._parse_disjunction())
+
+    def _parse_table_parts(self, *given: Any, **more: Any) -> Any:
+        """Parse a table's name, which may be in parentheses after ONLY."""
+        if self._prev and self._prev.token_type is TokenType.ONLY and self._match(TokenType.L_PAREN):
+            table = super()._parse_table_parts(*given, **more)
+            self._match_r_paren()
+            return table
+        return super()._parse_table_parts(*given, **more)
+
+    def _at(self, token: TokenType) -> bool:
+        return self._curr is not None and self._curr.token_type is token
+
     def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
         return this if self._at_as_of() or self._at_iterate() else super()._parse_alias(this, explicit)
 
@@ -420,14 +446,20 @@ class HalfjoinParser(OperatorParser, NamedParser):
         source = self._parse_table_parts()
         if not self._match_text_seq("INTO"):
             raise self._refused("a sink needs INTO DELTA and a path or URL", SINK_SYNTAX)
+        made = CreateSink(this=name, source=source, exists=exists, replace=replace)
+        if self._match_text_seq("KAFKA"):
+            made.set("options", self._parse_source_options())
+            if not made.args["options"]:
+                raise self._refused("a sink INTO KAFKA needs options", SINK_SYNTAX)
+            return self.expression(made)
         if not self._match_text_seq("DELTA"):
-            raise self._refused("a sink writes a Delta table, nothing else", SINK_SYNTAX)
+            raise self._refused("a sink writes a Delta table or a topic of Kafka, nothing else", SINK_SYNTAX)
         target = self._parse_string()
         if target is None:
             raise self._refused("a sink needs a path or URL in quotes", SINK_SYNTAX)
         if self._curr and self._curr.token_type is not TokenType.SEMICOLON:
             raise self._refused("a sink has no options", SINK_SYNTAX)
-        made = CreateSink(this=name, source=source, target=target, exists=exists, replace=replace)
+        made.set("target", target)
         return self.expression(made)
 
     def _parse_ddl_select(self) -> exp.Expr | None:
@@ -484,7 +516,7 @@ class Halfjoin(Materialize):
         SINGLE_TOKENS: ClassVar = {**Materialize.Tokenizer.SINGLE_TOKENS, NUMBERED: TokenType.PARAMETER}
         KEYWORDS: ClassVar = {
             text: token for text, token in Materialize.Tokenizer.KEYWORDS.items()
-            if text != "|>" and token not in (TokenType.OBJECT_IDENTIFIER, TokenType.NAME)  # names of types as others
+            if text != "|>" and (token not in MaterializeParser.TYPE_TOKENS or text in TYPE_WORDS)
         }
 
         def tokenize(self, sql: str) -> list[Token]:

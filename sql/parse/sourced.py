@@ -83,7 +83,7 @@ class SourceParser(WithParser):
 
 def create_source(node: CreateSource, text: str) -> Created:
     """A CREATE SOURCE statement."""
-    settings = _options(node.args.get("settings") or (), node, text)
+    settings = options_of(node.args.get("settings") or (), node, text)
     errors = settings.pop("errors", "stop")
     if errors not in ERRORS:
         raise refuse(node, text, f"errors = {errors!r} is not supported", "errors = 'table' or errors = 'stop'")
@@ -91,7 +91,7 @@ def create_source(node: CreateSource, text: str) -> Created:
         raise refuse(node, text, f"a source WITH {next(iter(settings))} is not supported",
                      "errors = 'table' or errors = 'stop'")  # fmt: skip
     return Created(
-        catalog_name(node.this, text), node.args["kind"].name.upper(), _options(node.args["options"], node, text),
+        catalog_name(node.this, text), node.args["kind"].name.upper(), options_of(node.args["options"], node, text),
         tuple(catalog_name(table, text) for table in node.args["into"]), str(errors), bool(node.args.get("exists")),
     )  # fmt: skip
 
@@ -101,7 +101,8 @@ def alter_source(node: AlterSource, text: str) -> Altered:
     return Altered(catalog_name(node.this, text), node.args["action"] == "pause", bool(node.args.get("exists")))
 
 
-def _options(pairs: list[exp.Expr] | tuple[()], node: exp.Expr, text: str) -> dict[str, OptionValue]:
+def options_of(pairs: list[exp.Expr] | tuple[()], node: exp.Expr, text: str) -> dict[str, OptionValue]:
+    """Options in parentheses, by their names."""
     found: dict[str, OptionValue] = {}
     for pair in pairs:
         name, value = pair.expressions

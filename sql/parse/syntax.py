@@ -38,10 +38,11 @@ class ShowObjects(exp.Expression):
 
 
 class CreateSink(exp.Expression):
-    """CREATE SINK name FROM source INTO DELTA target; `exists`: with IF NOT EXISTS, `replace`: with OR REPLACE."""
+    """CREATE SINK name FROM source INTO DELTA target | KAFKA options; `exists`: with IF NOT EXISTS, `replace`: with OR
+    REPLACE. Options are pairs of a name and a value."""
 
     arg_types: ClassVar[dict[str, bool]] = {
-        "this": True, "source": True, "target": True, "exists": False, "replace": False,
+        "this": True, "source": True, "target": False, "options": False, "exists": False, "replace": False,
     }  # fmt: skip
 
 

@@ -27,15 +27,20 @@ NAMED: dict[exp.DType, SqlType] = {
     exp.DType.JSONB: t.JSONB,
     exp.DType.INTERVAL: t.INTERVAL,
 }
+_FLOATS = (exp.DType.FLOAT, exp.DType.DOUBLE)
 FUNCTIONS: dict[str, SqlType] = {  # types that PostgreSQL can also call as functions, as in date(ts)
     "bool": t.BOOLEAN, "int2": t.SMALLINT, "int4": t.INTEGER, "int8": t.BIGINT, "float4": t.REAL, "float8": t.DOUBLE,
     "text": t.TEXT, "date": t.DATE,
 }
 STRINGS = {exp.DType.VARCHAR: t.Kind.VARCHAR, exp.DType.CHAR: t.Kind.CHAR, exp.DType.NCHAR: t.Kind.CHAR,
            exp.DType.BPCHAR: t.Kind.CHAR}
-NEAREST = {exp.DType.DATETIME: "timestamp", exp.DType.NVARCHAR: "varchar(n)", exp.DType.TINYINT: "smallint",
-           exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends on the date", exp.DType.JSON: "jsonb",
+NEAREST = {exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends on the date", exp.DType.JSON: "jsonb",
            exp.DType.BIT: "bytea, which get_bit and set_bit read and change, or an integer with &, | and #"}
+ELSEWHERE = {  # types of other databases
+    "datetime": "timestamp", "nvarchar": "varchar", "tinyint": "smallint", "string": "text", "short": "smallint",
+    "long": "bigint", "int16": "smallint", "int32": "integer", "int64": "bigint", "double": "double precision",
+    "number": "numeric", "blob": "bytea", "binary": "bytea", "varbinary": "bytea", "clob": "text",
+}  # fmt: skip
 KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,s), text, varchar(n), char(n), bytea, "
          "date, time(p), timestamp(p), timestamptz(p), uuid, jsonb, interval(p), and arrays of these")
 
@@ -60,6 +65,10 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
         return SqlType(STRINGS[kind], sizes[0] if sizes else default)
     if kind in NAMED and NAMED[kind].kind in t.SECONDS and len(sizes) == 1 and sizes[0] < t.SECOND_DIGITS:
         return SqlType(NAMED[kind].kind, sizes[0])
+    if kind in _FLOATS and len(sizes) == 1:  # float(p), with p in binary digits
+        if not 1 <= sizes[0] <= 53:
+            raise refuse(node, sql, "the precision of a float is from 1 to 53", "write float(53)").with_(code="22023")
+        return t.REAL if sizes[0] <= 24 else t.DOUBLE
     if kind not in NAMED or (sizes and NAMED[kind].kind not in t.SECONDS):
         # The name as parsed: sqlglot's writer replaces some types by others.
         text = written(node) if kind is exp.DType.USERDEFINED else kind.value
@@ -117,7 +126,7 @@ def _size(node: exp.DataTypeParam, sql: str) -> int:
 def type_named(text: str) -> SqlType:
     """The type for a text such as `numeric(10,2)` or `bigint[]`."""
     try:
-        node = exp.DataType.build(text, dialect="materialize", udt=False)
+        node = exp.DataType.build(text, dialect="halfjoin", udt=False)
     except ParseError:
         raise refuse(None, text, f"type {text!r} is not supported", f"types: {KNOWN}") from None
     return sql_type(node, text)

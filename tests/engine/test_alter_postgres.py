@@ -52,6 +52,8 @@ ALTERS = (
     "ALTER TABLE c DROP z, ALTER k SET NOT NULL", "ALTER TABLE c ALTER k DROP NOT NULL", "ALTER TABLE t DROP o",
     "ALTER TABLE c RENAME TO d", "ALTER TABLE d RENAME TO c", "ALTER TABLE c DROP n", "ALTER TABLE c DROP m",
 )
+# What every script begins with: these work, whatever follows.
+BEGUN = ("ALTER TABLE c RENAME n TO m", "ALTER TABLE t ADD z integer", "ALTER TABLE t DROP z")
 
 
 @pytest.mark.parametrize("view", [False, True])
@@ -67,6 +69,7 @@ def test_tables_change_as_in_postgresql(seed: int, view: bool, postgres: Any, tm
     outcomes: Counter[str] = Counter()
     for time in range(1, STATEMENTS + 1):
         sql = random.choice(ALTERS) if random.random() < 0.5 else _change(random)
+        sql = dict(enumerate(BEGUN, 1)).get(time, sql)
         name = "moved" if "moved" in engine.execute("SHOW TABLES").column("name").to_pylist() else "t"
         sql = sql if sql.startswith("ALTER") else sql.replace("{t}", name)
         found = _done(engine, sql) if sql.startswith("ALTER") else _here(engine, f"SET TIME = {time}; {sql}")

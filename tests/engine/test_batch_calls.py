@@ -22,16 +22,16 @@ SCHEMA = """
     CREATE TABLE names (p integer PRIMARY KEY, name text)
 """
 LIMITS = {
-    "no view": ("", 610),
-    "count": ("SELECT g, count(*) AS n FROM numbers GROUP BY g", 1_180),
-    "sum": ("SELECT g, sum(x) AS s FROM numbers GROUP BY g", 1_830),
-    "avg": ("SELECT g, avg(x) AS a FROM numbers GROUP BY g", 1_850),
-    "min": ("SELECT g, min(x) AS m FROM numbers GROUP BY g", 1_630),
-    "top 10": ("SELECT id, x FROM numbers ORDER BY x DESC LIMIT 10", 1_930),
-    "median": ("SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS m FROM numbers GROUP BY g", 2_120),
-    "row_number": ("SELECT id, row_number() OVER (PARTITION BY p ORDER BY x, id) AS r FROM numbers", 3_160),
-    "inner join": ("SELECT id, name FROM numbers JOIN names ON names.p = numbers.p", 860),
-    "left join": ("SELECT id, name FROM numbers LEFT JOIN names ON names.p = numbers.p", 1_060),
+    "no view": ("", 460),
+    "count": ("SELECT g, count(*) AS n FROM numbers GROUP BY g", 850),
+    "sum": ("SELECT g, sum(x) AS s FROM numbers GROUP BY g", 1_390),
+    "avg": ("SELECT g, avg(x) AS a FROM numbers GROUP BY g", 1_420),
+    "min": ("SELECT g, min(x) AS m FROM numbers GROUP BY g", 900),
+    "top 10": ("SELECT id, x FROM numbers ORDER BY x DESC LIMIT 10", 835),
+    "median": ("SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS m FROM numbers GROUP BY g", 1_710),
+    "row_number": ("SELECT id, row_number() OVER (PARTITION BY p ORDER BY x, id) AS r FROM numbers", 2_720),
+    "inner join": ("SELECT id, name FROM numbers JOIN names ON names.p = numbers.p", 675),
+    "left join": ("SELECT id, name FROM numbers LEFT JOIN names ON names.p = numbers.p", 795),
 }
 
 

@@ -165,3 +165,13 @@ def _in_savepoint(engine: hj.Engine, postgres: Any, sql: str) -> tuple[str, str]
     if found != "works":
         engine.execute("ROLLBACK TO one")
     return found, expected
+
+
+def test_a_table_is_dropped_made_anew_and_filled_in_one_transaction() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE df (a integer); INSERT INTO df VALUES (1)")
+    engine.execute("BEGIN; DROP TABLE df; CREATE TABLE df (a integer); INSERT INTO df VALUES (2); COMMIT")
+    assert engine.read("df").to_pylist() == [{"a": 2}]
+    engine.execute("BEGIN; INSERT INTO df VALUES (3); DROP TABLE df; CREATE TABLE df (b text);"
+                   "INSERT INTO df VALUES ('x'); COMMIT")  # fmt: skip
+    assert engine.read("df").to_pylist() == [{"b": "x"}]

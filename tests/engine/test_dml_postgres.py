@@ -135,7 +135,7 @@ class Script:
             f"INSERT INTO u SELECT k, count(*) FROM u{self.where()} GROUP BY k",
             f"INSERT INTO u SELECT k, a FROM t{self.where()} UNION SELECT p, 7 FROM w RETURNING *",
             "INSERT INTO u SELECT k, row_number() OVER (ORDER BY k) FROM t ORDER BY k DESC LIMIT 2",
-            "WITH x AS (SELECT k, y FROM u) INSERT INTO w SELECT DISTINCT k, 'x', y FROM x WHERE k IS NOT NULL",
+            "WITH x AS (SELECT k, y FROM u) INSERT INTO w SELECT DISTINCT k, 'x', least(y, 9) FROM x WHERE k >= 0",
             "INSERT INTO u DEFAULT VALUES RETURNING *",
             "INSERT INTO t DEFAULT VALUES",
             "INSERT INTO t (k, nosuch) VALUES (1, 2)",
@@ -185,7 +185,7 @@ class Script:
             f"INSERT INTO t SELECT k, max(y), 'q' FROM u WHERE k IS NOT NULL GROUP BY k ON CONFLICT (k) DO UPDATE "
             f"SET {update}{condition}",
             f"INSERT INTO w {self.values('p', 'q', 'n')} ON CONFLICT (q, p) DO UPDATE SET n = w.n + 1 RETURNING *",
-            "INSERT INTO w SELECT k, 'a', y FROM u WHERE k > 2 ON CONFLICT (p, q) DO NOTHING",
+            "INSERT INTO w SELECT k, 'a', least(y, 9) FROM u WHERE k > 2 ORDER BY 1, 3 ON CONFLICT (p, q) DO NOTHING",
             "INSERT INTO t VALUES (1, 2, 'x') ON CONFLICT (a) DO NOTHING",
             "INSERT INTO t VALUES (1, 2, 'x') ON CONFLICT ON CONSTRAINT t_pkey DO UPDATE SET b = 'c'",
             "INSERT INTO u VALUES (1, 2) ON CONFLICT DO NOTHING",
@@ -193,8 +193,8 @@ class Script:
 
     def common(self) -> str:
         return self.pick(
-            f"WITH gone AS (DELETE FROM u{self.where()} RETURNING *) INSERT INTO w SELECT DISTINCT k, 'g', y FROM gone "
-            "WHERE k IS NOT NULL ON CONFLICT DO NOTHING RETURNING *",
+            f"WITH gone AS (DELETE FROM u{self.where()} RETURNING *) INSERT INTO w SELECT DISTINCT k, 'g', least(y, 9) "
+            "AS y FROM gone WHERE k IS NOT NULL ORDER BY k, y ON CONFLICT DO NOTHING RETURNING *",
             f"WITH gone AS (DELETE FROM t WHERE k < {self.number()} RETURNING k, a), more AS (INSERT INTO u SELECT * "
             "FROM gone RETURNING y) UPDATE w SET n = 1 + (SELECT count(*) FROM more) RETURNING q, n, "
             "(SELECT count(*) FROM t)",
@@ -206,7 +206,8 @@ class Script:
         )  # fmt: skip
 
     def merge(self) -> str:
-        source = self.pick("(SELECT k, max(y) AS y FROM u GROUP BY k) AS s", "u AS s",
+        source = self.pick("(SELECT k, max(y) AS y FROM u GROUP BY k) AS s",
+                           "(SELECT * FROM u WHERE k IN (SELECT k FROM t)) AS s",  # so twice, and no other error
                            f"({self.values('k', 'y')}) AS s (k, y)")  # fmt: skip
         clauses = self.random.sample([
             "WHEN MATCHED AND s.y > 6 THEN DELETE", "WHEN MATCHED AND t.a IS NULL THEN DO NOTHING",

@@ -25,9 +25,11 @@ def allowed(history):
 
 
 @settings(max_examples=some(150), deadline=None)
-@given(st.lists(BATCH, max_size=8), st.booleans())
-def test_a_batch_is_refused_exactly_when_it_breaks_the_key(batches, collide):
+@given(st.lists(BATCH, max_size=8), st.booleans(), st.booleans())
+def test_a_batch_is_refused_exactly_when_it_breaks_the_key(batches, collide, one_by_one):
     with hj.Engine() as engine, pytest.MonkeyPatch.context() as patch:
+        if not one_by_one:
+            patch.setattr("halfjoin.engine.intake.key_pairs._FEW", 0)
         if collide:  # two keys to a code: only the values tell them apart
             patch.setattr("halfjoin.engine.arrange.index.codes",
                           lambda keys, length: keys[0].to_numpy().astype("int64") // 2)  # fmt: skip
@@ -45,7 +47,9 @@ def test_a_batch_is_refused_exactly_when_it_breaks_the_key(batches, collide):
             engine.advance(upper + 1)
 
 
-def test_rows_replaced_repeatedly_are_checked_by_pairs(monkeypatch):
+@pytest.mark.parametrize("few", [0, 16])
+def test_rows_replaced_repeatedly_are_checked_by_pairs(few, monkeypatch):
+    monkeypatch.setattr("halfjoin.engine.intake.key_pairs._FEW", few)
     monkeypatch.setattr("halfjoin.engine.intake.primary_key.PrimaryKey._check", None)  # the long way is not taken
     with hj.Engine() as engine:
         engine.execute("CREATE TABLE t (k integer PRIMARY KEY, v text, w double precision[])")

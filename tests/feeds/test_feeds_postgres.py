@@ -6,13 +6,13 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import psycopg
 import pytest
 
 from tests.support.postgres import Database
 from tests.support.sourced import Followed, dsn_of, ordered
 
 pytest_plugins = ("tests.support.postgres",)
+psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install '.[test-postgres]'")
 
 ALL_TYPES = """
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'very "good"');

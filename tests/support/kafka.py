@@ -70,6 +70,7 @@ class Brokers:
         from confluent_kafka import Consumer, TopicPartition
 
         consumer = Consumer({"bootstrap.servers": self.address, "group.id": "test", "enable.partition.eof": True,
+                             "fetch.wait.max.ms": 20,
                              "isolation.level": "read_committed", "auto.offset.reset": "error", **QUIET})  # fmt: skip
         found: dict[int, list[tuple[Any, Any]]] = {
             partition: [] for partition in consumer.list_topics(topic, timeout=10).topics[topic].partitions
@@ -77,11 +78,12 @@ class Brokers:
         consumer.assign([TopicPartition(topic, partition, 0) for partition in found])
         ended: set[int] = set()
         while len(ended) < len(found):
-            for message in consumer.consume(100, 5):
-                if message.error() is not None:
-                    ended.add(message.partition())
-                else:
-                    found[message.partition()].append((_json(message.key()), _json(message.value())))
+            message = consumer.poll(10)
+            assert message is not None
+            if message.error() is not None:
+                ended.add(message.partition())
+            else:
+                found[message.partition()].append((_json(message.key()), _json(message.value())))
         consumer.close()
         return [message for partition in sorted(found) for message in found[partition]]
 
@@ -99,18 +101,18 @@ def mock_brokers() -> Iterator[Brokers]:
     """Brokers in this process."""
     from confluent_kafka import Producer
 
-    from halfjoin.engine.feeds.kafka.consuming import TopicConsumer
+    from halfjoin.engine.feeds.kafka.topics import Topics
 
     home = Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 1, **QUIET})
     found = home.list_topics(timeout=10).brokers
-    address, asked = ",".join(f"{one.host}:{one.port}" for one in found.values()), TopicConsumer._identity
+    address, asked = ",".join(f"{one.host}:{one.port}" for one in found.values()), Topics.identity
 
-    def identity(consumer: TopicConsumer) -> str | None:
+    def identity(topics: Topics, topic: str) -> str | None:
         """The mock brokers leave the question for a topic's id unanswered."""
-        return None if consumer._options.brokers == address else asked(consumer)
+        return None if topics._options.brokers == address else asked(topics, topic)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TopicConsumer, "_identity", identity)
+        patch.setattr(Topics, "identity", identity)
         yield Brokers(address, False)
     del home
 

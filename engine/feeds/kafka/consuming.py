@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from halfjoin.engine.feeds.kafka.options import KafkaOptions
 from halfjoin.engine.feeds.kafka.records import Position
 from halfjoin.engine.feeds.kafka.settings import WAIT, made
+from halfjoin.engine.feeds.kafka.topics import Topics
 from halfjoin.errors import HalfjoinError, StorageError
 
 _AT_ONCE = 500  # messages that are asked for at once, so that the bound of bytes is checked often enough
+_FIRST = 3.0  # seconds to wait at least for what the brokers say of each partition first
 _LINGER = 0.02  # seconds to wait for more messages behind those that are there
 _QUEUED_KBYTES = 16 << 10  # of messages that librdkafka fetches ahead
 _UNUSABLE = (KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE)
-_UNTOLD = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE)
-_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # the id that means none
 _RESTART = "DROP SOURCE, and create it again to read the topic as it is now"
 
 
@@ -35,6 +35,7 @@ class TopicConsumer:
         self._problem: KafkaError | None = None
         self._next: dict[int, int] = {}  # where the consumer is; a new partition is at OFFSET_BEGINNING
         self._id: str | None = None
+        self._unheard: set[int] = set()  # partitions of which neither a message nor the end has come yet
         configuration = {
             "group.id": group, "queued.max.messages.kbytes": _QUEUED_KBYTES,
             **options.client(enable_auto_commit=False, auto_offset_reset="error", isolation_level="read_committed",
@@ -82,15 +83,19 @@ class TopicConsumer:
         return bool(new)
 
     def take(self, seconds: float) -> list[Any]:
-        """The next messages, up to the bounds of a batch. It waits up to `seconds` for the first.
+        """The next messages, up to the bounds of a batch. It waits up to `seconds` for the first, and longer in the
+        beginning, so that no messages means that there are none.
 
         Raises:
             StorageError: the brokers cannot be reached. HalfjoinError: they no longer have the messages.
         """
-        end = time.monotonic() + seconds
+        start = time.monotonic()
         found = self._some(1, seconds)
-        while not found and self._problem is None and (left := end - time.monotonic()) > 0:
-            found = self._some(1, left)  # only ends of partitions came
+        while not found and self._problem is None:  # only ends of partitions came
+            wait = max(seconds, _FIRST) if self._unheard else seconds
+            if (left := start + wait - time.monotonic()) <= 0:
+                break
+            found = self._some(1, left)
         size, full = _size(found), bool(found)
         while full and len(found) < self._options.rows and size < self._options.bytes:
             asked = min(_AT_ONCE, self._options.rows - len(found))
@@ -107,6 +112,7 @@ class TopicConsumer:
         for event in self._consumer.consume(most, seconds):
             if event.error() is None:
                 self._next[event.partition()] = event.offset() + 1
+                self._unheard.discard(event.partition())
                 found.append(event)
             else:
                 self._event(event)
@@ -127,14 +133,16 @@ class TopicConsumer:
     def show(self, position: Position) -> None:
         """Commit the group's offsets, for tools that show lags. Nobody reads them here, so failures do not matter."""
         offsets = [TopicPartition(self._topic, partition, offset) for partition, offset in position.offsets.items()]
-        if offsets:
-            self._consumer.commit(offsets=offsets, asynchronous=True)
+        with suppress(KafkaException):
+            if offsets:
+                self._consumer.commit(offsets=offsets, asynchronous=True)
 
     def close(self) -> None:
         """Leave the brokers."""
         self._consumer.close()
 
     def _assign(self) -> None:
+        self._unheard = set(self._next)
         self._consumer.assign([TopicPartition(self._topic, *each) for each in self._next.items()])
 
     def _partitions(self, *, identify: bool = False) -> Sequence[int]:
@@ -146,20 +154,8 @@ class TopicConsumer:
         if topic.error is not None:
             raise StorageError(f"the topic {self._topic} cannot be read: {topic.error.str()}")
         if identify:
-            self._id = self._identity()
+            self._id = Topics(self._options).identity(self._topic)
         return sorted(topic.partitions)
-
-    def _identity(self) -> str | None:
-        """The topic's id. Old brokers have none, and some users may not ask for it."""
-        admin = made(AdminClient, self._options.client())
-        try:
-            answers = admin.describe_topics(TopicCollection([self._topic]), request_timeout=WAIT)
-            found = str(answers[self._topic].result().topic_id)
-        except KafkaException as problem:
-            if problem.args[0].code() in _UNTOLD:
-                return None
-            raise StorageError(f"the topic {self._topic} cannot be described: {problem.args[0].str()}") from None
-        return None if found == _NO_ID else found
 
     def _watermarks(self, partition: int) -> tuple[int, int]:
         try:
@@ -173,6 +169,7 @@ class TopicConsumer:
         problem: KafkaError = event.error()
         if problem.code() == KafkaError._PARTITION_EOF:  # behind the marks of transactions, which are no messages
             self._next[event.partition()] = max(self._next[event.partition()], event.offset())
+            self._unheard.discard(event.partition())
         elif problem.code() == KafkaError._AUTO_OFFSET_RESET:
             offset = self._next.get(event.partition())
             raise HalfjoinError(

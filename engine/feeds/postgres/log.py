@@ -84,6 +84,11 @@ class Log:
         """Whether all is read that the log was asked for, and there may be more."""
         return not self._open and not self._rest and self._count >= self.most_rows
 
+    def again(self) -> None:
+        """Read all that the slot has at the next time."""
+        self.close()
+        self.passed = 0
+
     def close(self) -> None:
         """Forget what was fetched, and the cursor."""
         self._rest, self._at, self._gone = [], None, 0

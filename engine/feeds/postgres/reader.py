@@ -87,8 +87,8 @@ class PostgresReader:
 
     def _forget(self) -> None:
         """Put back what belongs to another position."""
-        self._log.close()
-        self._log.passed, self._checked = 0, False
+        self._log.again()
+        self._checked = False
         if self._snapshot is not None:
             self._snapshot.close()
             self._snapshot = None
@@ -221,7 +221,7 @@ class PostgresReader:
         before = part.before(commit)
         if not len(before.which):
             raise problem
-        self._log.close()
+        self._log.again()
         return self._batches(place, before)
 
 

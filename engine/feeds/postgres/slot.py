@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from halfjoin.engine.feeds.postgres.server import PLUGIN, Server, lsn, number
-from halfjoin.errors import Conflict, HalfjoinError
+from halfjoin.errors import Conflict, HalfjoinError, StorageError
 
+_WAIT = 10_000  # milliseconds for the transactions that are open before a slot; then the source tries again
 ANEW = "DROP SOURCE and CREATE SOURCE again take the tables' contents anew: only what differs is applied"
 
 
@@ -57,9 +58,23 @@ def refuse_taken(server: Server) -> None:
 
 
 def made(server: Server) -> int:
-    """Make the slot. Returns the place from which it gives changes. It waits for the transactions that are open."""
-    return number(server.one("SELECT lsn::text FROM pg_create_logical_replication_slot(%s, %s)",
-                             [server.options.slot, PLUGIN]))  # fmt: skip
+    """Make the slot. Returns the place from which it gives changes.
+
+    Raises:
+        StorageError: transactions that are open have not ended in time; the slot waits for all of them.
+    """
+    server.run(f"SET statement_timeout = {_WAIT}")
+    try:
+        return number(server.one("SELECT lsn::text FROM pg_create_logical_replication_slot(%s, %s)",
+                                 [server.options.slot, PLUGIN]))  # fmt: skip
+    except StorageError as problem:
+        if server.connection.closed:
+            raise
+        raise StorageError(f"a replication slot waits for all transactions that are open on the server: {problem}",
+                           remedy="end those that are idle in a transaction (pg_stat_activity)") from None  # fmt: skip
+    finally:
+        if not server.connection.closed:
+            server.run("SET statement_timeout = 0")
 
 
 def checked(server: Server, at: int) -> Slot:

@@ -1,0 +1,1 @@
+"""Sources FROM FILES: a folder whose files are applied once, each as one batch."""

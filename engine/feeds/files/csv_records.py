@@ -1,0 +1,109 @@
+"""Reads CSV: texts as pyarrow cuts them, each cast to its column's type as PostgreSQL reads it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv as arrow_csv
+
+from halfjoin.catalog.models import Table
+from halfjoin.engine.feeds.files.block import Bad, Block, Raw
+from halfjoin.engine.feeds.files.options import FilesOptions
+from halfjoin.engine.feeds.source import POLL_BYTES
+from halfjoin.engine.scalar.casts_text import from_text
+from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.updates.updates import DIFF, TIME, Ints
+from halfjoin.errors import InvalidRow
+from halfjoin.sql.types import BIGINT, STRINGS, Kind, SqlType
+
+_AS_THEY_ARE = (*STRINGS, Kind.ENUM, Kind.JSONB)  # the engine reads these texts itself
+
+
+def csv_blocks(file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[Raw]:
+    """The blocks of a CSV file.
+
+    Raises:
+        InvalidRow: it is not CSV in UTF-8.
+    """
+    known = [column.name for column in table.columns if column.generated is None]
+    names = None if options.header else known
+    wrong: list[Bad] = []  # of the block that is being read, and perhaps of the next one
+
+    def note(row: Any) -> str:
+        wrong.append((row.number, row.text, f"has {row.actual_columns} values, not {row.expected_columns}"))
+        return "skip"
+
+    reading = arrow_csv.ReadOptions(use_threads=False, block_size=POLL_BYTES, column_names=names)
+    parsing = arrow_csv.ParseOptions(delimiter=options.delimiter, quote_char=options.quote, newlines_in_values=True,
+                                     invalid_row_handler=note)  # fmt: skip
+    converting = arrow_csv.ConvertOptions(
+        column_types=dict.fromkeys((*(column.name for column in table.columns), TIME, DIFF), pa.string()),
+        strings_can_be_null=True, null_values=[options.null], quoted_strings_can_be_null=False,
+    )  # fmt: skip
+    first = 2 if options.header else 1
+    try:
+        blocks = arrow_csv.open_csv(file, reading, parsing, converting)
+        for batch in blocks:
+            numbers = _numbers(first, len(batch), [number for number, *_ in wrong])
+            last = int(numbers[-1]) if len(numbers) else first - 1
+            found, wrong[:] = [one for one in wrong if one[0] <= last], [one for one in wrong if one[0] > last]
+            first = last + 1
+            yield partial(_block, pa.Table.from_batches([batch]), numbers, found, table, options)
+        if wrong:
+            yield partial(_block, blocks.schema.empty_table(), _numbers(first, 0, []), wrong, table, options)
+    except pa.ArrowInvalid as problem:
+        if "Empty CSV file" not in str(problem):
+            raise InvalidRow(f"is not CSV: {problem}", called="the file") from None
+
+
+def _numbers(first: int, count: int, wrong: list[int]) -> Ints:
+    """The numbers of good records, from `first` on, among bad ones."""
+    return np.setdiff1d(np.arange(first, first + count + len(wrong)), np.array(wrong, np.int64))[:count]
+
+
+def _block(texts: pa.Table, numbers: Ints, wrong: list[Bad], table: Table, options: FilesOptions) -> Block:
+    kinds = {column.name: column.type for column in table.columns} | {TIME: BIGINT, DIFF: BIGINT}
+    reasons: dict[int, str] = {}
+    for name in texts.column_names:
+        kind = kinds.get(name)
+        if kind is not None and kind.kind not in _AS_THEY_ARE:
+            _refuse(texts[name], name, kind, reasons)
+    good = np.setdiff1d(np.arange(len(texts)), np.array(sorted(reasons), np.int64))
+    kept = texts if len(good) == len(texts) else texts.take(pa.array(good))
+    columns = {name: _typed(kept[name], kinds.get(name)) for name in kept.column_names}
+    bad = [*wrong, *((int(numbers[row]), _text(texts, options, row), why) for row, why in reasons.items())]
+    return Block(pa.table(columns), numbers[good], sorted(bad), lambda row: _text(kept, options, row))
+
+
+def _refuse(column: pa.ChunkedArray, name: str, kind: SqlType, reasons: dict[int, str]) -> None:
+    """Note the rows whose texts are not of a type."""
+    try:
+        from_text(kind)(column.combine_chunks())
+    except Failed as problem:
+        if problem.mask is None:
+            raise InvalidRow(problem.message, column=name) from None
+        rows = np.flatnonzero(problem.mask)
+        said = [problem.message] * len(rows) if problem.messages is None else problem.messages
+        for row, why in zip(rows, said, strict=True):
+            reasons.setdefault(int(row), f"{name}: {why}")
+
+
+def _typed(column: pa.ChunkedArray, kind: SqlType | None) -> Any:
+    if kind is None or kind.kind in _AS_THEY_ARE:
+        return column
+    return from_text(kind)(column.combine_chunks())
+
+
+def _text(texts: pa.Table, options: FilesOptions, row: int) -> str:
+    """A record as CSV."""
+    line = io.StringIO()
+    values = [column[row].as_py() for column in texts.columns]
+    csv.writer(line, delimiter=options.delimiter, quotechar=options.quote, lineterminator="").writerow(
+        options.null if value is None else value for value in values)  # fmt: skip
+    return line.getvalue()

@@ -1,0 +1,200 @@
+"""The reader of a folder: each file is applied once, as one batch, or in pieces of one time if it is large.
+
+The position has the names of the files that are done, and how far the present one is. A file that changes after it was
+read is not read again: its name counts once.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import BinaryIO
+
+from halfjoin.engine.feeds.files.block import Block, Raw
+from halfjoin.engine.feeds.files.folder import File, Folder
+from halfjoin.engine.feeds.files.formats import blocks
+from halfjoin.engine.feeds.files.options import FilesOptions, check
+from halfjoin.engine.feeds.source import BadRecord, Kind, Lag, Opening, Polled
+from halfjoin.errors import HalfjoinError, InvalidRow, StorageError
+
+_log = logging.getLogger("halfjoin")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """`done`: the mark of each file that is done, by its name. `file`: the present one, with `blocks` of it done."""
+
+    done: dict[str, int] = field(default_factory=dict)
+    file: str | None = None
+    mark: int = 0
+    blocks: int = 0
+
+    def text(self) -> str:
+        """The position as JSON; the names are compressed."""
+        names = base64.b85encode(zlib.compress(json.dumps(self.done).encode(), 6)).decode()
+        found: dict[str, object] = {"files": len(self.done), "done": names}
+        return json.dumps(found | ({"file": self.file, "mark": self.mark, "blocks": self.blocks} if self.file else {}))
+
+    @classmethod
+    def read(cls, text: str | None) -> Position:
+        """The position of a JSON text.
+
+        Raises:
+            HalfjoinError: it is not a position in a folder.
+        """
+        if text is None:
+            return cls()
+        try:
+            found = json.loads(text)
+            done = json.loads(zlib.decompress(base64.b85decode(found["done"])))
+            return cls(done, found.get("file"), found.get("mark", 0), found.get("blocks", 0))
+        except (ValueError, TypeError, KeyError, zlib.error):
+            raise HalfjoinError(f"{text[:60]!r} is not a position in a folder of files") from None
+
+
+@dataclass(slots=True)
+class _Open:
+    """A file that is being read: its blocks that are left, the next of them first."""
+
+    file: File
+    stream: BinaryIO
+    left: Iterator[Raw]
+    next: Raw | None
+    blocks: int = 0
+
+
+class FilesReader:
+    """Reads one folder into one table."""
+
+    def __init__(self, opening: Opening) -> None:
+        self._options: FilesOptions = opening.options
+        self._table, self._name = opening.tables[0], opening.name
+        self._folder = Folder(self._options)
+        self._open: _Open | None = None
+        self._known: tuple[str | None, Position] = (None, Position())
+        self._told: set[str] = set()
+        self._left: int | None = None
+
+    def poll(self, position: str | None, seconds: float) -> Polled | None:
+        """The next file, or the next piece of the present one."""
+        at = self._known[1] if self._known[0] == position else Position.read(position)
+        self._known = (position, at)
+        if at.file is not None:
+            return self._piece(self._resumed(at), at)
+        deadline = time.monotonic() + seconds
+        while True:
+            files, settling = self._folder.files()
+            new = [one for one in files if one.name not in at.done]
+            self._notice([one for one in files if at.done.get(one.name, one.mark) != one.mark])
+            self._left = len(new)
+            if new:
+                return self._piece(self._begun(new[0]), at)
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return None
+            self._folder.wait(left, settling=settling)
+
+    def acknowledge(self, position: str) -> None:
+        """Nothing: the files stay as they are."""
+
+    def lag(self) -> Lag:
+        """The files of the last look that are not done."""
+        return Lag(self._left, "files")
+
+    def close(self) -> None:
+        """Close the file that is being read."""
+        present, self._open = self._open, None
+        if present is not None:
+            present.stream.close()
+
+    def _notice(self, changed: list[File]) -> None:
+        for one in changed:
+            if one.name not in self._told:
+                self._told.add(one.name)
+                _log.warning("the source %s has read %s, which has changed since; it is not read again: put new rows "
+                             "into a new file", self._name, one.name)  # fmt: skip
+
+    def _begun(self, file: File) -> _Open:
+        self.close()
+        stream = self._folder.open(file.name)
+        found = self._open = _Open(file, stream, iter(()), None)
+        found.left = blocks(file.name, stream, self._options, self._table)
+        try:
+            found.next = self._next(found)
+        except InvalidRow as problem:
+            found.next = partial(_raise, problem)
+        return found
+
+    def _resumed(self, at: Position) -> _Open:
+        """The present file, at the block that comes next."""
+        if self._open is not None and (self._open.file.name, self._open.blocks) == (at.file, at.blocks):
+            return self._open
+        assert at.file is not None
+        file = self._folder.look(at.file)
+        if file is None or file.mark != at.mark:
+            raise StorageError(f"{at.file} was changed or removed after {at.blocks} blocks of it were read",
+                               remedy="put it back as it was; or drop the source, and create it again", path=at.file)
+        found = self._begun(file)
+        while found.blocks < at.blocks:
+            found.next, found.blocks = self._next(found), found.blocks + 1
+        return found
+
+    def _next(self, present: _Open) -> Raw | None:
+        try:
+            return next(present.left, None)
+        except InvalidRow as problem:
+            raise problem.with_(called=present.file.name, table=None) from None
+        except OSError as problem:
+            raise StorageError(f"{present.file.name} cannot be read: {problem}", path=present.file.name) from None
+
+    def _piece(self, present: _Open, at: Position) -> Polled:
+        """The next block of a file. The last one is given only if the file is still what it was when it was found."""
+        name, made = present.file.name, present.next
+        following, block, spoilt = None, None, list[BadRecord]()
+        try:
+            block = None if made is None else made()
+            following = None if made is None else self._next(present)
+        except InvalidRow as problem:  # what comes after this place in the file cannot be read
+            spoilt = [BadRecord(name, "", str(problem))]
+        number = present.blocks + 1
+        if following is None:
+            now = self._folder.look(name)
+            if now is None or now.mark != present.file.mark:
+                raise StorageError(f"{name} was changed or removed while it was read", path=name,
+                                   remedy="write it under a name that begins with a dot, and rename it when it is "
+                                   "complete")  # fmt: skip
+            self.close()
+            after = Position({**at.done, name: present.file.mark})
+            self._left = None if self._left is None else max(0, self._left - 1)
+        else:
+            present.next, present.blocks = following, number
+            after = Position(at.done, name, present.file.mark, number)
+        text = after.text()
+        self._known = (text, after)
+        found = _polled(name, block, self._table.name, self._options, text, last=following is None)
+        return replace(found, bad=[*found.bad, *spoilt]) if spoilt else found
+
+
+def _raise(problem: InvalidRow) -> Block:
+    raise problem
+
+
+def _polled(name: str, block: Block | None, table: str, options: FilesOptions, position: str, *, last: bool) -> Polled:
+    if block is None or (not len(block.rows) and not block.bad):
+        return Polled({}, "rows", position, last=last)
+    bad = [BadRecord(f"{name}:{number}", text, why) for number, text, why in block.bad]
+
+    def origin(_: str, row: int) -> tuple[str, str]:
+        return f"{name}:{block.number[row]}", block.text(row)
+
+    batches = {table: block.rows} if len(block.rows) else {}
+    return Polled(batches, options.mode, position, bad, origin=origin, last=last)
+
+
+FILES = Kind("FILES", FilesOptions, FilesReader, check)

@@ -1,0 +1,129 @@
+"""Scripts of statements with the outcome of PostgreSQL: their rows or SQLSTATE, and all tables after each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import halfjoin as hj
+from tests.engine.test_sequences_postgres import _there
+from tests.support.serving import serving
+
+pytest_plugins = ("tests.support.postgres",)
+
+SCRIPTS = {
+    "numbers of the rows of a query": """CREATE SEQUENCE q; CREATE SEQUENCE r START WITH 10 INCREMENT BY 5; CREATE
+        TABLE t (k integer, v text); INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c'); CREATE TABLE o (k integer);
+        SELECT nextval('q'), k FROM t ORDER BY k; SELECT nextval('q'), nextval('q'), k FROM t ORDER BY k DESC; SELECT
+        k, nextval('q') * 10 + k AS n FROM t ORDER BY k LIMIT 2; SELECT lastval(), currval('q'); SELECT currval('q'),
+        nextval('q'), currval('q'), nextval('r'), lastval(), k FROM t ORDER BY k; SELECT lastval(), nextval('q'),
+        lastval(), nextval('r') FROM t ORDER BY k OFFSET 1; SELECT currval('q'); SELECT k, nextval('q') FROM t ORDER
+        BY k LIMIT 1 OFFSET 1; SELECT currval('q'); SELECT 'x' || nextval('q')::text || v AS w, v FROM t ORDER BY v
+        DESC; SELECT nextval('q') FROM t WHERE k > 5; SELECT count(*), nextval('q') FROM t; SELECT k % 2 AS g,
+        nextval('q'), count(*) FROM t GROUP BY k % 2 ORDER BY 1; SELECT nextval('nosuch') FROM t; SELECT
+        abs(-nextval('q')) + (SELECT max(k) FROM t), t.k FROM t ORDER BY 2; WITH x AS (SELECT k FROM t WHERE k > 1)
+        SELECT k, nextval('q') FROM x ORDER BY 1 DESC; SELECT t.k, nextval('q'), o.k FROM t LEFT JOIN o ON o.k = t.k
+        ORDER BY t.k; SELECT currval('q') FROM t; SELECT row_number() OVER (ORDER BY k), nextval('q') FROM t ORDER BY
+        k; SELECT currval('r') + k FROM t ORDER BY k; VALUES (nextval('q'), nextval('q')), (nextval('q'), 0); SELECT
+        nextval('q'), *, k AS k FROM t ORDER BY k; SELECT * FROM (VALUES (nextval('q'), 1), (nextval('q'),
+        currval('q'))) AS v; SELECT nextval('q') + 1, t.* FROM t ORDER BY t.k""",
+    "no number yet for the first row": """CREATE SEQUENCE q; CREATE TABLE t (k integer); SELECT currval('q') FROM t;
+        INSERT INTO t VALUES (1); SELECT currval('q'), nextval('q') FROM t; SELECT nextval('q'), currval('q') FROM t""",
+    "no columns": """CREATE TABLE t (k integer); INSERT INTO t VALUES (1), (2), (2); SELECT FROM t; SELECT; SELECT
+        FROM t WHERE k = 2; SELECT FROM t UNION ALL SELECT FROM t; SELECT FROM t UNION SELECT FROM t; SELECT FROM t
+        ORDER BY k LIMIT 2; SELECT count(*) FROM (SELECT FROM t UNION ALL SELECT) AS x; WITH x AS (SELECT FROM t)
+        SELECT FROM x; SELECT FROM t EXCEPT ALL SELECT; SELECT EXISTS (SELECT); SELECT FROM nosuch""",
+    "only": """CREATE TABLE t (k integer); INSERT INTO t VALUES (1), (2); SELECT * FROM ONLY (t); SELECT * FROM ONLY t
+        AS x; SELECT x.k FROM ONLY (public.t) AS x JOIN ONLY (t) AS y ON x.k = y.k; TABLE t; TABLE ONLY t; DELETE FROM
+        ONLY (t) WHERE k = 1; UPDATE ONLY (t) SET k = 3; UPDATE ONLY t AS z SET k = z.k + 1; SELECT * FROM ONLY (u)""",
+    "types of other databases": """CREATE DOMAIN short AS integer CHECK (VALUE > 0); CREATE DOMAIN string AS
+        varchar(3); CREATE TYPE tinyint AS ENUM ('a', 'b'); CREATE TABLE t (a short, b string, c tinyint); INSERT INTO
+        t VALUES (1, 'x', 'a'); INSERT INTO t VALUES (0, 'x', 'a'); INSERT INTO t VALUES (1, 'long', 'a'); INSERT INTO
+        t VALUES (1, 'x', 'c'); SELECT 5::short, 'abcd'::string, 'a'::tinyint; SELECT 1::datetime; SELECT 1::int64;
+        CREATE TABLE u (x blob); SELECT k.double, int64.string FROM (VALUES (1)) AS k (double), (VALUES (2)) AS int64
+        (string); SELECT 1 AS long""",
+    "slices": """CREATE TABLE t (k integer, n integer, a integer[]); INSERT INTO t VALUES (1, 2, '{5,6,7}'), (2, 3,
+        '{8}'); SELECT a[:2], a[2:], a[:], a[:n], a[n:], a[k:n], a[n] FROM t; SELECT (ARRAY[1,2,3])[:n] FROM t; UPDATE
+        t SET a = a[:n] || k; SELECT a[:nosuch] FROM t; SELECT '{{},{}}'::integer[]; SELECT '{{{}}}'::integer[];
+        SELECT '{{},{1}}'::integer[]; SELECT '{{}}'::integer[][]; SELECT '{}'::integer[][]""",
+    "dots in names": """CREATE SCHEMA a; CREATE TABLE a.b (k integer); INSERT INTO a.b VALUES (7); SELECT * FROM
+        "a.b"; SELECT * FROM "a"."b"; INSERT INTO "a.b" VALUES (8); UPDATE "a.b" SET k = 1; DELETE FROM "a.b"; DROP
+        TABLE "a.b"; ALTER TABLE "a.b" RENAME TO c; WITH "a.b" AS (SELECT 1 AS k) SELECT * FROM "a.b"; TRUNCATE "a.b";
+        SELECT k FROM a.b; WITH x AS (DELETE FROM a.b RETURNING k) SELECT * FROM x; CREATE VIEW v AS SELECT * FROM
+        "a.b"; DROP SCHEMA a CASCADE""",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_each_statement_does_what_postgresql_does(name: str, postgres: Any, tmp_path: Path) -> None:
+    postgres.execute("DROP SCHEMA IF EXISTS a CASCADE")
+    engine = hj.Engine(tmp_path / "w")
+    for sql in map(str.strip, SCRIPTS[name].split(";")):
+        expected, found = _there(postgres, sql), _here(engine, sql)
+        assert found == expected, sql
+        for (table,) in postgres.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall():
+            assert _sorted(engine.read(table)) == sorted(postgres.execute(f"TABLE {table}").fetchall(), key=str), sql
+    engine.close()
+
+
+def _here(engine: hj.Engine, sql: str) -> Any:
+    try:
+        found = engine.execute(sql)
+    except hj.HalfjoinError as error:
+        return error.sqlstate
+    if found is None or not (sql.split()[0] in ("SELECT", "TABLE", "VALUES", "WITH") or "RETURNING" in sql):
+        return None
+    if not found.num_columns:
+        return [()] * found.num_rows
+    return _sorted(found)
+
+
+def _sorted(table: Any) -> list[tuple[Any, ...]]:
+    return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True), key=str)
+
+
+def test_clients_get_numbers_once_and_rows_without_columns() -> None:
+    with serving() as served:
+        client = served.psycopg()
+        for sql in ("CREATE TABLE t (k integer)", "INSERT INTO t VALUES (1), (2)", "CREATE SEQUENCE q"):
+            client.execute(sql)
+        assert client.execute("SELECT nextval('q') + %s", (1,)).fetchall() == [(2,)]
+        assert client.execute("SELECT nextval('q'), k + %s FROM t ORDER BY k", (1,)).fetchall() == [(2, 2), (3, 3)]
+        assert client.execute("SELECT nextval('q') AS n, * FROM t ORDER BY k").fetchall() == [(4, 1), (5, 2)]
+        assert client.execute("SELECT FROM t").fetchall() == [(), ()]
+        assert client.execute("SELECT FROM t WHERE k > %s", (1,)).fetchall() == [()]
+
+
+def test_what_cannot_be_numbered_is_refused_and_gives_out_no_number() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE SEQUENCE q; CREATE TABLE t (k integer); INSERT INTO t VALUES (1), (2)")
+    for sql in ("SELECT CASE WHEN k > 1 THEN nextval('q') END FROM t", "SELECT DISTINCT nextval('q') FROM t",
+                "SELECT nextval('q') AS n FROM t ORDER BY n", "SELECT k FROM t WHERE nextval('q') > 1",
+                "SELECT nextval('q') FROM t UNION ALL SELECT 1",
+                "SELECT coalesce(k, nextval('q')) FROM t"):  # fmt: skip
+        with pytest.raises(hj.UnsupportedSQL, match="SELECT list"):
+            engine.execute(sql)
+    assert engine.execute("SELECT nextval('q') AS n").to_pylist() == [{"n": 1}]
+
+
+def test_clauses_of_an_index_that_change_nothing_are_taken(caplog: pytest.LogCaptureFixture) -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (k integer, n integer, j jsonb); INSERT INTO t VALUES (1, 2, '{}')")
+    for clauses, ignored in (("USING btree (k)", ""), ("USING hash (k)", ""), ("(k) WHERE n > 1", "WHERE"),
+                             ("(k DESC NULLS LAST)", "an order"), ("(k) INCLUDE (n)", "INCLUDE"),
+                             ("(k) WITH (fillfactor = 70)", "WITH"),
+                             ("(k int4_ops)", "an operator class")):  # fmt: skip
+        caplog.clear()
+        engine.execute(f"CREATE INDEX ON t {clauses}")
+        assert [ignored in record.getMessage() for record in caplog.records] == [True] * bool(ignored), clauses
+    for sql, code in (("CREATE INDEX ON t USING gin (j)", "0A000"), ("CREATE INDEX ON t (k) WHERE nosuch > 1", "42703"),
+                      ("CREATE UNIQUE INDEX ON t (k) WHERE n > 1", "0A000"),
+                      ("CREATE UNIQUE INDEX ON t ((k + 1))", "0A000"),
+                      ("CREATE INDEX ON t (k) INCLUDE (nosuch)", "42703")):  # fmt: skip
+        with pytest.raises(hj.HalfjoinError) as caught:
+            engine.execute(sql)
+        assert caught.value.sqlstate == code, sql
+    engine.execute("ALTER TABLE t RENAME k TO j2; ALTER TABLE t RENAME TO u; INSERT INTO u VALUES (1, 3, NULL)")
+    assert engine.query("SELECT count(*) AS n FROM u WHERE j2 = 1").to_pylist() == [{"n": 2}]

@@ -1,0 +1,256 @@
+"""Sources FROM FILES: each file counts once, whole, as the types of its table say."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import halfjoin as hj
+from halfjoin.engine.feeds.files import csv_records, formats, json_records
+
+DDL = "CREATE TABLE t (k bigint PRIMARY KEY, name text, price numeric(8,2), day date);"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "in"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[hj.Engine]:
+    with hj.Engine(tmp_path / "w") as made:
+        made.execute(DDL)
+        yield made
+
+
+def source(engine: hj.Engine, folder: Any, errors: str = "stop", **options: Any) -> None:
+    engine.create_source("s", "files", "t", errors=errors, path=folder, **{"settle": 0, **options})
+
+
+def rows(engine: hj.Engine) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in engine.read("t").to_pylist())
+
+
+def test_each_format_is_read_by_the_types_of_the_table(engine: hj.Engine, folder: Path) -> None:
+    (folder / "a.csv").write_text(
+        'k,name,price,day\n1,007,1.50,2024-01-02\n2,"",,\n3,,"2.5",20240103\n4,"x\ny, ""z""",0,\n')
+    (folder / "b.jsonl").write_text(
+        '{"k": 5, "name": "ä", "price": 1.10, "day": "2024-01-02"}\n\n{"k": 6, "more": [1]}')
+    pq.write_table(pa.table({"k": [7], "name": ["p"], "day": [date(2024, 1, 4)]}), folder / "c.parquet")
+    source(engine, folder)
+    assert engine.run_sources(0) == 3
+    day = date(2024, 1, 2)
+    assert rows(engine) == [
+        (1, "007", Decimal("1.50"), day), (2, "", None, None), (3, None, Decimal("2.50"), date(2024, 1, 3)),
+        (4, 'x\ny, "z"', Decimal("0.00"), None), (5, "ä", Decimal("1.10"), day), (6, None, None, None),
+        (7, "p", None, date(2024, 1, 4)),
+    ]  # fmt: skip
+    assert engine.run_sources(0) == 0
+
+
+def test_new_files_count_once_and_changed_ones_not_again(engine: hj.Engine, folder: Path, caplog: Any) -> None:
+    (folder / "b.csv").write_text("k\n1\n")
+    source(engine, folder)
+    engine.run_sources(0)
+    (folder / "a.csv").write_text("k\n2\n")  # its name comes before
+    (folder / "b.csv").write_text("k\n1\n3\n")
+    with caplog.at_level(logging.WARNING):
+        assert engine.run_sources(0) == 1
+    assert [row[0] for row in rows(engine)] == [1, 2]
+    assert "has read b.csv, which has changed since" in caplog.text
+    (folder / "b.csv").unlink()
+    (folder / "b.csv").write_text("k\n1\n")
+    assert engine.run_sources(0) == 0
+
+
+def test_unfinished_files_wait(engine: hj.Engine, folder: Path) -> None:
+    for name in (".a.csv", "_a.csv", "a.csv.tmp", "a.csv.part"):
+        (folder / name).write_text("k\n1\n")
+    (folder / "sub").mkdir()
+    source(engine, folder, settle=1000)
+    assert engine.run_sources(0) == 0
+    os.rename(folder / ".a.csv", folder / "a.csv")
+    assert engine.run_sources(0) == 0  # it may still grow
+    past = 1_000_000_000
+    os.utime(folder / "a.csv", (past, past))
+    assert engine.run_sources(0) == 1 and rows(engine) == [(1, None, None, None)]
+
+
+def test_bad_records_have_the_file_and_the_record(engine: hj.Engine, folder: Path) -> None:
+    (folder / "a.csv").write_text("k,name,price,day\n1,a,1,\nx,b,,\n2\n3,c,123456789,2024-13-01\n4,d,,\n4,e,,\n5,f,,\n")
+    (folder / "b.jsonl").write_bytes(b'{"k": 6}\n{"k": "six"}\n[7]\nno json\n{"k": 8, "day": "soon"}\n\xff\n{"k": 9}\n')
+    (folder / "c.parquet").write_text("this is no parquet")
+    source(engine, folder, "table")
+    engine.run_sources(0)
+    assert [row[0] for row in rows(engine)] == [1, 4, 5, 6, 9]
+    found = {row["place"]: row for row in engine.read("s_errors").to_pylist()}
+    assert sorted(found) == ["a.csv:3", "a.csv:4", "a.csv:5", "a.csv:7", "b.jsonl:2", "b.jsonl:3", "b.jsonl:4",
+                             "b.jsonl:5", "b.jsonl:6", "c.parquet"]  # fmt: skip
+    assert found["a.csv:3"]["text"] == "x,b,," and "bigint" in found["a.csv:3"]["reason"]
+    assert found["a.csv:4"]["reason"] == "has 1 values, not 4"
+    assert "second row with the key" in found["a.csv:7"]["reason"] and found["a.csv:7"]["text"] == "4,e,,"
+    assert found["b.jsonl:3"]["reason"] == "is not an object: it is array"
+    assert "Parquet" in found["c.parquet"]["reason"]
+
+
+def test_a_bad_record_stops_the_source_before_its_file(engine: hj.Engine, folder: Path) -> None:
+    (folder / "a.csv").write_text("k\n1\n")
+    (folder / "b.csv").write_text("k\n2\nx\n")
+    (folder / "c.csv").write_text("k\n3\n")
+    source(engine, folder)
+    with pytest.raises(hj.InvalidRow, match=r"b\.csv:3: k: invalid input syntax for type bigint"):
+        engine.run_sources(0)
+    assert rows(engine) == [(1, None, None, None)]
+    (folder / "b.csv").write_text("k\n2\n")
+    engine.run_sources(0)
+    assert [row[0] for row in rows(engine)] == [1, 2, 3]
+
+
+def test_a_column_that_the_table_lacks_stops_the_source(engine: hj.Engine, folder: Path) -> None:
+    (folder / "a.csv").write_text("k,color\n1,red\n")
+    source(engine, folder, "table")
+    with pytest.raises(hj.UnknownName, match="color"):
+        engine.run_sources(0)
+    engine.execute("ALTER TABLE t ADD COLUMN color text")
+    engine.run_sources(0)
+    assert rows(engine) == [(1, None, None, None, "red")]
+
+
+def test_options_of_csv(engine: hj.Engine, folder: Path) -> None:
+    (folder / "a.txt").write_text("1;'a;b';NA;\n2;NA;3;\n")
+    (folder / "a.csv").write_text("nonsense")
+    source(engine, folder, format="csv", pattern="*.txt", header=False, delimiter=";", quote="'", null="NA")
+    with pytest.raises(hj.InvalidRow, match=r"a\.txt:1"):  # an empty day is not NULL here
+        engine.run_sources(0)
+    (folder / "a.txt").write_text("1;'a;b';NA;NA\n2;NA;3;NA\n")
+    engine.run_sources(0)
+    assert rows(engine) == [(1, "a;b", None, None), (2, None, Decimal("3.00"), None)]
+
+
+def test_upserts_times_and_copies(tmp_path: Path, folder: Path) -> None:
+    with hj.Engine(tmp_path / "w", clock="own") as engine:
+        engine.execute(DDL)
+        (folder / "a.csv").write_text("k,name,__time\n1,a,5\n2,b,5\n")
+        (folder / "b.csv").write_text("k,__time\n1,6\n")
+        (folder / "c.jsonl").write_text('{"k": 2, "name": "c", "__time": 7}\n{"k": 2, "name": "d", "__time": 8}\n')
+        source(engine, folder, mode="upserts")
+        engine.run_sources(0)
+        found = [[row[:2] for row in sorted(tuple(one.values()) for one in engine.read("t", as_of=at).to_pylist())]
+                 for at in (5, 6, 8)]  # fmt: skip
+        assert found == [[(1, "a"), (2, "b")], [(1, "a"), (2, "b")], [(1, "a"), (2, "d")]]
+
+
+def test_order_of_time(engine: hj.Engine, folder: Path) -> None:
+    for name, changed in (("a", 30), ("b", 10), ("c", 20)):
+        (folder / f"{name}.csv").write_text(f"k,name\n1,{name}\n")
+        os.utime(folder / f"{name}.csv", (changed, changed))
+    source(engine, folder, mode="upserts", order="time")
+    engine.run_sources(0)
+    assert [row[1] for row in rows(engine)] == ["a"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_large_file_comes_in_pieces_and_goes_on(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    for module in (csv_records, json_records):
+        monkeypatch.setattr(module, "POLL_BYTES", 400)
+    monkeypatch.setattr(formats, "POLL_ROWS", 50)
+    file = folder / f"a.{ending}"
+    lines = [f"{k},{'x' * (k % 7)}" for k in range(300)]
+    if ending == "csv":
+        lines[250] = "no number,x"
+        file.write_text("\n".join(["k,name", *lines]))
+    elif ending == "jsonl":
+        file.write_text("\n".join(f'{{"k": {k}}}' if k != 250 else "bad" for k in range(300)) + "\n")
+    else:
+        pq.write_table(pa.table({"k": [k if k != 250 else None for k in range(300)]}), file)
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute(DDL)
+        source(engine, folder)
+        with pytest.raises(hj.InvalidRow, match=r"a\.\w+:25[12]"):
+            engine.run_sources(0)
+        assert engine.stats().upper == 0, "a part of the file is seen"
+        position = engine.stats().sources[0].position
+        assert position is not None and '"blocks"' in position
+    with hj.Engine(tmp_path / "w2") as engine:
+        engine.execute(DDL)
+        source(engine, folder, "table")
+        assert engine.run_sources(0) == 1
+        assert [row[0] for row in rows(engine)] == [k for k in range(300) if k != 250]
+        (error,) = engine.read("s_errors").to_pylist()
+        assert error["place"] in (f"a.{ending}:251", f"a.{ending}:252") and engine.stats().sources[0].batches > 3
+
+
+def test_a_large_file_that_changes_on_the_way_is_refused(
+    engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_records, "POLL_BYTES", 100)
+    (folder / "a.csv").write_text("k\n" + "\n".join(map(str, range(100))) + "\nx\n")
+    source(engine, folder)
+    with pytest.raises(hj.InvalidRow, match=r"a\.csv:102"):
+        engine.run_sources(0)
+    (folder / "a.csv").write_text("k\n1\n")
+    with pytest.raises(hj.StorageError, match=r"a\.csv was changed or removed after"):
+        engine.run_sources(0)
+
+
+def test_a_folder_of_fsspec(engine: hj.Engine) -> None:
+    import fsspec
+
+    system = fsspec.filesystem("memory")
+    system.pipe("/halfjoin-in/a.csv", b"k,name\n1,a\n")
+    try:
+        source(engine, "memory://halfjoin-in", settle=0)
+        assert engine.run_sources(0) == 1 and rows(engine) == [(1, "a", None, None)]
+        system.pipe("/halfjoin-in/b.csv", b"k,name\n2,b\n")
+        assert engine.run_sources(0) == 1 and engine.run_sources(0) == 0
+    finally:
+        system.rm("/halfjoin-in", recursive=True)
+
+
+def test_a_folder_that_is_not_there_or_empty(engine: hj.Engine, folder: Path) -> None:
+    (folder / "empty.csv").write_text("")
+    (folder / "header.csv").write_text("k,name\n")
+    (folder / "empty.jsonl").write_text("")
+    source(engine, folder)
+    assert engine.run_sources(0) == 3 and rows(engine) == []
+    engine.execute("DROP SOURCE s")
+    source(engine, folder / "nowhere")
+    with pytest.raises(hj.StorageError, match="there is no folder"):
+        engine.run_sources(0)
+
+
+def test_a_relative_path_is_kept_whole(engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    (folder / "a.csv").write_text("k\n1\n")
+    engine.execute("CREATE SOURCE s FROM FILES (path 'in', settle 0) INTO t")
+    monkeypatch.chdir("/")
+    assert engine.run_sources(0) == 1
+
+
+def test_what_cannot_work_is_refused(engine: hj.Engine, folder: Path) -> None:
+    engine.execute("CREATE TABLE bag (k bigint)")
+    for sql, words in [
+        ("CREATE SOURCE x FROM FILES (path 'a', mode 'upserts') INTO bag", "no PRIMARY KEY"),
+        ("CREATE SOURCE x FROM FILES (path 'a') INTO t, bag", "feeds one table"),
+        ("CREATE SOURCE x FROM FILES (format 'csv') INTO t", "path: is missing"),
+        ("CREATE SOURCE x FROM FILES (path 'a', format 'xml') INTO t", "'csv', 'jsonl' or 'parquet'"),
+    ]:
+        with pytest.raises(hj.UnsupportedSQL, match=words):
+            engine.execute(sql)
+    (folder / "a.dat").write_text("k\n1\n")
+    source(engine, folder)
+    with pytest.raises(hj.HalfjoinError, match="does not say its format"):
+        engine.run_sources(0)
