@@ -187,12 +187,14 @@ class Sinks:
         collection, low, upper = state.collection(sink.collection), courier.end, state.upper
         courier.gap = False
         cold = collection.cold
-        if low is not None and (low == upper or (cold is not None and cold.latest < low)):
+        if low is not None and (low == upper or (cold is not None and cold.latest < low <= upper)):
             courier.offer(Delivery(low, upper, ()))  # nothing has changed, so load nothing
             return
         runs = StoredChanges(collection.schema, tuple(collection.runs), MINIMUM, upper, consolidated=False)
-        if low is None or not (collection.since < low or collection.since == 0):
+        ahead = low is not None and low > upper  # the warehouse was put back to an older state
+        if low is None or ahead or not (collection.since < low or collection.since == 0):
             note = "first contents" if low is None else f"the difference: history does not reach back to {low}"
+            note = f"the difference: the warehouse was put back, from {low}" if ahead else note
             courier.offer(Delivery(low, upper, (self._links.lasting(runs),), whole=True, note=note))
             return
         since = self._links.lasting(replace(runs, low=low))

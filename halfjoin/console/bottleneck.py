@@ -24,6 +24,9 @@ def bottleneck(stats: Stats, batches: Sequence[BatchWork]) -> str:
     behind = [one for one in stats.sinks if one.error]
     if behind:
         return f"The sink {behind[0].name} does not get on: {behind[0].error}"
+    stopped = [one for one in stats.sources if one.error]
+    if stopped:
+        return f"The source {stopped[0].name} does not get on: {stopped[0].error}"
     if stats.budget and stats.memory > _FULL * stats.budget:
         return (f"State takes {_size(stats.memory)} of a budget of {_size(stats.budget)}; what exceeds it is looked up "
                 "in files, which is slower. A larger memory= helps.")  # fmt: skip

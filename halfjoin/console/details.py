@@ -30,6 +30,7 @@ def collections(engine: Engine) -> dict[str, Any]:
                         for one in stats.collections],
         "arrangements": [one.model_dump() for one in stats.arrangements],
         "sinks": [one.model_dump() for one in stats.sinks],
+        "sources": [one.model_dump(exclude={"options", "position"}) for one in stats.sources],
     }  # fmt: skip
 
 

@@ -44,6 +44,15 @@ class _Collected:
                           [((one.name,), one.errors) for one in stats.collections if one.kind != "table"])  # fmt: skip
         yield self._gauge("halfjoin_sink_waiting_batches", "Batches that a sink has not written yet", ("name",),
                           [((one.name,), one.waiting) for one in stats.sinks])  # fmt: skip
+        yield self._gauge("halfjoin_source_rows", "Rows that a source has given", ("name", "kind"),
+                          [((one.name, one.kind), one.rows) for one in stats.sources])  # fmt: skip
+        yield self._gauge("halfjoin_source_bad_records", "Records of a source that could not be read", ("name", "kind"),
+                          [((one.name, one.kind), one.bad) for one in stats.sources])  # fmt: skip
+        yield self._gauge("halfjoin_source_lag", "How far a source is behind, in units of its kind",
+                          ("name", "kind", "unit"), [((one.name, one.kind, one.unit or ""), one.lag)
+                                                     for one in stats.sources if one.lag is not None])  # fmt: skip
+        yield self._gauge("halfjoin_source_failing", "1 for a source that cannot be read now", ("name", "kind"),
+                          [((one.name, one.kind), one.state == "failing") for one in stats.sources])  # fmt: skip
 
     def _seconds(self) -> HistogramMetricFamily:
         """How long batches took. The counts only grow, as Prometheus' rates need it."""

@@ -17,6 +17,7 @@ from halfjoin.sql.parse.copying import copy
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin
 from halfjoin.sql.parse.expanded import expanded
+from halfjoin.sql.parse.json_paths import positional
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
 from halfjoin.sql.parse.naming import alter_domain, alter_enum, alter_sequence, comment, schema_named
 from halfjoin.sql.parse.parameters import Params, check_unicode, with_arguments, with_values
@@ -36,6 +37,7 @@ from halfjoin.sql.statements import (
     Insert,
     Merge,
     Prepare,
+    Refresh,
     RefreshPlan,
     Rollback,
     Savepoint,
@@ -98,6 +100,8 @@ def _trees(text: str) -> list[exp.Expr]:
         _check_depth(tree)
         if DATABASE in text:
             _leave_out_database(tree)
+    if "jsonb_path_" in text.lower():
+        trees = [positional(tree) for tree in trees]
     return [in_its_schema(tree) for tree in trees]
 
 
@@ -203,6 +207,10 @@ def _explain(node: syntax.Explain, text: str) -> Statement:
     return Explain(query=inner.query)
 
 
+def _refreshed(node: syntax.Refresh, text: str) -> Statement:
+    return Refresh(table_name(node.this, text))
+
+
 def _refresh(node: syntax.RefreshPlan, text: str) -> Statement:
     return RefreshPlan(table_name(node.this, text))
 
@@ -280,6 +288,7 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     syntax.AsOf: _as_of,
     syntax.Subscribe: _subscribe,
     syntax.Explain: _explain,
+    syntax.Refresh: _refreshed,
     syntax.RefreshPlan: _refresh,
     syntax.ShowObjects: _show,
     syntax.CreateSink: create_sink,

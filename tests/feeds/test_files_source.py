@@ -16,6 +16,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.feeds.files import csv_records, formats, json_records
+from halfjoin.engine.feeds.files.folder import Folder
 
 DDL = "CREATE TABLE t (k bigint PRIMARY KEY, name text, price numeric(8,2), day date);"
 
@@ -254,3 +255,13 @@ def test_what_cannot_work_is_refused(engine: hj.Engine, folder: Path) -> None:
     source(engine, folder)
     with pytest.raises(hj.HalfjoinError, match="does not say its format"):
         engine.run_sources(0)
+
+
+def test_many_files_are_listed_once(engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(30):
+        (folder / f"{number:02}.csv").write_text(f"k\n{number}\n")
+    looks: list[int] = []
+    listed = Folder.files
+    monkeypatch.setattr(Folder, "files", lambda self: looks.append(1) or listed(self))
+    source(engine, folder)
+    assert engine.run_sources(0) == 30 and len(looks) == 2

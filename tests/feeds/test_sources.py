@@ -11,6 +11,10 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
+from halfjoin.console.bottleneck import bottleneck
+from halfjoin.console.details import collections
+from halfjoin.console.metrics import metrics
+from halfjoin.console.watch import Look
 from tests.support.interrupting import Ender
 from tests.support.listed import LOGS, Log
 
@@ -237,7 +241,7 @@ def test_definitions_of_sources_that_cannot_work_are_refused(engine: hj.Engine, 
         (SOURCE, hj.Conflict, "s is already a source"),
         ("CREATE SOURCE x FROM NOWHERE (log 'a') INTO t", hj.UnknownName, "LIST"),
         ("CREATE SOURCE x FROM LIST (log 'a', pasword 'secret') INTO t", hj.UnsupportedSQL, "pasword: is not an opti"),
-        ("CREATE SOURCE x FROM LIST () INTO t", hj.UnsupportedSQL, "log: is missing; options of LIST: log, most"),
+        ("CREATE SOURCE x FROM LIST () INTO t", hj.UnsupportedSQL, "log: is missing; options: log, most"),
         ("CREATE SOURCE x FROM LIST (log 'a', most 'secret') INTO t", hj.UnsupportedSQL, "most: .*integer"),
         ("CREATE SOURCE x FROM LIST (log 'a') INTO v", hj.UnknownName, "materialized view"),
         ("CREATE SOURCE x FROM LIST (log 'a') INTO t, t", hj.UnsupportedSQL, "twice"),
@@ -257,6 +261,18 @@ def test_secrets_are_not_shown(engine: hj.Engine, log: Log) -> None:
     engine.create_source("s", "list", "t", log="a", password="hidden")
     assert '"password": "***' in shown(engine)["options"] and "hidden" not in str(shown(engine))
     assert "hidden" not in str(engine.stats())
+
+
+def test_metrics_and_the_console_tell_of_sources(engine: hj.Engine, log: Log) -> None:
+    engine.execute(SOURCE)
+    engine.run_sources(0)
+    (found,) = collections(engine)["sources"]
+    assert (found["name"], found["rows"], found["state"]) == ("s", 8, "stopped")
+    text = metrics(Look(0.0, engine.stats(), engine.activity())).decode()
+    assert 'halfjoin_source_rows{kind="LIST",name="s"} 8.0' in text
+    log.trouble = [hj.StorageError("away")] * 50
+    engine.start_sources()
+    until(lambda: "The source s does not get on: away" in bottleneck(engine.stats(), []))
 
 
 def test_sources_are_made_in_transactions(engine: hj.Engine, log: Log) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -230,6 +231,20 @@ def test_a_topic_is_brought_to_the_contents_when_history_is_gone(brokers: Broker
         found = brokers.read(topic)
         values = {key["v"]: value if value is None or not more else value["after"] for key, value in found}
         assert values == {1: None, 2: {"v": 2, "n": 2}, 3: {"v": 3, "n": 3}, 7: {"v": 7, "n": 2}}
+
+
+def test_a_warehouse_that_was_put_back_brings_its_topic_back(mock: Brokers, tmp_path: Path) -> None:
+    with hj.Engine(tmp_path / "a", clock="own") as engine:
+        engine.execute(f"{TABLE}; {SUMS}")
+        put(engine, 1, k1=1)
+        topic = sink(engine, mock)
+    shutil.copytree(tmp_path / "a", tmp_path / "backup")
+    with hj.Engine(tmp_path / "a") as engine:
+        put(engine, 5, k1=2, k2=2)
+    with hj.Engine(tmp_path / "backup") as engine:
+        put(engine, 2, k3=1)
+        engine.flush()
+    assert shown(mock.read(topic)) == {'{"v": 1}': {"v": 1, "n": 2}}
 
 
 def test_topics_of_others_are_left_alone(mock: Brokers, engine: hj.Engine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -166,3 +167,19 @@ def test_columns_that_a_delta_table_cannot_have_are_refused(tmp_path: Path) -> N
         with pytest.raises(hj.UnsupportedSQL, match="differ only in case"):
             engine.execute(f"CREATE SINK s FROM t INTO DELTA '{tmp_path / 's'}'")
         assert engine.execute("SHOW SINKS").num_rows == 0  # type: ignore[union-attr]
+
+
+def test_a_warehouse_that_was_put_back_brings_its_table_back(tmp_path: Path) -> None:
+    with hj.Engine(tmp_path / "a", clock="own") as engine:
+        engine.execute("CREATE TABLE t (k bigint PRIMARY KEY, v bigint)")
+        engine.apply({"t": [{"k": 1, "v": 1}]}, time=1)
+        engine.execute(f"CREATE SINK s FROM t INTO DELTA '{tmp_path}/out'")
+    shutil.copytree(tmp_path / "a", tmp_path / "backup")
+    with hj.Engine(tmp_path / "a") as engine:
+        engine.apply({"t": hj.upserts([{"k": 1, "v": 2}, {"k": 2, "v": 2}])}, time=5)
+    with hj.Engine(tmp_path / "backup") as engine:
+        for time in (2, 3):
+            engine.apply({"t": [{"k": time, "v": 3}]}, time=time)
+            engine.flush()
+    found = DeltaTable(tmp_path / "out").to_pyarrow_table().to_pylist()
+    assert sorted((row["k"], row["v"]) for row in found) == [(1, 1), (2, 3), (3, 3)]

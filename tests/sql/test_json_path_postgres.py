@@ -176,3 +176,15 @@ def _number(text: str) -> str:
     from decimal import Decimal
 
     return f"#{Decimal(text).normalize()}"
+
+
+@pytest.mark.parametrize("sql", [
+    "SELECT jsonb_path_query_array('[1, \"a\"]', 'strict $[*] + 1', silent => true) AS x",
+    "SELECT jsonb_path_exists('[1, 3]', '$[*] ? (@ > $n)', vars => '{\"n\": 2}') AS x",
+    "SELECT jsonb_path_match('{}', 'strict $.a', silent => true, vars => '{}') AS x",
+    "SELECT count(*) AS x FROM jsonb_path_query('[1, 2]', '$[*] ? (@ > $n)', vars => '{\"n\": 1}')",
+])  # fmt: skip
+def test_arguments_may_have_names(sql: str, postgres: Any) -> None:
+    engine = hj.Engine()
+    found = engine.query(sql).column("x")[0].as_py()
+    assert found == postgres.execute(sql.replace(" AS x", "::text AS x") if "array" in sql else sql).fetchone()[0]

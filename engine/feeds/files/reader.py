@@ -11,6 +11,7 @@ import json
 import logging
 import time
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -79,7 +80,7 @@ class FilesReader:
         self._open: _Open | None = None
         self._known: tuple[str | None, Position] = (None, Position())
         self._told: set[str] = set()
-        self._left: int | None = None
+        self._new: deque[File] = deque()  # those of the last look that are not begun
 
     def poll(self, position: str | None, seconds: float) -> Polled | None:
         """The next file, or the next piece of the present one."""
@@ -89,12 +90,15 @@ class FilesReader:
             return self._piece(self._resumed(at), at)
         deadline = time.monotonic() + seconds
         while True:
+            while self._new:  # of the last look, so that a thousand files are not listed a thousand times
+                file = self._new.popleft()
+                if file.name not in at.done and self._folder.look(file.name) == file:
+                    return self._piece(self._begun(file), at)
             files, settling = self._folder.files()
-            new = [one for one in files if one.name not in at.done]
+            self._new = deque(one for one in files if one.name not in at.done)
             self._notice([one for one in files if at.done.get(one.name, one.mark) != one.mark])
-            self._left = len(new)
-            if new:
-                return self._piece(self._begun(new[0]), at)
+            if self._new:
+                continue
             left = deadline - time.monotonic()
             if left <= 0:
                 return None
@@ -105,7 +109,7 @@ class FilesReader:
 
     def lag(self) -> Lag:
         """The files of the last look that are not done."""
-        return Lag(self._left, "files")
+        return Lag(len(self._new) + (self._open is not None), "files")
 
     def close(self) -> None:
         """Close the file that is being read."""
@@ -171,7 +175,6 @@ class FilesReader:
                                    "complete")  # fmt: skip
             self.close()
             after = Position({**at.done, name: present.file.mark})
-            self._left = None if self._left is None else max(0, self._left - 1)
         else:
             present.next, present.blocks = following, number
             after = Position(at.done, name, present.file.mark, number)

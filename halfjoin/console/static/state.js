@@ -1,4 +1,4 @@
-// What is kept: tables, views, nodes and arrangements, who shares each, what dropping a view would free; sinks.
+// What is kept: tables, views, nodes and arrangements, who shares each, what dropping a view would free; sources and sinks.
 import { html } from "/static/vendor/preact-htm.js";
 import { count, short, size, useAnswer } from "/static/parts.js";
 
@@ -19,6 +19,11 @@ export function State({ tick }) {
       <thead><tr><th>index</th><th class="number">entries</th><th class="number">bytes</th><th class="number">on disk</th><th>used by</th></tr></thead>
       <tbody>${held.arrangements.map((one) => html`<tr><td>${short(one.name)}</td><td class="number">${count(one.rows)}</td><td class="number">${size(one.bytes)}</td>
         <td class="number">${size(one.file_bytes)}</td><td class="wide">${one.users.map(short).join(", ")}</td></tr>`)}</tbody></table></div></section>
+    <section><h2>Sources</h2>${held.sources.length ? html`<div class="scroll" tabindex="0"><table>
+      <thead><tr><th>source</th><th>kind</th><th>into</th><th>state</th><th class="number">rows</th><th class="number">bad records</th><th>behind</th><th>problem</th></tr></thead>
+      <tbody>${held.sources.map((one) => html`<tr><td>${one.name}</td><td>${one.kind}</td><td class="wide">${one.into.join(", ")}</td><td>${one.state}</td>
+        <td class="number">${count(one.rows)}</td><td class="number ${one.bad ? "bad" : ""}">${count(one.bad)}</td><td>${one.lag === null ? "–" : `${one.lag} ${one.unit}`}</td>
+        <td class="wide bad">${one.error || ""}</td></tr>`)}</tbody></table></div>` : html`<p class="soft">There are none.</p>`}</section>
     <section><h2>Sinks</h2>${held.sinks.length ? html`<div class="scroll" tabindex="0"><table>
       <thead><tr><th>sink</th><th>of</th><th>into</th><th class="number">batches that wait</th><th>problem</th></tr></thead>
       <tbody>${held.sinks.map((one) => html`<tr><td>${one.name}</td><td>${one.collection}</td><td class="wide">${one.target}</td>
