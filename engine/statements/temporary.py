@@ -76,6 +76,8 @@ class Temporary:
 
     def found(self, state: State, name: str) -> tuple[State, str]:
         """Where the table or view of a name is: what is temporary comes first."""
+        if not self or not isinstance(name, str):
+            return state, name
         own = name if is_temporary(name) else f"{TEMPORARY}.{name}"
         return (self.over(state), own) if own in self.tables or own in self.views else (state, name)
 
