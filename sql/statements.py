@@ -397,6 +397,13 @@ class Explain:
 
 
 @dataclass(frozen=True)
+class Refresh:
+    """REFRESH MATERIALIZED VIEW view: nothing is to be done, since a view is up to date."""
+
+    view: str
+
+
+@dataclass(frozen=True)
 class RefreshPlan:
     """REFRESH PLAN view: plan the view again, from the present figures of its collections."""
 
@@ -465,7 +472,7 @@ Change: TypeAlias = Insert | Delete | Update | Merge  # statements that change t
 Statement: TypeAlias = (
     CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | CreateSource | AlterSource | AlterTable
     | Rename | Insert | Delete | Update | Merge | WithChanges | Copy | Truncate | Select | Subscribe | Explain
-    | RefreshPlan | Show | SetTime | SetSetting | Begin | Commit | Rollback | Savepoint | Drop | Prepare | Execute
-    | Deallocate | CreateEnum | AlterEnum | CreateDomain | CreateSchema | CreateSequence | Comment | AlterSequence
-    | AlterDomain
+    | Refresh | RefreshPlan | Show | SetTime | SetSetting | Begin | Commit | Rollback | Savepoint | Drop | Prepare
+    | Execute | Deallocate | CreateEnum | AlterEnum | CreateDomain | CreateSchema | CreateSequence | Comment
+    | AlterSequence | AlterDomain
 )

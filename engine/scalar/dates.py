@@ -20,7 +20,7 @@ from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.types import Kind
 
 _HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000
-_FLOORS = {"microseconds": "microsecond", "milliseconds": "millisecond", "decade": "year"}
+_FLOORS = {"microseconds": "microsecond", "milliseconds": "millisecond"}
 _YEARS = {"decade": 10, "century": 100, "millennium": 1000}
 _YEAR_2000 = 946_684_800.0  # in seconds since 1970
 _Numbers = NDArray[np.int64]
@@ -38,6 +38,8 @@ def _date_trunc(expr: Call) -> Kernel:
         return lambda _, a: _trunc_interval(a, unit)
     if unit in _YEARS:
         return lambda _, a: _trunc_years(a, unit, type)
+    if unit in ("month", "quarter", "year"):
+        return lambda _, a: _trunc_months(a, _MONTHS[unit], type)
     cut = call("floor_temporal", pc.RoundTemporalOptions(1, _FLOORS.get(unit, unit)))
     return lambda _, a: cut(a)
 
@@ -72,6 +74,18 @@ def _trunc_years(datum: Any, unit: str, type: Any) -> Any:
         shift = 0 if unit == "decade" else 1
         start = (years - shift) // _YEARS[unit] * _YEARS[unit] + shift
         micros = (start - 1970).astype("datetime64[Y]").astype("datetime64[us]").astype(np.int64)
+        return from_numpy(micros, type, ~valid(a))
+
+    return run(datum)
+
+
+def _trunc_months(datum: Any, count: int, type: Any) -> Any:
+    """Truncate to months, quarters or years. Arrow's years have 16 bits: 200000 would be 3392."""
+
+    @on_arrays
+    def run(a: Any) -> Any:
+        months = raw(a).astype("datetime64[us]").astype("datetime64[M]").astype(np.int64)
+        micros = (months // count * count).astype("datetime64[M]").astype("datetime64[us]").astype(np.int64)
         return from_numpy(micros, type, ~valid(a))
 
     return run(datum)

@@ -19,7 +19,7 @@ from halfjoin.engine.statements.enums import alter_enum
 from halfjoin.engine.statements.explaining import explain_query, explain_view
 from halfjoin.engine.statements.naming import name_things
 from halfjoin.engine.statements.renaming import rename
-from halfjoin.engine.statements.replan import refresh
+from halfjoin.engine.statements.replan import check_refreshed, refresh
 from halfjoin.engine.statements.sequences import restart
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked, show_settings
@@ -68,6 +68,7 @@ from halfjoin.sql.statements import (
     Insert,
     Merge,
     Prepare,
+    Refresh,
     RefreshPlan,
     Rename,
     Rollback,
@@ -267,6 +268,8 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             else:
                 text = explain_view(session.known(state), runners, view, "text")
             return pa.table({"plan": text.splitlines()})
+        case Refresh(view):
+            check_refreshed(session.known(state), view)
         case RefreshPlan(view):
             session.define(state, lambda state: refresh(state, session.runners, view))
         case Show("settings"):

@@ -58,6 +58,21 @@ def reconsider(state: State, runners: Runners, changed: Collection[str], keep: K
             view.limits = raised(view.limits, view.limits, state.rows)
 
 
+def check_refreshed(state: State, name: str) -> None:
+    """REFRESH MATERIALIZED VIEW: the view is up to date, so this only checks its name.
+
+    Raises:
+        UnknownName: no materialized view has that name.
+        UnsupportedSQL: the name is a table or a plain view.
+    """
+    if name in state.views:
+        return
+    if name in state.catalog.names():
+        raise UnsupportedSQL(f"{name} is not a materialized view", code="0A000",
+                             remedy="what is no materialized view needs no REFRESH")  # fmt: skip
+    raise UnknownName("materialized view", name, state.views)
+
+
 def refresh(state: State, runners: Runners, name: str) -> None:
     """REFRESH PLAN: plan a view anew. Note `upper` and the figures, even if the plan stays the same.
 

@@ -16,6 +16,8 @@ def tag_of(words: Sequence[str]) -> str:
         rest = [word for word in words[1:] if word not in _SKIPPED]
         kind = "MATERIALIZED VIEW" if rest[:1] == ["MATERIALIZED"] else rest[0] if rest else ""
         return f"{first} {kind}" if kind in _KINDS else first
+    if tuple(words[:2]) == ("REFRESH", "MATERIALIZED"):
+        return "REFRESH MATERIALIZED VIEW"
     if first in ("REFRESH", "START", "DISCARD"):
         return " ".join(words[:2])
     return {"END": "COMMIT", "ABORT": "ROLLBACK", "DESC": "SHOW", "DESCRIBE": "SHOW"}.get(first, first)

@@ -115,15 +115,10 @@ def _has_sets(group: exp.Group) -> bool:
 
 
 def _key(node: exp.Expr, outputs: Sequence[Output], rows: Scalars) -> tuple[Expr, int | None]:
-    """A key over the rows: an output by its position, a column, an output by its name, or any other expression; and
-    that output."""
+    """A key over the rows, and the output that it is by its position or name."""
     context = rows.context
     written, node = node, _without_parentheses(node)
-    place = position(node, len(outputs), "GROUP BY", context)
-    if isinstance(node, exp.Column) and not node.args.get("table"):
-        with context.at(node):
-            column = rows.scopes[0].column(name_of(node))
-        place = named(node, outputs, "GROUP BY", rows) if column is None else None
+    place = key_output(node, outputs, rows)
     if place is not None:
         node = outputs[place].node
     if aggregates_in([node], rows):
@@ -131,6 +126,15 @@ def _key(node: exp.Expr, outputs: Sequence[Output], rows: Scalars) -> tuple[Expr
     if node.find(exp.Window):
         raise context.wrong(written, "window functions are not allowed in GROUP BY")
     return rows.value(node), place
+
+
+def key_output(node: exp.Expr, outputs: Sequence[Output], rows: Scalars) -> int | None:
+    """The output that a key is by its position, or by a name that no column of the rows has."""
+    if isinstance(node, exp.Column) and not node.args.get("table"):
+        with rows.context.at(node):
+            column = rows.scopes[0].column(name_of(node))
+        return named(node, outputs, "GROUP BY", rows) if column is None else None
+    return position(node, len(outputs), "GROUP BY", rows.context)
 
 
 def groupings_in(node: exp.Expr) -> Iterator[exp.Anonymous]:

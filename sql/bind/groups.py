@@ -17,12 +17,20 @@ from sqlglot import exp
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.aggregates import aggregate_call, aggregates_in
 from halfjoin.sql.bind.context import Context
-from halfjoin.sql.bind.grouping_sets import Keys, aggregate, grouping, groupings_in, is_grouping, keys_of, of_sets
+from halfjoin.sql.bind.grouping_sets import (
+    Keys,
+    aggregate,
+    grouping,
+    groupings_in,
+    is_grouping,
+    key_output,
+    keys_of,
+    of_sets,
+)
 from halfjoin.sql.bind.outputs import Output
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import Namer, column_for, known, qualified
 from halfjoin.sql.expr import TRUE, Column, Expr, columns_of, replaced, walk
-from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.relation import AggregateCall, Filter, Join, Outer, Relation, Scan, Semi, TableFunction
 from halfjoin.sql.types import INTEGER
 
@@ -71,14 +79,20 @@ def is_grouped(query: exp.Select, nodes: Sequence[exp.Expr], scalars: Scalars) -
     return bool(query.args.get("group") or query.args.get("having") or aggregates_in(nodes, scalars))
 
 
-def grouped_nodes(clause: exp.Group | None, outputs: Sequence[Output]) -> list[exp.Expr]:
-    """The expressions of GROUP BY, and the outputs that it may mean by their names or positions."""
+def grouped_nodes(clause: exp.Group | None, outputs: Sequence[Output], scalars: Scalars) -> list[exp.Expr]:
+    """The expressions of GROUP BY, and the outputs that are keys by their names or positions."""
     if clause is None:
         return []
-    names = {name_of(node) for node in clause.find_all(exp.Column) if not isinstance(node.this, exp.Star)}
-    places = {node.name for node in clause.find_all(exp.Literal)}
-    meant = (output.node for place, output in enumerate(outputs, 1) if output.name in names or str(place) in places)
-    return [clause, *meant]
+    meant = (key_output(key, outputs, scalars) for key in clause.find_all(exp.Column, exp.Literal) if _is_key(key))
+    return [clause, *(outputs[place].node for place in dict.fromkeys(meant) if place is not None)]
+
+
+def _is_key(node: exp.Expr) -> bool:
+    """Whether a node is a key of GROUP BY itself, not a part of one."""
+    around = node.parent
+    while isinstance(around, exp.Paren | exp.Tuple | exp.Rollup | exp.Cube | exp.GroupingSets):
+        around = around.parent
+    return isinstance(around, exp.Group)
 
 
 def group(query: exp.Select, outputs: Sequence[Output], nodes: Sequence[exp.Expr], lifted: Sequence[exp.Expr],

@@ -144,7 +144,7 @@ def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Sco
     grouped = bool(lifted) or is_grouped(query, [*nodes, *conditions], scalars)
     if grouped:
         refuse_lateral(base, query, context)
-        keys = grouped_nodes(query.args.get("group"), outputs)
+        keys = grouped_nodes(query.args.get("group"), outputs, scalars)
         inside = [*aggregates_in([*nodes, *conditions], scalars), *lifted, *keys]
         relation, scalars = with_values(relation, scalars, inside)
         scalars = equal_to_keys(keys, [*nodes, *conditions], scalars)

@@ -143,7 +143,8 @@ class _Moment:
             year += 2000 if year < 70 else 1900
         if self.era == -1 or not 1 <= year <= 9999:
             if year > 0:
-                raise UnsupportedSQL(f"'{self.text}' is outside of the years 1 to 9999", remedy="use NULL")
+                raise UnsupportedSQL(f"'{self.text}' is outside of the years 1 to 9999",
+                                     remedy="write make_date or make_timestamp; a year before Christ is negative")
             raise self._beyond()
         try:
             if self.of_year:

@@ -30,6 +30,7 @@ from halfjoin.sql.parse.syntax import (
     Iterate,
     OnCommitDrop,
     Prepare,
+    Refresh,
     RefreshPlan,
     Reset,
     RetainHistory,
@@ -240,8 +241,15 @@ class HalfjoinParser(OperatorParser, NamedParser):
         return self.expression(Explain(this=query))
 
     def _parse_refresh_plan(self) -> exp.Expr:
+        if self._match_text_seq("MATERIALIZED", "VIEW"):
+            self._match_text_seq("CONCURRENTLY")
+            refreshed = self.expression(Refresh(this=self._parse_table_parts()))
+            if self._match_text_seq("WITH", "NO", "DATA"):
+                raise self._refused("REFRESH ... WITH NO DATA is not supported", "a view always has its rows")
+            self._match_text_seq("WITH", "DATA")
+            return refreshed
         if not self._match_text_seq("PLAN"):
-            raise self._refused("REFRESH takes a PLAN, nothing else",
+            raise self._refused("REFRESH takes MATERIALIZED VIEW or PLAN, and a name",
                                 "views are up to date without it; write REFRESH PLAN v to plan a view anew")
         return self.expression(RefreshPlan(this=self._parse_table_parts()))
 

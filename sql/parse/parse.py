@@ -37,6 +37,7 @@ from halfjoin.sql.statements import (
     Insert,
     Merge,
     Prepare,
+    Refresh,
     RefreshPlan,
     Rollback,
     Savepoint,
@@ -206,6 +207,10 @@ def _explain(node: syntax.Explain, text: str) -> Statement:
     return Explain(query=inner.query)
 
 
+def _refreshed(node: syntax.Refresh, text: str) -> Statement:
+    return Refresh(table_name(node.this, text))
+
+
 def _refresh(node: syntax.RefreshPlan, text: str) -> Statement:
     return RefreshPlan(table_name(node.this, text))
 
@@ -283,6 +288,7 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     syntax.AsOf: _as_of,
     syntax.Subscribe: _subscribe,
     syntax.Explain: _explain,
+    syntax.Refresh: _refreshed,
     syntax.RefreshPlan: _refresh,
     syntax.ShowObjects: _show,
     syntax.CreateSink: create_sink,

@@ -31,6 +31,12 @@ class RefreshPlan(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
+class Refresh(exp.Expression):
+    """REFRESH MATERIALIZED VIEW view."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 class ShowObjects(exp.Expression):
     """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | SOURCES | COLUMNS FROM name. `this`: `tables`..."""
 

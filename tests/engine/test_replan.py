@@ -275,7 +275,10 @@ def test_refresh_notes_the_figures_of_an_unchanged_plan() -> None:
     ("REFRESH PLAN nobody", hj.UnknownName, "unknown materialized view 'nobody'"),
     ("REFRESH PLAN flights", hj.UnsupportedSQL, "flights is a table, which has no plan"),
     ("REFRESH PLAN plain", hj.UnsupportedSQL, "plain is a plain view, which is planned with each query"),
-    ("REFRESH MATERIALIZED VIEW board", hj.UnsupportedSQL, "write REFRESH PLAN v"),
+    ("REFRESH MATERIALIZED VIEW nobody", hj.UnknownName, "unknown materialized view 'nobody'"),
+    ("REFRESH MATERIALIZED VIEW flights", hj.UnsupportedSQL, "flights is not a materialized view"),
+    ("REFRESH MATERIALIZED VIEW board WITH NO DATA", hj.UnsupportedSQL, "a view always has its rows"),
+    ("REFRESH board", hj.UnsupportedSQL, "write REFRESH PLAN v"),
     ("REFRESH PLAN", hj.UnsupportedSQL, "syntax error at the end, after 'PLAN'"),
     ("REFRESH PLAN board now", hj.UnsupportedSQL, "now"),
     ("BEGIN; REFRESH PLAN board; COMMIT", hj.UnsupportedSQL, "REFRESH PLAN cannot be in a transaction"),
@@ -336,3 +339,12 @@ def test_a_collection_in_files_is_planned_anew(tmp_path: Path, monkeypatch: pyte
             engine.apply(changes, time=time)
             after.apply(changes, time=time)
         assert {view: bag(engine.read(view)) for view in NAMES} == {view: bag(after.read(view)) for view in NAMES}
+
+
+def test_refresh_finds_a_view_up_to_date() -> None:
+    engine = hj.Engine(clock="own")
+    engine.execute("CREATE TABLE t (a integer); CREATE MATERIALIZED VIEW v AS SELECT a FROM t")
+    engine.apply({"t": [{"a": 1}]}, time=1)
+    engine.execute("REFRESH MATERIALIZED VIEW v; REFRESH MATERIALIZED VIEW CONCURRENTLY v WITH DATA")
+    engine.execute("BEGIN; CREATE MATERIALIZED VIEW w AS SELECT a FROM v; REFRESH MATERIALIZED VIEW w; COMMIT")
+    assert engine.read("w").to_pylist() == [{"a": 1}] and engine.stats().upper == 2

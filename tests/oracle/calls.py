@@ -1,8 +1,7 @@
-"""Random calls of aggregates and window functions. Equal rows may be told apart by one call of a query only."""
+"""Random calls of aggregates."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -58,10 +57,16 @@ class Calls(Values):
         if texts:
             name = self.rng.choice(texts)
             calls += [(f"string_agg({name}, ',' ORDER BY {name})", "text")] * 2
+        if self.rare:
+            whole = self.whole(scope)
+            calls += [(f"count({whole})", "big"), (f"count(DISTINCT {whole})", "big")]
         found, made = self.rng.choice(calls)
         filtered = f" FILTER (WHERE {self.predicate(scope)})" if self.chance(15) else ""
         if kind != "num" and self.chance(8):
             return self.registered(text, filtered), "big"
+        if self.rare and not plain and self.chance(8):
+            call, made = self.within(scope)
+            return call + filtered, made
         if not filtered and not plain and self.chance(6):
             fraction = self.rng.choice(("0.5", "0.25", "1"))
             return f"percentile_disc({fraction}) WITHIN GROUP (ORDER BY {text})", kind
@@ -69,47 +74,30 @@ class Calls(Values):
             return f"percentile_cont(0.5) WITHIN GROUP (ORDER BY {text})", "real"
         return found + filtered, made
 
-    def over(self, items: Sequence[tuple[str, str]], *, peers: bool) -> tuple[str, str]:
-        """A call over a window. `peers`: equal rows have equal results; with two calls that tell them apart, any pairs
-        are right."""
-        whole = tuple(self.of_kinds(tuple(items), WHOLE))
-        parted = f"PARTITION BY {self.rng.choice(items)[0]} " if self.chance(70) else ""
-        by_all = f"ORDER BY {self.order(items)}"
-        by_one = f"ORDER BY {self.rng.choice(items)[0]} {self.direction()}"
-        value, kind = self.rng.choice(items)
-        if self.chance(45):
-            ranks = [("rank()", "big", by_one), ("dense_rank()", "big", by_one), ("percent_rank()", "real", by_one),
-                     ("cume_dist()", "real", by_one)]  # fmt: skip
-            skip = " IGNORE NULLS" if self.oracle == "duckdb" and self.chance(30) else ""  # PostgreSQL has none
-            places = [("row_number()", "big", by_all), ("ntile(2)", "int", by_all),
-                      (f"lag({value}{skip})", kind, by_all), (f"lead({value}, 2{skip})", kind, by_all)]  # fmt: skip
-            call, made, order = self.rng.choice(ranks if peers else ranks + places)
-            return f"{call} OVER ({parted}{order})", made
-        if self.chance(30) and not peers:
-            skip = " IGNORE NULLS" if self.oracle == "duckdb" and self.chance(30) else ""
-            call = self.rng.choice([f"{name}({value}{skip})" for name in ("first_value", "last_value")]
-                                   + [f"nth_value({value}, 2{skip})"])  # fmt: skip
-            return f"{call} OVER ({parted}{by_all} {self.frame('ROWS')})", kind
-        number, own = self.rng.choice(whole) if whole else ("1", "int")
-        filtered = f" FILTER (WHERE {self.predicate(tuple(items))})" if self.chance(15) else ""
-        calls = [(f"sum({number})", {"int": "big"}.get(own, "num")), ("count(*)", "big"), (f"count({value})", "big"),
-                 (f"avg({number})", "real"), (f"max({number})", own), (f"min({number})", own)]  # fmt: skip
-        call, made = self.rng.choice(calls)
-        users = own != "num" and self.chance(8)
-        unit = self.rng.choice(("", "GROUPS", "RANGE") if peers else ("", "ROWS", "ROWS", "GROUPS", "RANGE"))
-        if unit == "RANGE" and whole:
-            order = f"ORDER BY {self.rng.choice(whole)[0]} {self.direction()}"
-        else:
-            order = by_all if unit == "ROWS" else by_one
-        frame = self.frame(unit) if unit in ("ROWS", "GROUPS") or (unit and whole) else ""
-        after = f"{filtered} OVER ({parted}{order} {frame})"
-        return (self.registered(number, after), "big") if users else (call + after, made)
-
-    def frame(self, unit: str) -> str:
-        bounds = ("UNBOUNDED PRECEDING", "2 PRECEDING", "1 PRECEDING", "CURRENT ROW", "1 FOLLOWING",
-                  "UNBOUNDED FOLLOWING")  # fmt: skip
-        start = self.rng.randrange(4)
-        end = self.rng.randrange(max(start, 2), 6)
-        some = ("GROUP", "TIES", "CURRENT ROW", "NO OTHERS") if unit == "ROWS" else ("GROUP", "TIES")
-        exclude = f" EXCLUDE {self.rng.choice(some)}" if self.chance(20) else ""
-        return f"{unit} BETWEEN {bounds[start]} AND {bounds[end]}{exclude}"
+    def within(self, scope: Columns, keys: Columns = ()) -> tuple[str, str]:
+        """A call with WITHIN GROUP. `keys`: of the groups, on which fractions and hypothetical rows may depend."""
+        (value, kind), (number, own) = self.value(scope), self.number(scope)
+        wholes = [name for name, _ in self.of_kinds(keys, WHOLE)]
+        key = self.rng.choice(wholes) if wholes and self.chance(70) else "1"
+        order = f"WITHIN GROUP (ORDER BY {number} {self.rng.choice(('', 'DESC'))})"
+        fraction = f"least(greatest({key}, 0), 1)" if wholes else "0.25"
+        if kind == "span":
+            value, kind = number, own  # equal ones may look different
+        match self.rng.choice(("mode", "fraction", "fractions", "rank", "rank")):
+            case "mode":
+                return f"mode() WITHIN GROUP (ORDER BY {value} {self.rng.choice(('', 'DESC'))})", kind
+            case "fraction":
+                name = self.rng.choice(("percentile_cont", "percentile_disc"))
+                fraction = self.rng.choice((fraction, f"1 - {fraction}", f"coalesce({fraction}, 0.3)"))
+                return f"{name}({fraction}) {order}", "real" if name == "percentile_cont" else own
+            case "fractions":
+                return f"percentile_cont(ARRAY[{fraction}, 0.5, NULL]) {order}", "reals"
+            case _:
+                name = self.rng.choice(("rank", "dense_rank", "percent_rank", "cume_dist"))
+                made = "big" if name in ("rank", "dense_rank") else "real"
+                first = self.rng.choice((key, f"{key} + 0", "NULL", "2 - 1"))
+                if self.chance(50):
+                    return f"{name}({first}) WITHIN GROUP (ORDER BY {number} {self.direction()})", made
+                second = self.of_kind((), kind) if kind not in WHOLE else "2"
+                listed = f"{number} {self.direction()}, {value} {self.direction()}"
+                return f"{name}({first}, {second}) WITHIN GROUP (ORDER BY {listed})", made

@@ -16,19 +16,24 @@ from tests.oracle.nested import TABLES
 
 Row = tuple[Any, ...]
 Update = tuple[str, Row, int, int]  # table, row, time, diff
-SQL = {"int": "int", "text": "text", "float": "double precision", "span": "interval"}
+SQL = {"int": "int", "text": "text", "float": "double precision", "span": "interval", "date": "date",
+       "num": "numeric(6,2)"}
 DDL = [f"CREATE TABLE {name} ({', '.join(f'{column} {SQL[kind]}' for column, kind in columns)})"
        for name, columns in TABLES.items()]  # fmt: skip
+DECIDED = {"span": 0, "date": 4, "num": 8}
 VALUES: dict[str, tuple[Any, ...]] = {"int": (None, 0, 1, 2, 1), "text": ("p", "q", None),
                                       "float": (None, 0.5, 1.25, -2.0, 0.1),
+                                      "date": ("2020-02-28", None, "2020-03-01", "2020-02-28"),
+                                      "num": ("1.00", "0.50", None, "-2.25", "1.00"),
                                       "span": (None, "1 mon", "30 days", "1 day", "24:00", "-1:30")}  # fmt: skip
 
 
 def random_row(rng: random.Random, table: str) -> Row:
-    """A row of few values, so that rows are equal and groups meet. Its other values decide its intervals."""
-    row = [None if kind == "span" else rng.choice(VALUES[kind]) for _, kind in TABLES[table]]
-    span = VALUES["span"][crc32(repr(row).encode()) % len(VALUES["span"])]
-    return tuple(span if kind == "span" else value for (_, kind), value in zip(TABLES[table], row, strict=True))
+    """A row of few values, so that rows are equal and groups meet. Some of its values decide the others."""
+    row = [None if kind in DECIDED else rng.choice(VALUES[kind]) for _, kind in TABLES[table]]
+    by = repr([value for (_, kind), value in zip(TABLES[table], row, strict=True) if kind not in ("date", "num")])
+    return tuple(VALUES[kind][(crc32(by.encode()) >> DECIDED[kind]) % len(VALUES[kind])] if kind in DECIDED else value
+                 for (_, kind), value in zip(TABLES[table], row, strict=True))
 
 
 def random_history(rng: random.Random, length: int, end: int) -> list[Update]:

@@ -1,4 +1,4 @@
-"""Random queries of aggregates, DISTINCT, set operations, outer joins, top-k, windows and subqueries, nested deep.
+"""Random queries of all forms, nested deep: each is made of smaller ones.
 
 Orders say where NULLs go, and what LIMIT or a window leaves open is equal rows.
 """
@@ -7,25 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.oracle.sources import TABLES, Query, Source, Sources
-from tests.oracle.values import EXACT, WHOLE, Columns
+from tests.oracle.conditions import Query, Source
+from tests.oracle.grouped import Grouped
+from tests.oracle.sources import TABLES
+from tests.oracle.values import EXACT, WHOLE
 
 __all__ = ["TABLES", "Nested", "Query"]
 
 
-class Nested(Sources):
+class Nested(Grouped):
     """Makes queries."""
 
     def query(self, depth: int) -> Query:
+        """A query with `depth` queries inside each other, at most."""
         if depth == 0:
             return self._select(self.table(), 0)
         if depth > 1 and self.chance(4):
             return self.using(depth)
+        if self.rare and depth > 1 and self.chance(6):
+            return self.with_names(depth)
         if self.chance(5):
             return self._negated(depth)
-        forms = (self._aggregate, self._aggregate, self._aggregate, self._window, self._top, self._set_operation,
+        forms = (self.aggregate, self.aggregate, self.aggregate, self._window, self._top, self._set_operation,
                  self._distinct, self._select, self._select)  # fmt: skip
-        form = self.rng.choice(forms)
+        form = self.rng.choice((*forms, self._in_order, self._series) if self.rare else forms)
         return form(self.joined(depth), depth)
 
     def _select(self, source: Source, depth: int) -> Query:
@@ -34,25 +39,51 @@ class Nested(Sources):
         if passed and self.chance(70):
             items.append(self.rng.choice(passed))
         if depth and self.chance(15):
-            items.append(self._scalar(source.columns, depth))
+            items.append(self.scalar(source.columns, depth))
+        if self.around and self.chance(25):
+            items.append(self.number(self.around))
+        if self.rare and self.chance(12):
+            (one, _), (other, _) = self.number(source.columns), self.number(source.columns)
+            one, other = f"({one})::int", f"({other})::int"
+            case = f"CASE ({one}, {other}) WHEN (1, 2) THEN 1 WHEN ({other}, 0) THEN 2 END"
+            items.append(self.rng.choice(((case, "int"), (f"({self.of_rows(source.columns)})", "bool"))))
         if self.chance(5):
             unnest = "unnest({})" if self.in_duckdb else "{}"
             series = [unnest.format(f"generate_series({start}, {self.small(source.columns)})") for start in (1, 2)]
             items += [(one, "int") for one in series]
         return self.selected(items, f" FROM {source.text}{self.where(source.columns, depth)}")
 
-    def _scalar(self, scope: Columns, depth: int) -> tuple[str, str]:
-        """A subquery as a value."""
-        inner = self.source(depth - 1)
-        both, (own, kind) = self.comparison(scope, inner.columns), self.number(inner.columns)
-        call, made, last = self.rng.choice(((f"max({own})", kind, ""), ("count(*)", "big", ""),
-                                            (own, kind, f" ORDER BY {own} {self.direction()} LIMIT 1")))  # fmt: skip
-        if last and own == "1":
-            last = " LIMIT 1"
-        if self.chance(15):
-            array = f"ARRAY(SELECT {own} FROM {inner.text} WHERE {both} ORDER BY {own} + 0 {self.direction()})"
-            return array, "list"
-        return f"(SELECT {call} FROM {inner.text} WHERE {both}{last})", made
+    def _in_order(self, source: Source, depth: int) -> Query:
+        """What the order of a subquery decides."""
+        items = self.exact(source.columns)
+        rest = f" FROM {source.text}{self.where(source.columns, depth)} ORDER BY {self.order(items)}"
+        inner, alias = self.selected(items, rest), self.fresh("q")
+        columns = self.item(alias, inner.columns)
+        source = Source(f"({inner.text}) AS {alias}", columns)
+        rest = f" FROM {source.text}{self.where(columns, 0)}"
+        number, kind = self.number(columns)
+        limit = self.rng.choice(("LIMIT 2", "OFFSET 1", "LIMIT 1 OFFSET 1"))
+        return self.rng.choice((
+            self.selected(columns, f"{rest} {limit}"),
+            self.selected([*columns, ("row_number() OVER ()", "big")], rest),
+            self.selected([*columns, (f"lag({number}) OVER ()", kind)], rest),
+            self.selected([(f"array_agg({number})", "list"), ("count(*)", "big")], rest),
+            self.selected([columns[0], (f"array_agg({number})", "list")], f"{rest} GROUP BY {columns[0][0]}"),
+        ))  # fmt: skip
+
+    def _series(self, source: Source, depth: int) -> Query:
+        """Calls that return rows, beside keys and in orders."""
+        rest = f" FROM {source.text}{self.where(source.columns, depth)}"
+        series = (f"generate_series(1, {self.small(source.columns)})", "int")
+        items, (call, kind) = self.exact(source.columns), self.call(source.columns, plain=True)
+        keys = items[:1]
+        return self.rng.choice((
+            self.selected([series, *keys, (call, kind)], f"{rest} GROUP BY {series[0]}, {keys[0][0]}"),
+            self.selected([series, *keys, ("count(*)", "big")], f"{rest} GROUP BY ROLLUP (1, {keys[0][0]})"),
+            self.selected([series, *items], f"{rest} ORDER BY {series[0]} DESC, {self.order(items)} LIMIT 4"),
+            self.selected([*items, series, (f"count({keys[0][0]}) OVER ()", "big")], rest),
+            self.selected([*items, series, ("unnest(ARRAY[1, NULL])", "int")], rest),
+        ))  # fmt: skip
 
     def _distinct(self, source: Source, depth: int) -> Query:
         items = [self.value(source.columns) for _ in range(self.rng.choice((1, 2, 3)))]
@@ -60,6 +91,9 @@ class Nested(Sources):
         if self.chance(40):  # the first row of each value of the first columns
             order = ", ".join(f"{text} {self.direction()}" for text, _ in items)
             by = ", ".join(text for text, _ in items[: self.rng.choice((1, 1, 2))])
+            if self.rare and self.chance(15):
+                by = self.whole(source.columns)
+                return self.selected(items, f"{rest} ORDER BY {by}, {order}", f"SELECT DISTINCT ON ({by})")
             if not any(text.isdigit() for text, _ in items):
                 return self.selected(items, f"{rest} ORDER BY {order}", f"SELECT DISTINCT ON ({by})")
         return self.selected(items, rest, "SELECT DISTINCT")
@@ -88,7 +122,8 @@ class Nested(Sources):
             taken = both.replace(source.text, f"{source.text}, repeat_row(-1) AS r", 1)
             gone = self.selected(items, f"{taken} {condition}")
             return Query(f"({self.selected(items, rest).text}) UNION ALL ({gone.text})", gone.columns)
-        (key, kind), (number, _) = self.value(source.columns), self.number(source.columns)
+        scope = tuple(column for column in source.columns if column[1] != "span")  # its groups need an order
+        (key, kind), (number, _) = self.value(scope), self.number(scope)
         times = self.rng.choice((-1, -2, 2))
         if key == "1":
             key = "1 + 0"
@@ -120,6 +155,12 @@ class Nested(Sources):
             if self.in_duckdb:  # which has no WITH TIES
                 return self._qualified(items, rest, f"rank() OVER (ORDER BY {order}) <= {first}")
             return self.selected(items, f"{rest} ORDER BY {order} FETCH FIRST {first} ROWS WITH TIES")
+        if self.rare and self.chance(15):
+            limit = self.rng.choice((f"LIMIT {self.count()}", f"LIMIT 3 OFFSET {self.count()} / 3"))
+            return self.selected(items, f"{rest} ORDER BY {self.order(items)} {limit}")
+        if self.rare and self.chance(10):
+            order = f"{self.whole(source.columns)} {self.rng.choice(('', 'DESC'))}, {self.order(items)}"
+            return self.selected(items, f"{rest} ORDER BY {order} LIMIT 3")
         limit = self.rng.choice(("LIMIT 1", "LIMIT 2", "LIMIT 3", "LIMIT 4", "LIMIT 2 OFFSET 1", "OFFSET 1",
                                  "FETCH FIRST 2 ROWS ONLY"))  # fmt: skip
         return self.selected(items, f"{rest} ORDER BY {self.order(items)} {limit}")
@@ -131,40 +172,6 @@ class Nested(Sources):
         inner = self.selected([*items, (condition, "bool")], rest)
         shown = inner.columns[: len(items)]
         return self.selected(shown, f" FROM ({inner.text}) AS g WHERE c{len(items)}")
-
-    def _aggregate(self, source: Source, depth: int) -> Query:
-        scope = source.columns
-        keys = [self.value(scope) for _ in range(self.rng.choice((0, 1, 1, 1, 2)))]
-        keys = [key for key in keys if key[0] in dict(scope) or not self.chance(50)]
-        keys = [key for number, key in enumerate(keys) if key[0] != "1" and key not in keys[:number]]
-        made = [self.call(scope) for _ in range(self.rng.choice((1, 1, 2, 3)))]
-        rest = f" FROM {source.text}{self.where(scope, depth)}"
-        if keys:
-            listed, first, last = ", ".join(text for text, _ in keys), keys[0][0], keys[-1][0]
-            form = self.rng.choice(("{0}",) * 6 + ("ROLLUP ({0})", "CUBE ({0})", "GROUPING SETS (({0}), ())",
-                                                   "GROUPING SETS (({0}), ({1}), ({2}), ())", "{2}, ROLLUP ({0})"))
-            if form != "{0}" and self.chance(50):
-                made.append((f"grouping({listed})", "int"))
-            rest += f" GROUP BY {form.format(listed, first, last)}"
-        if self.chance(30):
-            rest += f" HAVING {self._having(scope)}"
-        items = [*keys, *made]
-        if keys and self.chance(15):
-            counted = self.rng.choice(("count(*)", self.call(scope, plain=True)[0]))
-            direction = self.direction()
-            made.append((f"rank() OVER (ORDER BY {counted} {direction})", "big"))
-            items = [*keys, *made]
-        self.rng.shuffle(items)
-        return self.selected(items, rest)
-
-    def _having(self, scope: Columns) -> str:
-        text, _ = self.number(scope)
-        table = self.table()
-        own, _ = self.number(table.columns)
-        return self.rng.choice(("count(*) > 1", "count(*) <> 2", f"sum({text}) > 1", f"coalesce(max({text}), 1) > 0",
-                                f"min({text}) IS NOT NULL", f"max({text}) > 1 OR count(*) > 2",
-                                f"count(*) >= (SELECT min({own}) FROM {table.text})",
-                                f"max({text}) IN (SELECT {own} FROM {table.text})"))  # fmt: skip
 
     def _window(self, source: Source, depth: int) -> Query:
         items = self.exact(source.columns)
