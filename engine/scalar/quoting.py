@@ -15,7 +15,8 @@ from halfjoin.sql.functions.quoting import QUOTED_WORDS
 from halfjoin.sql.types import VALUE_BYTES
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
-_PART = re.compile(r'\s*("(?:[^"]|"")*"|[^\W\d][\w$]*)\s*(\.?)')  # of an identifier, with the dot behind it
+# A part of an identifier, with the dot behind it. All that is not ASCII counts as a letter.
+_PART = re.compile(r'\s*("(?:[^"]|"")*"|[A-Za-z_\x80-\U0010ffff][\w$\x80-\U0010ffff]*)\s*(\.?)')
 _SPECIFIER = re.compile(r"%(?:(?P<at>\d+)\$)?(?P<left>-*)(?P<width>\d+|\*(?:(?P<width_at>\d+)\$)?)?(?P<type>.)?",
                         re.DOTALL)  # fmt: skip
 

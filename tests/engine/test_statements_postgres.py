@@ -35,6 +35,7 @@ SCRIPTS = {
         FROM t WHERE k = 2; SELECT FROM t UNION ALL SELECT FROM t; SELECT FROM t UNION SELECT FROM t; SELECT FROM t
         ORDER BY k LIMIT 2; SELECT count(*) FROM (SELECT FROM t UNION ALL SELECT) AS x; WITH x AS (SELECT FROM t)
         SELECT FROM x; SELECT FROM t EXCEPT ALL SELECT; SELECT EXISTS (SELECT); SELECT FROM nosuch""",
+    "names of any letters": """SELECT parse_ident('€x.́a'), parse_ident('aé.Ü1$'), parse_ident('"€ "." "')""",
     "only": """CREATE TABLE t (k integer); INSERT INTO t VALUES (1), (2); SELECT * FROM ONLY (t); SELECT * FROM ONLY t
         AS x; SELECT x.k FROM ONLY (public.t) AS x JOIN ONLY (t) AS y ON x.k = y.k; TABLE t; TABLE ONLY t; DELETE FROM
         ONLY (t) WHERE k = 1; UPDATE ONLY (t) SET k = 3; UPDATE ONLY t AS z SET k = z.k + 1; SELECT * FROM ONLY (u)""",
