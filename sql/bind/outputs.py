@@ -15,13 +15,16 @@ from halfjoin.sql.bind.scope import Scope, find, find_star
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.parse.locate import name_of
 
+SHOWN = "shown"  # marks a query whose outputs nothing compares
+
 
 @dataclass(frozen=True)
 class Output:
-    """One output: its name, and the node that computes it."""
+    """One output: its name, and the node that computes it. `row`: the row that it shows as text, which orders it."""
 
     name: str
     node: exp.Expr
+    row: exp.Expr | None = None
 
 
 def outputs_of(query: exp.Select, scalars: Scalars, bound: dict[int, Expr]) -> list[Output]:
@@ -35,13 +38,23 @@ def outputs_of(query: exp.Select, scalars: Scalars, bound: dict[int, Expr]) -> l
                                              "make each field a column")
             outputs += [Output(name, member) for name, member in zip(row.names, row.members, strict=True)]
         elif columns is None:
-            outputs.append(Output(output_name(node), node.unalias()))
+            output = Output(output_name(node), node.unalias())
+            outputs.append(_shown(output, scalars) if query.meta.get(SHOWN) else output)
         for name, column in columns or ():
             made = exp.Column(this=exp.to_identifier(name, quoted=True))
             made.parent = node  # for its place in the text
             bound[id(made)] = column
             outputs.append(Output(name, made))
     return outputs
+
+
+def _shown(output: Output, scalars: Scalars) -> Output:
+    """An output of a query that is shown: a row is the text that PostgreSQL writes."""
+    if row_of(output.node, scalars) is None:
+        return output
+    made = exp.Cast(this=output.node.copy(), to=exp.DataType.build("text"))
+    made.parent = output.node.parent  # for its place in the text
+    return Output("row" if output.name == "?column?" else output.name, made, output.node)
 
 
 def star(node: exp.Expr, scopes: tuple[Scope, ...], context: Context) -> list[tuple[str, Expr]] | None:

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from halfjoin.sql.bind.context import Aliases, Context, moment
 from halfjoin.sql.bind.first_rows import first_rows
+from halfjoin.sql.bind.outputs import SHOWN
 from halfjoin.sql.bind.select import select
 from halfjoin.sql.bind.selected import Selected, column_for, known
 from halfjoin.sql.bind.system_functions import shown
@@ -38,6 +39,8 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
 
     UnsupportedSQL and UnknownName name the place in `sql`.
     """
+    if isinstance(query, exp.Select) and not query.args.get("distinct") and not query.args.get("group"):
+        query.meta[SHOWN] = True
     context = Context(schema, sql, now=moment(), ordered=True, system=schema.system())
     selected = select(query, context)
     last = selected.input if isinstance(selected.input, TopK) and not selected.input.partition else None  # LIMIT

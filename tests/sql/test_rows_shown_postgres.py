@@ -1,0 +1,48 @@
+"""Rows in the SELECT list of a query are shown as the text that PostgreSQL writes, in PostgreSQL's order of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import halfjoin as hj
+
+pytest_plugins = ("tests.support.postgres",)
+
+TABLES = ("CREATE TABLE t (a integer, b text, c boolean)", "CREATE TABLE u (a integer, w text)",
+          "INSERT INTO t VALUES (10, 'x y', true), (2, NULL, false), (NULL, '', NULL), (-3, '\"(', true), "
+          "(2, 'b', NULL)",
+          "INSERT INTO u VALUES (2, 'q'), (2, NULL)")  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", [
+    "SELECT t FROM t ORDER BY t", "SELECT t FROM t ORDER BY 1 DESC", "SELECT t AS x, a FROM t ORDER BY x DESC, a",
+    "SELECT a, t FROM t ORDER BY a NULLS FIRST, b LIMIT 3", "SELECT ROW(a, b) FROM t ORDER BY row",
+    "SELECT (1, 'a b', NULL, ROW(true, ''))", "SELECT ROW(t, u) AS r FROM t LEFT JOIN u USING (a) ORDER BY t, u",
+    "SELECT u, t.a FROM t LEFT JOIN u ON u.a = t.a ORDER BY u DESC, t.a",
+    "SELECT ROW(t.*, 1) FROM t WHERE a > 1 ORDER BY 1",
+    "SELECT (t).b, ROW() FROM t ORDER BY t",
+])  # fmt: skip
+def test_rows_are_shown_as_postgresql_shows_them(sql: str, postgres: Any) -> None:
+    engine = hj.Engine()
+    for statement in TABLES:
+        engine.execute(statement)
+        postgres.execute(statement)
+    found = engine.query(sql)
+    names = [column.name for column in postgres.execute(sql).description]
+    texts = ", ".join(f"c{n}::text" for n in range(len(names)))
+    expected = postgres.execute(
+        f"SELECT {texts} FROM ({sql}) AS q ({', '.join(f'c{n}' for n in range(len(names)))})").fetchall()  # fmt: skip
+    assert found.column_names == names
+    shown = [tuple(None if value is None else str(value) for value in row.values()) for row in found.to_pylist()]
+    assert shown == expected
+
+
+@pytest.mark.parametrize("sql", ["SELECT DISTINCT t FROM t", "SELECT x FROM (SELECT t AS x FROM t) AS q",
+                                 "SELECT t FROM t UNION SELECT t FROM t"])  # fmt: skip
+def test_a_row_that_something_compares_is_refused(sql: str) -> None:
+    engine = hj.Engine()
+    engine.execute(TABLES[0])
+    with pytest.raises(hj.UnsupportedSQL, match="t is a table, not a column"):
+        engine.query(sql)
