@@ -131,6 +131,13 @@ class HalfjoinParser(OperatorParser, NamedParser):
             return self.expression(made)
         return statement
 
+    def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
+        """The SELECT list. It may be empty, but not a comma alone."""
+        made: tuple[list[exp.Expr], list[exp.Expr] | None] = super()._parse_projections()
+        if not made[0] and self._prev is not None and self._prev.token_type is TokenType.COMMA:
+            self.raise_error("an expression is missing", self._prev)
+        return made
+
     def _parse_rename_view(self) -> exp.Expr:
         exists, name = self._parse_exists(), self._parse_table_parts()
         if not self._match_text_seq("RENAME", "TO"):
