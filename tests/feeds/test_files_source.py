@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pyarrow as pa
@@ -265,3 +267,13 @@ def test_many_files_are_listed_once(engine: hj.Engine, folder: Path, monkeypatch
     monkeypatch.setattr(Folder, "files", lambda self: looks.append(1) or listed(self))
     source(engine, folder)
     assert engine.run_sources(0) == 30 and len(looks) == 2
+
+
+def test_an_interrupt_ends_the_wait_for_files(engine: hj.Engine, folder: Path) -> None:
+    source(engine, folder)
+    interrupt = Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        engine.run_sources(60)
+    (folder / "a.csv").write_text("k\n1\n")
+    assert engine.run_sources(0) == 1

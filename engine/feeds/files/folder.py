@@ -94,7 +94,7 @@ class Folder:
             watchfiles: Any = needed("watchfiles", "FILES", "files")
             with self._reaching():
                 next(watchfiles.watch(self._path, rust_timeout=max(1, int(seconds * 1000)), yield_on_timeout=True,
-                                      debounce=50, step=10, raise_interrupt=False, recursive=False), None)  # fmt: skip
+                                      debounce=50, step=10, raise_interrupt=True, recursive=False), None)  # fmt: skip
 
     @contextmanager
     def _reaching(self) -> Iterator[None]:
