@@ -277,3 +277,12 @@ def test_an_interrupt_ends_the_wait_for_files(engine: hj.Engine, folder: Path) -
         engine.run_sources(60)
     (folder / "a.csv").write_text("k\n1\n")
     assert engine.run_sources(0) == 1
+
+
+def test_a_text_that_is_not_utf8_is_a_bad_record_and_the_others_arrive(engine: hj.Engine, folder: Path) -> None:
+    (folder / "a.csv").write_bytes(b"k,name\n1,a\n2,caf\xe9\n3,c\n")
+    source(engine, folder, "table")
+    assert engine.run_sources(0) == 1
+    assert [row[:2] for row in rows(engine)] == [(1, "a"), (3, "c")]
+    assert engine.query("SELECT place, text, reason FROM s_errors").to_pylist() == [
+        {"place": "a.csv:3", "text": "2,caf\\xe9", "reason": "name: is not UTF-8"}]

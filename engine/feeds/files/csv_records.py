@@ -43,7 +43,7 @@ def csv_blocks(file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[
     parsing = arrow_csv.ParseOptions(delimiter=options.delimiter, quote_char=options.quote, newlines_in_values=True,
                                      invalid_row_handler=note)  # fmt: skip
     converting = arrow_csv.ConvertOptions(
-        column_types=dict.fromkeys((*(column.name for column in table.columns), TIME, DIFF), pa.string()),
+        column_types=dict.fromkeys((*(column.name for column in table.columns), TIME, DIFF), pa.binary()),
         strings_can_be_null=True, null_values=[options.null], quoted_strings_can_be_null=False,
     )  # fmt: skip
     first = 2 if options.header else 1
@@ -70,6 +70,7 @@ def _numbers(first: int, count: int, wrong: list[int]) -> Ints:
 def _block(texts: pa.Table, numbers: Ints, wrong: list[Bad], table: Table, options: FilesOptions) -> Block:
     kinds = {column.name: column.type for column in table.columns} | {TIME: BIGINT, DIFF: BIGINT}
     reasons: dict[int, str] = {}
+    texts = pa.table({name: _decoded(texts[name], name, reasons) for name in texts.column_names})
     for name in texts.column_names:
         kind = kinds.get(name)
         if kind is not None and kind.kind not in _AS_THEY_ARE:
@@ -79,6 +80,23 @@ def _block(texts: pa.Table, numbers: Ints, wrong: list[Bad], table: Table, optio
     columns = {name: _typed(kept[name], kinds.get(name)) for name in kept.column_names}
     bad = [*wrong, *((int(numbers[row]), _text(texts, options, row), why) for row, why in reasons.items())]
     return Block(pa.table(columns), numbers[good], sorted(bad), lambda row: _text(kept, options, row))
+
+
+def _decoded(column: pa.ChunkedArray, name: str, reasons: dict[int, str]) -> pa.ChunkedArray:
+    """The texts of a column. Notes the rows that are not UTF-8, so that these alone are refused."""
+    if not pa.types.is_binary(column.type):
+        return column
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        found: list[str | None] = []
+        for row, value in enumerate(column.to_pylist()):
+            try:
+                found.append(None if value is None else value.decode())
+            except UnicodeDecodeError:
+                found.append(value.decode(errors="backslashreplace"))
+                reasons.setdefault(row, f"{name}: is not UTF-8")
+        return pa.chunked_array([pa.array(found, pa.string())])
 
 
 def _refuse(column: pa.ChunkedArray, name: str, kind: SqlType, reasons: dict[int, str]) -> None:
