@@ -286,3 +286,12 @@ def test_a_text_that_is_not_utf8_is_a_bad_record_and_the_others_arrive(engine: h
     assert [row[:2] for row in rows(engine)] == [(1, "a"), (3, "c")]
     assert engine.query("SELECT place, text, reason FROM s_errors").to_pylist() == [
         {"place": "a.csv:3", "text": "2,caf\\xe9", "reason": "name: is not UTF-8"}]
+
+
+def test_objects_with_and_without_copies_arrive_beside_a_bad_one(engine: hj.Engine, folder: Path) -> None:
+    engine.execute("CREATE TABLE bag (k bigint)")
+    (folder / "a.jsonl").write_text('{"k": 1, "__diff": 2}\n{"k": "q"}\n{"k": 3}\n')
+    engine.create_source("s", "files", "bag", errors="table", path=folder, settle=0)
+    assert engine.run_sources(0) == 1
+    assert sorted(row["k"] for row in engine.read("bag").to_pylist()) == [1, 1, 3]
+    assert engine.query("SELECT place FROM s_errors").to_pylist() == [{"place": "a.jsonl:2"}]

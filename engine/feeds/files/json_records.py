@@ -52,8 +52,20 @@ def _block(lines: list[bytes], first: int, table: Table) -> Block:
     kept = np.concatenate([np.zeros(0, np.int64), *(rows for rows, _ in sieve.parts)])
     if not sieve.parts:
         return Block(pa.table({}), kept, records, lambda row: "")
-    rows = pa.concat_tables([one for _, one in sieve.parts])
+    rows = _together([one for _, one in sieve.parts])
     return Block(rows, number[kept], records, lambda row: str(texts[int(kept[row])]))
+
+
+def _together(parts: list[pa.Table]) -> pa.Table:
+    """The parts as one table. A part whose objects have no `__diff` is of rows that are a copy more.
+
+    A part without `__time` gets NULL, as nobody gave its rows a time.
+    """
+    if not any(DIFF in one.column_names for one in parts):
+        return pa.concat_tables(parts, promote_options="default")
+    copies = [one if DIFF in one.column_names else one.append_column(DIFF, pa.array(np.ones(len(one), np.int64)))
+              for one in parts]  # fmt: skip
+    return pa.concat_tables(copies, promote_options="default")
 
 
 def _decoded(lines: list[bytes]) -> tuple[pa.Array, dict[int, str]]:
