@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.feeds.batches import batches_of, length
@@ -57,18 +58,29 @@ class Sieve:
         """The rows of a table whose values fit its columns."""
         rows, fitting = length(self.polled.batches[name]), list[Ints]()
         for start in range(0, rows, PART):
-            part = np.arange(start, min(start + PART, rows))
-            while len(part):
-                try:
-                    submitted(self.tables[name], batches_of(self._only(name), {name: part})[name])
-                    break
-                except InvalidRow as problem:
-                    if problem.row is None:
-                        raise
-                    bad[name, int(part[problem.row])] = _reason(problem)
-                    part = np.delete(part, problem.row)
-            fitting.append(part)
+            fitting += self._fit(name, np.arange(start, min(start + PART, rows)), bad)
         return np.concatenate(fitting) if fitting else np.arange(0)
+
+    def _fit(self, name: str, part: Ints, bad: dict[tuple[str, int], str]) -> list[Ints]:
+        """The rows of a part that fit. An error about a time does not say the row, so the part is tried in halves."""
+        while len(part):
+            try:
+                submitted(self.tables[name], batches_of(self._only(name), {name: part})[name])
+                return [part]
+            except InvalidRow as problem:
+                if problem.row is None:
+                    raise
+                bad[name, int(part[problem.row])] = _reason(problem)
+                part = np.delete(part, problem.row)
+            except InvalidTime as problem:
+                if not _times(self.polled.batches[name]):
+                    raise
+                if len(part) == 1:
+                    bad[name, int(part[0])] = _reason(problem)
+                    return []
+                half = len(part) // 2
+                return [*self._fit(name, part[:half], bad), *self._fit(name, part[half:], bad)]
+        return []
 
     def _only(self, name: str) -> Polled:
         one, polled = {name: self.polled.batches[name]}, self.polled
@@ -126,6 +138,12 @@ def blamed(problem: HalfjoinError, polled: Polled) -> bool:
     if isinstance(problem, InvalidTime):
         return any(TIME in getattr(rows, "column_names", ()) for rows in polled.batches.values())
     return isinstance(problem, InvalidRow | DataError)
+
+
+def _times(rows: Any) -> bool:
+    """Whether the times that a batch brings are of a type for times, so that one value must be what is wrong."""
+    kind = rows.schema.field(TIME).type if isinstance(rows, pa.Table) and TIME in rows.column_names else pa.null()
+    return bool(pa.types.is_integer(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
 def _reason(problem: HalfjoinError) -> str:

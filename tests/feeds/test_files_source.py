@@ -295,3 +295,19 @@ def test_objects_with_and_without_copies_arrive_beside_a_bad_one(engine: hj.Engi
     assert engine.run_sources(0) == 1
     assert sorted(row["k"] for row in engine.read("bag").to_pylist()) == [1, 1, 3]
     assert engine.query("SELECT place FROM s_errors").to_pylist() == [{"place": "a.jsonl:2"}]
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("a.csv", "k,__time\n1,5\n2,\n3,9223372036854775807\n4,6\n"),
+    ("a.jsonl", '{"k": 1, "__time": 5}\n{"k": 2}\n{"k": 3, "__time": 9223372036854775807}\n{"k": 4, "__time": 6}\n'),
+])  # fmt: skip
+def test_a_row_without_a_time_that_can_be_is_a_bad_record(tmp_path: Path, folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text)
+    with hj.Engine(tmp_path / "w", clock="own") as engine:
+        engine.execute(DDL)
+        source(engine, folder, "table")
+        assert engine.run_sources(0) == 1
+        assert [row[0] for row in rows(engine)] == [1, 4]
+        first = 2 if name == "a.csv" else 1
+        assert sorted(row["place"] for row in engine.query("SELECT place FROM s_errors").to_pylist()) == [
+            f"{name}:{first + 1}", f"{name}:{first + 2}"]  # fmt: skip
