@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -23,7 +24,7 @@ from halfjoin.cli.opening import opened
 from halfjoin.engine.engine import Engine
 from halfjoin.engine.intake.rows import inserts, upserts
 from halfjoin.engine.statements.creating import create_like
-from halfjoin.errors import HalfjoinError
+from halfjoin.errors import Conflict, HalfjoinError
 
 Files = Annotated[list[Path], typer.Argument(help="CSV, JSON lines, Parquet, Arrow, or folders of Delta tables")]
 Warehouse = Annotated[str, typer.Argument(help="the folder or URL of a warehouse; it is created if it does not exist")]
@@ -89,9 +90,7 @@ def apply(
 def _apply_folder(engine: Engine, table: str, folder: str, upsert: bool, watch: bool) -> None:
     """Apply the new files of a folder; the source that remembers them stays in the warehouse, paused."""
     place = folder if "://" in folder else str(Path(folder).resolve())
-    name = f"apply {table} {hashlib.sha256(place.encode()).hexdigest()[:16]}"
-    mode = "upserts" if upsert else "rows"
-    engine.create_source(name, "files", table, if_not_exists=True, path=place, mode=mode)
+    name = _remembering(engine, table, place, "upserts" if upsert else "rows")
     quoted, before = name.replace('"', '""'), _done(engine, name)
     engine.execute(f'ALTER SOURCE "{quoted}" RESUME')
     try:
@@ -107,6 +106,27 @@ def _apply_folder(engine: Engine, table: str, folder: str, upsert: bool, watch: 
         typer.echo("stopped; the next call goes on from here", err=True)
     finally:
         engine.execute(f'ALTER SOURCE "{quoted}" PAUSE')
+
+
+def _remembering(engine: Engine, table: str, place: str, mode: str) -> str:
+    """The name of the source that remembers the files of a folder. A table that was renamed keeps its own.
+
+    Raises:
+        Conflict: earlier calls applied the folder in the other mode.
+    """
+    digest = hashlib.sha256(place.encode()).hexdigest()[:16]
+    known = {one.name: one for one in engine.stats().sources}
+    for one in known.values():
+        if one.into == [table] and one.name.startswith("apply ") and digest in one.name.split():
+            if json.loads(one.options).get("mode") != mode:
+                said = "without --upsert" if mode == "upserts" else "with --upsert"
+                raise Conflict(f"earlier calls applied {place} {said}", name=one.name, remedy=(
+                    f'go on like this; or DROP SOURCE "{one.name}", which forgets the files that are applied'))
+            return one.name
+    names = (f"apply {table} {digest}{more}" for more in ("", *(f" {number}" for number in range(2, len(known) + 3))))
+    name = next(one for one in names if one not in known)
+    engine.create_source(name, "files", table, path=place, mode=mode)
+    return name
 
 
 def _done(engine: Engine, source: str) -> int:

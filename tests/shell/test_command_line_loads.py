@@ -89,6 +89,19 @@ def test_lines_of_standard_input_are_applied(tmp_path: Path) -> None:
     assert rows(tmp_path / "w", "SELECT * FROM t") == [{"k": 1, "n": 1.1, "j": '{"a": 1.5}'}]
 
 
+def test_a_folder_is_applied_once_also_to_a_renamed_table_and_in_one_mode(tmp_path: Path) -> None:
+    folder, w = tmp_path / "in", tmp_path / "w"
+    folder.mkdir()
+    (folder / "a.csv").write_text("k\n1\n")
+    run(w, "-c", "CREATE TABLE t (k bigint PRIMARY KEY)")
+    run("apply", w, "t", folder)
+    assert "earlier calls applied" in run("apply", w, "t", folder, "--upsert", code=1)
+    run(w, "-c", "ALTER TABLE t RENAME TO u; CREATE TABLE t (k bigint)")
+    run("apply", w, "u", folder)
+    run("apply", w, "t", folder)
+    assert rows(w, "SELECT * FROM u") == rows(w, "SELECT * FROM t") == [{"k": 1}]
+
+
 def test_changes_of_a_view_are_printed_as_lines(tmp_path: Path) -> None:
     made = "CREATE TABLE t (k bigint); CREATE MATERIALIZED VIEW v AS SELECT k FROM t; INSERT INTO t VALUES (5)"
     run(tmp_path / "w", "-c", made)
