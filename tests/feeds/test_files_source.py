@@ -311,3 +311,12 @@ def test_a_row_without_a_time_that_can_be_is_a_bad_record(tmp_path: Path, folder
         first = 2 if name == "a.csv" else 1
         assert sorted(row["place"] for row in engine.query("SELECT place FROM s_errors").to_pylist()) == [
             f"{name}:{first + 1}", f"{name}:{first + 2}"]  # fmt: skip
+
+
+def test_links_to_files_are_read_as_files(engine: hj.Engine, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "real.csv").write_text("k\n1\n")
+    (folder / "a.csv").symlink_to(tmp_path / "real.csv")
+    (folder / "broken.csv").symlink_to(tmp_path / "nowhere")
+    (folder / "b.csv").symlink_to(tmp_path)
+    source(engine, folder)
+    assert engine.run_sources(0) == 1 and [row[0] for row in rows(engine)] == [1]

@@ -58,7 +58,8 @@ class Folder:
         """
         with self._reaching():
             self._system.invalidate_cache(self._path)
-            found = [_file(entry) for entry in self._system.ls(self._path, detail=True) if entry["type"] == "file"]
+            found = [_file(entry) for entry in self._system.ls(self._path, detail=True)
+                     if entry["type"] == "file" or (entry.get("islink") and self._system.isfile(entry["name"]))]
         wanted = [one for one in found if fnmatch(one.name, self._options.pattern)
                   and not one.name.startswith((".", "_")) and not one.name.endswith(UNFINISHED)]  # fmt: skip
         now, seen = time.monotonic(), self._seen
