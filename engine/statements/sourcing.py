@@ -81,6 +81,9 @@ def create_source(state: State, means: Means, wanted: Wanted) -> None:
     if kind.check is not None:
         kind.check(Opening(name, id, options, tables))
     errors = f"{name}_errors" if statement.errors == "table" else ""
+    if errors in into:  # one batch cannot hold both: the bad records would take the place of the rows
+        raise Conflict(f"{errors} is to have the records that the source cannot read, so the source cannot feed it",
+                       remedy="choose another name for the source", name=errors, code="42P07")  # fmt: skip
     catalog.add(Source(name=name, kind=kind.name, options=dict(statement.options), into=into, id=id,
                        errors=errors))  # fmt: skip
     if errors:

@@ -320,3 +320,10 @@ def test_links_to_files_are_read_as_files(engine: hj.Engine, folder: Path, tmp_p
     (folder / "b.csv").symlink_to(tmp_path)
     source(engine, folder)
     assert engine.run_sources(0) == 1 and [row[0] for row in rows(engine)] == [1]
+
+
+def test_a_source_cannot_feed_the_table_of_its_bad_records(engine: hj.Engine, folder: Path) -> None:
+    engine.execute("CREATE TABLE s_errors (place text, text text, reason text, time timestamptz)")
+    with pytest.raises(hj.Conflict, match="the source cannot feed it"):
+        engine.create_source("s", "files", "s_errors", errors="table", path=folder)
+    engine.create_source("s", "files", "s_errors", path=folder)
