@@ -327,3 +327,10 @@ def test_a_source_cannot_feed_the_table_of_its_bad_records(engine: hj.Engine, fo
     with pytest.raises(hj.Conflict, match="the source cannot feed it"):
         engine.create_source("s", "files", "s_errors", errors="table", path=folder)
     engine.create_source("s", "files", "s_errors", path=folder)
+
+
+def test_json_lines_may_begin_with_the_mark_of_utf8(engine: hj.Engine, folder: Path) -> None:
+    (folder / "a.jsonl").write_bytes(b'\xef\xbb\xbf{"k": 1}\r\n{"k": 2}')
+    (folder / "b.jsonl").write_bytes(b'\xef\xbb\xbf')
+    source(engine, folder)
+    assert engine.run_sources(0) == 2 and [row[0] for row in rows(engine)] == [1, 2]

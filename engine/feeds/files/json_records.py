@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,7 +26,7 @@ _BLANK = r"^\s*$"
 
 def json_blocks(file: BinaryIO, table: Table) -> Iterator[Raw]:
     """The blocks of a file of JSON lines. Fields that the table does not have are left out."""
-    first, rest = 1, b""
+    first, rest = 1, file.read(len(BOM_UTF8)).removeprefix(BOM_UTF8)  # some programs begin a text with it
     while data := file.read(POLL_BYTES):
         whole, newline, after = data.rpartition(b"\n")
         if not newline:
