@@ -250,6 +250,8 @@ def test_what_cannot_work_is_refused(engine: hj.Engine, folder: Path) -> None:
         ("CREATE SOURCE x FROM FILES (path 'a') INTO t, bag", "feeds one table"),
         ("CREATE SOURCE x FROM FILES (format 'csv') INTO t", "path: is missing"),
         ("CREATE SOURCE x FROM FILES (path 'a', format 'xml') INTO t", "'csv', 'jsonl' or 'parquet'"),
+        ("CREATE SOURCE x FROM FILES (path 'a', delimiter '§') INTO t", "delimiter: must be one"),
+        ("CREATE SOURCE x FROM FILES (path 'a', quote E'\\n') INTO t", "quote: must be one"),
     ]:
         with pytest.raises(hj.UnsupportedSQL, match=words):
             engine.execute(sql)
@@ -334,3 +336,11 @@ def test_json_lines_may_begin_with_the_mark_of_utf8(engine: hj.Engine, folder: P
     (folder / "b.jsonl").write_bytes(b'\xef\xbb\xbf')
     source(engine, folder)
     assert engine.run_sources(0) == 2 and [row[0] for row in rows(engine)] == [1, 2]
+
+
+@pytest.mark.parametrize(("text", "words"), [(b"k,k\n1,2\n", "has k twice"), (b"k,\xe9\n1,2\n", "its header is not")])
+def test_a_header_that_cannot_be_names_the_file(engine: hj.Engine, folder: Path, text: bytes, words: str) -> None:
+    (folder / "a.csv").write_bytes(text)
+    source(engine, folder)
+    with pytest.raises(hj.InvalidRow, match=f"a.csv: .*{words}"):
+        engine.run_sources(0)

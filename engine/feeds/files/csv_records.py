@@ -49,6 +49,7 @@ def csv_blocks(file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[
     first = 2 if options.header else 1
     try:
         blocks = arrow_csv.open_csv(file, reading, parsing, converting)
+        _check_header(blocks.schema)
         for batch in blocks:
             numbers = _numbers(first, len(batch), [number for number, *_ in wrong])
             last = int(numbers[-1]) if len(numbers) else first - 1
@@ -60,6 +61,17 @@ def csv_blocks(file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[
     except pa.ArrowInvalid as problem:
         if "Empty CSV file" not in str(problem):
             raise InvalidRow(f"is not CSV: {problem}", called="the file") from None
+
+
+def _check_header(schema: pa.Schema) -> None:
+    """Raises InvalidRow: a header is not UTF-8, or names a column twice."""
+    try:
+        names = schema.names
+    except UnicodeDecodeError:
+        raise InvalidRow("is not CSV in UTF-8: its header is not", called="the file") from None
+    if len({*names}) < len(names):
+        twice = next(name for number, name in enumerate(names) if name in names[:number])
+        raise InvalidRow(f"its header has {twice} twice", called="the file")
 
 
 def _numbers(first: int, count: int, wrong: list[int]) -> Ints:

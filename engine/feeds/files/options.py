@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from halfjoin.engine.feeds.source import Opening, Options
 from halfjoin.errors import UnsupportedSQL
@@ -15,7 +15,6 @@ Format: TypeAlias = Literal["csv", "jsonl", "parquet"]
 ENDINGS: dict[str, Format] = {
     ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet",
 }  # fmt: skip
-
 
 class FilesOptions(Options):
     """What to read, and how.
@@ -39,9 +38,16 @@ class FilesOptions(Options):
     mode: Literal["rows", "upserts"] = "rows"
     settle: float | None = Field(default=None, ge=0)
     header: bool = True
-    delimiter: str = Field(default=",", min_length=1, max_length=1)
-    quote: str = Field(default='"', min_length=1, max_length=1)
+    delimiter: str = ","
+    quote: str = '"'
     null: str = ""
+
+    @field_validator("delimiter", "quote")
+    @classmethod
+    def _one(cls, text: str) -> str:
+        if len(text) != 1 or not text.isascii() or text in "\r\n\0":
+            raise ValueError("must be one character of ASCII that does not end a line")
+        return text
 
     def kept(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The options with an absolute path: who reads the source may work in another folder."""
