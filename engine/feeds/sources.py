@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Event, RLock, Thread
-from time import monotonic
+from time import monotonic, sleep
 
 from halfjoin.catalog.models import Source
 from halfjoin.engine.batch.state import State
@@ -142,6 +142,8 @@ class Sources:
         try:
             while workers:
                 found = [worker.step(min(WAIT, left / len(workers))) for worker in workers.values()]
+                if all(one is None for one in found):  # all are paused or dropped, so no poll has waited
+                    sleep(min(WAIT, left))
                 done += found.count(True)
                 quiet = monotonic() if any(found) else quiet
                 left = quiet + seconds - monotonic()

@@ -15,6 +15,7 @@ from halfjoin.console.bottleneck import bottleneck
 from halfjoin.console.details import collections
 from halfjoin.console.metrics import metrics
 from halfjoin.console.watch import Look
+from halfjoin.engine.feeds import sourcing
 from tests.support.interrupting import Ender
 from tests.support.listed import LOGS, Log
 
@@ -362,3 +363,17 @@ def test_an_interrupt_at_any_line_neither_doubles_nor_loses(tmp_path: Path, log:
         engine.run_sources(0)
         assert keys(engine) == list(range(len(log.records)))
         assert engine.read("v").to_pylist() == [{"n": len(log.records)}]
+
+
+def test_sources_that_are_all_paused_are_waited_for_without_work(
+    engine: hj.Engine, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.execute(SOURCE + "; ALTER SOURCE s PAUSE")
+    looks, due = [0], sourcing.due
+
+    def counted(*arguments: Any) -> Any:
+        looks[0] += 1
+        return due(*arguments)
+
+    monkeypatch.setattr(sourcing, "due", counted)
+    assert engine.run_sources(0.2) == 0 and looks[0] <= 3
