@@ -91,7 +91,7 @@ def _apply(
 def _table_of(bad: Sequence[BadRecord], time: int | None) -> pa.Table:
     """Bad records as rows of the table of errors, at a time of their own where there is no present."""
     columns: Mapping[str, Any] = {
-        "place": pa.array([one.place for one in bad], pa.string()),
+        "place": pa.array([_storable(one.place) for one in bad], pa.string()),
         "text": pa.array([_storable(one.text[:MOST_TEXT]) for one in bad], pa.string()),
         "reason": pa.array([_storable(one.reason) for one in bad], pa.string()),
         "time": pa.array([now() * 1000] * len(bad), pa.timestamp("us", "UTC")),
@@ -100,8 +100,8 @@ def _table_of(bad: Sequence[BadRecord], time: int | None) -> pa.Table:
 
 
 def _storable(text: str) -> str:
-    """The text without what PostgreSQL's text cannot hold."""
-    return text.replace("\0", "\\0")
+    """The text without what PostgreSQL's text cannot hold, such as bytes of a file's name that are not UTF-8."""
+    return text.replace("\0", "\\0").encode(errors="backslashreplace").decode()
 
 
 def _stopped(source: Source, bad: Sequence[BadRecord]) -> InvalidRow:

@@ -344,3 +344,11 @@ def test_a_header_that_cannot_be_names_the_file(engine: hj.Engine, folder: Path,
     source(engine, folder)
     with pytest.raises(hj.InvalidRow, match=f"a.csv: .*{words}"):
         engine.run_sources(0)
+
+
+def test_a_bad_record_of_a_file_whose_name_is_not_utf8_is_kept(engine: hj.Engine, folder: Path) -> None:
+    with open(os.fsencode(folder) + b"/\xff.csv", "w") as file:
+        file.write("k\nq\n1\n")
+    source(engine, folder, "table")
+    assert engine.run_sources(0) == 1 and [row[0] for row in rows(engine)] == [1]
+    assert engine.query("SELECT place FROM s_errors").to_pylist() == [{"place": "\\udcff.csv:2"}]
