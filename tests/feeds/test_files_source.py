@@ -352,3 +352,12 @@ def test_a_bad_record_of_a_file_whose_name_is_not_utf8_is_kept(engine: hj.Engine
     source(engine, folder, "table")
     assert engine.run_sources(0) == 1 and [row[0] for row in rows(engine)] == [1]
     assert engine.query("SELECT place FROM s_errors").to_pylist() == [{"place": "\\udcff.csv:2"}]
+
+
+def test_a_moment_that_python_lacks_is_a_bad_record(engine: hj.Engine, folder: Path) -> None:
+    engine.execute("CREATE TABLE moments (at timestamp)")
+    pq.write_table(pa.table({"at": pa.array([2**62, 0], pa.timestamp("ms"))}), folder / "a.parquet")
+    engine.create_source("s", "files", "moments", errors="table", path=folder, settle=0)
+    assert engine.run_sources(0) == 1 and len(engine.read("moments")) == 1
+    assert engine.query("SELECT place, text FROM s_errors").to_pylist() == [
+        {"place": "a.parquet:1", "text": "{'at': 4611686018427387904}"}]

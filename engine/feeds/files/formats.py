@@ -47,7 +47,14 @@ def _parquet(file: BinaryIO) -> Iterator[Raw]:
 
 def _block(rows: pa.Table, first: int) -> Block:
     def text(row: int) -> str:
-        shown: Any = rows.slice(row, 1).to_pylist()[0]
-        return str(shown)
+        return str({name: _shown(column[row]) for name, column in zip(rows.column_names, rows.columns, strict=True)})
 
     return Block(rows, np.arange(first, first + len(rows)), (), text)
+
+
+def _shown(value: pa.Scalar) -> Any:
+    """A value as Python's; the number that stands for it, if Python has none, such as for a moment too far away."""
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        return getattr(value, "value", str(value.type))

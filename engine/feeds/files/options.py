@@ -16,6 +16,7 @@ ENDINGS: dict[str, Format] = {
     ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet",
 }  # fmt: skip
 
+
 class FilesOptions(Options):
     """What to read, and how.
 
