@@ -361,3 +361,16 @@ def test_a_moment_that_python_lacks_is_a_bad_record(engine: hj.Engine, folder: P
     assert engine.run_sources(0) == 1 and len(engine.read("moments")) == 1
     assert engine.query("SELECT place, text FROM s_errors").to_pylist() == [
         {"place": "a.parquet:1", "text": "{'at': 4611686018427387904}"}]
+
+
+@pytest.mark.parametrize(("end", "bad"), [
+    ('2,"b\n3,c\n', True), ('2,"b\n3,"",c', True), ('2,"', True), ('2,"""', True), ('2,"b""', True), ('2,"é\n', True),
+    ('2,""', False), ('2,""\n', False), ('2,""""', False), ('2,"b"', False), ('2,"\n"\n', False), ('2,"""b"""', False),
+    ("2,", False), ("2,\n\n", False), ('2,b"', False), ('2,b"\n', False), ('2,"b\n"\r\n', False), ('2,"b"c', False),
+])  # fmt: skip
+def test_a_quote_that_nobody_closes_is_a_bad_record(engine: hj.Engine, folder: Path, end: str, bad: bool) -> None:
+    (folder / "a.csv").write_bytes(("k,name\n1,a\n" + end).encode())
+    source(engine, folder, "table")
+    assert engine.run_sources(0) == 1
+    assert [row[0] for row in rows(engine)] == ([1] if bad else [1, 2])
+    assert [row["place"] for row in engine.query("SELECT place FROM s_errors").to_pylist()] == ["a.csv:3"] * bad

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, BinaryIO
@@ -50,17 +51,47 @@ def csv_blocks(file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[
     try:
         blocks = arrow_csv.open_csv(file, reading, parsing, converting)
         _check_header(blocks.schema)
-        for batch in blocks:
+        for batch, rest in _looking_ahead(blocks):
             numbers = _numbers(first, len(batch), [number for number, *_ in wrong])
             last = int(numbers[-1]) if len(numbers) else first - 1
             found, wrong[:] = [one for one in wrong if one[0] <= last], [one for one in wrong if one[0] > last]
             first = last + 1
+            if not rest and len(batch) and _unterminated(file, batch.column(batch.num_columns - 1)[-1], options):
+                found.append((last, "", "unterminated CSV quoted field, which has the rest of the file"))
+                batch, numbers = batch[:-1], numbers[:-1]
             yield partial(_block, pa.Table.from_batches([batch]), numbers, found, table, options)
         if wrong:
             yield partial(_block, blocks.schema.empty_table(), _numbers(first, 0, []), wrong, table, options)
     except pa.ArrowInvalid as problem:
         if "Empty CSV file" not in str(problem):
             raise InvalidRow(f"is not CSV: {problem}", called="the file") from None
+
+
+def _looking_ahead(blocks: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, bool]]:
+    """The batches with rows, each with whether there is another one after it."""
+    held: pa.RecordBatch | None = None
+    for batch in blocks:
+        if not len(batch):
+            continue
+        if held is not None:
+            yield held, True
+        held = batch
+    if held is not None:
+        yield held, False
+
+
+def _unterminated(file: BinaryIO, last: pa.Scalar, options: FilesOptions) -> bool:
+    """Whether a file, which was read to its end, ends within quotes: then its last value has all that follows the
+    quote, with the end of the line."""
+    value, quote = last.as_py(), options.quote.encode()
+    if value is None:
+        return False
+    written = (value if isinstance(value, bytes) else str(value).encode()).replace(quote, 2 * quote)
+    file.seek(max(file.seek(0, os.SEEK_END) - len(written) - 2, 0))
+    tail = file.read()
+    if not written.strip(quote):  # quotes alone: those that are closed are an even number
+        return (len(tail) - len(tail.rstrip(quote))) % 2 == 1
+    return bool(written.strip(b"\r\n")) and tail.endswith(quote + written)
 
 
 def _check_header(schema: pa.Schema) -> None:
