@@ -204,9 +204,39 @@ def test_a_large_file_that_changes_on_the_way_is_refused(
     source(engine, folder)
     with pytest.raises(hj.InvalidRow, match=r"a\.csv:102"):
         engine.run_sources(0)
-    (folder / "a.csv").write_text("k\n1\n")
+    for other in ("k\n1\n", "k\n" + "\n".join(map(str, [7, *range(1, 100)])) + "\n100\n"):
+        (folder / "a.csv").write_text(other)
+        with pytest.raises(hj.StorageError, match=r"a\.csv has other records than before"):
+            engine.run_sources(0)
+    (folder / "a.csv").unlink()
     with pytest.raises(hj.StorageError, match=r"a\.csv was changed or removed after"):
         engine.run_sources(0)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_large_file_that_is_mended_where_it_stopped_goes_on(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    for module in (csv_records, json_records):
+        monkeypatch.setattr(module, "POLL_BYTES", 100)
+    first = ["k"] if ending == "csv" else []
+
+    def write(bad: str) -> None:
+        lines = [str(k) if ending == "csv" else f'{{"k": {k}}}' for k in range(100)]
+        lines[70] = bad
+        (folder / f"a.{ending}").write_text("\n".join([*first, *lines]) + "\n")
+
+    write("x")
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute(DDL)
+        source(engine, folder)
+        with pytest.raises(hj.InvalidRow):
+            engine.run_sources(0)
+        engine.execute("INSERT INTO t VALUES (1000)")  # it closes the time of the first pieces
+    write("1234" if ending == "csv" else '{"k": 1234}')
+    with hj.Engine(tmp_path / "w") as engine:
+        assert engine.run_sources(0) == 1
+        assert [row[0] for row in rows(engine)] == [*(k for k in range(100) if k != 70), 1000, 1234]
 
 
 def test_a_folder_of_fsspec(engine: hj.Engine) -> None:

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import BinaryIO
 
+import pyarrow as pa
+
 from halfjoin.engine.feeds.files.block import Block, Raw
 from halfjoin.engine.feeds.files.folder import File, Folder
 from halfjoin.engine.feeds.files.formats import blocks
@@ -29,18 +31,21 @@ _log = logging.getLogger("halfjoin")
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """`done`: the mark of each file that is done, by its name. `file`: the present one, with `blocks` of it done."""
+    """`done`: the mark of each file that is done, by its name. `file`: the present one, with `blocks` of it done, whose
+    rows have the checksum `sum`."""
 
     done: dict[str, int] = field(default_factory=dict)
     file: str | None = None
     mark: int = 0
     blocks: int = 0
+    sum: int = 0
 
     def text(self) -> str:
         """The position as JSON; the names are compressed."""
         names = base64.b85encode(zlib.compress(json.dumps(self.done).encode(), 6)).decode()
         found: dict[str, object] = {"files": len(self.done), "done": names}
-        return json.dumps(found | ({"file": self.file, "mark": self.mark, "blocks": self.blocks} if self.file else {}))
+        now = {"file": self.file, "mark": self.mark, "blocks": self.blocks, "sum": self.sum}
+        return json.dumps(found | (now if self.file else {}))
 
     @classmethod
     def read(cls, text: str | None) -> Position:
@@ -54,7 +59,8 @@ class Position:
         try:
             found = json.loads(text)
             done = json.loads(zlib.decompress(base64.b85decode(found["done"])))
-            return cls(done, found.get("file"), found.get("mark", 0), found.get("blocks", 0))
+            return cls(done, found.get("file"), found.get("mark", 0), found.get("blocks", 0),
+                       found.get("sum", 0))
         except (ValueError, TypeError, KeyError, zlib.error):
             raise HalfjoinError(f"{text[:60]!r} is not a position in a folder of files") from None
 
@@ -68,6 +74,7 @@ class _Open:
     left: Iterator[Raw]
     next: Raw | None
     blocks: int = 0
+    sum: int = 0
 
 
 class FilesReader:
@@ -141,12 +148,19 @@ class FilesReader:
             return self._open
         assert at.file is not None
         file = self._folder.look(at.file)
-        if file is None or file.mark != at.mark:
+        if file is None or (file.mark != at.mark and file not in self._folder.files()[0]):
             raise StorageError(f"{at.file} was changed or removed after {at.blocks} blocks of it were read",
-                               remedy="put it back as it was; or drop the source, and create it again", path=at.file)
+                               remedy="put it back, at most with other records from there on", path=at.file)
         found = self._begun(file)
         while found.blocks < at.blocks:
+            if file.mark != at.mark:  # somebody has mended it: it may go on if the rows that are applied are the same
+                found.sum = _sum(found.next, found.sum)
             found.next, found.blocks = self._next(found), found.blocks + 1
+        if file.mark != at.mark and found.sum != at.sum:
+            self.close()
+            raise StorageError(f"{at.file} has other records than before in the {at.blocks} blocks that are applied",
+                               remedy="put these back as they were", path=at.file)
+        found.sum = at.sum
         return found
 
     def _next(self, present: _Open) -> Raw | None:
@@ -176,12 +190,30 @@ class FilesReader:
             self.close()
             after = Position({**at.done, name: present.file.mark})
         else:
+            assert block is not None
             present.next, present.blocks = following, number
-            after = Position(at.done, name, present.file.mark, number)
+            present.sum = _added(block, present.sum)
+            after = Position(at.done, name, present.file.mark, number, present.sum)
         text = after.text()
         self._known = (text, after)
         found = _polled(name, block, self._table.name, self._options, text, last=following is None)
         return replace(found, bad=[*found.bad, *spoilt]) if spoilt else found
+
+
+def _sum(made: Raw | None, before: int) -> int:
+    """The checksum with one block more; -1 if it cannot be read."""
+    try:
+        return -1 if made is None else _added(made(), before)
+    except InvalidRow:
+        return -1
+
+
+def _added(block: Block, before: int) -> int:
+    """The checksum with the rows and the bad records of one block more."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, block.rows.schema) as stream:
+        stream.write_table(block.rows)
+    return zlib.crc32(repr(block.bad).encode(errors="backslashreplace"), zlib.crc32(sink.getvalue(), before))
 
 
 def _raise(problem: InvalidRow) -> Block:
