@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Event, RLock, Thread
 from time import monotonic, sleep
@@ -76,8 +76,9 @@ class Sources:
     """The sources that an engine reads. Its lock is not the engine's: no method calls the engine while it holds it,
     except through `host`, whose calls take the engine's lock for a moment."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, host: Host, begun: Callable[[str], bool]) -> None:
+        self._host, self._begun = host, begun
+        self._read: set[str] = set()  # the sources that have a position, so that they may hold something elsewhere
         self._lock = RLock()
         self._threads: dict[str, _Thread] = {}
         self._reading = False  # whether threads read the sources
@@ -88,6 +89,11 @@ class Sources:
     def follow(self, state: State) -> None:
         """Follow the definitions: read new sources and those that are resumed, stop the others. It waits for nobody."""
         self._follow({source.id: source for source in state.catalog.sources.values()})
+        self._read |= {id for id in self._defined if self._begun(id)}
+
+    def begins(self, id: str) -> None:
+        """Note that a source stores a position."""
+        self._read.add(id)
 
     def _follow(self, sources: Mapping[str, Source]) -> None:
         with self._lock:
@@ -101,6 +107,8 @@ class Sources:
             for id in wanted - self._threads.keys():
                 self._threads[id] = _Thread(self._defined[id], self._host)
             for source in gone:
+                if source.id not in self._read:  # what has the names in its options is somebody else's
+                    continue
                 self._ending = [one for one in self._ending if one.is_alive()]
                 self._ending.append(Thread(target=_forget, args=(source, ended.get(source.id)), daemon=True))
                 self._ending[-1].start()

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from halfjoin.engine.batch.progress import Progress
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.store import ReaderStore
 from halfjoin.engine.batch.writer import Writer, writing
 from halfjoin.engine.feeds.delivery import Due, deliver, due
 from halfjoin.engine.feeds.source import Polled
@@ -34,8 +35,8 @@ class _Host:
 
     def deliver(self, read: Due, polled: Polled) -> Progress:
         """Apply what was read. Queries of connections read the state before it meanwhile."""
+        self._engine._sources.begins(read.source.id)  # before it is durable, so that a DROP right after it knows
         return self._engine._locked(lambda state: deliver(writing(self._engine._writer), read, polled), writes=True)
-
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -48,6 +49,7 @@ class _Host:
 class Sourcing(ABC):
     """Creates and reads sources. `_sources`: those of the catalog, with who reads them."""
 
+    _store: ReaderStore
     _writer: Writer | None
     _process: int
     _turns: Turns
@@ -62,7 +64,7 @@ class Sourcing(ABC):
         """Carry out CREATE SOURCE."""
 
     def _make_sources(self) -> Sources:
-        return Sources(_Host(self))
+        return Sources(_Host(self), lambda id: self._store.progress(id).position is not None)
 
     def create_source(
         self, name: str, kind: str, into: str | Sequence[str], *, errors: str = "stop", if_not_exists: bool = False,

@@ -377,3 +377,15 @@ def test_sources_that_are_all_paused_are_waited_for_without_work(
 
     monkeypatch.setattr(sourcing, "due", counted)
     assert engine.run_sources(0.2) == 0 and looks[0] <= 3
+
+
+def test_only_a_source_that_began_gives_back_what_it_holds_elsewhere(tmp_path: Path, log: Log) -> None:
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute(DDL + SOURCE + "; DROP SOURCE s; " + SOURCE)
+        engine.run_sources(0)
+        engine.stop_sources()  # it waits for what was dropped
+        assert log.dropped == [], "what has the name is another reader's"
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("DROP SOURCE s")
+        engine.stop_sources()
+        assert log.dropped == ["s"]
