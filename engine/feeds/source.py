@@ -145,8 +145,8 @@ class Kind:
         open: opens a reader. It imports optional packages with `needed`.
         check: refuses a definition that cannot work with these tables, when it is made. It asks nobody else.
         tables: finds the definitions of the tables, when CREATE SOURCE is carried out, from the options and the names
-            after INTO (none for INTO TABLES: each table has its own name), and returns them and the tables' names.
-            None: the tables must be there.
+            after INTO (none for INTO TABLES: each table has its own name), and returns them, the tables' names, and
+            options that the source shall have beside those that were given. None: the tables must be there.
         dropped: after DROP SOURCE, gives back what the source holds elsewhere (a replication slot). An error of it is
             a warning: the source is gone.
     """
@@ -155,7 +155,7 @@ class Kind:
     options: type[Options]
     open: Callable[[Opening], Reader]
     check: Callable[[Opening], None] | None = None
-    tables: Callable[[Any, Sequence[str]], tuple[Sequence[Definition], Sequence[str]]] | None = None
+    tables: Callable[[Any, Sequence[str]], tuple[Sequence[Definition], Sequence[str], Mapping[str, Any]]] | None = None
     dropped: Callable[[Opening], None] | None = None
 
 

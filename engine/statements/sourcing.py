@@ -47,8 +47,8 @@ def wanted(state: State, statement: CreateSource) -> Wanted:
     statement = replace(statement, options=options.kept(statement.options))
     if statement.name in state.catalog.sources or kind.tables is None:
         return Wanted(statement, statement.into)
-    made, tables = kind.tables(options, statement.into)
-    return Wanted(statement, tuple(tables), tuple(made))
+    made, tables, more = kind.tables(options, statement.into)
+    return Wanted(replace(statement, options={**statement.options, **more}), tuple(tables), tuple(made))
 
 
 def create_source(state: State, means: Means, wanted: Wanted) -> None:
@@ -65,7 +65,7 @@ def create_source(state: State, means: Means, wanted: Wanted) -> None:
     if there is not None and statement.if_not_exists:
         same = there.into == statement.into or not statement.into
         if not same or (there.kind, there.options, bool(there.errors)) != (
-                statement.kind, dict(statement.options), statement.errors == "table"):  # fmt: skip
+                statement.kind, {**there.options, **statement.options}, statement.errors == "table"):  # fmt: skip
             _log.warning("CREATE SOURCE IF NOT EXISTS: %s exists with another definition, and stays as it is", name)
         return
     kind = kind_named(statement.kind)

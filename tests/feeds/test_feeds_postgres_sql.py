@@ -199,3 +199,20 @@ def test_every_poll_shows_a_state_of_the_server(
     assert ordered(map(tuple, map(dict.values, engine.read("v").to_pylist()))) == ordered(
         server.execute(VIEW).fetchall())  # fmt: skip
     engine.close()
+
+
+def test_renamed_tables_keep_following_theirs(server: Any, tmp_path: Path) -> None:
+    server.execute("CREATE TABLE a (id int PRIMARY KEY, x text); CREATE TABLE b (id int PRIMARY KEY, x text); "
+                   "INSERT INTO a VALUES (1, 'a'); INSERT INTO b VALUES (1, 'b'); CREATE PUBLICATION q FOR TABLE a, b")
+    with hj.Engine(tmp_path / "warehouse") as engine:
+        engine.execute(f"CREATE SOURCE s FROM POSTGRES (dsn '{dsn_of(server)}', publication 'q', "
+                       "slot 'halfjoin_named') INTO TABLES")
+        engine.run_sources(0)
+        engine.execute("ALTER TABLE a RENAME TO c; ALTER TABLE b RENAME TO a; ALTER TABLE c RENAME TO b")
+        server.execute("UPDATE a SET x = 'of a'")
+        engine.run_sources(0)
+        engine.execute("ALTER TABLE b RENAME TO d")
+        server.execute("INSERT INTO a VALUES (2, 'of a')")
+        engine.run_sources(0)
+        assert [row["x"] for row in engine.read("d").to_pylist()] == ["of a", "of a"]
+        assert [row["x"] for row in engine.read("a").to_pylist()] == ["b"]

@@ -112,10 +112,10 @@ def _dropped(opening: Opening) -> None:
     LOGS[opening.options.log].dropped.append(opening.name)
 
 
-def _tables(options: Any, into: Sequence[str]) -> tuple[list[Definition], list[str]]:
+def _tables(options: Any, into: Sequence[str]) -> tuple[list[Definition], list[str], dict[str, Any]]:
     made = [Definition("mood", "CREATE TYPE mood AS ENUM ('a', 'b')"),
             Definition("made", "CREATE TABLE made (k bigint PRIMARY KEY, x bigint, m mood)")]  # fmt: skip
-    return (made, ["made"]) if not into else ([], list(into))
+    return (made, ["made"], {}) if not into else ([], list(into), {})
 
 
 KINDS["LIST"] = Kind("LIST", ListOptions, _open, tables=_tables, dropped=_dropped)

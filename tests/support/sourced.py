@@ -19,7 +19,7 @@ class Followed:
         self.options = PostgresOptions(dsn=dsn_of(connection), publication="p", slot=slot, tables=tables)
         self.bounds = rows, bytes
         self.engine = hj.Engine() if engine is None else engine
-        made, self.names = definitions(self.options, into)
+        made, self.names, _ = definitions(self.options, into)
         known = {row["name"] for row in self.engine.execute("SHOW TABLES").to_pylist()}
         for one in made:
             if one.name not in known:

@@ -128,7 +128,7 @@ class PostgresReader:
         if found is None:
             raise Conflict("the replication slot was dropped while the rows were read", remedy=slot.ANEW,
                            name=server.options.slot)  # fmt: skip
-        types = {name: dict(shape.types) for name, shape in self._found.items()}
+        types = {_key(shape): dict(shape.types) for shape in self._found.values()}
         return self._gives(Place(phase="changes", at=found.confirmed, seen=seen, types=types), batches)
 
     def _changes(self, place: Place) -> Polled | None:
@@ -185,11 +185,11 @@ class PostgresReader:
                 table = self._named.get((one.schema, one.name))
                 if table is None or (not len(chosen) and number not in emptied):
                     continue
-                problem = misfit(self._server, one, table, types[table.name]) if len(chosen) else None
+                problem = misfit(self._server, one, table, types[_key(one)]) if len(chosen) else None
                 if problem is not None:
                     return self._until(place, part, int(part.commits[chosen[0]]), problem)
                 if len(chosen):
-                    types[table.name] = {column.name: (column.type, column.modifier) for column in one.columns}
+                    types[_key(one)] = {column.name: (column.type, column.modifier) for column in one.columns}
                 if number in emptied:
                     cleared[table.name] = emptied[number]
                     chosen = chosen[chosen > emptied[number]]
@@ -223,6 +223,11 @@ class PostgresReader:
             raise problem
         self._log.again()
         return self._batches(place, before)
+
+
+def _key(table: Shape | Relation) -> str:
+    """The server's name of a table, which does not change when ours is renamed."""
+    return f"{table.schema}.{table.name}"
 
 
 def dropped(opening: Opening) -> None:

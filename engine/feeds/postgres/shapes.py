@@ -16,7 +16,7 @@ from halfjoin.engine.feeds.postgres.wire import Relation
 from halfjoin.engine.feeds.source import Definition
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.parse.parse import parse
-from halfjoin.sql.statements import CreateTable
+from halfjoin.sql.statements import CreateTable, OptionValue
 from halfjoin.sql.types import Kind, innermost
 
 _VARCHAR = 1043  # the oid of varchar, whose length may grow without a change of values
@@ -85,8 +85,11 @@ class Shape:
         return {column.name: (column.type, column.modifier) for column in self.columns}
 
 
-def definitions(options: PostgresOptions, into: Sequence[str]) -> tuple[Sequence[Definition], Sequence[str]]:
-    """What CREATE SOURCE makes, and the tables' names; see `engine.feeds.source.Kind.tables`. Checks the server.
+def definitions(
+    options: PostgresOptions, into: Sequence[str]
+) -> tuple[Sequence[Definition], Sequence[str], Mapping[str, OptionValue]]:
+    """What CREATE SOURCE makes, the tables' names, and the server's as an option, as ours may be renamed; see
+    `engine.feeds.source.Kind.tables`. Checks the server.
 
     Raises:
         UnsupportedSQL: a column's type is not one of the engine's. Conflict, UnknownName: the server lacks something.
@@ -108,7 +111,8 @@ def definitions(options: PostgresOptions, into: Sequence[str]) -> tuple[Sequence
     types = {column.enum: column for shape in found for column in shape.columns if column.enum is not None}
     made = [Definition(name, f"CREATE TYPE {quoted(name)} AS ENUM ({', '.join(map(_literal, column.labels))})")
             for name, column in types.items()]  # fmt: skip
-    return [*made, *(Definition(name, _table(name, one)) for name, one in zip(names, found, strict=True))], names
+    made += [Definition(name, _table(name, one)) for name, one in zip(names, found, strict=True)]
+    return made, names, {"tables": tuple(f"{quoted(one.schema)}.{quoted(one.name)}" for one in found)}
 
 
 def shapes(server: Server, into: Sequence[str]) -> list[Shape]:
