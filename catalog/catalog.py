@@ -46,6 +46,7 @@ class Catalog:
         self.comments: dict[str, str] = {}
         self.last: dict[str, int] = {}  # the last number of each sequence that the session got, by name; of any: ""
         self.unkept: set[str] = set()  # the sequences that setval has set since definitions were kept
+        self.stale: frozenset[str] = frozenset()  # temporary views whose names mean something else by now
         self.asker = Asker()  # who asks about PostgreSQL's catalog
 
     def copy(self) -> Catalog:
@@ -59,7 +60,7 @@ class Catalog:
         other.nodes = dict(self.nodes)
         other.schemas, other.enums, other.domains = self.schemas, dict(self.enums), dict(self.domains)
         other.sequences, other.numbers, other.comments = dict(self.sequences), self.numbers, dict(self.comments)
-        other.last, other.unkept = self.last, self.unkept
+        other.last, other.unkept, other.stale = self.last, self.unkept, self.stale
         return other
 
     def aside(self) -> Catalog:
@@ -219,7 +220,14 @@ class Catalog:
         return "" if found is None else found.id
 
     def plain_view(self, name: str) -> str | None:
-        """The SELECT text of a plain view, None if none has that name."""
+        """The SELECT text of a plain view, None if none has that name.
+
+        Raises:
+            Conflict: it is temporary, and what it reads has changed.
+        """
+        if name in self.stale:
+            raise Conflict(f"what the view {name} reads was dropped or altered", name=name, code="55000",
+                           remedy="drop it, and create it again")  # fmt: skip
         found = self.views.get(name)
         return found.text if found is not None and not found.materialized else None
 

@@ -20,7 +20,7 @@ from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind_scalar
 from halfjoin.sql.functions import render
 from halfjoin.sql.parse.parse import parse, parse_query
-from halfjoin.sql.parse.renaming import names_in, renamed, renamed_in
+from halfjoin.sql.parse.renaming import names_in, renamed, renamed_in, without_names
 from halfjoin.sql.statements import CreateIndex, CreateView, Rename
 
 
@@ -91,7 +91,7 @@ def _named_as(catalog: Catalog, statement: Rename) -> Table | View | Index | Non
 def _rename_index(state: State, index: Index, to: str) -> None:
     """Give an index another name. Its arrangement belongs to the name, so it is built again."""
     catalog = state.catalog
-    text = f"CREATE INDEX {identifier(to)} ON {index.text[index.text.upper().index(' ON ') + 4 :]}"
+    text = f"CREATE INDEX {identifier(to)} ON {without_names(index.text)[0]}"
     state.collection(index.collection).release(User("index", index.name))
     made = index.model_copy(update={"name": to, "text": text})
     catalog.indexes = {one.name: one for one in (made if one is index else one for one in catalog.indexes.values())}
@@ -180,7 +180,7 @@ def _rename_indexes(state: State, item: Table | View, change: Change) -> None:
     for index in [one for one in catalog.indexes.values() if one.collection == item.name]:
         text = renamed_in(index.text, _parsed(index.text).keys, names, tables)
         if tables:
-            text = f"CREATE INDEX {identifier(index.name)} ON {qualified(change.now)} {text[text.index('('):]}"
+            text = f"CREATE INDEX {identifier(index.name)} ON {qualified(change.now)} {without_names(text)[1]}"
         keys = [bind_scalar(node, new, catalog, text, change.now) for node in _parsed(text).keys]
         catalog.indexes[index.name] = index.model_copy(update={
             "collection": change.now, "keys": tuple(map(render, keys)), "text": text})  # fmt: skip

@@ -209,7 +209,8 @@ class Session:
         transaction, self.transaction = self.transaction, None
         if transaction is None or transaction.failed:
             return
-        temporary = transaction.temporary.ended(transaction.known(state))
+        known = transaction.known(state)
+        temporary = transaction.temporary.ended(known)
         batch = transaction.batch(state)
         if transaction.defines and batch:
             self._check_time(state)
@@ -218,7 +219,7 @@ class Session:
             writing(self.writer).define(lambda: transaction.define_all(state))
         elif batch:
             self.apply(state, batch)
-        self.kept = temporary
+        self.kept = temporary.made_again(known, state) if transaction.defines else temporary
         if transaction.defines:
             self.sinks.begin(state)
 

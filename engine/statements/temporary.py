@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from halfjoin.catalog.catalog import Catalog
-from halfjoin.catalog.models import Index, Sequence, Table, View
+from halfjoin.catalog.models import ColumnModel, Index, Sequence, Table, View
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.readable import closed
@@ -41,6 +41,7 @@ from halfjoin.sql.statements import (
 from halfjoin.sql.system import TEMPORARY, is_temporary
 
 Definition: TypeAlias = CreateTable | CreateView | CreateIndex | CreateSink
+Meaning: TypeAlias = Mapping[str, tuple[str, tuple[ColumnModel, ...]]]  # by name: the id and the columns
 _CLOSED = 1  # temporary rows have the time 0, so that they are there at every time that can be read
 
 
@@ -66,6 +67,7 @@ class Temporary:
     sequences: dict[str, Sequence] = field(default_factory=dict)
     comments: Mapping[str, str] = field(default_factory=dict)
     rows: Mapping[str, Collection] = field(default_factory=dict)
+    meant: Mapping[str, Meaning] = field(default_factory=dict)  # what each view reads, as it was when it was made
 
     def __bool__(self) -> bool:
         return bool(self.tables or self.views or self.sequences)
@@ -89,6 +91,7 @@ class Temporary:
         catalog.indexes = {**catalog.indexes, **self.indexes}
         catalog.sequences = _Sequences(catalog.sequences, self.sequences)
         catalog.comments = {**catalog.comments, **self.comments}
+        catalog.stale = frozenset(name for name, meant in self.meant.items() if not _still(meant, state.catalog))
         return replace(state, catalog=catalog, upper=upper, tables={**state.tables, **self.rows})
 
     def defined(self, state: State, change: Callable[[State], None]) -> Temporary:
@@ -100,6 +103,8 @@ class Temporary:
         after = forked(self._over(closed(state), _CLOSED))
         change(after)
         made = _of(after.catalog, after.tables)
+        made = replace(made, meant={name: self.meant[name] if self.views.get(name) == view else _meaning(view, state)
+                                    for name, view in made.views.items()})  # fmt: skip
         for table in made.tables.values():
             if outside := [key.table for key in table.foreign_keys if not is_temporary(key.table)]:
                 raise UnsupportedSQL("constraints on temporary tables may reference only temporary tables",
@@ -139,9 +144,31 @@ class Temporary:
         after = replace(self, rows={**self.rows, **empty})
         return after.without(state, gone) if gone else after
 
+    def made_again(self, before: State, after: State) -> Temporary:
+        """The same after COMMIT has made the definitions of the transaction again: what they make has other ids now."""
+        right = [name for name, meant in self.meant.items() if _still(meant, before.catalog)]
+        return replace(self, meant={**self.meant, **{name: _meaning(self.views[name], after) for name in right}})
+
     def without(self, state: State, names: Iterable[str]) -> Temporary:
         """The temporary things without these tables, and without what reads them."""
         return self.defined(state, lambda state: drop(state, Drop("table", tuple(names), cascade=True)))
+
+
+def _lasting(catalog: Catalog) -> dict[str, Table | View]:
+    return {**catalog.tables, **catalog.views}
+
+
+def _meaning(view: View, state: State) -> Meaning:
+    """What a view reads that lasts."""
+    known = _lasting(state.catalog)
+    return {name: (known[name].id, known[name].columns) for name in view.reads if name in known}
+
+
+def _still(meant: Meaning, catalog: Catalog) -> bool:
+    """Whether names mean the same tables and views, with the same columns; more of them may have come."""
+    known = _lasting(catalog)
+    return all(name in known and known[name].id == id and known[name].columns[: len(columns)] == columns
+               for name, (id, columns) in meant.items())  # fmt: skip
 
 
 def _of(catalog: Catalog, rows: Mapping[str, Collection]) -> Temporary:

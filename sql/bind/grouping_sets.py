@@ -75,8 +75,7 @@ def keys_of(group: exp.Group | None, outputs: Sequence[Output], rows: Scalars) -
         node = _without_parentheses(node)
         if isinstance(node, exp.Tuple):
             return sum(map(simple, node.expressions), ())
-        names_output = not node.args.get("table") and named(node, outputs, "GROUP BY", rows) is not None
-        row = None if names_output else row_of(node, rows)
+        row = row_of(node, rows) if key_output(node, outputs, rows) is None else None
         return (key(node),) if row is None else tuple(map(key, row.keys))
 
     def sets(node: exp.Expr) -> Iterator[Set]:

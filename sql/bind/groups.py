@@ -83,11 +83,11 @@ def grouped_nodes(clause: exp.Group | None, outputs: Sequence[Output], scalars: 
     """The expressions of GROUP BY, and the outputs that are keys by their names or positions."""
     if clause is None:
         return []
-    meant = (key_output(key, outputs, scalars) for key in clause.find_all(exp.Column, exp.Literal) if _is_key(key))
+    meant = (key_output(key, outputs, scalars) for key in clause.find_all(exp.Column, exp.Literal) if is_key(key))
     return [clause, *(outputs[place].node for place in dict.fromkeys(meant) if place is not None)]
 
 
-def _is_key(node: exp.Expr) -> bool:
+def is_key(node: exp.Expr) -> bool:
     """Whether a node is a key of GROUP BY itself, not a part of one."""
     around = node.parent
     while isinstance(around, exp.Paren | exp.Tuple | exp.Rollup | exp.Cube | exp.GroupingSets):

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.groups import is_key
 from halfjoin.sql.bind.output_names import output_name
 from halfjoin.sql.bind.query import BoundQuery
 from halfjoin.sql.bind.scalar import Scalars
@@ -63,7 +64,7 @@ def numbered_rows(query: exp.Query) -> NumberedRows | None:
     for place, item in enumerate(first.expressions):
         if not _calls(item):
             continue
-        made = None if _in_order(first, item, place + 1) else _over_parts(item.unalias(), calls, parts)
+        made = None if _named_by_key(first, item, place + 1) else _over_parts(item.unalias(), calls, parts)
         if made is None:
             return None
         items[f"shown {place}"] = made, output_name(item)
@@ -95,10 +96,11 @@ def _calls(node: exp.Expr) -> bool:
                for one in node.walk(prune=lambda one: isinstance(one, exp.Query)))  # fmt: skip
 
 
-def _in_order(query: exp.Select, item: exp.Expr, place: int) -> bool:
-    """Whether ORDER BY names an item of the list."""
-    clause = query.args.get("order")
-    keys = [key.this for key in clause.expressions] if clause is not None else []
+def _named_by_key(query: exp.Select, item: exp.Expr, place: int) -> bool:
+    """Whether ORDER BY names an item of the list, or GROUP BY its position: the numbers come before that."""
+    order, group = query.args.get("order"), query.args.get("group")
+    keys = [key.this for key in order.expressions] if order is not None else []
+    keys += [key for key in group.find_all(exp.Literal) if is_key(key)] if group is not None else []
     name = name_of(item.args["alias"]) if isinstance(item, exp.Alias) else output_name(item)
     return any((isinstance(key, exp.Literal) and key.name == str(place)) or _calls(key)
                or (isinstance(key, exp.Column) and name_of(key) == name) for key in keys)  # fmt: skip

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
+from halfjoin.sql.parse.dialect import Halfjoin
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.parse import parse_query
 
@@ -32,6 +34,17 @@ def renamed_in(text: str, nodes: Iterable[exp.Expr], names: Mapping[str, str], t
     for start, (end, name) in sorted(at.items(), reverse=True):
         text = text[:start] + name + text[end:]
     return text
+
+
+def without_names(text: str) -> tuple[str, str]:
+    """What follows ON in the text of an index, and what follows the table's name and a method: the keys, and the rest.
+
+    >>> without_names('CREATE INDEX "i on (" ON t USING btree (k)')
+    ('t USING btree (k)', '(k)')
+    """
+    tokens = Halfjoin().tokenize(text)
+    on, keys = (next(one for one in tokens if one.token_type is kind) for kind in (TokenType.ON, TokenType.L_PAREN))
+    return text[on.end + 1 :].lstrip(), text[keys.start :]
 
 
 def names_in(nodes: Iterable[exp.Expr]) -> set[str]:

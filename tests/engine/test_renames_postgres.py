@@ -137,3 +137,15 @@ def test_an_index_is_renamed(tmp_path: Path) -> None:
     with hj.Engine(tmp_path / "w") as engine:
         assert engine.execute("SHOW INDEXES").to_pylist() == [{"name": "l", "on": "t", "key": "k"}]
         engine.execute("DROP INDEX l")
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("i", "CREATE INDEX i\nON t\n(k)"),
+    ('"i on ("', 'CREATE INDEX "i on (" ON t (k)'),
+    ("i", "CREATE INDEX i /* on ( */ ON t(k)"),
+])  # fmt: skip
+def test_an_index_is_renamed_however_it_is_written(name: str, text: str) -> None:
+    with hj.Engine() as engine:
+        engine.execute(f"CREATE TABLE t (k integer); INSERT INTO t VALUES (1); {text}")
+        engine.execute(f"ALTER TABLE t RENAME TO u; ALTER INDEX {name} RENAME TO j; ALTER TABLE u RENAME TO v")
+        assert engine.execute("SHOW INDEXES").to_pylist() == [{"name": "j", "on": "v", "key": "k"}]

@@ -102,7 +102,8 @@ def test_what_cannot_be_numbered_is_refused_and_gives_out_no_number() -> None:
     engine.execute("CREATE SEQUENCE q; CREATE TABLE t (k integer); INSERT INTO t VALUES (1), (2)")
     for sql in ("SELECT CASE WHEN k > 1 THEN nextval('q') END FROM t", "SELECT DISTINCT nextval('q') FROM t",
                 "SELECT nextval('q') AS n FROM t ORDER BY n", "SELECT k FROM t WHERE nextval('q') > 1",
-                "SELECT nextval('q') FROM t UNION ALL SELECT 1",
+                "SELECT nextval('q') FROM t UNION ALL SELECT 1", "SELECT nextval('q') AS n, k FROM t GROUP BY 1, k",
+                "SELECT nextval('q') FROM t GROUP BY ROLLUP ((1))",
                 "SELECT coalesce(k, nextval('q')) FROM t"):  # fmt: skip
         with pytest.raises(hj.UnsupportedSQL, match="SELECT list"):
             engine.execute(sql)

@@ -156,3 +156,30 @@ def test_copy_finds_a_temporary_table(engine: hj.Engine) -> None:
     engine.execute("CREATE TEMP TABLE s (a integer)")
     assert engine.copy_from("COPY s FROM STDIN", "1\n2\n") == 2
     assert engine.copy_to("COPY s TO STDOUT") in (b"1\n2\n", b"2\n1\n")
+
+
+@pytest.mark.parametrize("change", [
+    "ALTER TABLE n RENAME COLUMN k TO j; ALTER TABLE n RENAME COLUMN x TO k",
+    "ALTER TABLE n RENAME TO old; CREATE TABLE n (k text, x text); INSERT INTO n VALUES ('other', '')",
+    "DROP TABLE n; CREATE TABLE n (k integer, x integer)",
+])  # fmt: skip
+def test_a_view_never_reads_what_it_did_not_mean(change: str) -> None:
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE n (k integer, x integer); INSERT INTO n VALUES (1, 100)")
+        engine.execute("CREATE TEMP VIEW v AS SELECT k FROM n; CREATE TEMP VIEW w AS SELECT k FROM v")
+        engine.execute("ALTER TABLE n ADD COLUMN y integer")
+        assert rows(engine, "SELECT * FROM w") == [(1,)]
+        engine.execute(change)
+        for name in ("v", "w"):
+            with pytest.raises(hj.Conflict, match="create it again"):
+                engine.query(f"SELECT * FROM {name}")
+        engine.execute("CREATE TEMP TABLE other (a integer); DROP VIEW w; DROP VIEW v")
+        engine.execute("CREATE TEMP VIEW v AS SELECT count(k) AS n FROM n")
+        assert len(rows(engine, "SELECT * FROM v")) == 1
+
+
+def test_a_view_over_a_table_of_its_transaction_lasts_beyond_it() -> None:
+    with hj.Engine() as engine:
+        engine.execute("BEGIN; CREATE TABLE n (k integer); CREATE TEMP VIEW v AS SELECT k FROM n; COMMIT")
+        engine.execute("INSERT INTO n VALUES (1)")
+        assert rows(engine, "SELECT * FROM v") == [(1,)]

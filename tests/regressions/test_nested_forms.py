@@ -36,3 +36,9 @@ def test_a_subquery_is_no_key_for_its_name(engine: hj.Engine, keys: str) -> None
 def test_a_number_in_a_key_is_no_position(engine: hj.Engine) -> None:
     found = both(engine, "SELECT (SELECT a.k FROM a) AS m, b.x + 1 AS n FROM b GROUP BY b.x + 1")
     assert found == Counter([(7, 2), (7, 3)])
+
+
+@pytest.mark.parametrize("keys", ["x", "(x)", "ROLLUP (x)", "1", "b.x"])
+def test_two_outputs_with_the_name_of_a_column_leave_it_the_key(engine: hj.Engine, keys: str) -> None:
+    found = bag(engine.query(f"SELECT x, max(y) AS x FROM b GROUP BY {keys}"))
+    assert found == Counter([(1, 6), (2, 5), *([(None, 6)] if "ROLLUP" in keys else [])])
