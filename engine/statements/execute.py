@@ -188,7 +188,7 @@ def _copy(session: Session, state: State, sql: str, *, incoming: bool | None = N
     if len(trees) == 1 and session.path != (PUBLIC,):
         trees = [placed(trees[0], session.known(state).catalog, session.path)]
     statement = statement_of(trees[0], sql) if len(trees) == 1 else None
-    if not isinstance(statement, Copy) or statement.incoming is (incoming is False):
+    if not isinstance(statement, Copy) or incoming not in (None, statement.incoming):
         raise UnsupportedSQL(f"expected one COPY {'... FROM STDIN' if incoming else '... TO STDOUT'}")
     return statement
 

@@ -73,7 +73,8 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
         # The name as parsed: sqlglot's writer replaces some types by others.
         text = written(node) if kind is exp.DType.USERDEFINED else kind.value
         text += f"({', '.join(map(str, sizes))})" if sizes and kind is not exp.DType.USERDEFINED else ""
-        instead = f"write {NEAREST[kind]}" if kind in NEAREST else f"types: {KNOWN}"
+        nearest = NEAREST.get(kind) or ELSEWHERE.get(text.partition("(")[0].lower())
+        instead = f"write {nearest}" if nearest else f"types: {KNOWN}"
         raise refuse(node, sql, f"type {text.lower()} is not supported", instead)
     return NAMED[kind]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 import halfjoin as hj
@@ -14,15 +15,20 @@ LIMIT = 5_000
 @pytest.fixture
 def small(monkeypatch):
     """Make arrays hold less."""
-    concatenated = updates._concat_arrays
+    class Small:
+        """Arrow, whose arrays hold less."""
 
-    def concat_arrays(arrays):
-        if sum(array.nbytes for array in arrays) > LIMIT:
-            raise hj.DataError(updates.TOO_LONG)
-        return concatenated(arrays)
+        def __getattr__(self, name):
+            return getattr(pa, name)
+
+        @staticmethod
+        def concat_arrays(arrays):
+            if sum(array.nbytes for array in arrays) > LIMIT:
+                raise pa.ArrowCapacityError("an array is full")
+            return pa.concat_arrays(arrays)
 
     monkeypatch.setattr(updates, "ARRAY_BYTES", LIMIT)
-    monkeypatch.setattr(updates, "_concat_arrays", concat_arrays)
+    monkeypatch.setattr(updates, "pa", Small())
 
 
 def fill(engine):

@@ -28,7 +28,7 @@ def test_a_program_over_jdbc() -> None:
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()
     assert said[0] == "product PostgreSQL"
-    assert said[1] == "tables [many:MATERIALIZED VIEW, ty:TABLE]"
+    assert said[1] == "tables [ty_pkey:INDEX, many:MATERIALIZED VIEW, ty:TABLE]"
     assert "i:int4, s:int2, b:int8, r:float4, d:float8, n:numeric, t:text, v:varchar, c:bpchar" in said[2]
     assert said[3:6] == ["keys [i]", "schemas [public]", "indexes [i]"]
     assert said[6] == "inserted 1"
