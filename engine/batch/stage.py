@@ -239,7 +239,7 @@ def stage(
     changed, looped, rounds = set(runs), set[str](), dict[str, tuple[int, ...]]()
     work: dict[str, Work] = {}
     for number, name in enumerate(due, 1):
-        began, view = perf_counter(), state.maintained[name]
+        began, view, found = perf_counter(), state.maintained[name], lookup.looked_up.rows
         flow, passing = view.dataflow, is_passing(view.dataflow)
         if flow.loop:
             if flow.loop not in looped:
@@ -260,7 +260,7 @@ def stage(
             except DataError as problem:
                 start = state.upper if flow.asked else _earliest(state, runs)
                 output, failed = empty(flow.schema), of_view(str(problem), start)
-            work[name] = Work(len(output), perf_counter() - began, began)
+            work[name] = Work(len(output), perf_counter() - began, began, lookup.looked_up.rows - found)
             if passing:
                 passed, output = _passed(view, _part(output, upper), state.upper, upper)
                 lookup.passed[name] = passed

@@ -19,7 +19,7 @@ from halfjoin.engine.batch.clock import Closing as Closed
 from halfjoin.engine.batch.flows import Flow, Inner
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.unreadable import Standing, reason
-from halfjoin.engine.join.dataflow import Closing
+from halfjoin.engine.join.dataflow import Closing, Found
 from halfjoin.engine.linear.tables import Registered
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.facts import Kept
@@ -279,11 +279,12 @@ class Versions:
     upper: int  # times below it are closed after the batch
     passed: dict[str, Updates | StoredChanges] = field(default_factory=dict)
     found: dict[str, Sequence[Part]] = field(default_factory=dict)  # results of `as_files`, the same for a whole batch
+    looked_up: Found = field(default_factory=Found)
 
     @property
     def closing(self) -> Closing:
         """What the batch closes. The batch cannot tell times below the old `upper` apart."""
-        return Closing(self.state.upper, self.state.upper, self.upper, self.updates, self.failing)
+        return Closing(self.state.upper, self.state.upper, self.upper, self.updates, self.failing, self.looked_up)
 
     def updates(self, name: str) -> Updates:
         """A collection's updates that the batch closes, those of the staged run included."""

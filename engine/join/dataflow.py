@@ -37,11 +37,19 @@ _STEPS = 8  # the rows that a batch makes of a view are added up whenever they h
 RunsOf = Callable[[str, Version], Sequence[Part]]
 
 
+@dataclass(slots=True)
+class Found:
+    """How many rows lookups have found, for people who watch an engine."""
+
+    rows: int = 0
+
+
 class Closing(NamedTuple):
     """What a batch closes: times below `before` are closed before it, times below `after` after it.
 
     Updates with times below `netted` may be added up. `updates` gives a collection's updates with times that the batch
     closes, whenever they arrived. `failing` says whether a view or node has errors at the last time closed before it.
+    `found` counts what half-joins find in this process.
     """
 
     netted: int
@@ -49,6 +57,7 @@ class Closing(NamedTuple):
     after: int
     updates: Callable[[str], Updates]
     failing: Callable[[str], bool]
+    found: Found = Found()  # one that nobody reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +147,12 @@ class CompiledPath:
         if isinstance(half_join, PresenceOperator):
             upper = closing.after if version is Version.AFTER else closing.before
             for found in half_join(stream, runs, closing.netted, upper):
+                closing.found.rows += len(found)
                 yield from self._onward(then(found, made.errors), number + 1, lookup, made, closing, size)
             return
         try:
             for found in half_join(stream, runs, closing.netted):
+                closing.found.rows += len(found)
                 yield from self._onward(then(found, made.errors), number + 1, lookup, made, closing, size)
         except TooLarge as problem:
             if number:

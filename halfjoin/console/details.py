@@ -53,7 +53,7 @@ def view(engine: Engine, name: str) -> dict[str, Any]:
     plan = json.loads(engine.explain(name, format="json")) if maintained else None
     names = {name, *(node["name"] for node in plan["nodes"])} if plan else {name}
     last = next((batch for batch in reversed(engine.activity().recent) if names & batch.nodes.keys()), None)
-    work = {} if last is None else {one: {"rows": did.rows, "ms": round(did.seconds * 1000, 3)}
+    work = {} if last is None else {one: {"rows": did.rows, "ms": round(did.seconds * 1000, 3), "found": did.found}
                                     for one, did in last.nodes.items() if one in names}  # fmt: skip
     return {
         "name": name, "sql": text, "plan": plan, "work": work, "in": {} if last is None else dict(last.tables),

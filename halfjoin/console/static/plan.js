@@ -31,7 +31,7 @@ function Side({ name, node, view }) {
   const held = view.held[name], did = view.work[name];
   return html`<div class="side"><h2>${name}</h2>
     <p class="soft">${node.kind}${held ? `; holds ${count(held.rows)} updates, ${size(held.bytes)}` : ""}</p>
-    ${did ? html`<p>Last batch: ${count(did.rows)} rows out in ${did.ms} ms.</p>` : node.kind === "table" ? null : html`<p class="soft">No recent batch has reached it.</p>`}
+    ${did ? html`<p>Last batch: ${did.found ? `${count(did.found)} rows found, ` : ""}${count(did.rows)} rows out in ${did.ms} ms.</p>` : node.kind === "table" ? null : html`<p class="soft">No recent batch has reached it.</p>`}
     ${node.shared?.length ? html`<p>Shared with ${node.shared.join(", ")}.</p>` : null}
     ${node.steps?.length ? html`<ul>${node.steps.map((step) => html`<li>${step}</li>`)}</ul>` : null}
     ${(node.joins || []).flat().map((path) => html`<p><b>Change of ${path.input}</b></p><ul>
