@@ -14,7 +14,7 @@ from halfjoin.engine.display.html import folded, note, piece, table
 from halfjoin.engine.feeds.kinds import kind_named
 from halfjoin.engine.feeds.options import displayed
 from halfjoin.engine.feeds.sources import Sources
-from halfjoin.engine.sinks.sinks import Sinks
+from halfjoin.engine.sinks.sinks import Sinks, Status
 from halfjoin.planner.plan import ArrangementKey
 
 _SHOWN = 50  # collections, or arrangements, of a notebook's table
@@ -175,12 +175,11 @@ def stats(
         for collection in state.collections()
         for key, arrangement in collection.arrangements.items()
     ]
-    written = [
-        SinkStats(name=sink.name, collection=sink.collection, target=sink.target,
-                  upper=status.upper, waiting=status.waiting, error=status.error)
-        for sink in state.catalog.sinks.values()
-        if sinks is not None and (status := sinks.status(sink.name))
-    ]  # fmt: skip
+    written = []
+    for sink in state.catalog.sinks.values():
+        known = Status(None, 0, None) if sinks is None else sinks.status(sink.name)  # None: this engine only reads
+        written.append(SinkStats(name=sink.name, collection=sink.collection, target=sink.target, upper=known.upper,
+                                 waiting=known.waiting, error=known.error))  # fmt: skip
     return Stats(
         upper=state.upper, clock=state.clock, memory=state.memory.used(), budget=state.memory.limit,
         collections=collections, arrangements=arrangements, sinks=written, sources=sources,

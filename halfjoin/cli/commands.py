@@ -131,7 +131,8 @@ def query(
 
 @app.command()
 def status(warehouse: Named = "") -> None:
-    """Print a warehouse's tables and views, each with its number of updates and its least readable time."""
+    """Print a warehouse's tables and views, each with its number of updates and its least readable time; how far its
+    sinks and sources are."""
     told = guarded(read_settings, {"warehouse": warehouse}).settings
     with guarded(lambda: Engine(warehouse_of(told), read_only=True)) as engine:
         found = engine.stats()
@@ -142,6 +143,14 @@ def status(warehouse: Named = "") -> None:
         for c in found.collections
     ]
     show(pa.Table.from_pylist(listed))
+    if found.sinks:
+        show(pa.Table.from_pylist([
+            {"sink": s.name, "of": s.collection, "into": s.target, "waiting": s.waiting,
+             "as of": None if s.upper is None else s.upper - 1, "error": s.error} for s in found.sinks]))  # fmt: skip
+    if found.sources:
+        show(pa.Table.from_pylist([
+            {"source": s.name, "kind": s.kind, "into": ", ".join(s.into), "rows": s.rows, "bad": s.bad,
+             "state": s.state, "error": s.error} for s in found.sources]))  # fmt: skip
 
 
 @app.command()

@@ -148,3 +148,18 @@ def test_a_table_is_made_like_a_frame() -> None:
         engine.create_table("x", like=3)
     with pytest.raises(hj.UnknownName, match="unknown column 'z' of x"):
         engine.create_table("x", like=ROWS, key="z")
+
+
+def test_status_tells_of_sinks_and_sources(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text("a\n1\n")
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute(f"""
+            CREATE TABLE t (a integer); CREATE MATERIALIZED VIEW v AS SELECT a FROM t;
+            CREATE SINK out FROM v INTO DELTA '{tmp_path}/out';
+            CREATE SOURCE incoming FROM FILES (path '{tmp_path}/in', settle 0) INTO t;
+        """)
+        engine.run_sources(seconds=0)
+    said = CliRunner().invoke(app, ["status", str(tmp_path / "w")])
+    assert said.exit_code == 0
+    assert "out" in said.stdout and "incoming" in said.stdout and "FILES" in said.stdout
