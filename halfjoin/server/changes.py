@@ -83,9 +83,11 @@ class Changes:
 
     def _put(self, item: pa.Table | BaseException | None) -> bool:
         """Hand something to the event loop, when it has room; whether that still runs."""
+        putting = self._queue.put(item)
         try:
-            asyncio.run_coroutine_threadsafe(self._queue.put(item), self._loop).result()
+            asyncio.run_coroutine_threadsafe(putting, self._loop).result()
         except (RuntimeError, asyncio.CancelledError):
+            putting.close()  # a loop that is closed has not begun it
             return False
         return True
 
