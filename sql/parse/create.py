@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from halfjoin.sql.parse import dialect, naming, syntax
+from halfjoin.sql.parse import commands, naming, syntax
 from halfjoin.sql.parse.constraints import column, constraints
 from halfjoin.sql.parse.locate import as_query, catalog_name, name_of, only, refuse
 from halfjoin.sql.parse.sourced import options_of
@@ -62,7 +62,7 @@ def create_sink(node: syntax.CreateSink, text: str) -> CreateSink:
     if target is None:
         return CreateSink(*names, "", *how, options=options_of(options or [], node, text))
     if not target.name:
-        raise refuse(target, text, "a sink needs a path or URL in quotes", dialect.SINK_SYNTAX)
+        raise refuse(target, text, "a sink needs a path or URL in quotes", commands.SINK_SYNTAX)
     return CreateSink(*names, target.name, *how)
 
 
