@@ -30,7 +30,6 @@ from halfjoin.sql.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
-    INTEGER,
     SECOND_DIGITS,
     TIME,
     TIMESTAMP,

@@ -34,8 +34,8 @@ QUERIES = (
     "SELECT id, jsonb_extract_path(j, VARIADIC a)::text AS x, jsonb_extract_path_text(j, VARIADIC '{b,c}') AS y FROM t",
     "SELECT id, jsonb_build_array(VARIADIC a)::text AS x, jsonb_build_object(VARIADIC a)::text AS y FROM t",
     # the type of a value
-    "SELECT id, pg_typeof(n)::text AS x, pg_typeof(j)::text AS y, pg_typeof(a)::text AS z, pg_typeof(NULL)::text FROM t",
-    "SELECT pg_typeof(sum(n))::text AS x, pg_typeof(max(id) / 2.0)::text AS w, pg_typeof('a'::varchar(3))::text AS y FROM t",
+    "SELECT id, pg_typeof(n)::text AS x, pg_typeof(a)::text AS y, pg_typeof(NULL)::text AS w FROM t",
+    "SELECT pg_typeof(sum(n))::text AS x, pg_typeof(max(id) / 2.0)::text AS w, pg_typeof('a'::varchar(3))::text FROM t",
 )  # fmt: skip
 
 
