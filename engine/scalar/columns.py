@@ -19,9 +19,10 @@ from halfjoin.engine.scalar.json_input import canonical_texts, holds_json, json_
 from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.engine.scalar.nested_arrays import uneven
 from halfjoin.engine.scalar.precision import rounds, to_digits
-from halfjoin.engine.scalar.sound import Unsound, check_moments, check_texts
+from halfjoin.engine.scalar.sound import Unsound, check_sound
 from halfjoin.engine.scalar.values import raw, valid
 from halfjoin.engine.updates.intervals import DAY, IN_FILES, intervals, of_struct, parts
+from halfjoin.engine.updates.updates import Mask
 from halfjoin.errors import InvalidRow, UnsupportedSQL
 from halfjoin.sql.functions.text_input import parse
 from halfjoin.sql.functions.text_input_intervals import Interval, interval_of
@@ -40,7 +41,7 @@ _CHECKED = frozenset((*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSONB, Kind.
 _CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
 
 
-def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
+def convert(table: str, name: str, kind: SqlType, given: Any, *, leaving: bool = False) -> pa.Array:
     """Convert `given` (an Arrow array or a list of Python values) to one array of the type `kind` of the column `name`.
 
     Values are widened and rescaled if that loses nothing. Moments are rounded to the column's digits of the second.
@@ -49,6 +50,7 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
     and Python's other values stand for themselves. A float stands for the
     shortest decimal that reads back as the float: 0.1 fits a numeric(8,2), 0.125 does not. NaN is a number in columns
     of floats. In all other columns it means NULL, as in pandas; but a Decimal's NaN is not a valid numeric.
+    What no SQL value is (`sound`) is refused, unless the rows are `leaving`: a table may have got it long ago.
 
     Raises:
         InvalidRow: names the table, the column, the row number and the value.
@@ -56,7 +58,7 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
     if isinstance(given, pa.Array) and given.type == arrow_type(kind) and not is_checked(kind):
         return given
     try:
-        return _rounded(_convert(_array(given, kind), kind), kind)
+        return _made(given, kind, sound=not leaving)
     except _CAST_ERRORS:
         row = _first_bad(given, kind)
         value = _value(given[row]) if isinstance(given, pa.Array) else given[row]
@@ -68,6 +70,18 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
         why = f"is out of range for {kind}" if outside else f"is not a valid {kind}"
         raise InvalidRow(why, remedy=None if outside else _remedy(value, kind), table=table, column=name, row=row,
                          value=value) from None  # fmt: skip
+
+
+def refuse_unsound(table: str, name: str, kind: SqlType, array: pa.Array, coming: Mask) -> None:
+    """Check the values of the rows that come in a column that `convert` made for rows that are `leaving`, too.
+
+    Raises:
+        InvalidRow: as `convert`.
+    """
+    try:
+        check_sound(array)
+    except Unsound:
+        convert(table, name, kind, pc.if_else(pa.array(coming), array, pa.scalar(None, array.type)))
 
 
 def is_checked(kind: SqlType) -> bool:
@@ -89,7 +103,10 @@ def _value(scalar: pa.Scalar) -> Any:
 def _unsound(given: Any, row: int, kind: SqlType) -> Unsound | None:
     """Why the value of a row is none of SQL; None if it is one of another type."""
     try:
-        _converted(given, row, row + 1, kind)
+        value = _array(_part(given, row, row + 1), kind)
+        if pt.is_string(value.type) or pt.is_large_string(value.type) or pt.is_string_view(value.type):
+            check_sound(value.cast(pa.string()))
+        _made(value, kind)
     except Unsound as problem:
         return problem
     except _CAST_ERRORS:
@@ -124,16 +141,22 @@ def _first_bad(given: Any, kind: SqlType) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            _converted(given, low, middle, kind)
+            _made(_part(given, low, middle), kind)
             low = middle
         except _CAST_ERRORS:
             high = middle
     return low
 
 
-def _converted(given: Any, low: int, high: int, kind: SqlType) -> pa.Array:
-    part = given.slice(low, high - low) if isinstance(given, pa.Array) else given[low:high]
-    return _rounded(_convert(_array(part, kind), kind), kind)
+def _part(given: Any, low: int, high: int) -> Any:
+    return given.slice(low, high - low) if isinstance(given, pa.Array) else given[low:high]
+
+
+def _made(given: Any, kind: SqlType, *, sound: bool = True) -> pa.Array:
+    made = _rounded(_convert(_array(given, kind), kind), kind)
+    if sound:
+        check_sound(made)
+    return made
 
 
 def _array(given: Any, kind: SqlType) -> pa.Array:
@@ -214,11 +237,11 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             if text:
                 return _dates_of_texts(array, kind)
             if not pt.is_timestamp(source):
-                return _checked_moments(_only(array, pt.is_date(source)).cast(wanted))
+                return _only(array, pt.is_date(source)).cast(wanted)
             moments = array.cast(pa.timestamp(source.unit))  # in UTC
             days = moments.cast(wanted)
             _refuse(pc.not_equal(days.cast(moments.type), moments))  # refuse to drop a time of day
-            return _checked_moments(days)
+            return days
         case Kind.TIME:
             if text:  # Arrow cannot cast text to a time
                 array = pc.binary_join_element_wise("1970-01-01", array.cast(pa.string()), " ").cast(pa.timestamp("us"))
@@ -229,7 +252,7 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             return times
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             given = _only(array, text or pt.is_date(source) or pt.is_timestamp(source))
-            return _checked_moments(_timestamp(given, kind, text))
+            return _timestamp(given, kind, text)
         case Kind.INTERVAL:
             return _intervals(array, source)
         case Kind.ARRAY if kind.element is not None:
@@ -286,7 +309,6 @@ def _numeric(array: pa.Array, wanted: pa.DataType, text: bool) -> pa.Array:
 
 
 def _text(array: pa.Array, kind: SqlType) -> pa.Array:
-    check_texts(array)
     if kind.kind is Kind.CHAR:  # trailing blanks of a char(n) have no meaning
         array = pc.utf8_rtrim(array, " ")
     if kind.precision is not None and len(array):
@@ -303,11 +325,6 @@ def _uuid(array: pa.Array, text: bool) -> pa.Array:
     if not pc.all(pc.match_substring_regex(array, _UUID), min_count=0).as_py():
         raise ValueError("not a UUID")
     return pc.ascii_lower(array)
-
-
-def _checked_moments(array: pa.Array) -> pa.Array:
-    check_moments(array)
-    return array
 
 
 def _dates_of_texts(texts: pa.Array, kind: SqlType) -> pa.Array:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pt
 
 from halfjoin.sql.functions.calendar import DAY_MICROS, FIRST_DAY, LAST_DATE, LAST_DAY
 
@@ -26,12 +27,22 @@ class Unsound(ValueError):
         self.reason, self.code, self.remedy = reason, code, remedy
 
 
-def check_texts(array: Any) -> None:
-    """Check an array of strings.
+def check_sound(array: Any) -> None:
+    """Check an array of a column's type.
 
     Raises:
-        Unsound: a text has a NUL character or is not valid UTF-8.
+        Unsound: a text has a NUL character or is not valid UTF-8; a date or timestamp is before 4714-11-24 BC, or
+            beyond the last one.
     """
+    while pt.is_list(array.type):
+        array = array.flatten()
+    if pt.is_string(array.type):
+        _check_texts(array)
+    elif pt.is_date(array.type) or pt.is_timestamp(array.type):
+        _check_moments(array)
+
+
+def _check_texts(array: Any) -> None:
     _, offsets, data = array.buffers()
     if data is None or not len(array):
         return
@@ -49,13 +60,8 @@ def check_texts(array: Any) -> None:
         raise Unsound("is not valid UTF-8", _BAD_TEXT, "decode it first, or declare the column bytea") from None
 
 
-def check_moments(array: Any) -> None:
-    """Check an array of dates, or of timestamps in microseconds.
-
-    Raises:
-        Unsound: a value is before 4714-11-24 BC, or beyond the last date or timestamp.
-    """
-    dates = pa.types.is_date(array.type)
+def _check_moments(array: Any) -> None:
+    dates = pt.is_date(array.type)
     ends = pc.min_max(array.view(pa.int32() if dates else pa.int64()))
     first, last = _DAYS if dates else _MICROS
     if ends["min"].is_valid and not first <= ends["min"].as_py() <= ends["max"].as_py() <= last:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.scalar import columns
 
 
 @pytest.fixture
@@ -75,3 +76,19 @@ def test_no_statement_and_no_stream_brings_a_nul(engine: hj.Engine) -> None:
             run()
         assert caught.value.sqlstate in ("22021", "22P05")
     assert engine.read("t").num_rows == 0
+
+
+def test_what_an_earlier_version_stored_can_still_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE keyed (k int PRIMARY KEY, w text); CREATE TABLE u (w text)")
+    with monkeypatch.context() as earlier:
+        earlier.setattr(columns, "check_sound", lambda _: None)
+        engine.apply({"keyed": [{"k": 1, "w": "a\0"}, {"k": 2, "w": "b\0"}], "u": [{"w": "a\0"}, {"w": "b\0"}]})
+    with pytest.raises(hj.InvalidRow, match=r"u\.w: row 0: 'a\\x00' has a NUL character"):
+        engine.execute("INSERT INTO u SELECT w FROM keyed WHERE k = 1")
+    with pytest.raises(hj.InvalidRow, match=r"u\.w: row 1: 'c\\x00' has a NUL character"):
+        engine.apply({"u": [{"w": "a\0", "__diff": -1}, {"w": "c\0", "__diff": 1}]})
+    engine.execute("UPDATE keyed SET w = 'x' WHERE k = 1; DELETE FROM u WHERE w < 'b'")
+    engine.apply({"u": hj.deletes([{"w": "b\0"}]), "keyed": hj.upserts([{"k": 2, "w": "y"}])})
+    assert engine.read("keyed").to_pylist() == [{"k": 1, "w": "x"}, {"k": 2, "w": "y"}]
+    assert engine.read("u").num_rows == 0
