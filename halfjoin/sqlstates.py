@@ -20,7 +20,7 @@ _REASONS: tuple[tuple[str, str], ...] = (
      r"factorial of a negative|percentile value|cannot convert NaN or infinity to|numeric (constant|has no)|"
      r"value overflows numeric format", "22003"),
     (r"(date|timestamp|time|interval)( field value)? out of range|date/time field value|timestamp cannot be NaN|"
-     r"stride must be|AT TIME ZONE of a year|value for \".*\" in source string|'[^']*' is outside of|"
+     r"stride must be|value for \".*\" in source string|"
      r"a time of day ends|'[^']*' as a time", "22008"),
     (r"numeric time zone|invalid input syntax for type numeric time zone", "22023"),
     (r"invalid input syntax for type (date|time|timestamp|timestamptz|interval)\b|invalid value \".*\" for \"|"

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.each import Bad, each
-from halfjoin.engine.scalar.moment_parts import civil, days_of, month_length
 from halfjoin.engine.scalar.values import Kernel
 from halfjoin.engine.updates.intervals import DAY
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call
+from halfjoin.sql.functions.calendar import FIRST_DAY, LAST_DATE, civil, days_of, holds_moment, month_length
 from halfjoin.sql.functions.date_input import WIDTHS, Step, input_steps
 
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -25,7 +25,6 @@ _ERAS = {"BC": ("bc", "ad"), "AD": ("bc", "ad"), "B.C.": ("b.c.", "a.d."), "A.D.
 _SPACES = " \t\n\r\v\f"
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _THOUSANDS = re.compile(r"([+-]?[0-9]{1,6}),([0-9]{1,3})")
-_JULIAN_1970 = 2_440_588
 _FROM_2000 = 946_684_800_000_000
 _FRACTIONS = {"MS": 3, "US": 6, **{f"FF{digits}": 6 for digits in range(1, 7)}}
 
@@ -154,6 +153,8 @@ class _Reader:
         found = self.found
         offset = (found.get("TZH", 0) * 60 + found.get("TZM", 0)) * (-1 if found.get("west") else 1)
         moment = self.day() * DAY + self._clock() - offset * 60_000_000
+        if not holds_moment(moment):
+            raise Bad("timestamp out of range")
         unit: int = 10 ** (6 - (found.get("digits") or 6))
         since = moment - _FROM_2000
         size = (abs(since) + unit // 2) // unit * unit  # a half rounds away from the year 2000
@@ -166,7 +167,7 @@ class _Reader:
         year = self._year()
         month, day = found.get("month") or 1, found.get("DD") or 1
         if found.get("J"):
-            year, month, day = civil(found["J"] - _JULIAN_1970)
+            year, month, day = civil(found["J"] + FIRST_DAY)
         if found.get("IW"):
             return self._kept(_week(year, found["IW"]) + (found.get("weekday", 2) + 5) % 7)
         if found.get("IDDD"):
@@ -182,12 +183,12 @@ class _Reader:
             if not 1 <= found["DDD"] <= count:
                 raise self._beyond()
             year, month, day = civil(days_of(year, 1, 1) + found["DDD"] - 1)
-        if not 1 <= month <= 12 or not 1 <= day <= month_length(year, month) or not -4713 <= year <= 294_276:
+        if not 1 <= month <= 12 or not 1 <= day <= month_length(year, month):
             raise self._beyond()
         return self._kept(days_of(year, month, day))
 
     def _kept(self, days: int) -> int:
-        if days < -_JULIAN_1970:
+        if not FIRST_DAY <= days <= LAST_DATE:
             raise self._beyond()
         return days
 
