@@ -1,4 +1,4 @@
-"""'now', 'today', 'tomorrow' and 'yesterday' are the moment of the query or statement; views and defaults refuse them."""
+"""'now', 'today', 'tomorrow', 'yesterday': moments of the query or statement. Views and defaults refuse them."""
 
 from __future__ import annotations
 
