@@ -15,12 +15,14 @@ from halfjoin.engine.batch.writer import Writer, writing
 from halfjoin.engine.feeds.delivery import Due, deliver, due
 from halfjoin.engine.feeds.source import Polled
 from halfjoin.engine.feeds.sources import Sources
+from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.system.process import check_process
 from halfjoin.engine.system.turns import Turns
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.statements import CreateSource, OptionValue
 
 T = TypeVar("T")
+_SHARE = 16  # of the memory budget: a batch is there as texts, as typed rows, and as what the views make of it
 
 
 class _Host:
@@ -28,6 +30,11 @@ class _Host:
 
     def __init__(self, engine: Sourcing) -> None:
         self._engine = engine
+
+    def memory(self) -> int:
+        """The bytes that the rows of one batch may take."""
+        limit = self._engine._locked(lambda state: state.memory.limit)
+        return (machine_memory() // 2 if limit is None else limit) // _SHARE
 
     def due(self, id: str) -> Due | None:
         """The source with that id, if somebody is to read it."""

@@ -138,16 +138,25 @@ def _read(statement: Copy, data: bytes, names: list[str]) -> pa.Table:
                               block_size=min(len(data) + 1, (1 << 31) - 1))  # fmt: skip
     parsing = csv.ParseOptions(delimiter=statement.delimiter, quote_char=statement.quote if statement.csv else False,
                                double_quote=statement.csv, newlines_in_values=statement.csv,
-                               ignore_empty_lines=False)  # fmt: skip
+                               ignore_empty_lines=len(names) > 1)  # fmt: skip
     converting = csv.ConvertOptions(column_types={name: pa.string() for name in names}, strings_can_be_null=True,
                                     null_values=[statement.null], quoted_strings_can_be_null=False)  # fmt: skip
     try:
         made = csv.read_csv(BytesIO(data), reading, parsing, converting)
+        if len(names) > 1 and _blank_line(data):
+            parsing.ignore_empty_lines = False  # then a blank line is a row of NULLs, and not within quotes
+            if len(csv.read_csv(BytesIO(data), reading, parsing, converting)) > len(made):
+                raise pa.ArrowInvalid("a line is blank")
     except (pa.ArrowInvalid, pa.ArrowKeyError) as problem:
         utf8 = "UTF8" in str(problem)
         raise InvalidRow(f"COPY: {problem}", table=statement.table, code="22021" if utf8 else "22P04",
                          remedy=f"give each line {len(names)} values in UTF-8") from None  # fmt: skip
     return made if statement.csv else pa.table({name: _unescaped(made[name], statement) for name in names})
+
+
+def _blank_line(data: bytes) -> bool:
+    lines = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return lines.startswith(b"\n") or b"\n\n" in lines
 
 
 def _unescaped(values: pa.ChunkedArray, statement: Copy) -> pa.ChunkedArray:

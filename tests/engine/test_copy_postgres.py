@@ -21,6 +21,7 @@ LINES = (
     (b"8\tx\n", ""), (b"x,b,,,,,\n", "CSV"), (b"9,b,,,,,toolong\n", "CSV"), (b"9,b,,,,,,\n", "CSV"), (b"", "CSV"),
     (b"9,\xff\xfe,,,,,\n", "CSV"), (b'10,"open,,,,,\n', "CSV"), (b"11,a,,,,,\r\n12,,,,t,,\r\n", "CSV"),
     (b'13,"",,,,99999,\n', "CSV"), (b"6\ta\\tb\\\\n\t\\N\t-Infinity\tf\t2\t\\N\n\\.\n", ""), (b"7\t\t\t\t\t\t\n", ""),
+    (b"8,b,,,,,\n\n9,b,,,,,\n", "CSV"), (b"\n", ""), (b'8,"b\n\nb",,,,,\n', "CSV"), (b"8,b,,,,,\r\n\r\n", "CSV"),
 )
 
 
@@ -80,6 +81,17 @@ def test_lines_are_read_as_in_postgresql(data: bytes, options: str, postgres: An
     engine.execute(DDL)
     postgres.execute(DDL)
     sql = f"COPY t FROM STDIN {'(FORMAT csv)' if options else ''}"
+    assert _here(engine, sql, data) == _in_postgres(postgres, sql, data)
+    assert _rows(engine.read("t")) == _all(postgres, "TABLE t")
+
+
+@pytest.mark.parametrize("options", ["", "(FORMAT csv)", "(FORMAT csv, NULL 'x')", "(FORMAT csv, HEADER)"])
+@pytest.mark.parametrize("data", [b"a\n\nb\n", b"\n", b"a\n\n", b'a\r\n\r\n""\r\n'])
+def test_a_blank_line_is_a_row_of_one_column(data: bytes, options: str, postgres: Any) -> None:
+    engine = hj.Engine()
+    for one in (engine, postgres):
+        one.execute("CREATE TABLE t (b text)")
+    sql = f"COPY t FROM STDIN {options}"
     assert _here(engine, sql, data) == _in_postgres(postgres, sql, data)
     assert _rows(engine.read("t")) == _all(postgres, "TABLE t")
 
