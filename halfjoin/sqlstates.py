@@ -20,13 +20,13 @@ _REASONS: tuple[tuple[str, str], ...] = (
      r"factorial of a negative|percentile value|cannot convert NaN or infinity to|numeric (constant|has no)|"
      r"value overflows numeric format", "22003"),
     (r"(date|timestamp|time|interval)( field value)? out of range|date/time field value|timestamp cannot be NaN|"
-     r"stride must be|AT TIME ZONE of a year|value for \".*\" in source string|'[^']*' is outside of|"
+     r"stride must be|value for \".*\" in source string|"
      r"a time of day ends|'[^']*' as a time", "22008"),
     (r"numeric time zone|invalid input syntax for type numeric time zone", "22023"),
     (r"invalid input syntax for type (date|time|timestamp|timestamptz|interval)\b|invalid value \".*\" for \"|"
      r"source string too short|conflicting values for \"|hour \".*\" is invalid|cannot calculate day of year|"
-     r"the pattern '|invalid format specification", "22007"),
-    (r"invalid input syntax for|invalid input value for enum|malformed array literal|"
+     r"invalid combination of date|invalid input string for \"Y|the pattern '|invalid format specification", "22007"),
+    (r"\"\w*\" is not a number|invalid input syntax for|invalid input value for enum|malformed array literal|"
      r"path element at position \d+ is not an integer", "22P02"),
     (r"cannot take logarithm", "2201E"),
     (r"cannot take square root|a negative number raised|zero raised to a negative power", "2201F"),

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.system import FIXED, NAME, OID, POSTGRES, REG, VECTORS, System, is_reg
+from halfjoin.sql.oids import pg_type
+from halfjoin.sql.system import FIXED, NAME, OID, POSTGRES, REG, TYPES, VECTORS, System, is_reg
 from halfjoin.sql.types import (
     BIGINT,
     BOOLEAN,
@@ -45,6 +46,8 @@ def not_in_catalog(kind: str, name: str, known: Sequence[str]) -> UnknownName:
 def system_call(name: str, args: Sequence[Expr], context: Context) -> Expr | None:
     """The value of a function over the catalog; None if `name` is none."""
     system, catalog = context.system, name in SESSION or name in CONSTANT or name in OF_NUMBER
+    if name == "pg_typeof" and len(args) == 1:
+        return _type_of(args[0], system)
     if system is None:
         if catalog:
             raise UnsupportedSQL(f"a view cannot call {name}, which tells of a session or of definitions",
@@ -173,6 +176,15 @@ def _of_type(name: str, args: Sequence[Expr], system: System) -> Expr:
     size = args[1] if len(args) > 1 else Literal(None, INTEGER)
     made = Call("type with modifier", (title, functions.cast(size, INTEGER)), TEXT)
     return functions.resolve("case", (functions.resolve("is null", (args[0],)), NULL, made))
+
+
+def _type_of(value: Expr, system: System | None) -> Expr:
+    """pg_typeof: the type, without its length or digits. In a view it is the name, since a view keeps no regtype."""
+    if value.type.kind is Kind.UNKNOWN:
+        name = "unknown"
+    else:
+        name = value.type.named if value.type.named in TYPES else pg_type(value.type).sql
+    return Literal(name, TEXT) if system is None else number_of(Literal(name, TEXT), "regtype", system)
 
 
 def _visible(name: str, args: Sequence[Expr], system: System) -> Expr:

@@ -20,7 +20,7 @@ from halfjoin.sql.parse.expanded import expanded
 from halfjoin.sql.parse.json_paths import positional
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
 from halfjoin.sql.parse.naming import alter_domain, alter_enum, alter_sequence, comment, schema_named
-from halfjoin.sql.parse.parameters import Params, check_unicode, with_arguments, with_values
+from halfjoin.sql.parse.parameters import Params, check_nul, check_unicode, with_arguments, with_values
 from halfjoin.sql.parse.sourced import alter_source, create_source
 from halfjoin.sql.parse.temporary import in_its_schema
 from halfjoin.sql.parse.times import constant_time
@@ -65,6 +65,7 @@ def parse(text: str, params: Params = None) -> list[Statement]:
 
 def trees_of(text: str, params: Params = None) -> list[exp.Expr]:
     """The statements of a text as syntax trees, with the values of parameters."""
+    check_nul(text, "the SQL text")
     trees = _trees(text)
     return list(trees if params is None else with_values(trees, params, text))
 
