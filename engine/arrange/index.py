@@ -65,9 +65,9 @@ class Index:
         """
         if not len(probes) or not len(self.codes):
             return ()
-        found = find_all(probes, [self])
-        if found is not None:
-            return (found[:2],) if len(found[0]) else ()
+        pairs = find_all(probes, [self])
+        if pairs is not None:
+            return (pairs[:2],) if len(pairs[0]) else ()
         if self.guide is None or len(probes) < _FEW:
             low = self.codes.searchsorted(probes)
         else:
@@ -200,4 +200,5 @@ def find_all(probes: Ints, indexes: Sequence[Index]) -> tuple[Ints, RowNumbers, 
 
 
 def _index(values: Ints, rows: NDArray[Any], exact: bool) -> Index:
-    return Index(values, rows.astype(np.uint32, copy=False), exact, guide_to(values) if len(values) >= _GUIDE_FROM else None)
+    guide = guide_to(values) if len(values) >= _GUIDE_FROM else None
+    return Index(values, rows.astype(np.uint32, copy=False), exact, guide)

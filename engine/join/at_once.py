@@ -66,7 +66,7 @@ class Partners(NamedTuple):
 def search(
     probes: Ints, runs: Sequence[Run], key: ArrangementKey, columns: KeyColumns, closed: int
 ) -> Partners | None:
-    """The rows of all runs whose codes equal a probe. None: no kernel can do it, or there are too many for one piece."""
+    """The rows of all runs whose codes equal a probe. None: without kernels, or if they are too many for one piece."""
     entries = [(run, index) for run in runs for index in run.entries(key, columns, closed)]
     found = find_all(probes, [index for _, index in entries])
     if found is None:

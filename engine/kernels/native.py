@@ -80,11 +80,15 @@ def equal(
 def gather(sources: list[list[pa.Array]], rows: Positions, counts: list[int]) -> list[pa.Array] | None:
     """The values at rows, of each column."""
     made = _native.gather(sources, rows, counts) if _on else None
-    if made is None or None in made:
+    if made is None:
         return None
-    buffer, length = pa.py_buffer, len(rows)
-    return [pa.Array.from_buffers(column.type, length, [None if part is None else buffer(part) for part in parts])
-            for column, parts in zip(sources[0], made, strict=True)]  # fmt: skip
+    buffer, length, columns = pa.py_buffer, len(rows), []
+    for column, parts in zip(sources[0], made, strict=True):
+        if parts is None:  # the texts are too long for one array
+            return None
+        buffers = [None if part is None else buffer(part) for part in parts]
+        columns.append(pa.Array.from_buffers(column.type, length, buffers))
+    return columns
 
 
 def weights(sources: list[Weights], rows: Positions, counts: list[int]) -> tuple[Ints, Ints] | None:

@@ -36,7 +36,8 @@ def doctor(
     console, wrong = Console(), False
     named, settings = _settings(warehouse)
     colours = {"ok": "green", "note": "yellow", "wrong": "red"}
-    for how, what, words in (*_python(), *_kernels(), *_java(), *_libraries(), *settings, *_disk(named), *_warehouse(named)):
+    machine = (*_python(), *_kernels(), *_java(), *_libraries())
+    for how, what, words in (*machine, *settings, *_disk(named), *_warehouse(named)):
         wrong |= how == "wrong"
         console.print(f"[{colours[how]}]{how:>5}[/]  {escape(what)}: {escape(words)}", soft_wrap=True, highlight=False)
     if wrong:
