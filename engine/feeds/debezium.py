@@ -180,9 +180,10 @@ class _Column:
             raise problem.with_(row=number, called=f"message {number}") from None
 
     def _json(self, values: Values, rows: Ints) -> Values:
-        """Values of jsonb as texts of JSON. A string is such a text already."""
-        other = pc.and_(values.kind.is_valid(), pc.not_equal(values.kind, "VARCHAR"))
-        found = np.flatnonzero(pc.fill_null(other, False).to_numpy(zero_copy_only=False))
+        """Values of jsonb as texts of JSON. A string is such a text already, and null is NULL, as in PostgreSQL's
+        json_populate_record."""
+        other = pc.invert(pc.is_in(values.kind, pa.array(["VARCHAR", "NULL", None])))
+        found = np.flatnonzero(other.to_numpy(zero_copy_only=False))
         if not len(found):
             return values
         mask = np.zeros(len(rows), np.bool_)
