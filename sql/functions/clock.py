@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-_P, _R = ParamSpec("_P"), TypeVar("_R")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 _READ_AT: ContextVar[datetime | None] = ContextVar("the moment at which texts are read", default=None)
 
 
