@@ -1,7 +1,7 @@
 """Measures ad-hoc queries: lookups beside scans and DuckDB, aggregates beside DuckDB, and the cost of asking anew.
 
-`python -m tests.benchmarks.queries [ROWS]` prints milliseconds (the median of several runs) and ratios. DuckDB reads the
-same Arrow data. ROWS is the number of lines; an order has four of them, a customer ten orders.
+`python -m tests.benchmarks.queries [ROWS]` prints milliseconds (the median of several runs) and ratios. DuckDB reads
+the same Arrow data. ROWS is the number of lines; an order has four of them, a customer ten orders.
 """
 
 from __future__ import annotations
