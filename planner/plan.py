@@ -34,7 +34,7 @@ from typing import TypeAlias
 from halfjoin.planner.group_functions import Aggregates, OfGroups, Own, Top, Windows
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.reach import Reach
-from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions import render
 
 ROUND = "__round"
@@ -138,6 +138,15 @@ class Appearing:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """The keys that every row of a path's input has which its operator lets through, and an arrangement that finds the
+    rows with these keys. `values`: for each key of the arrangement, what it may be; each combination is a key."""
+
+    arrangement: ArrangementKey
+    values: tuple[tuple[Literal, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Path:
     """How a change of one input becomes changes of the view."""
 
@@ -151,6 +160,7 @@ class Path:
     kind: InputKind = InputKind.PLAIN  # of the path's own input
     appearing: Appearing | None = None  # set if that input is not plain
     constant: bool = False  # whether its input never changes, so the path can only fill
+    known: Known | None = None  # of a query: rows without these keys need not be read to fill (`planner.known`)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ class Column:
 class Literal:
     """A constant. `value` is the Python value for its type (None for NULL).
 
-    Values are int, float, bool, str, bytes, Decimal, date, time, datetime (UTC for timestamptz), list, and for
-    interval the triple (months, days, microseconds).
+    Values are int, float, bool, str, bytes, Decimal, date, time, datetime (UTC for timestamptz), list, for
+    interval the triple (months, days, microseconds), and `calendar.Far` for what Python has no date for.
     """
 
     value: object

@@ -227,6 +227,10 @@ class State:
         found = self.collection(key.collection).arrangements.get(key) if self.has(key.collection) else None
         return None if found is None else tuple(map(str, found.users))
 
+    def arranged(self, collection: str) -> tuple[ArrangementKey, ...]:
+        """The arrangements of a collection."""
+        return tuple(self.collection(collection).arrangements) if self.has(collection) else ()
+
     def distinct(self, key: ArrangementKey) -> int | None:
         """Distinct keys of an arrangement, from the largest run's index; None if there is no index."""
         runs = self.collection(key.collection).in_memory if self.has(key.collection) else ()

@@ -22,13 +22,14 @@ from halfjoin.engine.feeds.encodings import Encoding, from_schema, from_user
 from halfjoin.engine.feeds.envelopes import Images, images
 from halfjoin.engine.feeds.messages import Texts, invalid_message, texts
 from halfjoin.engine.feeds.order import Places, last_of_keys, unplaced
+from halfjoin.engine.intake.given import given_names
 from halfjoin.engine.intake.rows import GivenRows, Submitted
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.columns import convert
 from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints
-from halfjoin.errors import InvalidRow, UnknownName
+from halfjoin.errors import HalfjoinError, InvalidRow, UnknownName
 from halfjoin.sql.functions.json_text import JsonError
 from halfjoin.sql.types import Kind
 
@@ -180,9 +181,10 @@ class _Column:
             raise problem.with_(row=number, called=f"message {number}") from None
 
     def _json(self, values: Values, rows: Ints) -> Values:
-        """Values of jsonb as texts of JSON. A string is such a text already."""
-        other = pc.and_(values.kind.is_valid(), pc.not_equal(values.kind, "VARCHAR"))
-        found = np.flatnonzero(pc.fill_null(other, False).to_numpy(zero_copy_only=False))
+        """Values of jsonb as texts of JSON. A string is such a text already, and null is NULL, as in PostgreSQL's
+        json_populate_record."""
+        other = pc.invert(pc.is_in(values.kind, pa.array(["VARCHAR", "NULL", None])))
+        found = np.flatnonzero(other.to_numpy(zero_copy_only=False))
         if not len(found):
             return values
         mask = np.zeros(len(rows), np.bool_)
@@ -228,4 +230,7 @@ def debezium(
             `VariableScaleDecimal`, `string` (of a number), `base64`, `hex`.
         columns: the columns of the table to take, if the messages have more.
     """
-    return Messages(messages, "messages", encodings=dict(encodings or {}), columns=columns)
+    if encodings is not None and not isinstance(encodings, Mapping):
+        raise HalfjoinError(f"{encodings!r} is not a dict of encodings", remedy="encodings={'at': 'MicroTimestamp'}")
+    wanted = None if columns is None else given_names(columns, "a column")
+    return Messages(messages, "messages", encodings=dict(encodings or {}), columns=wanted)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from halfjoin.engine.intake.times import to_time
 from halfjoin.engine.intake.upserts import refuse_unordered
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.scalar.columns import convert, is_checked
+from halfjoin.engine.scalar.columns import convert, is_checked, refuse_unsound
 from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, Mask
 from halfjoin.errors import InvalidRow, InvalidTime, UnknownName
@@ -152,6 +152,7 @@ def _checked(table: Table, rows: Any, meaning: str, lacking: Mapping[str, Mask])
         if name not in plain and name not in (TIME, DIFF):
             raise UnknownName(f"column of {table.name}", name, list(plain))
     diff = _diffs(table, source[DIFF]) if DIFF in source else None
+    leaving = meaning == "deletes" or (diff is not None and bool((diff < 0).any()))
     columns, unnamed = {}, {}
     keyed = bool(table.primary_key) and meaning in ("upserts", "deletes")  # then rows may leave out other columns
     for column in table.columns:
@@ -162,7 +163,9 @@ def _checked(table: Table, rows: Any, meaning: str, lacking: Mapping[str, Mask])
         elif isinstance(given, pa.Array) and given.type == plain[column.name]:
             array = given
         else:
-            array = convert(table.name, column.name, column.type, given)
+            array = convert(table.name, column.name, column.type, given, leaving=leaving)
+            if leaving and diff is not None:
+                refuse_unsound(table.name, column.name, column.type, array, diff > 0)
         columns[column.name] = array
         missing = lacking.get(column.name) if lacking else None
         if missing is not None and keyed and column.name not in table.primary_key:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange.run import Part, Run, present
 from halfjoin.engine.join.half_join import HalfJoinOperator
+from halfjoin.engine.join.known import KnownRows, compile_known
 from halfjoin.engine.join.presence import AppearingKeys, PresenceOperator, compile_appearing, compile_presence
 from halfjoin.engine.join.stages import compile_stage
 from halfjoin.engine.join.too_large import TooLarge
@@ -70,6 +71,7 @@ class CompiledPath:
     final: LinearOperator
     appearing: AppearingKeys | None = None  # None: the path's input is plain
     then: LinearOperator | None = None  # the operator that the rows of an input that is not plain pass next
+    known: KnownRows | None = None  # of a query: finds the rows of the input with which to fill
 
     @property
     def reports(self) -> bool:
@@ -242,7 +244,10 @@ class Dataflow:
                 for number, path in enumerate(paths):
                     if number != branch.fill and not path.source.reports:
                         continue
-                    for change in present(whole(path.spec.collection, Version.AFTER), closed, path.reads):
+                    runs = whole(path.spec.collection, Version.AFTER)
+                    read = present(runs, closed, path.reads) if path.known is None else path.known(
+                        runs, closed, upper, path.reads)  # fmt: skip
+                    for change in read:
                         if number == branch.fill:
                             for _ in path.run(change, whole, made, closing):
                                 if made.rows >= limits.PIECE_ROWS or made.bytes >= limits.PIECE_BYTES:
@@ -350,6 +355,7 @@ def _compile_path(path: Path, registry: Registry) -> CompiledPath:
         compile_linear(path.final, registry),
         None if appearing is None else compile_appearing(appearing, path.kind, registry),
         None if appearing is None else compile_linear(appearing.then, registry),
+        None if path.known is None else compile_known(path.known, registry),
     )
 
 

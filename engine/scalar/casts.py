@@ -27,11 +27,11 @@ from halfjoin.engine.scalar.values import (
     valid,
 )  # fmt: skip
 from halfjoin.engine.updates.intervals import DAY, fields, intervals
+from halfjoin.sql.functions.calendar import FIRST_DAY, LAST_DAY
 from halfjoin.sql.functions.coercion import same_values
 from halfjoin.sql.types import FLOATS, INTEGERS, SECONDS, STRINGS, Kind, SqlType, all_digits
 
 _UNSAFE_DATE = pc.CastOptions.unsafe(pa.date32())
-_TIMESTAMP_DAYS = 106_751_991  # from 1970 on, both ways
 _is_inf, _is_nan, _or = call("is_inf"), call("is_nan"), call("or")
 
 
@@ -133,7 +133,7 @@ def _within(type: Any, message: str, outside: Any) -> Kernel:
 def _beyond_timestamps(a: Datum) -> Any:
     """The dates that no timestamp has: an int64 counts its microseconds."""
     days = pc.cast(a, pa.int32())
-    return _or(pc.less(days, -_TIMESTAMP_DAYS), pc.greater(days, _TIMESTAMP_DAYS))
+    return _or(pc.less(days, FIRST_DAY), pc.greater(days, LAST_DAY))
 
 
 def _mask(outside: Any, a: Datum) -> Any:

@@ -15,7 +15,7 @@ from halfjoin.engine.scalar import decimals
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.duck import duck_kernel
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.scalar.literals import scalar_of
+from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, mask_of, on_arrays, raw
 from halfjoin.engine.updates.intervals import fields
 from halfjoin.errors import UnsupportedSQL
@@ -242,10 +242,10 @@ def from_text(target: SqlType) -> Kernel:
             try:
                 result = convert(a)
             except (pa.ArrowInvalid, Failed):
-                return _parsed(a, target, type)
+                return _parsed(a, target)
             if target.kind not in FLOATS or not _beyond_range(a, result):
                 return result
-        return _parsed(a, target, type)
+        return _parsed(a, target)
 
     return run
 
@@ -264,15 +264,15 @@ def _simple_numeric(type: Any) -> Kernel:
     return lambda a: resize(a.cast(wide))
 
 
-def _parsed(texts: Any, target: SqlType, type: Any) -> Any:
+def _parsed(texts: Any, target: SqlType) -> Any:
     """Parse each distinct text. The rows whose texts fail are reported together, each with its reason."""
     codes = texts.dictionary_encode()
-    scalars, reasons = [], {}
+    values, reasons = list[object](), dict[int, str]()
     for i, text in enumerate(codes.dictionary.to_pylist()):
         try:
-            scalars.append(scalar_of(Literal(parse(text, target), target)).as_py())
+            values.append(parse(text, target))
         except UnsupportedSQL as error:
-            scalars.append(None)
+            values.append(None)
             reasons[i] = error.reason
     if reasons:
         index = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -280,9 +280,7 @@ def _parsed(texts: Any, target: SqlType, type: Any) -> Any:
         messages = np.empty(int(mask.sum()), object)
         messages[:] = [reasons[number] for number in index[mask].tolist()]
         raise Failed(str(messages[0]), mask, messages=messages)
-    return pa.array(scalars, type).take(codes.indices)
-
-
+    return array_of_constants(values, target).take(codes.indices)
 
 
 def _fit(expr: Call) -> Kernel:

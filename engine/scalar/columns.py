@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -15,25 +16,32 @@ import pyarrow.types as pt
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.json_input import canonical_texts, holds_json, json_text
+from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.engine.scalar.nested_arrays import uneven
 from halfjoin.engine.scalar.precision import rounds, to_digits
+from halfjoin.engine.scalar.sound import Unsound, check_sound
 from halfjoin.engine.scalar.values import raw, valid
 from halfjoin.engine.updates.intervals import DAY, IN_FILES, intervals, of_struct, parts
+from halfjoin.engine.updates.updates import Mask
 from halfjoin.errors import InvalidRow, UnsupportedSQL
+from halfjoin.sql.functions.text_input import parse
 from halfjoin.sql.functions.text_input_intervals import Interval, interval_of
-from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType, innermost
+from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType, all_digits, innermost
 
 _ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # after a time, as the end of a date looks like a zone
 _DAY = r"^[^:]*Z$"
+_FAR_TEXT = r"^\s*(\d{5,}-\d\d-\d\d\b.*|\d{4,}-\d\d-\d\d\b.*\sBC\s*)$"
+_DATES = pa.date32()
 _DAY_MICROS = 24 * 60 * 60 * 1_000_000
 _MOST_REAL = 3.4028235e38
 _MISSING = ("NAType", "NaTType")  # types of pandas
 _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
-_CHECKED = frozenset((*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSONB, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL))
+_CHECKED = frozenset((*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSONB, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL,
+                      Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ))
 _CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
 
 
-def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
+def convert(table: str, name: str, kind: SqlType, given: Any, *, leaving: bool = False) -> pa.Array:
     """Convert `given` (an Arrow array or a list of Python values) to one array of the type `kind` of the column `name`.
 
     Values are widened and rescaled if that loses nothing. Moments are rounded to the column's digits of the second.
@@ -42,6 +50,7 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
     and Python's other values stand for themselves. A float stands for the
     shortest decimal that reads back as the float: 0.1 fits a numeric(8,2), 0.125 does not. NaN is a number in columns
     of floats. In all other columns it means NULL, as in pandas; but a Decimal's NaN is not a valid numeric.
+    What no SQL value is (`sound`) is refused, unless the rows are `leaving`: a table may have got it long ago.
 
     Raises:
         InvalidRow: names the table, the column, the row number and the value.
@@ -49,14 +58,30 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
     if isinstance(given, pa.Array) and given.type == arrow_type(kind) and not is_checked(kind):
         return given
     try:
-        return _rounded(_convert(_array(given, kind), kind), kind)
+        return _made(given, kind, sound=not leaving)
     except _CAST_ERRORS:
         row = _first_bad(given, kind)
         value = _value(given[row]) if isinstance(given, pa.Array) else given[row]
+        unsound = _unsound(given, row, kind)
+        if unsound is not None:
+            raise InvalidRow(unsound.reason, remedy=unsound.remedy, code=unsound.code, table=table, column=name,
+                             row=row, value=value) from None  # fmt: skip
         outside = kind.kind in INTEGERS and isinstance(value, int) and not isinstance(value, bool)
         why = f"is out of range for {kind}" if outside else f"is not a valid {kind}"
         raise InvalidRow(why, remedy=None if outside else _remedy(value, kind), table=table, column=name, row=row,
                          value=value) from None  # fmt: skip
+
+
+def refuse_unsound(table: str, name: str, kind: SqlType, array: pa.Array, coming: Mask) -> None:
+    """Check the values of the rows that come in a column that `convert` made for rows that are `leaving`, too.
+
+    Raises:
+        InvalidRow: as `convert`.
+    """
+    try:
+        check_sound(array)
+    except Unsound:
+        convert(table, name, kind, pc.if_else(pa.array(coming), array, pa.scalar(None, array.type)))
 
 
 def is_checked(kind: SqlType) -> bool:
@@ -65,11 +90,28 @@ def is_checked(kind: SqlType) -> bool:
 
 
 def _value(scalar: pa.Scalar) -> Any:
-    """The Python value; or a number, for a time that is outside a day or a moment that Python cannot represent."""
+    """The Python value; or a number, for a time that is outside a day or a moment that Python cannot represent; or
+    bytes, for a text that is not valid UTF-8."""
     try:
         return scalar.as_py() if not pt.is_time(scalar.type) else scalar.value
+    except UnicodeDecodeError:
+        return scalar.cast(pa.binary()).as_py() if not pt.is_nested(scalar.type) else None
     except (OverflowError, ValueError):
         return scalar.value
+
+
+def _unsound(given: Any, row: int, kind: SqlType) -> Unsound | None:
+    """Why the value of a row is none of SQL; None if it is one of another type."""
+    try:
+        value = _array(_part(given, row, row + 1), kind)
+        if pt.is_string(value.type) or pt.is_large_string(value.type) or pt.is_string_view(value.type):
+            check_sound(value.cast(pa.string()))
+        _made(value, kind)
+    except Unsound as problem:
+        return problem
+    except _CAST_ERRORS:
+        pass
+    return None
 
 
 def _remedy(value: Any, kind: SqlType) -> str | None:
@@ -98,13 +140,23 @@ def _first_bad(given: Any, kind: SqlType) -> int:
     low, high = 0, len(given)  # some row in [low, high) is bad
     while high - low > 1:
         middle = (low + high) // 2
-        part = given.slice(low, middle - low) if isinstance(given, pa.Array) else given[low:middle]
         try:
-            _rounded(_convert(_array(part, kind), kind), kind)
+            _made(_part(given, low, middle), kind)
             low = middle
         except _CAST_ERRORS:
             high = middle
     return low
+
+
+def _part(given: Any, low: int, high: int) -> Any:
+    return given.slice(low, high - low) if isinstance(given, pa.Array) else given[low:high]
+
+
+def _made(given: Any, kind: SqlType, *, sound: bool = True) -> pa.Array:
+    made = _rounded(_convert(_array(given, kind), kind), kind)
+    if sound:
+        check_sound(made)
+    return made
 
 
 def _array(given: Any, kind: SqlType) -> pa.Array:
@@ -182,8 +234,10 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             )
             return _only(array, binary).cast(wanted)
         case Kind.DATE:
+            if text:
+                return _dates_of_texts(array, kind)
             if not pt.is_timestamp(source):
-                return _only(array, text or pt.is_date(source)).cast(wanted)
+                return _only(array, pt.is_date(source)).cast(wanted)
             moments = array.cast(pa.timestamp(source.unit))  # in UTC
             days = moments.cast(wanted)
             _refuse(pc.not_equal(days.cast(moments.type), moments))  # refuse to drop a time of day
@@ -197,7 +251,8 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             _refuse(pc.or_(pc.less(since, 0), pc.greater_equal(since, _DAY_MICROS)))  # Arrow does not check this
             return times
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
-            return _timestamp(_only(array, text or pt.is_date(source) or pt.is_timestamp(source)), wanted, text)
+            given = _only(array, text or pt.is_date(source) or pt.is_timestamp(source))
+            return _timestamp(given, kind, text)
         case Kind.INTERVAL:
             return _intervals(array, source)
         case Kind.ARRAY if kind.element is not None:
@@ -272,9 +327,38 @@ def _uuid(array: pa.Array, text: bool) -> pa.Array:
     return pc.ascii_lower(array)
 
 
-def _timestamp(array: pa.Array, wanted: pa.DataType, text: bool) -> pa.Array:
+def _dates_of_texts(texts: pa.Array, kind: SqlType) -> pa.Array:
+    far = _far(texts)
+    return texts.cast(arrow_type(kind)) if far is None else _mixed(texts, far, kind, lambda near: near.cast(_DATES))
+
+
+def _far(texts: pa.Array) -> Any | None:
+    """Which texts are of years before 1 or after 9999, which Arrow does not read; None if none is."""
+    found = pc.fill_null(pc.match_substring_regex(texts, _FAR_TEXT), False)
+    return found if pc.any(found, min_count=0).as_py() else None
+
+
+def _mixed(texts: pa.Array, far: Any, kind: SqlType, near: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Texts that Arrow reads, and `far` ones that the parser of literals reads."""
+    values = [_parsed(text, kind) for text in texts.filter(far).to_pylist()]
+    rest = near(pc.if_else(far, pa.scalar(None, texts.type), texts))
+    return pc.replace_with_mask(rest, far, array_of_constants(values, kind))
+
+
+def _parsed(text: str, kind: SqlType) -> object:
+    try:
+        return parse(text, kind)
+    except UnsupportedSQL as problem:
+        raise Unsound(f"is not a valid {kind}: {problem.reason}", problem.sqlstate) from None
+
+
+def _timestamp(array: pa.Array, kind: SqlType, text: bool) -> pa.Array:
     """Convert texts, dates and timestamps to timestamps. A value without a zone is in UTC."""
+    wanted = arrow_type(kind)
     if text:
+        far = _far(array)
+        if far is not None:
+            return _mixed(array, far, all_digits(kind), lambda near: _timestamp(near, kind, text=True))
         zoned = pc.fill_null(pc.match_substring_regex(array, _ZONE), False)
         array = pc.if_else(zoned, array, pc.binary_join_element_wise(array, "Z", ""))
         array = pc.if_else(pc.match_substring_regex(array, _DAY), pc.replace_substring(array, "Z", " 00:00Z"), array)

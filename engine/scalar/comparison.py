@@ -12,7 +12,7 @@ from halfjoin.engine.scalar import decimals
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.duck import duck_kernel
 from halfjoin.engine.scalar.intervals import compare_intervals
-from halfjoin.engine.scalar.literals import scalar_of
+from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.types import BOOLEAN, FLOATS, Kind, SqlType
@@ -81,13 +81,12 @@ def _distinct(expr: Call) -> Kernel:
 def _in(expr: Call) -> Kernel:
     """Membership in constants. NULL if the value is NULL, or if it is not among them and a constant is NULL."""
     value, *items = expr.args
-    type = arrow_type(value.type)
     constants = [item for item in items if isinstance(item, Literal)]
-    known = [scalar for scalar in map(scalar_of, constants) if scalar.is_valid]
+    known = [item.value for item in constants if item.value is not None]
     has_null = len(known) < len(constants)
     if value.type.kind is Kind.NUMERIC:
-        type, known = decimals.storable(type, known)
-    wanted = _no_minus_zero(pa.array([scalar.as_py() for scalar in known], type))
+        known = decimals.storable(arrow_type(value.type), known)
+    wanted = _no_minus_zero(array_of_constants(known, value.type))
     options: Any = pc.SetLookupOptions(value_set=wanted, skip_nulls=True)
     lookup = call("is_in", options)
 

@@ -17,6 +17,7 @@ from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Kernel, call, from_numpy, on_arrays, raw, valid
 from halfjoin.engine.updates.intervals import DAY, Fields, fields, intervals
 from halfjoin.sql.expr import Call, Literal
+from halfjoin.sql.functions.calendar import LAST_DAY
 from halfjoin.sql.types import Kind
 
 _HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000
@@ -262,7 +263,7 @@ def _to_timestamp(expr: Call) -> Kernel:
         nan = np.isnan(seconds)
         if nan.any():
             raise Failed("timestamp cannot be NaN", nan)
-        bad = ~((seconds >= -210_866_803_200.0) & (seconds < 9_223_371_331_200.0))
+        bad = ~((seconds >= -210_866_803_200.0) & (seconds < (LAST_DAY + 1) * 86_400.0))
         if bad.any():
             raise Failed("timestamp out of range", bad)
         micros = np.rint((seconds - _YEAR_2000) * 1e6)  # round relative to 2000, as PostgreSQL does

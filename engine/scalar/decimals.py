@@ -153,12 +153,13 @@ def _restated(literal: Literal, type: Any) -> Any | None:
         return None
 
 
-def storable(type: Any, scalars: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """The type, and the constants that it holds exactly. A value of the type cannot equal any other constant."""
+def storable(type: Any, constants: Sequence[object]) -> list[object]:
+    """The constants that the type holds exactly. A value of the type cannot equal any other constant."""
     kept = []
-    for scalar in scalars:
+    for value in constants:
         try:
-            kept.append(pa.scalar(scalar.as_py(), type))
+            pa.scalar(value, type)
         except pa.ArrowInvalid:
             continue
-    return type, kept
+        kept.append(value)
+    return kept

@@ -16,38 +16,13 @@ from halfjoin.engine.scalar.time_zones import timezone, utc_of
 from halfjoin.engine.scalar.values import Kernel
 from halfjoin.engine.updates.intervals import DAY
 from halfjoin.sql.expr import Call
+from halfjoin.sql.functions.calendar import civil, days_of, holds_moment, month_length
 
 Interval = tuple[int, int, int]  # months, days, microseconds
 _MICROS = pa.month_day_nano_interval()
 _HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000
-_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _LEAST, _MOST = -4713, 294_276  # years of timestamps
 _OFFSET = re.compile(r"([+-])([0-9]+)(?::([0-9]+)(?::([0-9]+))?)?")
-
-
-def civil(days: int) -> tuple[int, int, int]:
-    """Year (0 is 1 BC), month and day of a number of days since 1970."""
-    cycles, day = divmod(days + 719_468, 146_097)  # cycles of 400 years from 1 March of year 0
-    year = (day - day // 1460 + day // 36_524 - day // 146_096) // 365
-    day -= 365 * year + year // 4 - year // 100
-    month = (5 * day + 2) // 153
-    day += 1 - (153 * month + 2) // 5
-    month += 3 if month < 10 else -9
-    return year + cycles * 400 + (month <= 2), month, day
-
-
-def days_of(year: int, month: int, day: int) -> int:
-    """The days since 1970 of a date. A day beyond the month's end runs into the next month."""
-    year -= month <= 2
-    cycles, year = divmod(year, 400)
-    day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    return cycles * 146_097 + year * 365 + year // 4 - year // 100 + day_of_year - 719_468
-
-
-def month_length(year: int, month: int) -> int:
-    """The number of days of a month."""
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return 29 if month == 2 and leap else _MONTH_DAYS[month - 1]
 
 
 def _age(later: int, earlier: int) -> Interval:
@@ -145,7 +120,10 @@ def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, sec
     known = year != 0 and _LEAST <= number <= _MOST and 1 <= month <= 12
     if not known or not 1 <= day <= month_length(number, month):
         raise Bad(f"date field value out of range: {year}-{month:02}-{day:02}")
-    return days_of(number, month, day) * DAY + _clock(hour, minute, second)
+    micros = days_of(number, month, day) * DAY + _clock(hour, minute, second)
+    if not holds_moment(micros):
+        raise Bad("timestamp out of range")
+    return micros
 
 
 def _make_timestamptz(year: int, month: int, day: int, hour: int, minute: int, second: float, zone: str = "UTC") -> int:

@@ -16,10 +16,9 @@ from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Kernel, from_numpy, on_arrays, raw, valid
 from halfjoin.engine.updates.intervals import DAY, fields, intervals
 from halfjoin.sql.expr import Call
+from halfjoin.sql.functions.calendar import FIRST_DAY, LAST_DATE, LAST_DAY
 from halfjoin.sql.types import Kind
 
-# PostgreSQL's ranges: from 4714-11-24 BC until before 294277-01-01 (timestamp) or 5874898-01-01 (date).
-_FIRST_DAY, _LAST_DAY, _LAST_DATE = -2_440_588, 106_751_983, 2_145_031_949
 _NANO_LIMIT = 9_223_372_036_854_775  # the most microseconds: an interval has 64-bit nanoseconds
 
 
@@ -61,7 +60,7 @@ def _null(*arrays: Any) -> NDArray[np.bool_]:
 
 def _days(a: Any, b: Any, sign: int) -> Any:
     result, null = raw(a).astype(np.int64) + sign * raw(b).astype(np.int64), _null(a, b)
-    _fail(~null & ((result < _FIRST_DAY) | (result > _LAST_DATE)), "date out of range")
+    _fail(~null & ((result < FIRST_DAY) | (result > LAST_DATE)), "date out of range")
     return from_numpy(result.astype(np.int32), pa.date32(), null)
 
 
@@ -80,7 +79,7 @@ def _shift(a: Any, b: Any, sign: int, type: Any) -> Any:
     days = add_months(days, sign * months) + sign * more
     spill, rest = np.divmod(clock + sign * micros, DAY)
     days = days + spill
-    _fail((days < _FIRST_DAY) | (days > _LAST_DAY), "timestamp out of range")
+    _fail((days < FIRST_DAY) | (days > LAST_DAY), "timestamp out of range")
     return from_numpy(days * DAY + rest, type, null)
 
 

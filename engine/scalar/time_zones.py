@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.each import Bad, each
 from halfjoin.engine.scalar.values import Kernel
-from halfjoin.engine.updates.intervals import DAY
 from halfjoin.sql.expr import Call
+from halfjoin.sql.functions.calendar import holds_moment, like
 from halfjoin.sql.functions.zones import offset_at, zone_of
 from halfjoin.sql.types import Kind
 
@@ -35,24 +35,22 @@ def local_time(zone: str | tuple[int, int, int], utc: int) -> int:
     """What the zone's clock shows at a time in UTC; both in microseconds since 1970."""
     found = _zone(zone) if isinstance(zone, str) else _of_interval(zone)
     if isinstance(found, timedelta):
-        return utc + found // _MICRO
-    shown = _moment(utc).replace(tzinfo=UTC).astimezone(found).replace(tzinfo=None)
-    return (shown - _EPOCH) // _MICRO
+        return _kept(utc + found // _MICRO)
+    moment, shift = like(utc)
+    shown = moment.replace(tzinfo=UTC).astimezone(found).replace(tzinfo=None)
+    return _kept((shown - _EPOCH) // _MICRO + shift)
 
 
 def utc_of(zone: str | tuple[int, int, int], local: int) -> int:
     """The time in UTC at which the zone's clock shows a time (`zones.offset_at`)."""
     found = _zone(zone) if isinstance(zone, str) else _of_interval(zone)
-    if isinstance(found, timedelta):
-        return local - found // _MICRO
-    return local - offset_at(found, _moment(local)) // _MICRO
+    return _kept(local - offset_at(found, like(local)[0]) // _MICRO)
 
 
-def _moment(micros: int) -> datetime:
-    try:
-        return _EPOCH + timedelta(days=micros // DAY, microseconds=micros % DAY)
-    except OverflowError:
-        raise Bad("AT TIME ZONE of a year before 1 or after 9999") from None
+def _kept(micros: int) -> int:
+    if not holds_moment(micros):
+        raise Bad("timestamp out of range")
+    return micros
 
 
 def timezone(expr: Call) -> Kernel:

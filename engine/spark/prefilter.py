@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.linear import Filter, Keep, Linear
 from halfjoin.sql.expr import Call, Column, Expr, Literal
+from halfjoin.sql.functions.calendar import Far
 from halfjoin.sql.types import INTEGERS, Kind
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
@@ -57,8 +58,9 @@ def condition_of(expr: Expr, columns: Mapping[str, str]) -> Any:
     allowed = _EQUATED if op == "=" else _ORDERED
     if name not in columns or kind.kind not in allowed or constant.type.kind not in allowed or constant.value is None:
         return None
-    if isinstance(constant.value, dt.date):
-        return with_date(_COMPARE[op], F.col(columns[name]), (constant.value - _EPOCH).days)
+    if isinstance(constant.value, dt.date | Far):
+        day = constant.value
+        return with_date(_COMPARE[op], F.col(columns[name]), day.count if isinstance(day, Far) else (day - _EPOCH).days)
     return _COMPARE[op](F.col(columns[name]), F.lit(constant.value))
 
 

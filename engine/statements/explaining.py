@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from halfjoin.catalog.models import Figures
@@ -13,6 +14,7 @@ from halfjoin.engine.statements.statistics import Statistics
 from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL, bounded
 from halfjoin.planner import explain as explanations
 from halfjoin.planner.figures import Noted
+from halfjoin.planner.known import with_known
 from halfjoin.planner.plan import ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
@@ -55,25 +57,31 @@ def explain_view(state: State, runners: Runners, name: str | None, format: Forma
 
 
 def explain_query(state: State, runners: Runners, query: Query, sql: str, format: Format) -> str:
-    """The plan that a query would have as a view."""
-    planned = plan(bind(query, state.catalog, sql), Noted(Statistics(state)), "query")
-    return _show(state, runners, planned, "query", format)
+    """The plan that a query would have as a view, and how the query itself begins."""
+    relation = bind(query, state.catalog, sql)
+    planned = plan(relation, Noted(Statistics(state)), "query")
+    own = with_known(plan(relation, state, "query"), state, state.arranged)
+    return _show(state, runners, planned, "query", format, begins=explanations.reads(own))
 
 
 def _show(
-    state: State, runners: Runners, planned: ViewPlan, name: str, format: Format, made: Figures | None = None
+    state: State, runners: Runners, planned: ViewPlan, name: str, format: Format, made: Figures | None = None,
+    begins: Sequence[str] = (),
 ) -> str:
-    """A plan in one of the formats. `made`: when a running plan was made, and with which figures."""
+    """A plan in one of the formats. `made`: when a running plan was made, and with which figures. `begins`: how a query
+    finds its first rows."""
     match format:
         case "text":
             lines = [explanations.text(planned, state, name), f"runner: {runners.describe()}"]
+            lines += [f"as a query: {', '.join(begins)}"] if begins else []
             lines += [] if made is None else _made(made)
             return "\n".join([*lines, *_on_disk(state, planned)])
         case "mermaid":
             return explanations.mermaid(planned, state, name)
         case "json":
             figures = None if made is None else made.model_dump()
-            return json.dumps({**explanations.as_json(planned, state, name), "planned": figures}, indent=2)
+            made_with = {"planned": figures, "query": list(begins)}
+            return json.dumps({**explanations.as_json(planned, state, name), **made_with}, indent=2)
         case "html":
             return explanations.html(planned, state, name)
         case _:

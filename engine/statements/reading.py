@@ -23,6 +23,7 @@ from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant
 from halfjoin.errors import DataError, UnknownName
+from halfjoin.planner.known import lookups, reads_by_key, with_known
 from halfjoin.planner.plan import Node, Reduce, Version, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
@@ -96,11 +97,12 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     state = closed(state)
     if named := system_tables(relation):
         state = with_system(state, named, state.upper - 1 if as_of is None else as_of)
-    planned = plan(relation, state, _QUERY.name)
+    planned = with_known(plan(relation, state, _QUERY.name), state, state.arranged)
     time = readable(state, [name for name in planned.collections if name not in named], as_of)
     own = {node.output for node in planned.nodes}
     keys = [key for key in planned.arrangements if key.constant is None and key.collection not in own]
-    moment, held = _Moment(state, time), 0
+    keys += [known.arrangement for known in lookups(planned)]
+    moment, held = _Moment(state, time, by_key=reads_by_key(planned)), 0
     try:
         for key in keys:
             state.collection(key.collection).share(key, _QUERY, state.functions)
@@ -167,11 +169,13 @@ class _Moment:
     """The collections as they are at a time; what happened to their rows before does not matter.
 
     For a time before the last closed one the indexes cannot tell which rows were live. So the contents at that time are
-    computed and looked up. For a collection in files that does not fit into memory, lookups read its whole history.
+    computed and looked up. For a collection in files that does not fit into memory, lookups read its whole history, and
+    so do those of a query that scans nothing (`by_key`): the history of few keys is less than the contents.
     """
 
     state: State
     time: int
+    by_key: bool = False
     found: dict[str, Sequence[Part]] = field(default_factory=dict)
 
     @property
@@ -184,7 +188,7 @@ class _Moment:
         if name not in self.found:
             collection = self.state.collection(name)
             runs = self.state.before_and_after({})(name, version)
-            if self.closed == MINIMUM and not collection.in_files:
+            if self.closed == MINIMUM and not collection.in_files and not self.by_key:
                 runs = (Run(collection.as_of(self.time, distinct=False)),)
             self.found[name] = runs
         return self.found[name]

@@ -9,6 +9,7 @@ from decimal import Decimal
 from functools import partial
 
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, Now
+from halfjoin.sql.functions.calendar import Far, shown
 from halfjoin.sql.functions.coercion import implicit, same_values
 from halfjoin.sql.functions.sum_results import SUM_RESULTS
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
@@ -198,6 +199,8 @@ def plain(value: object, type: SqlType) -> str:
             return text + ("+00" if value.tzinfo else "")
         case date() | time():
             return value.isoformat()
+        case Far():
+            return shown(value, type.kind)
         case (int(months), int(days), int(micros)):
             return _interval(months, days, micros)
         case _:

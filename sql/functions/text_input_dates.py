@@ -8,37 +8,52 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from fractions import Fraction
 from zoneinfo import ZoneInfo
 
 from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.functions.calendar import (
+    DAY_MICROS,
+    FIRST_DAY,
+    LAST_DATE,
+    Far,
+    days_of,
+    far_date,
+    far_moment,
+    holds_moment,
+    like,
+    month_length,
+)
 from halfjoin.sql.functions.text_input_fields import DAYS, ERAS, FILLERS, HALVES, MONTHS, MOVING, Bad, fields, offset
 from halfjoin.sql.functions.zones import abbreviation, offset_at, zone_of
 
 _CLOCK = re.compile(r"(\d+):(\d+)(?::(\d+))?(?:\.(\d*))?", re.ASCII)
 _DATE = frozenset(("year", "month", "day"))
-_JULIAN_FIRST = 1_721_426  # of the first day of year 1
 _DAY = timedelta(days=1)
+_MICRO = timedelta(microseconds=1)
 
 
-def date_of(text: str) -> date | None:
+def date_of(text: str) -> date | Far | None:
     """A date; it ignores a time of day and a zone, as PostgreSQL does."""
     moment = _moment(text)
     moment.clock()
-    return moment.date()
+    days = moment.days()
+    if not FIRST_DAY <= days <= LAST_DATE:
+        raise UnsupportedSQL(f'date out of range: "{text}"', code="22008")
+    return far_date(days)
 
 
-def timestamp_of(text: str) -> datetime | None:
+def timestamp_of(text: str) -> datetime | Far | None:
     """A timestamp; it ignores a time zone after it, as PostgreSQL does."""
-    return _moment(text).timestamp()
+    return far_moment(_moment(text).micros(), zoned=False)
 
 
-def timestamptz_of(text: str) -> datetime | None:
+def timestamptz_of(text: str) -> datetime | Far | None:
     """The moment in UTC; a text without a time zone is in UTC."""
     moment = _moment(text)
-    clock = moment.timestamp()
-    return (clock - moment.ahead(clock)).replace(tzinfo=UTC)
+    clock = moment.micros()
+    return far_moment(moment.kept(clock - moment.ahead(clock)), zoned=True)
 
 
 def time_of(text: str) -> time | None:
@@ -49,7 +64,7 @@ def time_of(text: str) -> time | None:
     if isinstance(moment.zone, ZoneInfo) and not moment.told >= _DATE:  # its offset depends on the date
         return None
     if moment.told & _DATE:
-        moment.date()
+        moment.days()
     if moment.clock() >= _DAY:
         raise UnsupportedSQL(f"'{text}' as a time: a time of day ends before 24:00", remedy="write 00:00 or 23:59:59")
     return (datetime(2000, 1, 1) + moment.clock()).time()
@@ -59,8 +74,9 @@ def _moment(text: str, *, only_time: bool = False) -> _Moment:
     body = text.strip().lower()
     if any(word in body.split() for word in MOVING):
         raise UnsupportedSQL(f"'{text}' depends on when it is read", remedy="write mz_now() in a temporal filter")
-    if body.lstrip("+-") in ("infinity", "inf"):
-        raise UnsupportedSQL(f"'{text}' as a date", remedy="use NULL, or a date far away")
+    if body.lstrip("+-") == "infinity" and not only_time:
+        raise UnsupportedSQL(f"'{text}' as a date or timestamp: there are no infinite ones",
+                             remedy="write NULL, or a date far away such as '9999-12-31'")
     found = _Moment(text, only_time=only_time)
     parts = list(fields(body))
     for place, (kind, part) in enumerate(parts):
@@ -113,9 +129,15 @@ class _Moment:
         else:
             self._date(part)
 
-    def timestamp(self) -> datetime:
-        """The date with the time of day."""
-        return datetime.combine(self.date(), time()) + self.clock()
+    def micros(self) -> int:
+        """The date with the time of day, in microseconds since 1970."""
+        return self.kept(self.days() * DAY_MICROS + self.clock() // _MICRO)
+
+    def kept(self, micros: int) -> int:
+        """The microseconds, if a timestamp can be so."""
+        if not holds_moment(micros):
+            raise UnsupportedSQL(f'timestamp out of range: "{self.text}"', code="22008")
+        return micros
 
     def clock(self) -> timedelta:
         """The time of day."""
@@ -126,32 +148,30 @@ class _Moment:
             raise self._beyond()
         return self.since + timedelta(hours=self.half - (12 if hour == 12 else 0))
 
-    def ahead(self, clock: datetime) -> timedelta:
-        """How far the zone is ahead of UTC."""
-        return timedelta(0) if self.zone is None else offset_at(self.zone, clock)
+    def ahead(self, micros: int) -> int:
+        """How many microseconds the zone is ahead of UTC when its clock shows a time."""
+        return 0 if self.zone is None else offset_at(self.zone, like(micros)[0]) // _MICRO
 
-    def date(self) -> date:
-        """The date."""
+    def days(self) -> int:
+        """The date, in days since 1970."""
         if self.julian is not None:
-            if self.julian < _JULIAN_FIRST or self.era:
+            if self.era:
                 raise self._beyond()
-            return date.fromordinal(self.julian - _JULIAN_FIRST + 1)
+            return self.julian + FIRST_DAY
         if not self.told >= _DATE:
             raise Bad
         year = self.year
-        if self.two_digits and self.era != -1:
+        if self.era == -1:
+            year = 1 - year
+        elif self.two_digits:
             year += 2000 if year < 70 else 1900
-        if self.era == -1 or not 1 <= year <= 9999:
-            if year > 0:
-                raise UnsupportedSQL(f"'{self.text}' is outside of the years 1 to 9999",
-                                     remedy="write make_date or make_timestamp; a year before Christ is negative")
+        if self.year <= 0 and not (self.two_digits and self.era != -1):
             raise self._beyond()
-        try:
-            if self.of_year:
-                return date(year, 1, 1) + (self.of_year - 1) * _DAY
-            return date(year, self.month, self.day)
-        except (ValueError, OverflowError):
-            raise self._beyond() from None
+        if self.of_year:
+            return days_of(year, 1, 1) + self.of_year - 1
+        if not 1 <= self.month <= 12 or not 1 <= self.day <= month_length(year, self.month):
+            raise self._beyond()
+        return days_of(year, self.month, self.day)
 
     def _beyond(self) -> UnsupportedSQL:
         return UnsupportedSQL(f'date/time field value out of range: "{self.text}"', code="22008")

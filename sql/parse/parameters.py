@@ -65,7 +65,7 @@ def with_arguments(statement: Prepare, values: tuple[exp.Expr, ...]) -> exp.Expr
     wanted = max([len(statement.types), *numbers])
     if len(values) != wanted:
         raise UnsupportedSQL(f"wrong number of parameters for prepared statement {statement.name!r}: "
-                             f"expected {wanted}, but got {len(values)}")
+                             f"expected {wanted}, but got {len(values)}", code="42601")
 
     def changed(node: exp.Expr) -> exp.Expr:
         name = _name(node, named=False)
@@ -91,6 +91,7 @@ def constant(value: object) -> exp.Expr:
             return exp.Paren(this=exp.Neg(this=number)) if value < 0 else number
         case str():
             check_unicode(value, "a parameter")
+            check_nul(value, "a parameter")
             return exp.Literal.string(value)
         case float():
             return _cast(repr(value).replace("inf", "Infinity"), "DOUBLE")
@@ -130,6 +131,17 @@ def check_unicode(text: str, words: str) -> None:
     except UnicodeEncodeError as problem:
         raise UnsupportedSQL(f"{words} has half of a surrogate pair at character {problem.start + 1}",
                              remedy="write whole Unicode characters", code="22021") from None  # fmt: skip
+
+
+def check_nul(text: str, words: str) -> None:
+    """Check that a text of a user's has no NUL. The engine's own texts have some: no user can write their names.
+
+    Raises:
+        UnsupportedSQL: it has one.
+    """
+    if isinstance(text, str) and "\0" in text:
+        raise UnsupportedSQL(f"{words} has a NUL character at character {text.index(chr(0)) + 1}",
+                             remedy="leave it out; a bytea holds any bytes", code="22021")
 
 
 def _cast(text: str, type: str) -> exp.Expr:

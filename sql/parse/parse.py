@@ -20,11 +20,12 @@ from halfjoin.sql.parse.expanded import expanded
 from halfjoin.sql.parse.json_paths import positional
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
 from halfjoin.sql.parse.naming import alter_domain, alter_enum, alter_sequence, comment, schema_named
-from halfjoin.sql.parse.parameters import Params, check_unicode, with_arguments, with_values
+from halfjoin.sql.parse.parameters import Params, check_nul, check_unicode, with_arguments, with_values
 from halfjoin.sql.parse.sourced import alter_source, create_source
 from halfjoin.sql.parse.temporary import in_its_schema
 from halfjoin.sql.parse.times import constant_time
 from halfjoin.sql.parse.unqualified import unqualified
+from halfjoin.sql.parse.unterminated import unterminated
 from halfjoin.sql.parse.with_changes import split
 from halfjoin.sql.statements import (
     Begin,
@@ -65,6 +66,7 @@ def parse(text: str, params: Params = None) -> list[Statement]:
 
 def trees_of(text: str, params: Params = None) -> list[exp.Expr]:
     """The statements of a text as syntax trees, with the values of parameters."""
+    check_nul(text, "the SQL text")
     trees = _trees(text)
     return list(trees if params is None else with_values(trees, params, text))
 
@@ -92,7 +94,8 @@ def _trees(text: str) -> list[exp.Expr]:
     except ParseError as error:
         raise _syntax_error(error, text) from None
     except SqlglotError as error:
-        raise UnsupportedSQL(f"syntax error: {str(error).partition(chr(10))[0]}") from None
+        raise (unterminated(text) or
+               UnsupportedSQL(f"syntax error: {str(error).partition(chr(10))[0]}", code="42601")) from None
     trees = [as_query(node) for node in nodes if node is not None and not isinstance(node, exp.Semicolon)]
     if PG_CATALOG in text or INFORMATION in text:
         trees = [expanded(unqualified(tree)) for tree in trees]

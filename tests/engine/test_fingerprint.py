@@ -31,7 +31,7 @@ TYPES = {
     "r": ("real", [0.0, 0.5, float("nan"), float("inf")]),
     "d": ("double precision", [0.0, 1.0, 5e-324, float("nan")]),
     "n": ("numeric(30,2)", [Decimal("0.00"), Decimal("0.01"), Decimal(2**65)]),
-    "x": ("text", ["", "a", "\0", "\0\0", "NULL", "ab"]),
+    "x": ("text", ["", "a", "\1", "\1\1", "NULL", "ab"]),
     "c": ("char(3)", ["a", "b"]),
     "y": ("bytea", [b"", b"\0", b"\0\0", b"a"]),
     "a": ("date", [dt.date(1970, 1, 1), dt.date(1970, 1, 2)]),

@@ -223,6 +223,17 @@ def test_numbers_are_taken_digit_by_digit() -> None:
     assert {row["k"]: row["v"] for row in engine.read("t").to_pylist()} == dict(enumerate(map(Decimal, texts)))
 
 
+def test_null_in_json_is_null_in_a_column_of_jsonb() -> None:
+    """A string has the JSON null. So PostgreSQL's json_populate_record reads an object."""
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE d (id bigint, j jsonb)")
+        sent = [None, "null", [None], {"a": None}]
+        engine.apply({"d": hj.debezium([{"op": "c", "before": None, "after": {"id": n, "j": j}}
+                                        for n, j in enumerate(sent)])})  # fmt: skip
+        found = [row["j"] for row in engine.read("d").sort_by("id").to_pylist()]
+        assert found == [None, "null", "[null]", '{"a": null}']
+
+
 def test_a_schema_may_change_between_messages() -> None:
     engine = _engine("CREATE TABLE t (k bigint PRIMARY KEY, v timestamp, w text[])")
     key, w = _field("int64") | {"field": "k"}, _field("array") | {"field": "w", "items": {"type": "string"}}

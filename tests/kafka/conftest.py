@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
 
@@ -29,4 +30,14 @@ def real() -> Iterator[Brokers]:
 def brokers(request: pytest.FixtureRequest) -> Brokers:
     """Once the mock brokers, and once the real one if its jars are there."""
     found: Brokers = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A registry in this process, that sources and sinks find."""
+    from confluent_kafka.schema_registry import SchemaRegistryClient
+
+    found = SchemaRegistryClient.new_client({"url": "mock://registry"})
+    monkeypatch.setattr(SchemaRegistryClient, "new_client", staticmethod(lambda _: found))
     return found

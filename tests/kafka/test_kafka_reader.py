@@ -10,7 +10,7 @@ from typing import Any
 
 import fastavro
 import pytest
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry import Schema
 
 import halfjoin as hj
 from halfjoin.catalog.models import Table
@@ -48,14 +48,6 @@ def opened() -> Iterator[Open]:
     yield open_one
     for reader in readers:
         reader.close()
-
-
-@pytest.fixture
-def registry(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A registry in this process, that readers find."""
-    found = SchemaRegistryClient.new_client({"url": "mock://registry"})
-    monkeypatch.setattr(SchemaRegistryClient, "new_client", staticmethod(lambda _: found))
-    return found
 
 
 def all_rows(reader: KafkaReader, position: str | None = None) -> tuple[list[Any], str | None, list[Polled]]:

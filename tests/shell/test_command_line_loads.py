@@ -60,6 +60,12 @@ def test_upserts_replace_rows_of_their_key(files: dict[str, Path], tmp_path: Pat
         [1, "a"], [2, "new"], [3, "c"]]
 
 
+def test_a_blank_line_is_a_row_of_a_file_of_one_column(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('k\na\n\n""\n')
+    run("load", tmp_path / "w", "t", tmp_path / "a.csv", "--type", "k=text")
+    assert run(tmp_path / "w", "-c", "SELECT count(*), count(k) FROM t", "--csv") == "count,count\n3,2\n"
+
+
 def test_guessed_types_may_be_overridden(tmp_path: Path) -> None:
     (tmp_path / "zips.csv").write_text("zip,x\n007,1.10\n")
     assert run("init", tmp_path / "zips.csv") == "CREATE TABLE zips (zip bigint, x double precision);\n"

@@ -67,12 +67,16 @@ class Brokers:
 
     def read(self, topic: str) -> list[tuple[Any, Any]]:
         """All messages of a topic that are committed, as pairs of key and value from JSON, in order of partitions."""
+        return [(_json(key), _json(value)) for key, value in self.raw(topic)]
+
+    def raw(self, topic: str) -> list[tuple[bytes | None, bytes | None]]:
+        """The same messages as they are sent."""
         from confluent_kafka import Consumer, TopicPartition
 
         consumer = Consumer({"bootstrap.servers": self.address, "group.id": "test", "enable.partition.eof": True,
                              "fetch.wait.max.ms": 20,
                              "isolation.level": "read_committed", "auto.offset.reset": "error", **QUIET})  # fmt: skip
-        found: dict[int, list[tuple[Any, Any]]] = {
+        found: dict[int, list[tuple[bytes | None, bytes | None]]] = {
             partition: [] for partition in consumer.list_topics(topic, timeout=10).topics[topic].partitions
         }
         consumer.assign([TopicPartition(topic, partition, 0) for partition in found])
@@ -83,7 +87,7 @@ class Brokers:
             if message.error() is not None:
                 ended.add(message.partition())
             else:
-                found[message.partition()].append((_json(message.key()), _json(message.value())))
+                found[message.partition()].append((message.key(), message.value()))
         consumer.close()
         return [message for partition in sorted(found) for message in found[partition]]
 

@@ -15,11 +15,10 @@ from io import BytesIO
 from typing import Any
 
 from halfjoin.engine.feeds.encodings import Encoding, encoding_of
-from halfjoin.engine.feeds.kafka.options import KafkaOptions
-from halfjoin.engine.feeds.source import needed, revealed
+from halfjoin.engine.feeds.kafka.registry import HEADER, RegistryOptions
+from halfjoin.engine.feeds.source import needed
 from halfjoin.errors import StorageError
 
-_HEADER = 5  # bytes: 0, and the schema's number with the most significant byte first
 _DEPTH = 8  # levels of types that are described; a type may contain itself
 _LOGICAL = {
     "date": "Date", "time-millis": "Time", "time-micros": "MicroTime", "timestamp-millis": "Timestamp",
@@ -52,15 +51,10 @@ class Writer:
 class Schemas:
     """The schemas of a registry, each asked for once."""
 
-    def __init__(self, options: KafkaOptions) -> None:
+    def __init__(self, options: RegistryOptions) -> None:
         self._registry = needed("confluent_kafka.schema_registry", "KAFKA", "kafka")
         self._fastavro = needed("fastavro", "KAFKA", "kafka")
-        configuration = {"url": options.registry}
-        if options.registry_user is not None:
-            configuration["basic.auth.user.info"] = (
-                f"{options.registry_user}:{revealed(options.registry_password) or ''}"
-            )
-        self._client = self._registry.SchemaRegistryClient.new_client(configuration)
+        self._client = options.registry_client()
         self._known: dict[int, Writer | Unreadable] = {}
 
     def read(self, message: bytes) -> tuple[Writer, str]:
@@ -70,11 +64,11 @@ class Schemas:
             Unreadable: it is not such a message.
             StorageError: the registry cannot be reached.
         """
-        if len(message) < _HEADER or message[0] != 0:
+        if len(message) < HEADER or message[0] != 0:
             raise Unreadable("does not begin with the number of a schema, as messages in Avro do")
-        writer = self._writer(int.from_bytes(message[1:_HEADER], "big"))
+        writer = self._writer(int.from_bytes(message[1:HEADER], "big"))
         stream = BytesIO(message)
-        stream.seek(_HEADER)
+        stream.seek(HEADER)
         try:
             value = self._fastavro.schemaless_reader(stream, writer.parsed, None)
         except MemoryError:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.feeds.encodings import from_user
-from halfjoin.engine.feeds.kafka.settings import ClientOptions
+from halfjoin.engine.feeds.kafka.registry import RegistryOptions
 from halfjoin.engine.feeds.source import POLL_BYTES, POLL_ROWS, Opening
 from halfjoin.errors import HalfjoinError, UnknownName
 from halfjoin.sql.types import Kind
@@ -18,21 +18,18 @@ INCLUDED = ("key", "partition", "offset", "timestamp")
 RECORD = "record"  # the time of a row is that of its record
 
 
-class KafkaOptions(ClientOptions):
+class KafkaOptions(RegistryOptions):
     """What a source reads, and how.
 
-    `key`: how keys of messages are written; a message without a value deletes the row of its key. `registry`: the URL
-    of the schema registry. `start`: where a new source begins. `time`: the times of the rows, `record` or a column.
-    `include`: columns that get a message's key, partition, offset or timestamp, such as `offset at_offset`.
-    `encodings`: how columns are written, such as `at MicroTimestamp`. `rows` and `bytes`: the most of one batch.
+    `key`: how keys of messages are written; a message without a value deletes the row of its key. `start`: where a new
+    source begins. `time`: the times of the rows, `record` or a column. `include`: columns that get a message's key,
+    partition, offset or timestamp, such as `offset at_offset`. `encodings`: how columns are written, such as `at
+    MicroTimestamp`. `rows` and `bytes`: the most of one batch.
     """
 
     topic: str
     format: Literal["json", "avro", "debezium", "debezium_avro"] = "json"
     key: Literal["json", "text", "avro"] | None = None
-    registry: str | None = None
-    registry_user: str | None = None
-    registry_password: SecretStr | None = None
     start: Literal["earliest", "latest"] = "earliest"
     time: str | None = None
     include: str | tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from typing import Any
 from halfjoin.catalog.models import Sink
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.feeds.options import model_of
+from halfjoin.engine.sinks.kafka.avro_schemas import check_names
 from halfjoin.engine.sinks.kafka.messages import Shape
 from halfjoin.engine.sinks.kafka.options import TopicOptions
 from halfjoin.engine.sinks.kafka.topic import KafkaTopic
@@ -50,6 +51,10 @@ def check_topic(state: State, sink: Sink) -> None:
             remedy="choose a key with a PRIMARY KEY of each table that the view joins, with all keys of its GROUP BY, "
             "or of SELECT DISTINCT ON; or envelope = 'debezium' without a key",
         )
+    if options.format == "avro":
+        if options.registry is None:
+            raise UnsupportedSQL("messages in Avro need a schema registry", remedy="give the option registry, its URL")
+        check_names(_shape(state, sink.collection, options))
     for other in state.catalog.sinks.values():
         if other.name != sink.name and other.options:
             there = topic_options(other.options)
@@ -61,9 +66,13 @@ def check_topic(state: State, sink: Sink) -> None:
 def topic_of(state: State, sink: Sink, former: Collection[str]) -> KafkaTopic:
     """The topic of a sink that is defined."""
     options = topic_options(sink.options)
-    columns = {column.name: column.type for column in state.catalog.columns(sink.collection) or ()}
-    shape = Shape(sink.collection, columns, _key(state, sink.collection, options), options.envelope == "debezium")
-    return KafkaTopic(sink.id, options, shape, former)
+    return KafkaTopic(sink.id, options, _shape(state, sink.collection, options), former)
+
+
+def _shape(state: State, collection: str, options: TopicOptions) -> Shape:
+    columns = {column.name: column.type for column in state.catalog.columns(collection) or ()}
+    return Shape(collection, columns, _key(state, collection, options), options.envelope == "debezium",
+                 state.catalog.primary_key(collection))  # fmt: skip
 
 
 def _key(state: State, collection: str, options: TopicOptions) -> Sequence[str]:

@@ -18,7 +18,9 @@ from typing import Any
 
 from halfjoin.engine.feeds.kafka.settings import WAIT, made
 from halfjoin.engine.feeds.source import needed
-from halfjoin.engine.sinks.kafka.messages import Change, Shape, changes, envelopes
+from halfjoin.engine.sinks.kafka.avro_format import AvroFormat
+from halfjoin.engine.sinks.kafka.json_format import JsonFormat
+from halfjoin.engine.sinks.kafka.messages import Change, Format, Shape, changes, messages
 from halfjoin.engine.sinks.kafka.options import TopicOptions
 from halfjoin.engine.sinks.kafka.shown import Shown
 from halfjoin.engine.updates.updates import Updates
@@ -36,6 +38,7 @@ class KafkaTopic:
 
     def __init__(self, id: str, options: TopicOptions, shape: Shape, former: Collection[str] = ()) -> None:
         self._id, self._options, self._shape, self._former = id, options, shape, former
+        self._format: Format = JsonFormat(shape)  # Avro's asks the registry, when the topic is opened
         self._producer: Any = None
         self._topic_id: str | None = None
         self._blank = True  # the topic has no messages yet
@@ -45,12 +48,14 @@ class KafkaTopic:
         """Take the topic over from any earlier writer. Returns the `upper` of what it shows.
 
         Raises:
-            Conflict: the topic has messages of somebody else.
+            Conflict: the topic has messages of somebody else, or the registry schemas that these do not fit.
         """
         self._producer, self.is_open = None, False
         with self._reaching():
             from halfjoin.engine.feeds.kafka.topics import Topics
 
+            if self._options.format == "avro":
+                self._format = AvroFormat(self._options, self._options.topic, self._shape)
             topics = Topics(self._options)
             policy = {} if self._shape.debezium and not self._shape.key else {"cleanup.policy": "compact"}
             for name, partitions, wanted in ((self._options.topic, self._options.partitions, policy),
@@ -64,17 +69,17 @@ class KafkaTopic:
 
     def change(self, changed: Iterable[Updates], upper: int, note: str | None = None) -> bool:
         """Send what a delivery changes, in one transaction."""
-        return self._sent(changes(self._shape, changed), upper, snapshot=False)
+        return self._sent(changes(self._format, changed), upper, snapshot=False)
 
     def rewrite(self, contents: Iterable[Updates], upper: int, note: str | None = None) -> bool:
         """Send what is left until the topic shows the contents, in one transaction. Its messages are read if it has
         any."""
-        wanted = changes(self._shape, contents)
+        wanted = changes(self._format, contents)
         with self._reaching():
             if not self._blank:
                 from halfjoin.engine.feeds.kafka.topics import Topics
 
-                wanted = Shown(self._shape, Topics(self._options).messages(self._options.topic)).until(wanted)
+                wanted = Shown(self._format, Topics(self._options).messages(self._options.topic)).until(wanted)
         return self._sent(wanted, upper, snapshot=True, always=True)
 
     def undo(self) -> None:
@@ -111,14 +116,13 @@ class KafkaTopic:
 
     def _sent(self, wanted: Iterable[Change], upper: int, *, snapshot: bool, always: bool = False) -> bool:
         """Send messages and the position; neither, if there are no messages."""
-        source = json.dumps({"connector": "halfjoin", "table": self._shape.collection, "upper": upper})
         found = (one for one in wanted if len(one.key))
         first = next(found, None)
         if first is None and not always:
             return False
         with self._transaction():
             for one in chain([] if first is None else [first], found):
-                keys, values = envelopes(self._shape, one, snapshot and self._blank, source)
+                keys, values = messages(self._format, one, upper, snapshot=snapshot and self._blank)
                 for key, value in zip(keys.to_pylist(), values.to_pylist(), strict=True):
                     self._send(self._options.topic, key, value)
             position = {"topic": self._options.topic, "id": self._topic_id, "upper": upper}
@@ -126,7 +130,7 @@ class KafkaTopic:
         self._blank = False
         return True
 
-    def _send(self, topic: str, key: str, value: str | None, **where: int) -> None:
+    def _send(self, topic: str, key: str | bytes, value: str | bytes | None, **where: int) -> None:
         while True:
             try:
                 self._producer.produce(topic, value, key, **where)

@@ -1,0 +1,69 @@
+"""Finds what Arrow can hold and no SQL value is: texts with a NUL or not in UTF-8, moments beyond the calendar.
+
+One pass over the bytes of a column tells whether it has any: the least byte of its texts, the ends of its moments.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from halfjoin.sql.functions.calendar import DAY_MICROS, FIRST_DAY, LAST_DATE, LAST_DAY
+
+_BAD_TEXT = "22021"
+_DAYS = (FIRST_DAY, LAST_DATE)
+_MICROS = (FIRST_DAY * DAY_MICROS, (LAST_DAY + 1) * DAY_MICROS - 1)
+
+
+class Unsound(ValueError):
+    """A value is none of SQL: the reason, its SQLSTATE, and what to do."""
+
+    def __init__(self, reason: str, code: str, remedy: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.code, self.remedy = reason, code, remedy
+
+
+def check_sound(array: Any) -> None:
+    """Check an array of a column's type.
+
+    Raises:
+        Unsound: a text has a NUL character or is not valid UTF-8; a date or timestamp is before 4714-11-24 BC, or
+            beyond the last one.
+    """
+    while pt.is_list(array.type):
+        array = array.flatten()
+    if pt.is_string(array.type):
+        _check_texts(array)
+    elif pt.is_date(array.type) or pt.is_timestamp(array.type):
+        _check_moments(array)
+
+
+def _check_texts(array: Any) -> None:
+    _, offsets, data = array.buffers()
+    if data is None or not len(array):
+        return
+    ends = np.frombuffer(offsets, np.int32)[[array.offset, array.offset + len(array)]]
+    read = np.frombuffer(data, np.uint8)[ends[0] : ends[1]]
+    if not read.size:
+        return
+    if not read.min() and pc.any(pc.match_substring(array, "\0"), min_count=0).as_py():  # not only under a NULL
+        raise Unsound("has a NUL character (0x00), which no text has", _BAD_TEXT, "leave it out, or declare a bytea")
+    if read.max() < 0x80:
+        return
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        raise Unsound("is not valid UTF-8", _BAD_TEXT, "decode it first, or declare the column bytea") from None
+
+
+def _check_moments(array: Any) -> None:
+    dates = pt.is_date(array.type)
+    ends = pc.min_max(array.view(pa.int32() if dates else pa.int64()))
+    first, last = _DAYS if dates else _MICROS
+    if ends["min"].is_valid and not first <= ends["min"].as_py() <= ends["max"].as_py() <= last:
+        raise Unsound(f"is outside of the {'dates' if dates else 'timestamps'} that there are; none is infinite",
+                      "22008", "write NULL, or a date such as 9999-12-31")  # fmt: skip

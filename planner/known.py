@@ -1,0 +1,224 @@
+"""Finds the inputs of a query of which few keys are known: `WHERE k = 5`, `k IN (1, 2)`, `k = ANY ($1)`.
+
+A constant is one more changed row: it is looked up in an arrangement that exists, and what it finds goes down the
+delta path of its input. So such a query does the work of a small batch, however many rows there are. Where no
+arrangement fits, the input is scanned.
+
+The operator of the path still tests every row that is found. So a key may find too many rows (it is rounded, or its
+code is that of another one), and the answer is that of a scan. It must never find too few. Hence:
+
+- only predicates count that every row must meet before any expression can fail for it, since a scan reports the rows
+  that fail;
+- a cast around the key is looked through only if it keeps different values different.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+from halfjoin.planner.cost import path_cost
+from halfjoin.planner.estimates import Estimates
+from halfjoin.planner.facts import Facts
+from halfjoin.planner.fallibility import step_fallible
+from halfjoin.planner.linear import Filter, Keep
+from halfjoin.planner.plan import ArrangementKey, Branch, InputKind, Join, Known, Path, Reduce, ViewPlan
+from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, rewrite
+from halfjoin.sql.functions import fallible
+from halfjoin.sql.types import Kind, SqlType, innermost
+
+MOST_KEYS = 10_000  # combinations of the values of several columns
+_SMALL = 1000.0  # rows; among so few a lookup is as good as a scan
+_SCANNED = 8.0  # rows that a scan reads in the time in which a lookup finds one, or an index gets one
+_KEYS = frozenset((
+    Kind.BOOLEAN, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC, Kind.TEXT, Kind.VARCHAR, Kind.CHAR,
+    Kind.BYTEA, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.UUID, Kind.ENUM,
+))  # fmt: skip
+_EXACT: Mapping[Kind, frozenset[Kind]] = {  # casts that keep different values different
+    Kind.SMALLINT: frozenset((Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC, Kind.DOUBLE)),
+    Kind.INTEGER: frozenset((Kind.BIGINT, Kind.NUMERIC, Kind.DOUBLE)),
+    Kind.BIGINT: frozenset((Kind.NUMERIC,)),
+    Kind.DATE: frozenset((Kind.TIMESTAMP,)),
+    Kind.VARCHAR: frozenset((Kind.TEXT,)),
+}
+Arranged = Callable[[str], Iterable[ArrangementKey]]  # the arrangements of a collection
+
+
+def with_known(plan: ViewPlan, facts: Facts, arranged: Arranged) -> ViewPlan:
+    """The plan of a query, with the known keys of its inputs. Where they tell which rows matter, they fill the join."""
+    own = {node.output for node in plan.nodes}
+    estimates = Estimates(facts, {}, plan.output.output)
+    nodes = tuple(_join(node, own, estimates, arranged) if isinstance(node, Join) and not node.loops else node
+                  for node in plan.nodes)  # fmt: skip
+    return replace(plan, nodes=nodes)
+
+
+def reads_by_key(plan: ViewPlan) -> bool:
+    """Whether the query scans nothing: it begins with known keys and constants, and looks the rest up."""
+    return not any(True for _ in scans(plan))
+
+
+def lookups(plan: ViewPlan) -> Iterator[Known]:
+    """Where a query begins with lookups."""
+    for join in plan.joins:
+        for branch in join.branches:
+            for number, path in enumerate(branch.paths):
+                if path.known is not None and (number == branch.fill or _reports(path)):
+                    yield path.known
+
+
+def scans(plan: ViewPlan) -> Iterator[str]:
+    """The collections that a query reads whole: where it begins with one, where rows of one may be errors by
+    themselves, and where one is looked up without a key."""
+    own = {node.output for node in plan.below}
+    for node in plan.nodes:
+        if isinstance(node, Reduce):
+            yield from [node.input] if node.input not in own else []
+            continue
+        for branch in node.branches:
+            for number, path in enumerate(branch.paths):
+                if (number == branch.fill or _reports(path)) and path.collection not in own and not path.constant:
+                    yield from [path.collection] if path.known is None else []
+            for stage in branch.paths[branch.fill].stages:
+                key = stage.half_join.arrangement
+                if not key.keys and key.constant is None and key.collection not in own:
+                    yield key.collection
+
+
+def _join(join: Join, own: set[str], estimates: Estimates, arranged: Arranged) -> Join:
+    estimates = estimates.with_constants(join.constants)
+
+    def told(path: Path) -> Path:
+        asked = not path.constant and path.collection not in own
+        return replace(path, known=_known(path, estimates, arranged)) if asked else path
+
+    def branch(one: Branch) -> Branch:
+        paths = tuple(map(told, one.paths))
+        if not any(path.known is not None and path.kind is InputKind.PLAIN for path in paths):
+            return replace(one, paths=paths)
+        plain = [number for number, path in enumerate(paths) if path.kind is InputKind.PLAIN]
+        return Branch(paths, min(plain, key=lambda number: _cost(paths[number], own, estimates)))
+
+    return replace(join, branches=tuple(map(branch, join.branches)))
+
+
+def _reports(path: Path) -> bool:
+    """Whether rows of the path's input may be errors by themselves, so that all of them are tested."""
+    return path.source.reports is not None and any(map(step_fallible, path.source.steps))
+
+
+def _cost(path: Path, own: set[str], estimates: Estimates) -> float:
+    """The work to fill by a path, in rows scanned."""
+    if path.known is None:
+        begin, rows = estimates.rows(path.collection), estimates.rows(path.collection)
+    else:
+        rows = _found(path.known.arrangement, path.known.values, estimates)
+        begin = _SCANNED * rows
+    missing = [stage.half_join.arrangement for stage in path.stages]
+    missing = [key for key in missing if key.constant is None and key.collection not in own
+               and not (key.keys and estimates.facts.users(key) is not None)]  # fmt: skip
+    return begin + _SCANNED * (rows * (path_cost(path, estimates).lookups - 1)
+                               + sum(estimates.rows(key.collection) for key in missing))  # fmt: skip
+
+
+def _known(path: Path, estimates: Estimates, arranged: Arranged) -> Known | None:
+    """The arrangement that finds the fewest rows; None if there is none, or a scan is as good."""
+    values = _values(path)
+    there = [key for key in (arranged(path.collection) if values else ()) if key.keys and key.through is None]
+    ways = [Known(key, tuple(values[expr] for expr in key.keys)) for key in there if values.keys() >= set(key.keys)]
+    ways = [way for way in ways if len(way.values) == 1 or prod(map(len, way.values)) <= MOST_KEYS]
+    rows = estimates.rows(path.collection)
+    found = {way: _found(way.arrangement, way.values, estimates) for way in ways}
+    good = [way for way in ways if rows <= _SMALL or found[way] * _SCANNED <= rows]
+    return min(good, key=lambda way: (found[way], -len(way.values), str(way.arrangement)), default=None)
+
+
+def _found(key: ArrangementKey, values: Sequence[Sequence[Literal]], estimates: Estimates) -> float:
+    probe = [Literal(None, expr.type) for expr in key.keys]
+    return prod(map(len, values)) * estimates.fan_out(key, probe, {})
+
+
+def _values(path: Path) -> dict[Expr, tuple[Literal, ...]]:
+    """What expressions over the collection's columns may be in rows that the path's operator lets through."""
+    bare = {name: column for column, name in path.fetch}
+
+    def named(node: Expr) -> Expr:
+        return replace(node, name=bare[node.name]) if isinstance(node, Column) else node
+
+    found: dict[Expr, tuple[Literal, ...]] = {}
+    for step in path.source.steps:
+        if isinstance(step, Keep):
+            continue
+        if not isinstance(step, Filter):
+            break
+        for predicate in step.predicates:
+            if fallible(predicate):
+                continue
+            for key, values in _told(predicate):
+                expr = rewrite(key, named)
+                if expr not in found or len(values) < len(found[expr]):
+                    found[expr] = values
+        if step_fallible(step):  # for rows that a later step drops, an expression may have failed here
+            break
+    return found
+
+
+def _told(predicate: Expr) -> Iterator[tuple[Expr, tuple[Literal, ...]]]:
+    """The expressions that a predicate compares with constants, and those constants; also without casts."""
+    found = _compared(predicate)
+    if found is None:
+        return
+    key, values = found
+    while True:
+        if key.type.kind in _KEYS:
+            yield key, values
+        if not isinstance(key, Cast) or not _exact(key.arg.type, key.type):
+            return
+        key = key.arg
+
+
+def _exact(before: SqlType, after: SqlType) -> bool:
+    """Whether a cast keeps different values different."""
+    if before.kind is after.kind is Kind.NUMERIC:
+        return before.scale is not None and before.scale <= (after.scale or 0)
+    return after.kind in _EXACT.get(before.kind, ()) and (after.kind is Kind.NUMERIC or after.precision is None)
+
+
+def _compared(predicate: Expr) -> tuple[Expr, tuple[Literal, ...]] | None:
+    """The expression that must equal one of some constants, and the constants other than NULL."""
+    if not isinstance(predicate, Call):
+        return None
+    match predicate.function, predicate.args:
+        case ("=", (Literal() as value, key)) | ("=", (key, Literal() as value)):
+            return key, _there([value])
+        case ("in", (key, *values)) if all(isinstance(one, Literal) for one in values):
+            return key, _there([one for one in values if isinstance(one, Literal)])
+        case ("= any", (key, array)):
+            elements = _elements(array)
+            return None if elements is None else (key, elements)
+        case ("or", parts):
+            found = [_compared(part) for part in parts]
+            keys = {one[0] for one in found if one is not None}
+            if len(keys) != 1 or None in found:
+                return None
+            return keys.pop(), tuple(dict.fromkeys(value for one in found if one is not None for value in one[1]))
+    return None
+
+
+def _elements(array: Expr) -> tuple[Literal, ...] | None:
+    """The elements of a constant array, other than NULL; None if it is not one."""
+    while isinstance(array, Cast) and _exact(innermost(array.arg.type), innermost(array.type)):
+        array = array.arg
+    if not isinstance(array, Literal) or array.type.element is None:
+        return None
+    if array.value is None:
+        return ()
+    assert isinstance(array.value, list | tuple)
+    if any(isinstance(one, list | tuple) for one in array.value):
+        return None
+    return _there([Literal(one, array.type.element) for one in array.value])
+
+
+def _there(values: Iterable[Literal]) -> tuple[Literal, ...]:
+    return tuple(dict.fromkeys(value for value in values if value.value is not None))
