@@ -75,7 +75,7 @@ class HalfjoinParser(OperatorParser, CommandParser):
         TokenType.BYTE_STRING: lambda self, token: self._parse_escapes(token),
     }
     PROPERTY_PARSERS: ClassVar = {
-        **MaterializeParser.PROPERTY_PARSERS,
+        **{word: read for word, read in MaterializeParser.PROPERTY_PARSERS.items() if word != "NO"},  # NO MINVALUE
         "RETAIN": lambda self: self._parse_retain_history(),
     }
 
