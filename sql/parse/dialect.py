@@ -325,6 +325,8 @@ class HalfjoinParser(OperatorParser, CommandParser):
 
     def _parse_table_parts(self, *given: Any, **more: Any) -> Any:
         """Parse a table's name, which may be in parentheses after ONLY."""
+        if self._prev and self._prev.token_type is TokenType.ON:  # CREATE INDEX ON ONLY t
+            self._match(TokenType.ONLY)
         if self._prev and self._prev.token_type is TokenType.ONLY and self._match(TokenType.L_PAREN):
             table = super()._parse_table_parts(*given, **more)
             self._match_r_paren()
