@@ -12,8 +12,23 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-# How reasons begin, as regular expressions. The first that fits decides.
+# How reasons begin, as regular expressions. The first that fits decides. Class 42 is a statement that is wrong.
 _REASONS: tuple[tuple[str, str], ...] = (
+    (r"no (function|operator) |a row is compared with a value", "42883"),
+    (r"column \"[^\"]*\" must appear in the GROUP BY|aggregate functions? (are not allowed|calls cannot be nested)",
+     "42803"),
+    (r"window functions? (are not allowed|calls cannot be nested)", "42P20"),
+    (r"window function \w+ requires an OVER", "42809"),
+    (r"types .* cannot be matched|(argument of \w+|a condition( of CASE)?|the condition of FILTER) must be boolean",
+     "42804"),
+    (r"column .* is named twice", "42701"),
+    (r"WITH has two queries", "42712"),
+    (r"a table has one PRIMARY KEY", "42P16"),
+    (r"(ORDER|GROUP) BY position|for SELECT DISTINCT, ORDER BY|there is no unique constraint matching the ON", "42P10"),
+    (r"column .* is GENERATED", "428C9"),
+    (r".* reads itself, so it must be", "42P19"),
+    (r"the length of a text type must be", "22023"),
+    (r"DISTINCT is not implemented for window", "0A000"),
     ("division by zero", "22012"),
     (r"(smallint|integer|bigint|real|double precision|numeric) out of range|input is out of range|value out of range|"
      r"numeric field overflow|value \"[^\"]*\" is out of range for type|\"[^\"]*\" is out of range for type|"
@@ -25,8 +40,8 @@ _REASONS: tuple[tuple[str, str], ...] = (
     (r"numeric time zone|invalid input syntax for type numeric time zone", "22023"),
     (r"invalid input syntax for type (date|time|timestamp|timestamptz|interval)\b|invalid value \".*\" for \"|"
      r"source string too short|conflicting values for \"|hour \".*\" is invalid|cannot calculate day of year|"
-     r"the pattern '|invalid format specification", "22007"),
-    (r"invalid input syntax for|invalid input value for enum|malformed array literal|"
+     r"invalid combination of date|invalid input string for \"Y|the pattern '|invalid format specification", "22007"),
+    (r"\"\w*\" is not a number|invalid input syntax for|invalid input value for enum|malformed array literal|"
      r"path element at position \d+ is not an integer", "22P02"),
     (r"cannot take logarithm", "2201E"),
     (r"cannot take square root|a negative number raised|zero raised to a negative power", "2201F"),

@@ -323,6 +323,7 @@ class Copy:
     """COPY table [(column, ...)] FROM STDIN (`incoming`), COPY table | (query) TO STDOUT, [WITH (...)].
 
     `csv`: the format is CSV; `binary`: PostgreSQL's binary format; else its text format. `null`: the text of NULL.
+    `match`: the header must name the columns.
     """
 
     incoming: bool
@@ -335,6 +336,7 @@ class Copy:
     null: str
     quote: str
     binary: bool = False
+    match: bool = False
 
 
 @dataclass(frozen=True)

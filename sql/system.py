@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from halfjoin.sql import types as t
 from halfjoin.sql.expr import Column
@@ -52,12 +52,21 @@ def is_temporary(name: str) -> bool:
     return name.startswith(f"{TEMPORARY}.")
 
 
+class Size(NamedTuple):
+    """How much is held: updates of a collection or entries of an index, bytes of rows, bytes of indexes. Bytes are None
+    while the rows wait in files that nobody has opened."""
+
+    rows: int
+    bytes: int | None
+    indexes: int
+
+
 @dataclass
 class Asker:
     """Who asks: what functions such as current_user say of a session.
 
     `path`: the schemas of search_path. `settings`: those that current_setting reads. `set`: what set_config calls; None
-    where nothing can be set.
+    where nothing can be set. `sizes`: asks what is held, by the names of collections and of arrangements.
     """
 
     user: str = USER
@@ -66,6 +75,7 @@ class Asker:
     path: tuple[str, ...] = ("public",)
     settings: Mapping[str, str] = field(default_factory=dict)
     set: Callable[[str, str], None] | None = None
+    sizes: Callable[[], Mapping[str, Size]] = dict
 
 
 class System(Protocol):

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from halfjoin.catalog.models import ColumnModel, Sequence, Table, View
 from halfjoin.catalog.system.columns import system_tables
 from halfjoin.catalog.system.known import ROLE, Key, Known, Relation, numbers_of
+from halfjoin.catalog.system.sizes import held
 from halfjoin.catalog.system.texts import view_text
 from halfjoin.sql.oids import modifier, own_oid
 from halfjoin.sql.oids import pg_type as entry_of
@@ -26,6 +27,7 @@ def pg_class(known: Known) -> Rows:
     for one in system_tables().values():
         schema, _, name = one.name.partition(".")
         yield _class(one.oid, name, schemas[schema], one.kind, len(one.columns)) | {"relhasrules": one.kind == "v"}
+    sizes = {one.oid: size.rows for one, size in held(known)}
     indexed = {one.item.table for one in known.relations if isinstance(one.item, Key)}
     for relation in known.relations:
         item = relation.item
@@ -34,6 +36,8 @@ def pg_class(known: Known) -> Rows:
             row |= {"relchecks": len(item.checks), "relhastriggers": bool(item.foreign_keys or item.referenced)}
         if relation.schema == TEMPORARY:
             row["relpersistence"] = "t"
+        if sizes[relation.oid]:
+            row["reltuples"] = float(sizes[relation.oid])
         yield row | {"relhasindex": getattr(item, "name", None) in indexed, "relhasrules": isinstance(item, View)}
 
 

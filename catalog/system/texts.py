@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from halfjoin.catalog.models import View
 from halfjoin.catalog.system.known import ROLE, Constraint, Key, Known, Relation, identifier
 from halfjoin.catalog.system.procedures import procedures
+from halfjoin.catalog.system.sizes import SIZES, bytes_of, bytes_of_all
 from halfjoin.catalog.system.types import TypeRow
 
 COLUMN = 1 << 16  # a column's number is that of its table times this, plus its own
@@ -120,6 +122,7 @@ _TEXTS: Mapping[str, Callable[[Known], Iterator[tuple[int, str]]]] = {
     "pg_get_indexdef pretty": lambda known: _index_texts(known, True),
     "pg_get_viewdef": lambda known: ((one.oid, view_text(one.item)) for one in known.relations
                                      if isinstance(one.item, View)),
+    **{name: partial(bytes_of, function=name) for name in SIZES}, "pg_database_size": bytes_of_all,
     "obj_description": _comments,
     "col_description": _column_comments,
     "pg_table_is_visible": _visible_relations,

@@ -24,6 +24,7 @@ _HALVES = {"AM": ("am", "pm"), "PM": ("am", "pm"), "A.M.": ("a.m.", "p.m."), "P.
 _ERAS = {"BC": ("bc", "ad"), "AD": ("bc", "ad"), "B.C.": ("b.c.", "a.d."), "A.D.": ("b.c.", "a.d.")}
 _SPACES = " \t\n\r\v\f"
 _INTEGER = re.compile(r"[+-]?[0-9]+")
+_THOUSANDS = re.compile(r"([+-]?[0-9]{1,6}),([0-9]{1,3})")
 _FROM_2000 = 946_684_800_000_000
 _FRACTIONS = {"MS": 3, "US": 6, **{f"FF{digits}": 6 for digits in range(1, 7)}}
 
@@ -72,12 +73,14 @@ class _Reader:
     def _field(self, step: Step, skipped: bool) -> None:
         """Read a field; `skipped`: whether more was skipped before it than the pattern has."""
         name = step.name
-        if name in WIDTHS:
+        if name == "Y,YYY":
+            self._thousands()
+        elif name in WIDTHS:
             self._number(step)
         elif name in ("MONTH", "MON"):
             self._set("month", self._word(_MONTHS, 3 if name == "MON" else None, name) + 1)
         elif name in ("DAY", "DY"):
-            self._word(_DAYS, 3 if name == "DY" else None, name)
+            self._set("weekday", self._word(_DAYS, 3 if name == "DY" else None, name) + 1)
         elif name in _HALVES:
             self._set("half", self._word(_HALVES[name], None, name) + 1)
         elif name in _ERAS:
@@ -102,11 +105,23 @@ class _Reader:
         if name in _FRACTIONS:
             value *= 10 ** max(_FRACTIONS[name] - size, 0) if name != "MS" or size < 3 else 1
             self.found["digits"] = int(name[2]) if name[:2] == "FF" else 0
-        elif name in ("YYY", "YY", "Y") and size < 4:
+        elif name in _SHORT_YEARS and size < 4:
             value += next((more for below, more in _NEAR_2020 if value < below), 0)
+        elif name == "ID":
+            value = value + 1 if value < 7 else 1  # Sunday is the first day here, and the last one of an ISO week
         if name in ("HH", "HH12"):
             self.found["twelve"] = 1
+        if name in ("YY", "Y", "IY", "I"):
+            self.found["in century"] = 1
         self._set(_MEANING.get(name, name), value)
+
+    def _thousands(self) -> None:
+        """The year of Y,YYY: thousands, a comma, and at most three digits."""
+        digits = _THOUSANDS.match(self.text, self.at)
+        if digits is None:
+            raise Bad('invalid input string for "Y,YYY"')
+        self.at = digits.end()
+        self._set("year", int(digits[1]) * 1000 + int(digits[2]))
 
     def _word(self, words: tuple[str, ...], width: int | None, name: str) -> int:
         rest = self.text[self.at : self.at + 10].lower()
@@ -153,6 +168,14 @@ class _Reader:
         month, day = found.get("month") or 1, found.get("DD") or 1
         if found.get("J"):
             year, month, day = civil(found["J"] + FIRST_DAY)
+        if found.get("IW"):
+            return self._kept(_week(year, found["IW"]) + (found.get("weekday", 2) + 5) % 7)
+        if found.get("IDDD"):
+            return self._kept(_week(year, 1) + found["IDDD"] - 1)
+        if found.get("WW"):
+            found["DDD"] = (found["WW"] - 1) * 7 + 1
+        if found.get("W"):
+            day = (found["W"] - 1) * 7 + 1
         if found.get("DDD") and (month <= 1 or day <= 1):
             if "year" not in found and found.get("era") != 1:
                 raise Bad("cannot calculate day of year without year information")
@@ -162,14 +185,24 @@ class _Reader:
             year, month, day = civil(days_of(year, 1, 1) + found["DDD"] - 1)
         if not 1 <= month <= 12 or not 1 <= day <= month_length(year, month):
             raise self._beyond()
-        if not FIRST_DAY <= (days := days_of(year, month, day)) <= LAST_DATE:
+        return self._kept(days_of(year, month, day))
+
+    def _kept(self, days: int) -> int:
+        if not FIRST_DAY <= days <= LAST_DATE:
             raise self._beyond()
         return days
 
     def _year(self) -> int:
-        year = self.found.get("year", 0)
-        if self.found.get("era") == 1:
-            year = -year
+        year, century, before = self.found.get("year", 0), self.found.get("CC", 0), self.found.get("era") == 1
+        if before:
+            year, century = -year, -century
+        if century and not year:
+            return (century - 1) * 100 + 1 if century > 0 else century * 100 + 1
+        if century and "in century" in self.found:
+            year = abs(year) % 100
+            if not year:
+                return century * 100 + (century < 0)
+            return (century - 1) * 100 + year if century > 0 else (century + 1) * 100 - year + 1
         return year + 1 if year < 0 else year
 
     def _clock(self) -> int:
@@ -190,10 +223,17 @@ class _Reader:
         return Bad(f'date/time field value out of range: "{self.text}"')
 
 
+def _week(year: int, week: int) -> int:
+    """The Monday of a week of a year, in days since 1970. The first week has 4 January."""
+    fourth = days_of(year, 1, 4)
+    return fourth - (fourth + 3) % 7 + (week - 1) * 7
+
+
+_SHORT_YEARS = ("YYY", "YY", "Y", "IYY", "IY", "I")
 _NEAR_2020 = ((70, 2000), (100, 1900), (520, 2000), (1000, 1000))  # what completes a year below a bound
 _MEANING = {
     "HH": "hour", "HH12": "hour", "HH24": "hour", "MM": "month", "YYYY": "year", "YYY": "year", "YY": "year",
-    "Y": "year",
+    **dict.fromkeys(("Y", "IYYY", "IYY", "IY", "I"), "year"), "D": "weekday", "ID": "weekday",
     "SSSS": "seconds", "SSSSS": "seconds", **{f"FF{digits}": "US" for digits in range(1, 7)},
 }  # fmt: skip
 

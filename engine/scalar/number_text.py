@@ -50,21 +50,24 @@ def _formatted(value: Any, pattern: NumberFormat, most: int | None) -> str:
         return _Writer(pattern, number or "#" * 15, "+", 0, 0).written()
     if "EEEE" in pattern.words:
         return _scientific(value, pattern.after, most)
-    if most is not None and not math.isfinite(value):
-        raise Bad("to_char of NaN or infinity is not supported")
     before, after = pattern.before + pattern.shift, pattern.after
     if most is None:
         exact = Decimal(value).scaleb(pattern.shift, _EXACT).quantize(Decimal(1).scaleb(-after), context=_EXACT)
         text, sign = f"{exact.copy_abs():f}", "-" if exact < 0 else "+"
     else:
         value = float(value) * 10.0**pattern.shift
-        whole = len(f"{abs(value):.0f}")
+        whole = len(_plain(value, 0))
         after = 0 if whole >= most else min(after, most - whole)
-        text, sign = f"{abs(value):.{after}f}", "-" if math.copysign(1, value) < 0 else "+"
+        text, sign = _plain(value, after), "-" if math.copysign(1, value) < 0 and value == value else "+"
     whole = len(text.partition(".")[0])
     if whole > before:
         text = "#" * before + "." + "#" * after
     return _Writer(pattern, text, sign, max(before - whole, 0), before).written()
+
+
+def _plain(value: float, after: int) -> str:
+    """The digits of a float; NaN and infinities are letters in their places."""
+    return f"{abs(value):.{after}f}".replace("nan", "NaN").replace("inf", "Infinity")
 
 
 def _scientific(value: Any, after: int, most: int | None) -> str:
@@ -212,5 +215,7 @@ class _Writer:
 
 def ordinal(digits: str, word: str) -> str:
     """The ending of an ordinal number, in the case of TH or th."""
+    if not digits[-1:].isdigit():
+        raise Bad(f'"{digits}" is not a number')
     ending = {"1": "st", "2": "nd", "3": "rd"}.get(digits[-1], "th") if digits[-2:-1] != "1" else "th"
     return ending.upper() if word[0] == "T" else ending

@@ -282,7 +282,7 @@ def _iterate(steps: Steps, part: _Part, begin: int, end: int, groups: dict[int, 
             if _all_divide(steps, inner, [*ends, place], groups):
                 return True
             _forget(part, groups)
-        elif number < (most if place != end else low):
+        elif place != end and number < most:
             ends.append(place)
             choices.append(_choices(steps, inner, place, end, number + 1, low, most, longest))
     return least == 0 and begin == end

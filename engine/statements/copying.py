@@ -6,21 +6,20 @@ value that is the text of NULL is NULL, a quoted one never is. In the text forma
 
 from __future__ import annotations
 
-from io import BytesIO
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv
 
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.scalar.texts import texts
 from halfjoin.engine.statements import querying
 from halfjoin.engine.statements.changing import Changed, carry_out
+from halfjoin.engine.statements.copied_lines import ESCAPES, read_lines
 from halfjoin.engine.statements.creating import identifier
 from halfjoin.engine.statements.with_changes import with_rows
-from halfjoin.errors import InvalidRow, UnknownName, UnsupportedSQL
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.parse import parse_query
@@ -28,8 +27,6 @@ from halfjoin.sql.statements import Copy, Insert
 from halfjoin.sql.types import STRINGS, TEXT
 
 _ROWS = "\0copy"  # the table of the rows; no user can name it
-_BACKSLASH, _DELIMITER = "\0b", "\0d"  # stand for what is escaped, while lines are taken apart
-_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 def copied_in(state: State, statement: Copy, data: bytes | pa.Table, sql: str) -> Changed:
@@ -39,16 +36,16 @@ def copied_in(state: State, statement: Copy, data: bytes | pa.Table, sql: str) -
         InvalidRow: a line has too few or too many values, or is not UTF-8. DataError: a value is not of its type.
     """
     filled = columns_of(state, statement, sql)
-    names = [f"c{number}" for number in range(len(filled))]
+    names = [column.name for column in filled]
     if isinstance(data, bytes):
         if statement.binary:
             raise UnsupportedSQL("COPY in the binary format needs a client of the server", remedy="write FORMAT csv")
-        made, columns = _read(statement, data, names), tuple(Column(name, TEXT) for name in names)
-        values = [name if column.type.kind in STRINGS else f"CAST({name} AS {column.type})"
+        made, columns = read_lines(statement, data, names), tuple(Column(name, TEXT) for name in names)
+        values = [identifier(name) if column.type.kind in STRINGS else f"CAST({identifier(name)} AS {column.type})"
                   for name, column in zip(names, filled, strict=True)]  # fmt: skip
     else:
-        made, values = data.rename_columns(names), names
-        columns = tuple(Column(name, column.type) for name, column in zip(names, filled, strict=True))
+        made, columns = data.rename_columns(names), filled
+        values = [identifier(name) for name in names]
     seen = with_rows(state, _ROWS, columns, made)
     query = parse_query(f'SELECT {", ".join(values)} FROM "{_ROWS}"')
     table = state.catalog.table(statement.table).name
@@ -75,9 +72,11 @@ def columns_of(state: State, statement: Copy, sql: str) -> tuple[Column, ...]:
         known = {name: Column(name, column.type)
                  for name, column in zip(bound.names, bound.relation.columns, strict=False)}  # fmt: skip
         names = statement.columns or tuple(known)
-    for name in names:
+    for place, name in enumerate(names):
         if name not in known:
             raise UnknownName(f"column of {statement.table}", name, known)
+        if name in names[:place]:
+            raise UnsupportedSQL(f"column {name} is named twice", remedy="name it once", wrong=True)
     return tuple(known[name] for name in names)
 
 
@@ -123,50 +122,12 @@ def bytes_of(values: pa.Array) -> memoryview:
     return memoryview(data)[int(ends[0]) : int(ends[1])]
 
 
-def _read(statement: Copy, data: bytes, names: list[str]) -> pa.Table:
-    """The lines as columns of text."""
-    if b"\0" in data:
-        raise InvalidRow("COPY: a text cannot have the character 0", table=statement.table, code="22021")
-    if not statement.csv:
-        data = data.replace(b"\\\\", _BACKSLASH.encode()).replace(b"\\\n", b"\\n")
-        data = data.replace(b"\\" + statement.delimiter.encode(), _DELIMITER.encode())
-        if data.rstrip(b"\r\n").endswith(b"\\."):
-            data = data.rstrip(b"\r\n")[:-2]
-    if not data:
-        return pa.table({name: pa.array([], pa.string()) for name in names})
-    reading = csv.ReadOptions(column_names=names, skip_rows_after_names=int(statement.header), use_threads=False,
-                              block_size=min(len(data) + 1, (1 << 31) - 1))  # fmt: skip
-    parsing = csv.ParseOptions(delimiter=statement.delimiter, quote_char=statement.quote if statement.csv else False,
-                               double_quote=statement.csv, newlines_in_values=statement.csv,
-                               ignore_empty_lines=False)  # fmt: skip
-    converting = csv.ConvertOptions(column_types={name: pa.string() for name in names}, strings_can_be_null=True,
-                                    null_values=[statement.null], quoted_strings_can_be_null=False)  # fmt: skip
-    try:
-        made = csv.read_csv(BytesIO(data), reading, parsing, converting)
-    except (pa.ArrowInvalid, pa.ArrowKeyError) as problem:
-        utf8 = "UTF8" in str(problem)
-        raise InvalidRow(f"COPY: {problem}", table=statement.table, code="22021" if utf8 else "22P04",
-                         remedy=f"give each line {len(names)} values in UTF-8") from None  # fmt: skip
-    return made if statement.csv else pa.table({name: _unescaped(made[name], statement) for name in names})
-
-
-def _unescaped(values: pa.ChunkedArray, statement: Copy) -> pa.ChunkedArray:
-    """Values of the text format without their escapes."""
-    if pc.any(pc.match_substring_regex(values, r"\\[0-7x]")).as_py():
-        raise InvalidRow("COPY: an escape of a character's number is not supported", table=statement.table,
-                         code="0A000", remedy="write the character itself, or FORMAT csv")  # fmt: skip
-    for letter, char in _ESCAPES.items():
-        values = pc.replace_substring(values, "\\" + letter, char)
-    values = pc.replace_substring(pc.replace_substring(values, "\\", ""), _DELIMITER, statement.delimiter)
-    return pc.replace_substring(values, _BACKSLASH, "\\")
-
-
 def _written(statement: Copy, values: pa.Array, *, alone: bool) -> Any:
     """Values as PostgreSQL writes them, in CSV in quotes where these are needed. `alone`: in lines of one value."""
     made = values
     if not statement.csv:
         made = pc.replace_substring(made, "\\", "\\\\")
-        for letter, char in _ESCAPES.items():
+        for letter, char in ESCAPES.items():
             made = pc.replace_substring(made, char, "\\" + letter)
         if statement.delimiter != "\t":
             made = pc.replace_substring(made, statement.delimiter, "\\" + statement.delimiter)

@@ -97,7 +97,7 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
             return
         if not statement.or_replace:
             raise Conflict(f"{name} exists already", remedy="drop it first, or write IF NOT EXISTS or OR REPLACE",
-                           name=name)  # fmt: skip
+                           name=name, code="42P07")  # fmt: skip
         if name not in catalog.views:
             raise Conflict(f"{name} is a table, which a view cannot replace", name=name)
         catalog.check_unread(catalog.views[name], sinks=not statement.materialized)

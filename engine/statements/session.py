@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Condition
 from typing import Any
 
@@ -20,6 +21,7 @@ from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.definitions import Means
 from halfjoin.engine.statements.settings import SETTINGS, checked
+from halfjoin.engine.statements.sizes import sizes
 from halfjoin.engine.statements.stats import SourceStats
 from halfjoin.engine.statements.temporary import Temporary, defines
 from halfjoin.engine.statements.transaction import Definition, Transaction, table_of
@@ -163,7 +165,7 @@ class Session:
                      if name in ("public", *SCHEMAS, *state.catalog.schemas))  # fmt: skip
         defaults = {name: default for name, (default, _) in SETTINGS.items()}
         return replace(self.asker, path=path, settings={**defaults, **self.asker.settings, **self.settings},
-                       set=self.asker.set or change)
+                       set=self.asker.set or change, sizes=partial(sizes, state))
 
     def change(self, state: State, name: str, changed: Updates) -> None:
         """Apply a statement's changes of a table, or stage them in the open transaction."""

@@ -9,14 +9,16 @@ from uuid import UUID
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.server.messages import decoded
-from halfjoin.sql.types import Kind, SqlType
+from halfjoin.sql.types import Kind, SqlType, innermost
 
 _SIGNS = {0xC000: "NaN", 0xD000: "Infinity", 0xF000: "-Infinity"}
 _NEGATIVE = 0x4000
 _START = datetime(2000, 1, 1)
+_CYCLE = 146_097  # days of 400 years
 _INT64 = (-(2**63), 2**63 - 1)  # -infinity and infinity of moments
 _INT32 = (-(2**31), 2**31 - 1)
-_OID, _NAMES = 26, (18, 19, 114, 142, 705)  # of types that are not the engine's: numbers, and texts of other names
+_OID = 26
+_TEXTS = (18, 19, 114, 142, 705, 1042)  # types of texts that say nothing of the place where they go
 
 
 def text_of(value: bytes, oid: int, type: SqlType | None) -> str:
@@ -28,7 +30,7 @@ def text_of(value: bytes, oid: int, type: SqlType | None) -> str:
     try:
         if oid == _OID:
             return str(_number(">I")(value))
-        if oid in _NAMES:
+        if oid in _TEXTS:
             return decoded(value)
         if type is None:
             raise UnsupportedSQL(f"no binary input function available for type {oid}", code="42883")
@@ -102,8 +104,11 @@ def _date(value: bytes) -> str:
 
 
 def _far(days: int) -> str:
-    """A date that Python's cannot be, by its Julian day."""
-    return f"J{days + 2451545}"
+    """A date that Python's cannot be; the calendar begins anew after 400 years."""
+    cycles, rest = divmod(days, _CYCLE)
+    near = date(2000, 1, 1) + timedelta(days=rest)
+    year = near.year + 400 * cycles
+    return f"{year:04}-{near:%m-%d}" if year > 0 else f"{1 - year:04}-{near:%m-%d} BC"
 
 
 def _clock(micros: int) -> str:
@@ -123,8 +128,7 @@ def _jsonb(value: bytes) -> str:
 
 
 def _array(value: bytes, type: SqlType) -> str:
-    element = type.element
-    assert element is not None
+    element = innermost(type)
     dimensions, _, oid = struct.unpack_from(">iiI", value)
     at = 12 + 8 * dimensions
     sizes = [struct.unpack_from(">ii", value, 12 + 8 * n)[0] for n in range(dimensions)]

@@ -30,6 +30,8 @@ Bytes = npt.NDArray[np.uint8]
 
 def binary_values(values: pa.Array, type: SqlType) -> pa.Array:
     """The values as bytes: an array of binary, or of fixed-size binary for types of one size. NULL stays NULL."""
+    if not len(values):  # the elements of arrays that have none
+        return pa.array([], pa.binary())
     if type.named == "oid":
         return _fixed(raw(values).astype(">u4").view(np.uint8).reshape(len(values), 4), values)
     if type.kind in _FIXED:

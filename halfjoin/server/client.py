@@ -7,7 +7,7 @@ before one Sync, are one transaction; so are those of one simple query.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from halfjoin.engine.statements.connection import Connection
 from halfjoin.errors import UnsupportedSQL
@@ -276,7 +276,7 @@ class Client:
                 return
             told, portal.result = portal.columns, await self._commands.run(one, portal.values, portal.types)
             portal.columns = portal.result.columns
-            if told is not None and [c.type for c in told] != [c.type for c in portal.columns or ()]:
+            if told is not None and _oids(told) != _oids(portal.columns or ()):
                 one.described = portal.result = None
                 raise UnsupportedSQL("cached plan must not change result type", remedy="prepare the statement again")
         result, count = portal.result, 0
@@ -302,3 +302,8 @@ class Client:
         """Errors from here on are in the text of this statement."""
         self._text, self._start = one.text, one.piece.start if one.piece is not None else 0
         return one
+
+
+def _oids(columns: Sequence[Column]) -> list[int]:
+    """How clients know the types. Digits and dimensions may follow from values, and each value shows its own."""
+    return [pg_type(column.type).oid for column in columns]

@@ -6,22 +6,16 @@ import logging
 from dataclasses import replace
 from typing import Any
 
+from halfjoin.engine.statements.reading import QUERY_NAME
 from halfjoin.errors import Conflict, DataError, HalfjoinError, InvalidRow, UnknownName, UnsupportedSQL
 from halfjoin.server.messages import report
 
 _log = logging.getLogger("halfjoin.server")
 
 
-class Cancelled(KeyboardInterrupt):
-    """The statement has been cancelled. The engine treats it as Ctrl-C: the batch is done, or nothing of it."""
-
-
-def error(problem: BaseException, text: str = "", start: int = 0, why: str = "", severity: str = "ERROR") -> bytes:
-    """ErrorResponse of an exception. `text`: what the client sent; the statement at fault begins there at `start`.
-
-    `why`: the reason of a cancelled statement.
-    """
-    return report(b"E", {"S": severity, "V": severity} | fields(problem, text, start, why))
+def error(problem: BaseException, text: str = "", start: int = 0, severity: str = "ERROR") -> bytes:
+    """ErrorResponse of an exception. `text`: what the client sent; the statement at fault begins there at `start`."""
+    return report(b"E", {"S": severity, "V": severity} | fields(problem, text, start))
 
 
 def notice(message: str, code: str = "00000", severity: str = "NOTICE") -> bytes:
@@ -29,7 +23,7 @@ def notice(message: str, code: str = "00000", severity: str = "NOTICE") -> bytes
     return report(b"N", {"S": severity, "V": severity, "C": code, "M": message})
 
 
-def fields(problem: BaseException, text: str, start: int, why: str) -> dict[str, str]:
+def fields(problem: BaseException, text: str, start: int) -> dict[str, str]:
     """The fields of an error, without its severity."""
     match problem:
         case HalfjoinError():
@@ -37,8 +31,6 @@ def fields(problem: BaseException, text: str, start: int, why: str) -> dict[str,
             if problem.remedy:
                 found["H"] = problem.remedy
             return found | _names(problem) | _position(problem, text, start)
-        case KeyboardInterrupt():
-            return {"C": "57014", "M": why or "canceling statement due to user request"}
         case MemoryError():
             return {"C": "53200", "M": "out of memory", "H": "ask for fewer rows, or give the engine more memory"}
         case RecursionError():
@@ -50,6 +42,8 @@ def fields(problem: BaseException, text: str, start: int, why: str) -> dict[str,
 def _message(problem: HalfjoinError) -> str:
     """The text without its remedy and without the line that it underlines, which clients show by themselves."""
     changes: dict[str, Any] = {"remedy": None}
+    if isinstance(problem, DataError) and problem.view == QUERY_NAME:
+        changes["time"] = None
     if isinstance(problem, UnknownName):
         return problem.reason
     if isinstance(problem, UnsupportedSQL):
@@ -62,7 +56,7 @@ def _names(problem: HalfjoinError) -> dict[str, str]:
         case InvalidRow(table=table, column=column):
             return {key: value for key, value in (("t", table), ("c", column)) if value}
         case DataError(view=view):
-            return {"t": view} if view else {}
+            return {"t": view} if view and view != QUERY_NAME else {}
         case Conflict(holder=holder):
             return {"D": f"It is held by {holder}."} if holder else {}
     return {}

@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.parse.dialect import Halfjoin
+from halfjoin.sql.parse.unterminated import unterminated
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def split(text: str) -> list[Piece]:
         tokens = Halfjoin().tokenize(text)
     except SqlglotError as problem:
         reason = re.sub(r"\s+", " ", str(problem).partition("\n")[0])
-        raise UnsupportedSQL(f"syntax error: {reason}", code="42601") from None
+        raise (unterminated(text) or UnsupportedSQL(f"syntax error: {reason}", code="42601")) from None
     pieces, held = list[Piece](), list[Token]()
     for token in tokens:
         if token.token_type is not TokenType.SEMICOLON:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.named_arguments import positional
 from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.bind.output_names import output_name
 from halfjoin.sql.bind.scalar import CHANCE, CLOCKS, Scalars
@@ -83,7 +84,7 @@ def _call(call: exp.Anonymous, scalars: Scalars) -> _Call:
             signature(function, (), context.schema)
     if function in EMPTY and context.system is None:
         raise context.refuse(call, f"a view cannot call {function}, which reads the catalog", "call it in a query")
-    args = scalars.values(call.expressions)
+    args = scalars.values(positional(function, call, context))
     with context.at(call):
         return _Call(function, *signature(function, args, context.schema))
 

@@ -13,6 +13,7 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind import temporal as bind_temporal
 from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.bind.forms import FORMS
+from halfjoin.sql.bind.named_arguments import positional
 from halfjoin.sql.bind.operators import OPERATORS as NAMED_OPERATORS
 from halfjoin.sql.bind.row_made import arguments
 from halfjoin.sql.bind.row_values import compared_rows, row_of, tested
@@ -21,7 +22,6 @@ from halfjoin.sql.bind.sequences import CALLS, sequence_value
 from halfjoin.sql.bind.system_functions import system_call
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.functions.moments import NAMED
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.syntax import OrderText, Variadic
@@ -30,7 +30,6 @@ from halfjoin.sql.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
-    INTEGER,
     SECOND_DIGITS,
     TIME,
     TIMESTAMP,
@@ -184,15 +183,13 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     if returns_rows(name, context.schema):
         raise context.refuse(node, f"{name} returns rows, which is not allowed here",
                              f"write it in FROM: FROM ..., {name}(...)")
-    if name in NAMED:
-        return functions.resolve(name, _named_arguments(scalars, node, NAMED[name]))
-    if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order, exp.Kwarg)) for arg in node.expressions):
+    if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order)) for arg in node.expressions):
         raise context.wrong(node, f"{name} takes plain arguments only")
     if name in CALLS and context.now is not None:
         return sequence_value(node, not any(scope.sources for scope in scalars.scopes), context)
     if node.expressions and isinstance(node.expressions[-1], Variadic):
         return functions.spread(name, scalars.values([*node.expressions[:-1], node.expressions[-1].this]))
-    args = arguments(name, node.expressions, scalars)
+    args = arguments(name, positional(name, node, context), scalars)
     if not args and (value := _moment(scalars, name) or _chance(scalars, name)) is not None:
         return value
     if name in SHORTENED and (digits := _digits(args)) is not None and (value := _moment(scalars, name)) is not None:
@@ -204,18 +201,6 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     if name in TYPE_FUNCTIONS and len(args) == 1:
         return functions.cast(args[0], TYPE_FUNCTIONS[name], explicit=True)
     return functions.resolve(name, args)
-
-
-def _named_arguments(scalars: Scalars, node: exp.Anonymous, names: Sequence[str]) -> list[Expr]:
-    """The arguments in their order, of which any may be named; those left out are 0."""
-    found: dict[str, Expr] = {}
-    for name, arg in zip(names, node.expressions, strict=False):
-        named = isinstance(arg, exp.Kwarg)
-        known = arg.this.name.lower() if named else name
-        if known not in names or known in found or len(node.expressions) > len(names):
-            raise scalars.context.wrong(node, f"{node.name} takes {', '.join(names)}")
-        found[known] = scalars.value(arg.expression if named else arg)
-    return [found.get(name, Literal(0, INTEGER)) for name in names]
 
 
 def _clock(scalars: Scalars, node: exp.Expr) -> Expr:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.system import FIXED, NAME, OID, POSTGRES, REG, VECTORS, System, is_reg
+from halfjoin.sql.oids import pg_type
+from halfjoin.sql.system import FIXED, NAME, OID, POSTGRES, REG, TYPES, VECTORS, System, is_reg
 from halfjoin.sql.types import (
     BIGINT,
     BOOLEAN,
@@ -45,6 +46,8 @@ def not_in_catalog(kind: str, name: str, known: Sequence[str]) -> UnknownName:
 def system_call(name: str, args: Sequence[Expr], context: Context) -> Expr | None:
     """The value of a function over the catalog; None if `name` is none."""
     system, catalog = context.system, name in SESSION or name in CONSTANT or name in OF_NUMBER
+    if name == "pg_typeof" and len(args) == 1:
+        return _type_of(args[0], system)
     if system is None:
         if catalog:
             raise UnsupportedSQL(f"a view cannot call {name}, which tells of a session or of definitions",
@@ -175,6 +178,15 @@ def _of_type(name: str, args: Sequence[Expr], system: System) -> Expr:
     return functions.resolve("case", (functions.resolve("is null", (args[0],)), NULL, made))
 
 
+def _type_of(value: Expr, system: System | None) -> Expr:
+    """pg_typeof: the type, without its length or digits. In a view it is the name, since a view keeps no regtype."""
+    if value.type.kind is Kind.UNKNOWN:
+        name = "unknown"
+    else:
+        name = value.type.named if value.type.named in TYPES else pg_type(value.type).sql
+    return Literal(name, TEXT) if system is None else number_of(Literal(name, TEXT), "regtype", system)
+
+
 def _visible(name: str, args: Sequence[Expr], system: System) -> Expr:
     return functions.cast(_found(functions.cast(args[0], BIGINT), system.texts(name)), BOOLEAN, explicit=True)
 
@@ -191,15 +203,34 @@ def _expression(name: str, args: Sequence[Expr], system: System) -> Expr:
 
 
 def _size(name: str, args: Sequence[Expr], system: System) -> Expr:
-    """The bytes of a relation on disk: 0, since files belong to the warehouse as a whole."""
-    number = _number(args[0], "regclass", system) if name != "pg_database_size" else args[0]
-    null = functions.resolve("is null", (number,))
-    return functions.resolve("case", (null, Literal(None, BIGINT), Literal(0, BIGINT)))
+    """The bytes that a relation takes in memory and in its files; NULL if that is not known."""
+    return functions.cast(_found(_number(args[0], "regclass", system), system.texts(name)), BIGINT, explicit=True)
+
+
+def _size_of_all(name: str, args: Sequence[Expr], system: System) -> Expr:
+    """The bytes of the one database, and of its one place."""
+    (total,) = system.texts("pg_database_size").values()
+    null = functions.resolve("is null", (args[0],))
+    return functions.resolve("case", (null, Literal(None, BIGINT), Literal(int(total), BIGINT)))
 
 
 def _pretty(name: str, args: Sequence[Expr], system: System) -> Expr:
-    """pg_size_pretty, of what is less than 10 kB."""
-    return functions.resolve("||", (functions.cast(args[0], TEXT, explicit=True), Literal(" bytes", TEXT)))
+    """pg_size_pretty: a unit of which there are at least 10, rounded to half up."""
+    size, made = functions.cast(args[0], BIGINT, explicit=True), list[Expr]()
+
+    def part(op: str, left: Expr, right: int) -> Expr:
+        return functions.resolve(op, (left, Literal(right, BIGINT)))
+
+    for power, unit in enumerate(("bytes", "kB", "MB", "GB", "TB", "PB")):
+        halves = size if power == 0 else part("/", size, 1 << (10 * power - 1))
+        sign = functions.resolve("case", (part("<", halves, 0), Literal(-1, BIGINT), Literal(1, BIGINT)))
+        whole = size if power == 0 else part("/", functions.resolve("+", (halves, sign)), 2)
+        text = functions.cast(whole, TEXT, explicit=True)
+        most = 10 * 1024 if power == 0 else 20 * 1024 - 1
+        if unit != "PB":
+            made.append(part("<", functions.resolve("abs", (halves,)), most))
+        made.append(functions.resolve("||", (text, Literal(f" {unit}", TEXT))))
+    return functions.resolve("case", tuple(made))
 
 
 def _encoding(name: str, args: Sequence[Expr], system: System) -> Expr:
@@ -305,8 +336,8 @@ OF_NUMBER: Mapping[str, Callable[[str, Sequence[Expr], System], Expr]] = {
     **dict.fromkeys(("pg_table_is_visible", "pg_type_is_visible", "pg_function_is_visible"), _visible),
     **dict.fromkeys(("pg_get_function_arguments", "pg_get_function_identity_arguments", "pg_get_function_result"),
                     _of_relation),
-    **dict.fromkeys(("pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size",
-                     "pg_database_size", "pg_tablespace_size"), _size),
+    **dict.fromkeys(("pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size"), _size),
+    **dict.fromkeys(("pg_database_size", "pg_tablespace_size"), _size_of_all),
     "pg_size_pretty": _pretty,
     "pg_encoding_to_char": _encoding, "pg_char_to_encoding": _encoding,
     "pg_get_serial_sequence": _serial,

@@ -14,25 +14,33 @@ from halfjoin.sql.functions.date_format import tokens
 WIDTHS = {
     "HH": 2, "HH12": 2, "HH24": 2, "MI": 2, "SS": 2, "MS": 3, "US": 6, "FF1": 1, "FF2": 2, "FF3": 3, "FF4": 4, "FF5": 5,
     "FF6": 6, "SSSS": 4, "SSSSS": 5, "MM": 2, "DD": 2, "DDD": 3, "YYYY": 4, "YYY": 3, "YY": 2, "Y": 1, "J": 1, "Q": 1,
+    "CC": 2, "WW": 2, "W": 1, "D": 1, "IYYY": 4, "IYY": 3, "IY": 2, "I": 1, "IW": 2, "IDDD": 3, "ID": 1, "Y,YYY": 5,
 }  # fmt: skip
 _WORDS = ("MONTH", "MON", "DAY", "DY", "AM", "PM", "A.M.", "P.M.", "BC", "AD", "B.C.", "A.D.", "RM", "TZH", "TZM")
 
 
 _KINDS = {
-    **dict.fromkeys(("YYYY", "YYY", "YY", "Y"), "year"), **dict.fromkeys(("MM", "MON", "MONTH", "RM"), "month"),
+    **dict.fromkeys(("YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "I", "Y,YYY"), "year"),
+    **dict.fromkeys(("MM", "MON", "MONTH", "RM"), "month"),
     **dict.fromkeys(("HH", "HH12", "HH24"), "hour"), **dict.fromkeys(("AM", "PM", "A.M.", "P.M."), "half"),
     **dict.fromkeys(("BC", "AD", "B.C.", "A.D."), "era"), **dict.fromkeys(("SSSS", "SSSSS"), "seconds"),
-    **dict.fromkeys(("DAY", "DY"), "weekday"), "US": "US", **{f"FF{digits}": "US" for digits in range(1, 7)},
+    **dict.fromkeys(("DAY", "DY", "D", "ID"), "weekday"), "US": "US", **{f"FF{digits}": "US" for digits in range(1, 7)},
 }  # fmt: skip
 _APART = (("J", {"year", "month", "DD", "DDD", "era"}), ("seconds", {"hour", "MI", "SS", "half"}),
-          ("DDD", {"month", "DD", "era"}))  # fmt: skip
+          ("DDD", {"month", "DD", "era", "WW", "W"}), ("WW", {"month", "DD", "era", "W"}), ("W", {"DD", "J"}),
+          ("IW", {"IDDD"}), ("CC", {"J"}))  # fmt: skip
+_OF_WEEKS = {"IYYY", "IYY", "IY", "I", "IW", "IDDD", "ID"}
+_OF_MONTHS = {"Y,YYY", "YYYY", "YYY", "YY", "Y", "MM", "MON", "MONTH", "RM", "DD", "DDD", "D", "WW", "W"}
 
 
 def _refuse_odd(pattern: str, fields: Sequence[str]) -> None:
-    """Refuse a pattern that says something twice."""
+    """Refuse a pattern that says something twice, or mixes years of weeks with years of months."""
+    if not _OF_WEEKS.isdisjoint(fields) and not _OF_MONTHS.isdisjoint(fields):
+        raise UnsupportedSQL("invalid combination of date conventions", wrong=True,
+                             remedy="use the fields of an ISO week (IYYY, IW, ID, IDDD), or those of a month")
     kinds = [_KINDS.get(field, field) for field in fields]
     twice = len(set(kinds)) < len(kinds) or any(one in kinds and others & set(kinds) for one, others in _APART)
-    if twice or ("era" in kinds and "year" not in kinds):
+    if twice or ("era" in kinds and "year" not in kinds and "CC" not in kinds):
         raise UnsupportedSQL(f"the pattern '{pattern}' has two fields for one part of a date, or an era without a year",
                              remedy="use each field once")
 

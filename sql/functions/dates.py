@@ -10,7 +10,7 @@ from halfjoin.sql.functions.casting import cast, coerce
 from halfjoin.sql.functions.date_input import check_input
 from halfjoin.sql.functions.parameters import is_parameter, typed
 from halfjoin.sql.functions.signature import Resolve, function
-from halfjoin.sql.types import DATE, DOUBLE, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
+from halfjoin.sql.types import DATE, DOUBLE, INTEGER, INTERVAL, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
 
 TRUNCATIONS = ("microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year",
                "decade", "century", "millennium")  # fmt: skip
@@ -27,6 +27,8 @@ _FIELDS: dict[Kind, dict[str, int]] = {
                        "timezone_minute": 0},
     Kind.INTERVAL: {**_CLOCK, **_CALENDAR, "epoch": 6},
 }  # fmt: skip
+
+_ELSEWHERE = {unit for fields in _FIELDS.values() for unit in fields}  # what PostgreSQL knows, but not for each type
 
 _SYNONYMS = {
     "us": "microseconds", "usec": "microseconds", "usecs": "microseconds", "microsecond": "microseconds",
@@ -49,7 +51,9 @@ def named_unit(function: str, written: str, type: SqlType) -> str:
     name = written.lower()
     name = _SYNONYMS.get(name, name)
     if name not in known:
-        raise UnsupportedSQL(f"{function} has no unit '{written}' for {type}", remedy="known: " + ", ".join(known))
+        code = "0A000" if name in (_ELSEWHERE if function == "extract" else TRUNCATIONS) else "22023"
+        raise UnsupportedSQL(f"{function} has no unit '{written}' for {type}", remedy="known: " + ", ".join(known),
+                             code=code)
     return name
 
 
@@ -75,6 +79,8 @@ def _date_trunc(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         return _trunc_in_zone(resolve, args[0], cast(value, TIMESTAMPTZ), args[2])
     if value.type.kind is Kind.UNKNOWN or value.type.kind is Kind.DATE:
         value = cast(value, SqlType(Kind.TIMESTAMPTZ))
+    if value.type.kind is Kind.TIME:
+        value = cast(value, INTERVAL)
     if value.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL):
         raise UnsupportedSQL(f"date_trunc of {value.type}", remedy="give a date, timestamp or interval")
     return _with_unit("date_trunc", args[0], value, value.type)
@@ -104,6 +110,9 @@ def _field(name: str) -> Callable[[Resolve, Sequence[Expr]], Expr]:
         fields = _FIELDS.get(value.type.kind)
         if fields is None:
             raise UnsupportedSQL(f"{name} of {value.type}", remedy="cast it to a date or timestamp")
+        if args[0] == Literal("julian", args[0].type) and value.type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+            julian = _julian(resolve, value)
+            return julian if name == "extract" else cast(julian, DOUBLE)
         if name == "date_part":
             return _with_unit("extract", args[0], value, DOUBLE)
         if not isinstance(args[0], Literal) or not isinstance(args[0].value, str):
@@ -112,6 +121,14 @@ def _field(name: str) -> Callable[[Resolve, Sequence[Expr]], Expr]:
         return Call("extract", (Literal(unit, TEXT), value), SqlType(Kind.NUMERIC, 18 + fields[unit], fields[unit]))
 
     return special
+
+
+def _julian(resolve: Resolve, moment: Expr) -> Expr:
+    """The Julian day of a timestamp, with the part of the day that has gone by."""
+    clock = cast(moment, TIMESTAMP)
+    day = resolve("extract", (Literal("julian", TEXT), cast(clock, DATE, explicit=True)))
+    seconds = resolve("extract", (Literal("epoch", TEXT), cast(clock, TIME, explicit=True)))
+    return resolve("+", (day, resolve("/", (seconds, Literal(86_400, INTEGER)))))
 
 
 _MOMENT = "text, timestamp -> numeric"
@@ -129,6 +146,7 @@ DATES = (
         ("date_trunc('week', timestamp '2024-01-07 12:00')", "2024-01-01 00:00:00"),
         ("date_trunc('quarter', timestamp '2024-06-30')", "2024-04-01 00:00:00"),
         ("date_trunc('year', timestamp '1969-12-31 23:59:59.999999')", "1969-01-01 00:00:00"),
+        ("date_trunc('hour', time '10:20:30')::text", "10:00:00"),
         ("date_trunc('decade', timestamp '2024-06-30')", "2020-01-01 00:00:00"),
         ("date_trunc('century', timestamp '2000-06-30')", "1901-01-01 00:00:00"),
         ("date_trunc('day', date '2024-06-30')", "2024-06-30 00:00:00+00")]),
@@ -139,7 +157,7 @@ DATES = (
         ("extract(second FROM timestamp '2001-02-16 20:38:40.12')", "40.120000"),
         ("extract(epoch FROM date '2024-01-01')", "1704067200"), ("extract(dow FROM date '2024-01-07')", "0"),
         ("extract(julian FROM date '2020-01-01')", "2458850"),
-
+        ("extract(julian FROM timestamp '2006-01-01 12:00')", "2453737.50000000000000000000"),
         ("extract(isodow FROM date '2024-01-07')", "7"), ("extract(week FROM date '2021-01-03')", "53"),
         ("extract(isoyear FROM date '2021-01-03')", "2020"), ("extract(quarter FROM date '2024-06-30')", "2"),
         ("extract(century FROM date '2000-12-31')", "20"), ("extract(decade FROM date '1999-01-01')", "199"),
@@ -157,7 +175,11 @@ DATES = (
         ("make_date(2023, 2, 29)", "ERROR: date field value out of range: 2023-02-29")]),
     function("to_date", "dates", "Reads a date by a pattern, as to_char writes it", "text, text -> date or error",
         check=check_input, examples=[("to_date('05 Dec 2000', 'DD Mon YYYY')", "2000-12-05"),
-        ("to_date('20200115', 'YYYYMMDD')", "2020-01-15"), ("to_date('2020 100', 'YYYY DDD')", "2020-04-09"),
+        ("to_date('20200115', 'YYYYMMDD')", "2020-01-15"), ("to_date('2024-W07-3', 'IYYY-\"W\"IW-ID')", "2024-02-14"),
+        ("to_date('2020 53 sun', 'IYYY IW dy')", "2021-01-03"), ("to_date('2005 03', 'IYYY IDDD')", "2005-01-05"),
+        ("to_date('2024 9', 'YYYY WW')", "2024-02-26"), ("to_date('2024 3 2', 'YYYY MM W')", "2024-03-08"),
+        ("to_date('21 99', 'CC YY')", "2099-01-01"), ("to_date('1,582 8', 'Y,YYY MM')", "1582-08-01"),
+        ("to_date('2020 100', 'YYYY DDD')", "2020-04-09"),
         ("to_date('2020-02-30', 'YYYY-MM-DD')", 'ERROR: date/time field value out of range: "2020-02-30"')]),
     function("to_timestamp", "dates", "From seconds since 1970, or by a pattern, as to_char writes it",
         "double precision -> timestamptz or error", "text, text -> timestamptz or error", check=check_input, examples=[

@@ -132,5 +132,3 @@ MOMENTS_TABLE = (
         ("timestamp '2021-03-28' AT TIME ZONE 'nowhere'", 'ERROR: time zone "nowhere" not recognized')]),
 )  # fmt: skip
 
-# The names of parameters, for calls such as make_interval(days => 10); those left out are 0.
-NAMED = {"make_interval": ("years", "months", "weeks", "days", "hours", "mins", "secs")}

@@ -28,7 +28,8 @@ def _constant_pattern(args: Sequence[Expr]) -> bool:
 def like_pattern(pattern: str, escape: str) -> str:
     """Rewrite the pattern to use `\\` as its escape character."""
     if len(escape) > 1:
-        raise UnsupportedSQL(f"ESCAPE '{escape}'", remedy="the escape must be one character")
+        raise UnsupportedSQL(f"ESCAPE '{escape}'", remedy="the escape must be one character", wrong=True,
+                             code="22025")
     out, rest = "", iter(pattern)
     for char in rest:
         if char == escape:
@@ -58,6 +59,7 @@ PATTERNS = (
         ("'thomas' ~ 't.*ma'", "true"), ("'thomas' ~ '^T'", "false"), ("'a1' ~ '^[[:alpha:]]\\d$'", "true"),
         ("E'a\\nb' ~ 'a.b'", "true"), ("'abc' ~ 'b|z'", "true"), ("'abc' ~ ''", "true"),
         ("'foo bar' ~ '\\mbar\\M'", "true"), ("'noon' ~ '^(.)(.)\\2\\1$'", "true"), ("'ab' ~ 'a(?!b)'", "false"),
+        ("'ab ab ab' ~ '^(\\w+)( \\1)+$'", "true"),
         ("'x' ~ '['", "ERROR: invalid regular expression: brackets [] not balanced")]),
     function("~*", "patterns", "Matches a regular expression without regard to case", _MATCH,
         check=check_regex(), safe=on_re2(), blanks=True, examples=[

@@ -50,13 +50,11 @@ def is_plain(tree: Node) -> bool:
                    for node in walk(tree))  # fmt: skip
 
 
-def refers_in_repeat(tree: Node) -> bool:
-    """Whether a repeated item has a back reference, or a group that one refers to."""
+def refers_to_repeated(tree: Node) -> bool:
+    """Whether a back reference is to a group that is inside a repeat."""
     backs = {node.number for node in walk(tree) if isinstance(node, Back)}
-    return any(
-        (isinstance(inner, Back) and inner is not repeat.item) or (isinstance(inner, Group) and inner.number in backs)
-        for repeat in walk(tree) if isinstance(repeat, Repeat) for inner in walk(repeat.item)
-    )  # fmt: skip
+    return any(isinstance(inner, Group) and inner.number in backs
+               for repeat in walk(tree) if isinstance(repeat, Repeat) for inner in walk(repeat.item))  # fmt: skip
 
 
 def walk(node: Node) -> Iterator[Node]:

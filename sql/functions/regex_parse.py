@@ -63,16 +63,17 @@ def parsed(pattern: str, flags: str = "") -> Parsed:
     options = _with_flags(Options(), flags)
     if pattern.startswith("***"):
         if pattern[3:4] not in (":", "="):
-            raise UnsupportedSQL(f"regular expression '{pattern}': an invalid *** prefix", wrong=True)
+            raise UnsupportedSQL(f"regular expression '{pattern}': an invalid *** prefix", wrong=True,
+                                 code="2201B")
         options = replace(options, literal=pattern[3] == "=")
         pattern = pattern[4:]
     if not options.literal and (found := _OPTIONS.match(pattern)):
         options, pattern = _with_flags(options, found[1]), pattern[found.end() :]
     parser = _Parser(pattern, options)
     tree = parser.plain() if options.literal else parser.whole()
-    if regex_extent.refers_in_repeat(tree):
-        raise UnsupportedSQL(f"regular expression '{pattern}': a back reference or its group inside a repeat",
-                             remedy="write them without a repeat around them")
+    if regex_extent.refers_to_repeated(tree):
+        raise UnsupportedSQL(f"regular expression '{pattern}': a back reference to a group inside a repeat",
+                             remedy="write the group without a repeat around it")
     return Parsed(tree, parser.groups, options)
 
 
@@ -90,10 +91,10 @@ def _with_flags(options: Options, flags: str) -> Options:
                 options = replace(options, expanded=flag == "x")
             case "q":
                 options = replace(options, literal=True)
-            case "e":
-                options = replace(options, literal=False)
             case _:
-                raise UnsupportedSQL(f"regular expression flag {flag!r}", remedy="use i, g, n, p, w, q or x")
+                raise UnsupportedSQL(f"regular expression flag {flag!r}", remedy="use i, g, n, p, w, q or x",
+                                     wrong=flag not in "be",  # older kinds of expressions
+                                     code="0A000" if flag in "be" else "22023")
     return options
 
 
@@ -112,11 +113,15 @@ class _Parser:
     def whole(self) -> Node:
         tree = self._alternatives()
         if self.position < len(self.pattern):
-            raise self._refuse("an unmatched )")
+            raise self._invalid("an unmatched )")
         return tree
 
     def _refuse(self, what: str, instead: str | None = None) -> UnsupportedSQL:
         return UnsupportedSQL(f"regular expression '{self.pattern}': {what}", remedy=instead)
+
+    def _invalid(self, what: str, instead: str | None = None) -> UnsupportedSQL:
+        """The error for what PostgreSQL refuses as well."""
+        return UnsupportedSQL(f"regular expression '{self.pattern}': {what}", remedy=instead, wrong=True, code="2201B")
 
     def _skip(self) -> None:
         """Skip comments, and blanks in an expanded expression."""
@@ -170,10 +175,10 @@ class _Parser:
         if bounds is None:
             return item
         if isinstance(item, (Anchor, Look)):
-            raise self._refuse("a repeated ^, $ or constraint")
+            raise self._invalid("a repeated ^, $ or constraint")
         lazy = self._accept("?")
         if self._bounds() is not None:
-            raise self._refuse("a repeat of a repeat")
+            raise self._invalid("a repeat of a repeat")
         return Repeat(item, bounds[0], bounds[1], lazy, bounds[2])
 
     def _bounds(self) -> tuple[int, int | None, bool] | None:
@@ -187,11 +192,11 @@ class _Parser:
         end = self.pattern.find("}", self.position)
         parts = self.pattern[self.position + 1 : end].split(",") if end > 0 else [""]
         if len(parts) > 2 or not parts[0].isdigit() or not (parts[-1].isdigit() or (len(parts) == 2 and not parts[1])):
-            raise self._refuse("an invalid repetition count")
+            raise self._invalid("an invalid repetition count")
         low = int(parts[0])
         high = low if len(parts) == 1 else int(parts[1]) if parts[1] else None
         if max(low, high or 0) > _LONGEST_REPEAT or (high is not None and high < low):
-            raise self._refuse("an invalid repetition count")
+            raise self._invalid("an invalid repetition count")
         self.position = end + 1
         return low, high, len(parts) == 1
 
@@ -209,9 +214,9 @@ class _Parser:
             case "^" | "$":
                 return Anchor(f"(?m:{char})" if self.options.lines else char)
             case "*" | "+" | "?":
-                raise self._refuse(f"{char} has nothing to repeat")
+                raise self._invalid(f"{char} has nothing to repeat")
             case "{" if "0" <= self._peek() <= "9":
-                raise self._refuse("{ has nothing to repeat")
+                raise self._invalid("{ has nothing to repeat")
             case _:
                 return self._char(char)
 
@@ -230,7 +235,7 @@ class _Parser:
                 return look
         captures = not self._accept("?:")
         if captures and self._peek() == "?":
-            raise self._refuse("embedded options", "write them at the start of the expression")
+            raise self._invalid("embedded options", "write them at the start of the expression")
         if captures and not self.looking:  # inside a lookaround, parentheses do not capture
             self.groups += 1
             number = self.groups
@@ -242,7 +247,7 @@ class _Parser:
     def _inner(self) -> Node:
         inner = self._alternatives()
         if not self._accept(")"):
-            raise self._refuse("a ( without )")
+            raise self._invalid("a ( without )")
         return inner
 
     def _escape(self) -> Node:
@@ -262,9 +267,9 @@ class _Parser:
             if len(more) == 1 or int(more) <= self.groups:
                 self.position += len(more) - 1
                 if int(more) not in self.closed:
-                    raise self._refuse("a back reference to no group")
+                    raise self._invalid("a back reference to no group")
                 if self.looking:
-                    raise self._refuse("a back reference in a lookaround")
+                    raise self._invalid("a back reference in a lookaround")
                 return Back(int(more), self.fold)
         return self._char(self._escaped(char))
 
@@ -287,14 +292,14 @@ class _Parser:
         if char == "b":
             raise self._refuse("\\b is a backspace in PostgreSQL", "write \\y for the boundary of a word")
         if not char or char.isalnum():
-            raise self._refuse(f"the escape \\{char}")
+            raise self._invalid(f"the escape \\{char}")
         return char
 
     def _code(self, least: int, most: int) -> str:
         """The character of a code in hexadecimal digits."""
         found = re.match(rf"[0-9A-Fa-f]{{{least},{most}}}", self.pattern[self.position :])
         if found is None:
-            raise self._refuse("an escape without its digits")
+            raise self._invalid("an escape without its digits")
         self.position += found.end()
         return self._known(int(found[0], 16))
 
@@ -317,7 +322,7 @@ class _Parser:
                 name, _, _ = self.pattern[self.position :].partition(":]")
                 found = named(name, self.fold)
                 if found is None:
-                    raise self._refuse(f"the class [:{name}:]")
+                    raise self._invalid(f"the class [:{name}:]")
                 self.position += len(name) + 2
             else:
                 escaped = self._accept("\\")
@@ -342,7 +347,7 @@ class _Parser:
             self.position += 1
             high = self._member(self._accept("\\"))
             if high < low:
-                raise self._refuse("a range that ends before it begins")
+                raise self._invalid("a range that ends before it begins")
             others = cases(low, high) if self.fold else ""
             return f"{quoted(low)}-{quoted(high)}" + "".join(map(quoted, others)), ((ord(low), ord(high)),)
         return "".join(map(quoted, alike(low) if self.fold else low)), ((ord(low), ord(low)),)
@@ -350,7 +355,7 @@ class _Parser:
     def _member(self, escaped: bool) -> str:
         char = self._next()
         if not char:
-            raise self._refuse("a [ without ]")
+            raise self._invalid("a [ without ]")
         if char == "[" and not escaped and self._peek() in (".", "="):
             raise self._refuse("collating elements")
         return self._escaped(char) if escaped else char

@@ -27,7 +27,7 @@ def check_regex(flags_at: int | None = None, everywhere: str = "") -> Callable[[
         pattern, flags = _constant(args, 1), _constant(args, flags_at)
         found = parsed(pattern or "", flags) if flags is not None else None
         if found is not None and everywhere and found.options.everywhere:
-            raise UnsupportedSQL(f'{everywhere}() does not support the "global" option', wrong=True)
+            raise UnsupportedSQL(f'{everywhere}() does not support the "global" option', wrong=True, code="22023")
 
     return check
 

@@ -14,7 +14,8 @@ def similar_pattern(pattern: str, escape: str) -> str:
     '^(?:a.*(?:b|c).)$'
     """
     if len(escape) > 1:
-        raise UnsupportedSQL(f"ESCAPE '{escape}'", remedy="the escape must be one character", wrong=True)
+        raise UnsupportedSQL(f"ESCAPE '{escape}'", remedy="the escape must be one character", wrong=True,
+                             code="22025")
     out, quotes, bracket = "^(?:", 0, False
     characters = iter(pattern)
     for char in characters:

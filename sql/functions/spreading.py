@@ -8,7 +8,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce
 from halfjoin.sql.functions.resolve import resolve
-from halfjoin.sql.types import BOOLEAN, TEXT, Kind, array
+from halfjoin.sql.types import BOOLEAN, TEXT, Kind, array, dimensions
 
 
 def spread(name: str, args: Sequence[Expr]) -> Expr:
@@ -21,6 +21,8 @@ def spread(name: str, args: Sequence[Expr]) -> Expr:
         raise UnsupportedSQL(f"{name} with VARIADIC is not supported", remedy="write the elements as arguments",
                              code="0A000")
     least, build = _TAKE_ANY[name]
+    if name in _TAKE_TEXTS and args[-1].type.kind is Kind.UNKNOWN:
+        args = (*args[:-1], cast(args[-1], array(TEXT)))
     last = args[-1]
     if last.type.kind is not Kind.ARRAY:
         raise UnsupportedSQL("VARIADIC argument must be an array", remedy="write ARRAY[...]", code="42804", wrong=True)
@@ -49,10 +51,29 @@ def _format(args: Sequence[Expr]) -> Expr:
     return Call("format elements", (coerce(args[0], TEXT), cast(args[1], array(TEXT), explicit=True)), TEXT)
 
 
+def _json_array(args: Sequence[Expr]) -> Expr:
+    """The elements as a jsonb; PostgreSQL takes those of an inner array one by one."""
+    if dimensions(args[0].type) > 1:
+        raise UnsupportedSQL("VARIADIC with an array of arrays is not supported", remedy="unnest it", code="0A000")
+    return resolve("to_jsonb", args)
+
+
+def _json_object(args: Sequence[Expr]) -> Expr:
+    if args[0].type.element != TEXT:
+        raise UnsupportedSQL("jsonb_build_object with VARIADIC of an array that is not text[] is not supported",
+                             remedy="write the elements as arguments", code="0A000")
+    return resolve("jsonb_object", args)
+
+
+_TAKE_TEXTS = ("jsonb_extract_path", "jsonb_extract_path_text")
 _TAKE_ANY: dict[str, tuple[int, Callable[[Sequence[Expr]], Expr]]] = {
     "concat": (1, lambda args: resolve("array_to_string", (args[0], Literal("", TEXT)))),
     "concat_ws": (2, lambda args: resolve("array_to_string", (args[1], args[0]))),
     "format": (2, _format),
+    "jsonb_build_array": (1, _json_array),
+    "jsonb_build_object": (1, _json_object),
+    "jsonb_extract_path": (2, lambda args: resolve("#>", args)),
+    "jsonb_extract_path_text": (2, lambda args: resolve("#>>", args)),
     "num_nulls": (1, _count("num_nulls")),
     "num_nonnulls": (1, _count("num_nonnulls")),
 }

@@ -9,7 +9,7 @@ from halfjoin.sql.parse.locate import as_query, name_of, refuse
 from halfjoin.sql.statements import Copy
 
 STREAM = "write COPY t FROM STDIN, and hand the rows over: engine.copy_from(sql, stream); or COPY t TO STDOUT"
-OPTIONS = "options: FORMAT csv | text | binary, HEADER, DELIMITER, NULL, QUOTE"
+OPTIONS = "options: FORMAT csv | text | binary, HEADER [MATCH], DELIMITER, NULL, QUOTE, ENCODING 'UTF8'"
 
 
 def copy(node: exp.Copy, text: str) -> Copy:
@@ -36,8 +36,11 @@ def copy(node: exp.Copy, text: str) -> Copy:
     if format == "binary" and (unfit := [name for name in options if name != "format"]):
         raise refuse(node, text, f"cannot specify {unfit[0].upper()} in BINARY mode").with_(code="42601")
     csv = format == "csv"
-    if not csv and "quote" in options:
-        raise refuse(node, text, "COPY quote available only in CSV mode", "write FORMAT csv")
+    if options.get("encoding", "utf8").lower().replace("-", "") != "utf8":
+        raise refuse(node, text, "COPY reads and writes UTF-8", "write ENCODING 'UTF8', or nothing")
+    for name in ("quote", "escape"):
+        if not csv and name in options:
+            raise refuse(node, text, f"COPY {name} available only in CSV mode", "write FORMAT csv")
     delimiter, quote = options.get("delimiter", "," if csv else "\t"), options.get("quote", '"')
     null = options.get("null", "" if csv else "\\N")
     for name, char in (("delimiter", delimiter), ("quote", quote)):
@@ -45,9 +48,13 @@ def copy(node: exp.Copy, text: str) -> Copy:
             raise refuse(node, text, f"COPY {name} must be a single one-byte character")
     if "\n" in null or "\r" in null or delimiter in null or delimiter == quote or (csv and quote in null):
         raise refuse(node, text, "COPY's NULL, DELIMITER and QUOTE cannot contain each other or a new line")
-    header = options.get("header", "false").lower() not in ("false", "off", "0")
-    return Copy(incoming, table, columns, query, csv, header, delimiter, null, quote,
-                binary=format == "binary")
+    if options.get("escape", quote) != quote:
+        raise refuse(node, text, "COPY ESCAPE is the character of QUOTE", "double a quote inside quotes")
+    header = options.get("header", "false").lower()
+    if header == "match" and not incoming:
+        raise refuse(node, text, 'cannot use "match" with HEADER in COPY TO', "write HEADER")
+    return Copy(incoming, table, columns, query, csv, header not in ("false", "off", "0"), delimiter, null, quote,
+                binary=format == "binary", match=header == "match")
 
 
 def _options(node: exp.Expr, text: str) -> list[tuple[str, str]]:
@@ -63,7 +70,7 @@ def _options(node: exp.Expr, text: str) -> list[tuple[str, str]]:
 def _option(node: exp.Expr, text: str) -> tuple[str, str]:
     """The name and the value of an option."""
     name = node.this.name.lower() if isinstance(node, exp.CopyParameter) else ""
-    if name not in ("format", "header", "delimiter", "null", "quote"):
+    if name not in ("format", "header", "delimiter", "null", "quote", "escape", "encoding"):
         raise refuse(node, text, f"COPY option {name.upper() or node.sql()} is not supported", OPTIONS)
     value = node.args.get("expression")
     if value is None and name != "header":

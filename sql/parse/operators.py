@@ -27,6 +27,7 @@ class OperatorParser(MaterializeParser):
     LAMBDAS: ClassVar = {
         kind: made for kind, made in MaterializeParser.LAMBDAS.items() if kind is not TokenType.ARROW  # `->` of jsonb
     }
+    ASSIGNMENT: ClassVar = {TokenType.COLON_EQ: exp.Kwarg}  # f(name := value) is f(name => value)
     JSON_OPERATORS: ClassVar = {
         **MaterializeParser.JSON_OPERATORS,  # its `->` would read a key as a path
         TokenType.ARROW: lambda self, value, step: self.expression(exp.JSONExtract(this=value, expression=step)),
@@ -41,6 +42,10 @@ class OperatorParser(MaterializeParser):
             return self._parse_prefixed(exp.Abs)
         self._retreat(self._index - 1)
         return self._parse_type()
+
+    def _parse_parameter(self) -> exp.Parameter | None:  # type: ignore[override]
+        """A numbered parameter; `@` alone is an operator."""
+        return None if self._prev.text == "@" else super()._parse_parameter()
 
     def _parse_substring(self) -> exp.Substring:
         """`substring(text SIMILAR pattern ESCAPE character)`, besides FROM and FOR."""

@@ -65,7 +65,7 @@ def with_arguments(statement: Prepare, values: tuple[exp.Expr, ...]) -> exp.Expr
     wanted = max([len(statement.types), *numbers])
     if len(values) != wanted:
         raise UnsupportedSQL(f"wrong number of parameters for prepared statement {statement.name!r}: "
-                             f"expected {wanted}, but got {len(values)}")
+                             f"expected {wanted}, but got {len(values)}", code="42601")
 
     def changed(node: exp.Expr) -> exp.Expr:
         name = _name(node, named=False)

@@ -25,6 +25,7 @@ from halfjoin.sql.parse.sourced import alter_source, create_source
 from halfjoin.sql.parse.temporary import in_its_schema
 from halfjoin.sql.parse.times import constant_time
 from halfjoin.sql.parse.unqualified import unqualified
+from halfjoin.sql.parse.unterminated import unterminated
 from halfjoin.sql.parse.with_changes import split
 from halfjoin.sql.statements import (
     Begin,
@@ -93,7 +94,8 @@ def _trees(text: str) -> list[exp.Expr]:
     except ParseError as error:
         raise _syntax_error(error, text) from None
     except SqlglotError as error:
-        raise UnsupportedSQL(f"syntax error: {str(error).partition(chr(10))[0]}") from None
+        raise (unterminated(text) or
+               UnsupportedSQL(f"syntax error: {str(error).partition(chr(10))[0]}", code="42601")) from None
     trees = [as_query(node) for node in nodes if node is not None and not isinstance(node, exp.Semicolon)]
     if PG_CATALOG in text or INFORMATION in text:
         trees = [expanded(unqualified(tree)) for tree in trees]

@@ -15,6 +15,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.functions.parameters import mark
 from halfjoin.sql.parse.parameters import name_of_parameter, placed_as, takes_parameters
 from halfjoin.sql.parse.parse import statement_of, trees_of
+from halfjoin.sql.parse.syntax import Prepare
 from halfjoin.sql.parse.with_changes import split
 from halfjoin.sql.statements import Statement
 from halfjoin.sql.types import Kind, SqlType
@@ -81,6 +82,8 @@ def prepared(text: str) -> Prepared:
         raise UnsupportedSQL("cannot insert multiple commands into a prepared statement", code="42601")
     if not trees:
         return Prepared(text, None, frozenset())
+    if isinstance(trees[0], Prepare):  # its parameters are those of EXECUTE
+        return Prepared(text, trees[0], frozenset())
     numbers = frozenset(int(name) for node in trees[0].walk() if (name := name_of_parameter(node)) is not None)
     if numbers and not takes_parameters(trees[0]):
         raise UnsupportedSQL("this statement takes no parameters", remedy="write the values into it", code="42P02")

@@ -20,7 +20,13 @@ TEXTS = ("", "a", "nil", "\\N", "q\"q", "~", "a,b", "a|b", "t\tb", "two\nlines",
 LINES = (
     (b"8\tx\n", ""), (b"x,b,,,,,\n", "CSV"), (b"9,b,,,,,toolong\n", "CSV"), (b"9,b,,,,,,\n", "CSV"), (b"", "CSV"),
     (b"9,\xff\xfe,,,,,\n", "CSV"), (b'10,"open,,,,,\n', "CSV"), (b"11,a,,,,,\r\n12,,,,t,,\r\n", "CSV"),
-    (b'13,"",,,,99999,\n', "CSV"), (b"6\ta\\tb\\\\n\t\\N\t-Infinity\tf\t2\t\\N\n\\.\n", ""), (b"7\t\t\t\t\t\t\n", ""),
+    (b'13,"",,,,99999,\n', "CSV"), (b"14,a,,,,,\n\n", "CSV"), (b'15,"a\n\nb",,,,,\n', "CSV"),
+    (b"16,a,,,,,\n\n17,b,,,,,\n", "CSV"),
+    (b"\n", ""), (b'18,"a,,,,,\n19,b"",,,,,\n', "CSV"), (b"k,b,d,f,x,n,v\n20,a,,,,,\n", "CSV HEADER"),
+    (b"k,b,d,f,x,n,v\n21,a,,,,,\n", "(FORMAT csv, HEADER match)"),
+    (b"k,B,d,f,x,n,v\n22,a,,,,,\n", "(FORMAT csv, HEADER match)"),
+    (b"23,a,,,,,\n", "(FORMAT csv, ENCODING 'UTF8', ESCAPE '\"')"),
+    (b"6\ta\\tb\\\\n\t\\N\t-Infinity\tf\t2\t\\N\n\\.\n", ""), (b"7\t\t\t\t\t\t\n", ""),
 )
 
 
@@ -79,9 +85,19 @@ def test_lines_are_read_as_in_postgresql(data: bytes, options: str, postgres: An
     engine = hj.Engine()
     engine.execute(DDL)
     postgres.execute(DDL)
-    sql = f"COPY t FROM STDIN {'(FORMAT csv)' if options else ''}"
+    sql = f"COPY t FROM STDIN {options}"
     assert _here(engine, sql, data) == _in_postgres(postgres, sql, data)
     assert _rows(engine.read("t")) == _all(postgres, "TABLE t")
+
+
+@pytest.mark.parametrize("line", ['1,a"b"c', '1, "b"', '1,b"c'])
+def test_a_quote_inside_a_value_is_refused(line: str) -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (k integer, b text)")
+    with pytest.raises(hj.InvalidRow, match="quote"):
+        engine.copy_from("COPY t FROM STDIN CSV", line + "\n")
+    with pytest.raises(hj.UnsupportedSQL, match="k is named twice"):
+        engine.copy_from("COPY t (k, k) FROM STDIN", "1\t2\n")
 
 
 def test_copy_is_one_batch_and_a_part_of_a_transaction() -> None:

@@ -55,6 +55,8 @@ _PATTERNS = ("'a%'", "'%b_'", "'_'", "'%'", "''", "'%\\%%'", "'é%'", "c_varchar
 # What differs much where its arguments have other decimals than PostgreSQL's, as the results of other calls may have.
 _SENSITIVE = frozenset(("gcd", "lcm", "%", "mod", "scale", "min_scale", "trim_scale"))
 _MAKES_LONG = frozenset(("repeat", "lpad", "rpad", "array_fill"))
+_WITH_PATH = frozenset(("jsonb_path_exists", "jsonb_path_match", "jsonb_path_query_array", "jsonb_path_query_first",
+                        "@?", "@@"))  # fmt: skip
 _DIGITS = frozenset(("round", "trunc"))  # PostgreSQL's number of decimals follows a number in a column
 _SHOWN = ("text", "jsonb", "text[]")
 _ENTRIES = [entry for entry in callable_entries() if entry.name != "pi"]
@@ -102,7 +104,10 @@ def _call(choices: Choices, entry: Function, overload: Overload, depth: int) -> 
     # (A nested numeric has the decimals of its type, PostgreSQL's those of its value. Its text would show that.)
     shown = overload.result in _SHOWN or "any" in overload.params
     depths = [0 if type == "numeric" and shown else depth for type in types]
-    return written(operator_of(entry), [of_type(choices, type, d) for type, d in zip(types, depths, strict=True)])
+    args = [of_type(choices, type, d) for type, d in zip(types, depths, strict=True)]
+    if entry.name in _WITH_PATH:  # (PostgreSQL takes a text as a path only if it is a constant.)
+        args[1] = f"({args[1]})::jsonpath"
+    return written(operator_of(entry), args)
 
 
 def _short(choices: Choices, type: str, most: str) -> str:

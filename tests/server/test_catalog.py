@@ -132,6 +132,27 @@ def test_names_may_have_the_database(engine: hj.Engine) -> None:
         engine.query("SELECT 1 AS a FROM elsewhere.public.customer")
 
 
+def test_sizes_are_those_of_what_is_held() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (a bigint PRIMARY KEY, b text); INSERT INTO t VALUES (1, 'x'), (2, 'y')")
+    engine.execute("CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM t; CREATE VIEW w AS SELECT a FROM t")
+    held = {one.name: one.row_bytes for one in engine.stats().collections}
+    found = asked(engine, "SELECT relname, reltuples, pg_table_size(oid) FROM pg_class "
+                          "WHERE relname IN ('t', 'v', 'w', 't_pkey') ORDER BY 1")  # fmt: skip
+    assert [row[:2] for row in found] == [("t", 2), ("t_pkey", 2), ("v", 3), ("w", -1)]  # updates
+    table, index, view, plain = (row[2] for row in found)
+    assert (table, view, plain) == (held["t"], held["v"], 0) and index > 0
+    ((total, parts, database),) = asked(engine, "SELECT pg_total_relation_size('t'), pg_relation_size('t') + "
+                                                "pg_indexes_size('t'), pg_database_size('halfjoin')")  # fmt: skip
+    assert held["t"] < total == parts < database
+
+
+def test_sizes_read_as_in_postgresql(real: Any) -> None:
+    query = """SELECT pg_size_pretty(x::bigint) FROM (VALUES (0), (10239), (10240), (20000), (-20000), (10485247),
+               (10485248), (123456789012), (9223372036854775807), (NULL)) AS t(x)"""
+    assert asked(hj.Engine(), query) == real.execute(query).fetchall()
+
+
 def test_the_catalog_beside_tables_as_of_a_time() -> None:
     engine = hj.Engine()
     engine.execute("CREATE TABLE t (a text)")

@@ -47,6 +47,15 @@ def test_psycopg_values_come_back_as_they_went(table: Served, binary: bool) -> N
     assert rows == [ROW]
 
 
+@pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
+def test_psycopg_selects_a_value_of_no_place(table: Served, binary: bool) -> None:
+    values = [Decimal("1.10"), Decimal("1e20"), 2**70, [Decimal("1.5"), None], [[1, 2], [3, 4]], 2**40, 1.5, b"\0", "x",
+              True, None, MOMENT, date(2020, 1, 1), timedelta(1, 2, 3), UUID(int=7), [date(2020, 1, 1)]]  # fmt: skip
+    with table.psycopg() as connection:
+        for value in values:
+            assert connection.cursor(binary=binary).execute("SELECT %s", [value]).fetchone() == (value,)
+
+
 def test_psycopg_transactions_cursors_and_pipelines(table: Served) -> None:
     with table.psycopg() as connection:
         connection.cursor().executemany("INSERT INTO ty (i, t) VALUES (%s, %s)", [(n, str(n)) for n in range(100)])
@@ -156,6 +165,9 @@ def test_asyncpg_prepares_and_sends_binary(table: Served) -> None:
         with pytest.raises(asyncpg.UniqueViolationError):
             await connection.executemany("INSERT INTO ty (i) VALUES ($1)", [(1000,), (1,)])
         assert await connection.fetchval("SELECT count(*) FROM ty") == 101
+        for type, value in (("integer[]", []), ("boolean[]", [None]), ("date[]", None), ("numeric", Decimal("1.10")),
+                            ("integer[][]", [[1, 2], [3, 4]]), ("char(3)", "abc")):  # fmt: skip
+            assert await connection.fetchval(f"SELECT $1::{type}", value) == value
         out = io.BytesIO()
         await connection.copy_from_query("SELECT i FROM ty WHERE i > $1", 107, output=out, format="csv")
         assert sorted(out.getvalue().split()) == [b"108", b"109"]

@@ -6,7 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from halfjoin.errors import UnknownName, UnsupportedSQL
+from halfjoin import Engine
+from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
 from halfjoin.sql.functions import cast, common_type, fallible, render, resolve
 from halfjoin.sql.functions.regex import to_re2
@@ -221,6 +222,21 @@ def test_regular_expressions_that_are_refused(pattern: str, reason: str) -> None
     with pytest.raises(UnsupportedSQL) as error:
         to_re2(pattern)
     assert reason in str(error.value)
+
+
+@pytest.mark.parametrize(("call", "code"), [
+    ("'a' ~ '['", "2201B"), ("'a' ~ 'a**'", "2201B"), ("'a' ~ '(a)+\\1'", "0A000"), ("'a' ~ '[[=a=]]'", "0A000"),
+    ("regexp_like('a', 'a', 'z')", "22023"), ("regexp_like('a', 'a', 'b')", "0A000"),
+    ("regexp_like('a', 'a', 'e')", "0A000"), ("regexp_like('a', 'a', 'g')", "22023"),
+    ("'a' SIMILAR TO 'a' ESCAPE 'xx'", "22025"), ("'a' LIKE 'a' ESCAPE 'xx'", "22025"),
+    ("extract(doy FROM interval '1 day')", "0A000"), ("extract(foo FROM interval '1 day')", "22023"),
+    ("date_trunc('week', interval '1 day')", "0A000"), ("date_trunc('dow', timestamp '2024-01-01')", "22023"),
+    ("to_date('2024 07', 'YYYY IW')", "22007"), ("to_char('NaN'::float8, '999th')", "22P02"),
+])  # fmt: skip
+def test_an_error_has_its_sqlstate(call: str, code: str) -> None:
+    with pytest.raises(HalfjoinError) as error:
+        Engine().query(f"SELECT {call}")
+    assert error.value.sqlstate == code
 
 
 @pytest.mark.parametrize("pattern", ["a|ab", "a*?b+", "a*(aab)?", "(ab)*a"])

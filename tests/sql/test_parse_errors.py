@@ -34,8 +34,15 @@ def test_syntax(sql: str, reason: str, at: str) -> None:
     assert (error.reason, error.line, error.column) == (reason, 1, sql.index(at) + 1)
 
 
-def test_an_open_string() -> None:
-    assert refusal("SELECT 'abc").reason.startswith("syntax error")
+@pytest.mark.parametrize(("sql", "kind", "at"), [
+    ("SELECT 'abc", "quoted string", 8), ("SELECT 'a''b' || 'c''", "quoted string", 18),
+    ("SELECT E'a\\'", "quoted string", 8), ('SELECT "a""', "quoted identifier", 8),
+    ("SELECT 1 /* a /* b */", "/* comment", 10), ("SELECT $$a$", "dollar-quoted string", 8),
+    ("SELECT $x$ $$ -- ' \n", "dollar-quoted string", 8), ("-- ' \" /*\n SELECT 'a", "quoted string", 9),
+])  # fmt: skip
+def test_a_quote_or_comment_without_an_end_is_named(sql: str, kind: str, at: int) -> None:
+    error = refusal(sql)
+    assert (error.reason, error.column, error.sqlstate) == (f"unterminated {kind}", at, "42601")
 
 
 @pytest.mark.parametrize(("sql", "reason", "instead"), [

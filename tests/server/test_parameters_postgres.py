@@ -1,0 +1,67 @@
+"""Parameters mean what they mean in PostgreSQL: both servers get the same bytes, in text and in binary, and answer the
+same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.server.test_bytes_postgres import DDL, VALUES
+from tests.support.serving import Served, serving
+
+pytest_plugins = ("tests.support.postgres",)
+
+# Digits and dimensions that a declaration leaves open follow from the value; so does the type of a lone numeric.
+OPEN = {"numeric": ["1.10", "0", "-12345678.9", "1e20"], "integer[]": ["{}", "{NULL}"], "bigint[]": ["{}"],
+        "numeric(6,2)[]": ["{}"], "date[]": ["{}"], "uuid[]": ["{}"], "boolean[]": ["{}"], "interval[]": ["{}"],
+        "oid": ["4294967295"], "name": ["a"]}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Served]:
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def both(server: Served, postgres_of_module: Any) -> Iterator[tuple[Any, Any]]:
+    with server.psycopg() as ours:
+        for connection in (ours, postgres_of_module):
+            connection.execute(DDL)
+        yield ours.pgconn, postgres_of_module.pgconn
+
+
+def _answer(connection: Any, sql: str, value: bytes | None, format: int, shown: int) -> tuple[Any, str]:
+    found = connection.exec_params(sql.encode(), [value], None, [format], shown)
+    return found.get_value(0, 0) if found.ntuples else None, found.error_message.decode()
+
+
+@pytest.mark.parametrize("type", [*VALUES, *OPEN.keys() - VALUES.keys()])
+def test_a_parameter_is_that_of_postgresql(both: tuple[Any, Any], type: str) -> None:
+    ours, theirs = both
+    sql = f"SELECT $1::{type}"
+    for written in (*VALUES.get(type, ()), *OPEN.get(type, ()), None):
+        literal = "NULL" if written is None else f"E'{written}'"
+        for format in (0, 1):
+            asked = f"SELECT {literal}::{type}".encode()
+            value = theirs.exec_params(asked, None, None, None, format).get_value(0, 0)
+            for shown in (0, 1):
+                expected = _answer(theirs, sql, value, format, shown)
+                assert _answer(ours, sql, value, format, shown) == expected, (written, format, shown)
+
+
+def test_dimensions_follow_from_the_value(both: tuple[Any, Any]) -> None:
+    numbers = 1007
+    for connection in both:
+        found = connection.exec_params(b"SELECT $1", [b"{{1,2},{3,4}}"], [numbers], None, 0)
+        assert found.get_value(0, 0) == b"{{1,2},{3,4}}" and found.ftype(0) == numbers
+
+
+@pytest.mark.parametrize("days", [-746_117, -2_000_000, 2_922_700, 60_000_000])
+def test_a_day_that_texts_cannot_have_is_named(both: tuple[Any, Any], days: int) -> None:
+    value = days.to_bytes(4, "big", signed=True)
+    said, _ = _answer(both[1], "SELECT $1::date", value, 1, 0)
+    _, error = _answer(both[0], "SELECT $1::date", value, 1, 0)
+    assert f"'{said.decode()}' is outside of the years 1 to 9999" in error

@@ -1,0 +1,93 @@
+"""What is wrong has PostgreSQL's SQLSTATE, by which drivers choose the class of their exceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.serving import Served, serving
+
+pytest_plugins = ("tests.support.postgres",)
+
+DDL = """CREATE TYPE mood AS ENUM ('sad');
+CREATE TABLE c (id bigint PRIMARY KEY, name text NOT NULL, code char(3), m mood);
+CREATE TABLE o (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, c bigint REFERENCES c (id),
+                p integer CHECK (p > 0), twice integer GENERATED ALWAYS AS (p * 2) STORED);
+CREATE VIEW v AS SELECT id FROM c;
+CREATE SEQUENCE s; CREATE SCHEMA sales; CREATE INDEX o_c ON o (c)"""
+WRONG = """
+SELECT 1/0; SELECT sqrt(-1); SELECT ln(0); SELECT foo(1); SELECT lower(1); SELECT 1 + 'a'::text
+SELECT * FROM c WHERE name = 5; SELECT max(id), name FROM c; SELECT count(*) FROM c GROUP BY 1
+SELECT string_agg(name) FROM c; SELECT count(count(*)) FROM c; SELECT id FROM c WHERE count(*) > 1
+INSERT INTO c (id, id) VALUES (1, 1); INSERT INTO c (nope) VALUES (1); INSERT INTO c (id) VALUES (1, 2)
+SELECT 1 UNION SELECT 1, 2; SELECT 1 UNION SELECT true; SELECT (SELECT 1, 2)
+SELECT (SELECT x FROM (VALUES (1), (2)) t (x)); SELECT 1 FROM c a, c a; SELECT 1::nope
+WITH a AS (SELECT 1), a AS (SELECT 2) SELECT 1; SELECT * FROM c WHERE true AND 5; SELECT CASE WHEN 1 THEN 2 END
+CREATE TABLE x (a int, a int); CREATE TABLE x (a int PRIMARY KEY, b int PRIMARY KEY); CREATE TABLE c (a int)
+CREATE VIEW v AS SELECT 1; CREATE MATERIALIZED VIEW v AS SELECT 1; CREATE SCHEMA sales; CREATE INDEX o_c ON o (c)
+DROP TABLE nothing; DROP VIEW nothing; DROP TABLE c; ALTER TABLE c ADD COLUMN name text
+ALTER TABLE c DROP COLUMN nope; SELECT nextval('nothing'); SELECT currval('s'); SELECT setval('s', 0)
+SELECT 'nope'::regclass; SELECT 99999::smallint; SELECT 'abc'::date; SELECT '2020-13-01'::date; SELECT 'x'::uuid
+SELECT '{'::jsonb; SELECT '{1'::int[]; SELECT 'mad'::mood; SELECT 123456::numeric(4,2)
+SELECT substring('abc' FROM 1 FOR -1); SELECT array[1] || 'x'::text; SELECT array[[1],[2,3]]
+SELECT row_number() FROM c; SELECT id FROM c WHERE rank() OVER () = 1; SELECT sum(DISTINCT id) OVER () FROM c
+SELECT 1 LIMIT -1; SELECT 1 OFFSET -1; SELECT 1 ORDER BY 2; SELECT DISTINCT id FROM c ORDER BY name
+SELECT 'x'::varchar(0); SELECT * FROM c JOIN o USING (nope); SELECT id FROM c, o; INSERT INTO c VALUES (1, NULL)
+INSERT INTO o (c) VALUES (99); INSERT INTO o (p) VALUES (-1); INSERT INTO o (id, c) VALUES (1, 1)
+INSERT INTO o (c, twice) VALUES (1, 1); UPDATE o SET id = 5; INSERT INTO c VALUES (1, 'a', 'long')
+INSERT INTO c VALUES (1, 'a') ON CONFLICT (name) DO NOTHING; EXECUTE nothing; DECLARE k CURSOR FOR SELECT 1; FETCH k
+CLOSE k; SAVEPOINT k; SET nothing = 1; SHOW nothing; SELECT $1; SELECT 1 =; SELECT 'abc; SELECT "abc; SELECT /* abc
+SELECT $$abc; SELECT * FROM c WHERE id IN (SELECT 1, 2); SELECT any_value(1) FILTER (WHERE 2)
+WITH RECURSIVE r AS (SELECT 1 UNION ALL SELECT 'x'::text FROM r) SELECT * FROM r
+SELECT * FROM c WHERE (id, name) = (1); WITH RECURSIVE r (a) AS (SELECT a FROM r) SELECT * FROM r; SELECT 5 % 0
+PREPARE p AS SELECT $1::int; EXECUTE p; EXECUTE p (1, 2); EXECUTE p ('x'); PREPARE p AS SELECT 1; DEALLOCATE nothing
+"""
+
+
+@pytest.fixture(scope="module")
+def both(postgres_of_module: Any) -> Iterator[tuple[Any, Any]]:
+    with serving() as server, server.psycopg() as ours:
+        for connection in (ours, postgres_of_module):
+            connection.execute(DDL)
+        yield ours, postgres_of_module
+
+
+def _code(connection: Any, sql: str) -> str:
+    import psycopg
+
+    try:
+        connection.execute(sql)
+    except psycopg.Error as error:
+        return str(error.sqlstate)
+    return "works"
+
+
+def test_what_is_wrong_has_the_sqlstate_of_postgresql(both: tuple[Any, Any]) -> None:
+    ours, theirs = both
+    for sql in (one.strip() for one in WRONG.replace("\n", ";").split(";") if one.strip()):
+        assert (sql, _code(ours, sql)) == (sql, _code(theirs, sql))
+
+
+def test_an_error_of_a_query_says_what_is_wrong_and_no_more(both: tuple[Any, Any]) -> None:
+    import psycopg
+
+    with pytest.raises(psycopg.errors.DivisionByZero) as caught:
+        both[0].execute("SELECT 1 / 0")
+    assert caught.value.diag.message_primary == "division by zero in 1 / 0" and caught.value.diag.table_name is None
+
+
+def test_a_quote_without_an_end_is_underlined(served_text: Served) -> None:
+    import psycopg
+
+    with served_text.psycopg() as connection, pytest.raises(psycopg.errors.SyntaxError) as caught:
+        connection.execute("SELECT 1;\nSELECT 'é', $x$one")
+    assert caught.value.diag.statement_position == "23"
+    assert caught.value.diag.message_primary == "unterminated dollar-quoted string"
+
+
+@pytest.fixture
+def served_text() -> Iterator[Served]:
+    with serving() as server:
+        yield server
