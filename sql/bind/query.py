@@ -39,7 +39,7 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
 
     UnsupportedSQL and UnknownName name the place in `sql`.
     """
-    if isinstance(query, exp.Select) and not query.args.get("distinct") and not query.args.get("group"):
+    if isinstance(query, exp.Select):
         query.meta[SHOWN] = True
     context = Context(schema, sql, now=moment(), ordered=True, system=schema.system())
     selected = select(query, context)
