@@ -183,12 +183,12 @@ def _new(state: State, rows: Updates, bound: BoundChange) -> Updates:
 
 def _numbers(state: State, table: Table, column: str, sequence: str, count: int) -> pa.Array:
     """The next numbers of a sequence for the rows of a column."""
-    numbers = state.catalog.next_number(sequence, count)
+    numbers = np.array(state.catalog.next_number(sequence, count), np.int64)
     type = next(one.type for one in table.columns if one.name == column)
     made = arrow_type(type)
-    if count and numbers[-1] >= 1 << (made.bit_width - 1):
+    if count and numbers.max() >= 1 << (made.bit_width - 1):
         raise UnsupportedSQL(f"nextval: reached maximum value of sequence {sequence}", code="2200H")
-    return pa.array(numbers.start + numbers.step * np.arange(count, dtype=np.int64)).cast(made)
+    return pa.array(numbers).cast(made)
 
 
 def _with_others(part: Updates, rows: Updates, bound: BoundChange) -> Updates:

@@ -138,8 +138,9 @@ class Session:
         """Keep which numbers of sequences may have been given out, before anybody sees one: for some time ahead."""
         known, there = self.known(state).catalog, state.catalog.sequences
         given = {name: state.catalog.numbers.get(one.id, one.next) for name, one in there.items()}
-        due = {name: there[name].model_copy(update={"next": to + AHEAD * there[name].step})
-               for name, to in given.items() if to > there[name].next}  # fmt: skip
+        due = {name: one.model_copy(update={"next": given[name] + (0 if one.bounded else AHEAD * one.step)})
+               for name, one in there.items()
+               if ((given[name] - one.next) * one.step > 0 or (one.cycle and given[name] != one.next))}  # fmt: skip
         due |= {name: known.sequences[name] for name in known.unkept if name in there}
         known.unkept.clear()
         if due:

@@ -54,7 +54,7 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
 
     UnsupportedSQL and UnknownName name the place in `sql`.
     """
-    if isinstance(query, exp.Select) and not query.args.get("distinct") and not query.args.get("group"):
+    if isinstance(query, exp.Select):
         query.meta[SHOWN] = True
     fleeting, system = list[str](), schema.system()
     asked = None if system is None else cast("System", _Asked(system, fleeting))
