@@ -30,6 +30,7 @@ from halfjoin.engine.display.html import note, piece
 from halfjoin.engine.display.plan import Plan
 from halfjoin.engine.feeds.feeding import Feeding
 from halfjoin.engine.feeds.sourcing import Sourcing
+from halfjoin.engine.intake.given import given_name, given_names
 from halfjoin.engine.intake.schemas import schema_of
 from halfjoin.engine.intake.times import Time, to_time
 from halfjoin.engine.sinks.sinks import Sinks
@@ -173,6 +174,9 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
             UnsupportedSQL, UnknownName, InvalidRow, DataError: nothing is inserted.
         """
         read = source.read() if hasattr(source, "read") else source
+        if not isinstance(read, str | bytes | bytearray | memoryview):
+            raise HalfjoinError(f"COPY reads bytes or text, not {type(read).__name__}",
+                                remedy="give these, or a stream with read()")  # fmt: skip
         data = read.encode() if isinstance(read, str) else bytes(read)
         self._wait()
         with self._reading() as state:
@@ -185,6 +189,9 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
 
         `target`: a binary stream that gets them instead. Options and errors are those of `copy_from`.
         """
+        if target is not None and not hasattr(target, "write"):
+            raise HalfjoinError(f"COPY writes to a binary stream, not to {type(target).__name__}",
+                                remedy="give a stream with write(), or none to get the bytes")  # fmt: skip
         with self._reading() as state:
             data = joined(copy_lines(self._session, state, sql))
         if target is None:
@@ -206,7 +213,7 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
             UnknownName: `key` names no column.
             Conflict: the name is in use.
         """
-        self.execute(create_like(name, schema_of(like), [key] if isinstance(key, str) else key))
+        self.execute(create_like(given_name(name, "a table"), schema_of(like), given_names(key, "a column")))
 
     def create_view(self, name: str, collection: Collection) -> None:
         """Make a materialized view of a collection: `CREATE MATERIALIZED VIEW` with its text.

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from halfjoin.engine.arrange.guide import Guide, guide_to
+from halfjoin.engine.kernels import native
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.updates import Ints, Mask
@@ -44,6 +45,14 @@ class Index:
         """Memory held, in bytes."""
         return self.codes.nbytes + self.rows.nbytes + (0 if self.guide is None else self.guide.nbytes)
 
+    @property
+    def sorted_codes(self) -> native.SortedCodes:
+        """The index as kernels read it."""
+        guide = self.guide
+        if guide is None:
+            return self.codes, self.rows, None, 0, 0
+        return self.codes, self.rows, guide.starts, int(guide.least), int(guide.shift)
+
     def distinct(self) -> int:
         """The number of distinct codes."""
         return int(np.count_nonzero(self.codes[1:] != self.codes[:-1])) + 1 if len(self.codes) else 0
@@ -56,6 +65,9 @@ class Index:
         """
         if not len(probes) or not len(self.codes):
             return ()
+        pairs = find_all(probes, [self])
+        if pairs is not None:
+            return (pairs[:2],) if len(pairs[0]) else ()
         if self.guide is None or len(probes) < _FEW:
             low = self.codes.searchsorted(probes)
         else:
@@ -153,6 +165,9 @@ def build_from_codes(values: Ints, rows: NDArray[Any] | None, exact: bool) -> In
     if len(values) < 2 or bool((values[1:] >= values[:-1]).all()):  # generated keys often come in order
         entries = np.arange(len(values)) if rows is None else rows
         return _index(values, entries, exact)
+    made = native.ordered(values)
+    if made is not None:
+        return _index(made[0], made[1] if rows is None else rows[made[1]], exact)
     order = values.argsort()
     return _index(values[order], order if rows is None else rows[order], exact)
 
@@ -162,6 +177,10 @@ def merge(parts: Sequence[tuple[Index, int]], kept: Ints | None) -> Index:
 
     `kept` maps old row numbers to new ones, and removed rows to -1. None keeps all rows.
     """
+    exact = all(index.exact for index, _ in parts)
+    made = native.merged([(index.codes, index.rows, before) for index, before in parts], kept)
+    if made is not None:
+        return _index(*made, exact)
     values = np.concatenate([index.codes for index, _ in parts])
     rows = np.concatenate([index.rows + np.int64(before) for index, before in parts])
     if kept is not None:
@@ -169,8 +188,17 @@ def merge(parts: Sequence[tuple[Index, int]], kept: Ints | None) -> Index:
         alive: Mask = rows >= 0
         values, rows = values[alive], rows[alive]
     order = values.argsort(kind="stable")  # timsort takes linear time, as the runs are sorted
-    return _index(values[order], rows[order], all(index.exact for index, _ in parts))
+    return _index(values[order], rows[order], exact)
+
+
+def find_all(probes: Ints, indexes: Sequence[Index]) -> tuple[Ints, RowNumbers, list[int]] | None:
+    """What `find` gives for each of several indexes, one after the other, and how many pairs each has.
+
+    None: no kernel can do it, or there are more than `limits.PIECE_ROWS` pairs.
+    """
+    return native.find(probes, [index.sorted_codes for index in indexes], limits.PIECE_ROWS) if native.is_on() else None
 
 
 def _index(values: Ints, rows: NDArray[Any], exact: bool) -> Index:
-    return Index(values, rows.astype(np.uint32), exact, guide_to(values) if len(values) >= _GUIDE_FROM else None)
+    guide = guide_to(values) if len(values) >= _GUIDE_FROM else None
+    return Index(values, rows.astype(np.uint32, copy=False), exact, guide)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from halfjoin.engine.arrange.index import Index, RowNumbers, build, build_from_codes, merge
 from halfjoin.engine.arrange.netting import NET_FROM, Net, net, together
 from halfjoin.engine.arrange.order import Order, OrderKey, Sort, order_of
+from halfjoin.engine.kernels import native
 from halfjoin.engine.updates.updates import (
     MAXIMUM,
     MINIMUM,
@@ -215,6 +216,13 @@ class Run:
         if self.net is None or not self._nets(closed):
             return self.updates.diff[rows]
         return self.net.diffs_of(self.updates, rows)
+
+    def weights(self, closed: int) -> native.Weights:
+        """The times and diffs, and what `diffs` gives instead of some of them."""
+        updates, net = self.updates, self.net
+        if net is None or not len(net.rows) or not self._nets(closed):
+            return updates.time, updates.diff, None, None
+        return updates.time, updates.diff, net.rows, net.diffs
 
     def _nets(self, closed: int) -> bool:
         """Whether the run is netted, and all netted updates have times below `closed`."""

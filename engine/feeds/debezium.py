@@ -22,13 +22,14 @@ from halfjoin.engine.feeds.encodings import Encoding, from_schema, from_user
 from halfjoin.engine.feeds.envelopes import Images, images
 from halfjoin.engine.feeds.messages import Texts, invalid_message, texts
 from halfjoin.engine.feeds.order import Places, last_of_keys, unplaced
+from halfjoin.engine.intake.given import given_names
 from halfjoin.engine.intake.rows import GivenRows, Submitted
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.columns import convert
 from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints
-from halfjoin.errors import InvalidRow, UnknownName
+from halfjoin.errors import HalfjoinError, InvalidRow, UnknownName
 from halfjoin.sql.functions.json_text import JsonError
 from halfjoin.sql.types import Kind
 
@@ -229,4 +230,7 @@ def debezium(
             `VariableScaleDecimal`, `string` (of a number), `base64`, `hex`.
         columns: the columns of the table to take, if the messages have more.
     """
-    return Messages(messages, "messages", encodings=dict(encodings or {}), columns=columns)
+    if encodings is not None and not isinstance(encodings, Mapping):
+        raise HalfjoinError(f"{encodings!r} is not a dict of encodings", remedy="encodings={'at': 'MicroTimestamp'}")
+    wanted = None if columns is None else given_names(columns, "a column")
+    return Messages(messages, "messages", encodings=dict(encodings or {}), columns=wanted)

@@ -38,7 +38,7 @@ def from_user(column: str, text: str) -> Encoding:
     Raises:
         HalfjoinError: there is no such encoding.
     """
-    found = re.fullmatch(r"(?:[a-z.]*\.)?([A-Za-z0-9]+)(?:\((\d+)\))?", text)
+    found = re.fullmatch(r"(?:[a-z.]*\.)?([A-Za-z0-9]+)(?:\((\d+)\))?", text) if isinstance(text, str) else None
     if found is None or found[1] not in KNOWN or (found[1] == "Decimal") != (found[2] is not None):
         raise HalfjoinError(
             f"{column}: unknown encoding {text!r}", remedy=f"encodings: {', '.join(KNOWN)}, Decimal as Decimal(2)"

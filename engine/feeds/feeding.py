@@ -16,6 +16,7 @@ from halfjoin.engine.feeds.delta_source import DeltaSource
 from halfjoin.engine.feeds.follow import follower
 from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
+from halfjoin.engine.intake.given import given_name, given_names
 from halfjoin.engine.intake.times import Time
 from halfjoin.engine.system.exclusive import exclusive
 from halfjoin.engine.system.process import check_process
@@ -68,7 +69,8 @@ class Feeding(ABC):
         """
         with self._reading() as state:
             columns = [column.name for column in state.catalog.table(table).columns]
-        return Sink(self.apply, table, table if name is None else name, format, time, close, tuple(columns))
+        called = table if name is None else given_name(name, "a sink")
+        return Sink(self.apply, table, called, format, time, close, tuple(columns))
 
     def follow(
         self, table: str, path: str | PathLike[str], *, columns: Sequence[str] | None = None,
@@ -105,8 +107,9 @@ class Feeding(ABC):
                 before a bad one stay, unseen, and `restart` repairs the table.
         """
         check_process(self._process)
+        wanted = None if columns is None else given_names(columns, "a column")
         with self._turns.following:
             with self._lock:
                 self._check_open()
                 one = follower(writing(self._writer), table, self.apply, self._turns)
-            return one.follow(DeltaSource(path, one.table, columns), time, restart=restart)
+            return one.follow(DeltaSource(path, one.table, wanted), time, restart=restart)

@@ -41,6 +41,9 @@ class Sink:
         if not callable(self.format) and self.format not in _FORMATS:
             raise HalfjoinError(f"unknown format {self.format!r}",
                                 remedy=f"formats: {', '.join(_FORMATS)}, or a function")
+        if not (self.time is None or isinstance(self.time, str) or callable(self.time)):
+            raise HalfjoinError(f"{self.time!r} says no times", remedy="give the name of a column, a function from an "
+                                "epoch's number to its time, or None for now")  # fmt: skip
         if self.format == "debezium" and isinstance(self.time, str):
             raise HalfjoinError("a sink of messages takes no column of times, as an epoch's messages have one time",
                                 remedy="give a function from the epoch to its time")  # fmt: skip

@@ -118,12 +118,14 @@ class Reader(Protocol):
 @dataclass(frozen=True, slots=True)
 class Opening:
     """What a reader is opened with. `id` tells the source from any other that had or gets its name; `options` is a
-    model of the kind's class; `tables` are those that it feeds, in the order of INTO."""
+    model of the kind's class; `tables` are those that it feeds, in the order of INTO; `memory` is the bytes that the
+    rows of one batch may take."""
 
     name: str
     id: str
     options: Any
     tables: Sequence[Table]
+    memory: int = POLL_BYTES
 
 
 @dataclass(frozen=True, slots=True)

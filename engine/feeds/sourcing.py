@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from os import PathLike, fspath
+from math import isnan
+from os import PathLike
 from typing import Any, TypeVar
 
 from halfjoin.engine.batch.progress import Progress
@@ -15,12 +18,15 @@ from halfjoin.engine.batch.writer import Writer, writing
 from halfjoin.engine.feeds.delivery import Due, deliver, due
 from halfjoin.engine.feeds.source import Polled
 from halfjoin.engine.feeds.sources import Sources
+from halfjoin.engine.intake.given import given_name, given_names
+from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.system.process import check_process
 from halfjoin.engine.system.turns import Turns
-from halfjoin.errors import UnsupportedSQL
+from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql.statements import CreateSource, OptionValue
 
 T = TypeVar("T")
+_SHARE = 16  # of the memory budget: a batch is there as texts, as typed rows, and as what the views make of it
 
 
 class _Host:
@@ -28,6 +34,11 @@ class _Host:
 
     def __init__(self, engine: Sourcing) -> None:
         self._engine = engine
+
+    def memory(self) -> int:
+        """The bytes that the rows of one batch may take."""
+        limit = self._engine._locked(lambda state: state.memory.limit)
+        return (machine_memory() // 2 if limit is None else limit) // _SHARE
 
     def due(self, id: str) -> Due | None:
         """The source with that id, if somebody is to read it."""
@@ -86,9 +97,10 @@ class Sourcing(ABC):
         """
         if errors not in ("stop", "table"):
             raise UnsupportedSQL(f"errors={errors!r} is not supported", remedy="errors='table' or errors='stop'")
-        given = {key: _option(value) for key, value in options.items()}
-        tables = (into,) if isinstance(into, str) else tuple(into)
-        self._define_source(CreateSource(name, kind.upper(), given, tables, errors, if_not_exists))
+        given = {key: _option(key, value) for key, value in options.items()}
+        made = CreateSource(given_name(name, "a source"), given_name(kind, "a kind of source").upper(), given,
+                            given_names(into, "a table"), errors, if_not_exists)  # fmt: skip
+        self._define_source(made)
 
     def run_sources(self, seconds: float = 2.0, *, only: str | None = None) -> int:
         """Read all sources that are not paused, until none of them has had anything new for `seconds`.
@@ -99,12 +111,15 @@ class Sourcing(ABC):
 
         Raises:
             Conflict: the sources are being read already.
+            UnknownName: there is no source of the name `only`.
             HalfjoinError: a source cannot be read, or the engine refuses its rows. The next call begins at the same
                 place.
         """
         check_process(self._process)
         writing(self._writer)
-        return self._sources.run(seconds, only)
+        if not isinstance(seconds, int | float) or isnan(seconds):
+            raise HalfjoinError(f"{seconds!r} is not a number of seconds", remedy="run_sources(2.0)")
+        return self._sources.run(seconds, None if only is None else given_name(only, "a source"))
 
     def start_sources(self) -> None:
         """Read all sources in the background, each in a thread, until the engine is closed. After an error a source
@@ -119,7 +134,12 @@ class Sourcing(ABC):
         self._sources.stop()
 
 
-def _option(value: Any) -> OptionValue:
+def _option(name: str, value: Any) -> OptionValue:
     if isinstance(value, str | int | float | bool):
         return value
-    return fspath(value) if isinstance(value, PathLike) else tuple(map(str, value))
+    if isinstance(value, list | tuple):
+        return tuple(map(str, value))
+    if not isinstance(value, PathLike):
+        raise UnsupportedSQL(f"the option {name} cannot be {reprlib.repr(value)}",
+                             remedy="give a text, a number, a path or a list of texts; or leave the option out")
+    return os.fsdecode(value)

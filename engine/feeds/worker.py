@@ -12,12 +12,15 @@ from halfjoin.engine.batch.progress import Progress
 from halfjoin.engine.feeds.delivery import Changed, Due
 from halfjoin.engine.feeds.kinds import kind_named
 from halfjoin.engine.feeds.options import options_of
-from halfjoin.engine.feeds.source import Lag, Opening, Polled, Reader
+from halfjoin.engine.feeds.source import POLL_BYTES, Lag, Opening, Polled, Reader
 from halfjoin.errors import HalfjoinError
 
 
 class Host(Protocol):
     """What a worker needs of its engine. Each call takes the engine's lock."""
+
+    def memory(self) -> int:
+        """The bytes that the rows of one batch may take."""
 
     def due(self, id: str) -> Due | None:
         """The source with that id, if somebody is to read it."""
@@ -97,14 +100,14 @@ class Worker:
         if self._reader is not None and self._opened != wanted:
             self.close()
         if self._reader is None:
-            self._reader = kind_named(read.source.kind).open(opening_of(read.source, read.tables))
+            self._reader = kind_named(read.source.kind).open(opening_of(read.source, read.tables, self._host.memory()))
             self._opened = wanted
             if read.progress.position is not None:  # the process may have ended before it could say so
                 self._reader.acknowledge(read.progress.position)
         return self._reader
 
 
-def opening_of(source: Source, tables: tuple[Table, ...]) -> Opening:
+def opening_of(source: Source, tables: tuple[Table, ...], memory: int = POLL_BYTES) -> Opening:
     """What a source's reader is opened with."""
     options = options_of(kind_named(source.kind), source.options)
-    return Opening(source.name, source.id, options, tables)
+    return Opening(source.name, source.id, options, tables, memory)

@@ -10,9 +10,9 @@ it asks for the next. So memory holds one piece for each stage, never all the ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run, present
+from halfjoin.engine.join.at_once import Fetch, Partners, search
+from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.evaluate import evaluate_all
 from halfjoin.engine.linear.failures import DROPPED
 from halfjoin.engine.linear.tables import Registry
@@ -42,7 +44,7 @@ from halfjoin.engine.updates.updates import (
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.liveness import reads
 from halfjoin.planner.plan import HalfJoin
-from halfjoin.sql.expr import Expr, columns_of
+from halfjoin.sql.expr import Column, Expr, columns_of
 
 _PROBE = "#probe"  # no SQL column has such a name
 _FEW = 16  # pairs; so few are never cut into pieces, however long their texts
@@ -51,7 +53,6 @@ _WIDE = frozenset(kind.id for kind in (pa.string(), pa.binary(), pa.list_(pa.int
 _SORT_FROM = 1 << 14  # probes; a sorted search of so many stays in nearby memory
 RowNumbers = NDArray[Any]
 Note = Callable[[tuple[Ints, Ints, Ints]], None]  # takes positions in the stream; partners' times and diffs
-Fetch = tuple[tuple[str, str], ...]  # columns of the collection, and their names in the stream
 
 
 class _Pairs(NamedTuple):
@@ -74,6 +75,7 @@ class HalfJoinOperator:
     asked: tuple[tuple[Scalar, Fetch], ...]  # conditions on partners only, and the columns they read
     wanted: frozenset[str] | None  # the result's columns to make; None: all
     made: Fetch  # those of them that come from the collection
+    plain: tuple[str, ...] | None  # the columns that are the arrangement's keys; None: keys are computed
     candidates: bool  # a row may have several entries; a later step decides whether it is a partner
 
     def __call__(
@@ -93,6 +95,11 @@ class HalfJoinOperator:
         keys, stream = self.keys(stream)
         probes = codes(keys, len(stream))
         exact = is_exact(keys)
+        if native.is_on() and not [part for part in runs if not part.in_memory]:
+            partners = search(probes, cast("Sequence[Run]", runs), self.spec.arrangement, self.columns, closed)
+            if partners is not None:
+                yield from self._at_once(stream, keys, partners, exact, closed, note)
+                return
         order = np.argsort(probes) if len(probes) >= _SORT_FROM else None
         if order is not None:
             probes = probes[order]
@@ -114,6 +121,61 @@ class HalfJoinOperator:
                             found, count = [], 0
         if found:
             yield from self._beside(stream, keys, found, count, closed, note)
+
+    def _at_once(
+        self, stream: Updates, keys: list[pa.Array], partners: Partners, exact: bool, closed: int, note: Note | None
+    ) -> Iterator[Updates]:
+        """Stream rows joined with partners that kernels have found: by kernels, too, if they know all types."""
+        count = len(partners)
+        if not count:
+            return
+        certain = self.candidates or (exact and partners.exact)
+        found = list[_Pairs]()
+        if count > _FEW and (_wide(stream.columns) or _wide(self._read(partners.runs[0]))):
+            found = [_Pairs(positions, run, rows, certain) for positions, run, rows in partners.apart()]
+        if not found or self._fit(stream, found, count):
+            result = self._through_kernels(stream, keys, partners, certain, closed, note)
+            if result is not None:
+                if len(result):
+                    yield result
+                return
+        found = found or [_Pairs(positions, run, rows, certain) for positions, run, rows in partners.apart()]
+        yield from self._beside(stream, keys, found, count, closed, note)
+
+    def _through_kernels(
+        self, stream: Updates, keys: list[pa.Array], partners: Partners, certain: bool, closed: int, note: Note | None
+    ) -> Updates | None:
+        """As `_gather`; None if a kernel is missing."""
+        if not certain:
+            mask = None if self.plain is None else native.equal(
+                keys, partners.positions, partners.sources(self.plain), partners.rows, partners.counts)  # fmt: skip
+            if mask is None:
+                return None
+            partners = partners.filter(mask)
+        for scalar, fetch in self.asked:
+            columns = partners.columns(fetch) if len(partners) else {}
+            if columns is None:
+                return None
+            if len(partners):
+                partners = partners.filter(mask_of(scalar.evaluate(columns, len(partners)).values))
+        if not len(partners):
+            return stream.slice(0, 0)
+        positions, fetched, weights = partners.positions, partners.columns(self.made), partners.weights(closed)
+        if fetched is None or weights is None:
+            return None
+        time, diff = weights
+        if closed > MINIMUM and len(positions) >= _NET_FROM and bool((diff < 0).any()):
+            found = Updates(fetched, time, diff)
+            positions, found = _netted(positions, found, closed)
+            fetched, time, diff = found.columns, found.time, found.diff
+        names = [name for name in stream.columns if self.wanted is None or name in self.wanted]
+        made = native.gather([[stream.columns[name] for name in names]], positions, [len(positions)])
+        both = native.products(positions, stream.time, stream.diff, time, diff)
+        if made is None or both is None:
+            return None
+        if note is not None:
+            note((partners.positions, *weights))
+        return Updates({**dict(zip(names, made, strict=True)), **fetched}, *both)
 
     def _crossed(self, stream: Updates, runs: Sequence[Part], closed: int) -> Iterator[tuple[Updates, _Pairs]]:
         """A cross product in pieces: some rows of the stream, and their pairs with some rows of the runs."""
@@ -267,7 +329,9 @@ def compile_half_join(
     conditions = [(compile(expr), tuple(pair for pair in spec.fetch if pair[1] in columns_of(expr))) for expr in asked]
     columns = key_columns(spec.arrangement, registry)
     made = tuple(pair for pair in spec.fetch if wanted is None or pair[1] in wanted)
-    return HalfJoinOperator(spec, probes, columns, tuple(needed), tuple(conditions), wanted, made, candidates)
+    names = [expr.name for expr in spec.arrangement.keys if isinstance(expr, Column)]
+    plain = tuple(names) if len(names) == len(spec.arrangement.keys) and spec.arrangement.through is None else None
+    return HalfJoinOperator(spec, probes, columns, tuple(needed), tuple(conditions), wanted, made, plain, candidates)
 
 
 def _netted(positions: Ints, partners: Updates, closed: int) -> tuple[Ints, Updates]:
@@ -284,6 +348,11 @@ def _netted(positions: Ints, partners: Updates, closed: int) -> tuple[Ints, Upda
 def _text_bytes(columns: Iterable[pa.Array]) -> int:
     """The bytes of the columns of variable width; 0 for a fixed width."""
     return sum([int(column.nbytes) for column in columns if column.type.id in _WIDE])
+
+
+def _wide(columns: Mapping[str, pa.Array]) -> bool:
+    """Whether some column is of variable width."""
+    return bool([1 for column in columns.values() if column.type.id in _WIDE])
 
 
 def _lengths_at(column: pa.Array, rows: RowNumbers) -> Ints:

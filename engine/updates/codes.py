@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
+from halfjoin.engine.kernels import native
 from halfjoin.engine.updates.updates import Ints, Mask
 
 Words = NDArray[np.uint64]
@@ -42,6 +43,9 @@ def codes(columns: Sequence[pa.Array], length: int) -> Ints:
         return np.zeros(length, np.int64)
     if len(columns) == 1 and columns[0].type.id in _INTEGRAL:
         return integers(columns[0])
+    found = native.codes(list(columns), length)
+    if found is not None:
+        return found
     state = np.zeros(length, np.uint64)
     for column in columns:
         state = mix(state * _BASE + _hash(column))

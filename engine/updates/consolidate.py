@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from halfjoin.engine.kernels import native
 from halfjoin.engine.updates.codes import codes, factorize, integers, is_exact, is_integral, same_rows
 from halfjoin.engine.updates.updates import (
     MAXIMUM,
@@ -96,6 +97,9 @@ def _survivors(updates: Updates, positions: Ints, diffs: Ints) -> Updates:
 
 def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
     """Positions of the rows that stay, in order, and the sums of their diffs."""
+    made = native.sums(list(updates.columns.values()), updates.time if by_time else None, updates.diff)
+    if made is not None:
+        return made if len(made[0]) < len(updates) else (made[0], updates.diff)
     if 1 < len(updates) <= FEW:
         few = _pair_sums(updates, by_time) if len(updates) == 2 else _few_sums(updates, by_time)
         if few is not None:
@@ -206,12 +210,18 @@ def _too_many(updates: Updates, position: int) -> str:
 
 def distinct(columns: list[pa.Array], length: int) -> Ints:
     """The position of one row of each that are equal in all the columns, in any order."""
+    made = native.groups(columns, None, length)
+    if made is not None:
+        return made[1]
     found = _groups(_untimed(columns, length), False) if length > 1 else None
     return np.arange(length) if found is None else found[0][found[1]]
 
 
 def groups(columns: list[pa.Array], length: int, time: Ints | None = None) -> Ints:
     """A number per row: equal exactly where all the columns (and the time) are equal."""
+    made = native.groups(columns, time, length)
+    if made is not None:
+        return made[0]
     updates = _untimed(columns, length)
     found = _groups(updates if time is None else Updates(updates.columns, time, updates.diff), time is not None)
     if found is None:

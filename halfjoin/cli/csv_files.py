@@ -1,4 +1,5 @@
-"""Reads CSV files as the types of a table say: an unquoted empty field is NULL, and texts stay as they are."""
+"""Reads CSV files as the types of a table say: an unquoted empty field is NULL, and texts stay as they are. In a file
+of one column a blank line is such a field, as in PostgreSQL's COPY."""
 
 from __future__ import annotations
 
@@ -28,12 +29,13 @@ def read_csv(path: Path, columns: Mapping[str, Kind]) -> pa.Table:
         null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
         true_values=["true", "t", "1"], false_values=["false", "f", "0"],
     )  # fmt: skip
+    parsing = pyarrow.csv.ParseOptions(ignore_empty_lines=len(_header(path)) != 1)
     try:
-        rows = pyarrow.csv.read_csv(path, convert_options=options)
+        rows = pyarrow.csv.read_csv(path, convert_options=options, parse_options=parsing)
     except pa.ArrowInvalid:  # read again in one thread: then the error names the row
         one = pyarrow.csv.ReadOptions(use_threads=False)
         try:
-            rows = pyarrow.csv.read_csv(path, convert_options=options, read_options=one)
+            rows = pyarrow.csv.read_csv(path, convert_options=options, parse_options=parsing, read_options=one)
         except pa.ArrowInvalid as error:
             raise pa.ArrowInvalid(_named(str(error), path)) from None
     if not {*columns} & {*rows.column_names}:
@@ -58,8 +60,7 @@ def _with_floats(rows: pa.Table, columns: Mapping[str, Kind]) -> pa.Table:
 
 def _named(problem: str, path: Path) -> str:
     """Arrow's error about a CSV file, with column names in place of its column numbers."""
-    with path.open(newline="") as lines:
-        names = next(csv.reader(lines), [])
+    names = _header(path)
 
     def name(found: re.Match[str]) -> str:
         number = int(found[1])
@@ -68,3 +69,6 @@ def _named(problem: str, path: Path) -> str:
     return re.sub(r"CSV column #(\d+)", name, problem)
 
 
+def _header(path: Path) -> list[str]:
+    with path.open(newline="", errors="replace") as lines:
+        return next(csv.reader(lines), [])

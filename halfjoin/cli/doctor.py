@@ -19,6 +19,7 @@ from rich.markup import escape
 
 from halfjoin.cli.settings import read_settings, strange
 from halfjoin.engine.engine import Engine
+from halfjoin.engine.kernels import native
 from halfjoin.errors import HalfjoinError
 from halfjoin.version import VERSION
 
@@ -35,7 +36,8 @@ def doctor(
     console, wrong = Console(), False
     named, settings = _settings(warehouse)
     colours = {"ok": "green", "note": "yellow", "wrong": "red"}
-    for how, what, words in (*_python(), *_java(), *_libraries(), *settings, *_disk(named), *_warehouse(named)):
+    machine = (*_python(), *_kernels(), *_java(), *_libraries())
+    for how, what, words in (*machine, *settings, *_disk(named), *_warehouse(named)):
         wrong |= how == "wrong"
         console.print(f"[{colours[how]}]{how:>5}[/]  {escape(what)}: {escape(words)}", soft_wrap=True, highlight=False)
     if wrong:
@@ -50,6 +52,17 @@ def _python() -> Iterator[Finding]:
     workers = os.environ.get("PYSPARK_PYTHON")
     if workers and Path(workers).resolve() != Path(sys.executable).resolve():
         yield "note", "PYSPARK_PYTHON", f"{workers} is another Python than this: install halfjoin there, too"
+
+
+def _kernels() -> Iterator[Finding]:
+    if native.is_on():
+        yield "ok", "native kernels", "in use"
+    elif native.BUILT:
+        yield "note", "native kernels", f"turned off by {native.VARIABLE}=0 in the environment"
+    else:
+        yield "note", "native kernels", (
+            "not built: batches take longer, and nothing else differs; with a C compiler, install halfjoin anew"
+        )
 
 
 def _java() -> Iterator[Finding]:

@@ -4,7 +4,8 @@
 (`groups`), and the whole query (`top 10`). The tables have its columns and primary keys. There are two profiles.
 `uniform` has TPC-H's refreshes and customers that change segment; few of its rows reach the view. Batches of `hot`
 change about as many rows of the join as they have rows. Times are medians of the whole call, in milliseconds.
-`quickest` is the least time, which shows how busy the machine was.
+`quickest` is the least time, which shows how busy the machine was. `no kernels` is the time of the same
+kind of batches without native kernels; every second batch runs so.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 
 from examples.recompute import Recompute, settled
 from examples.tpch import Q3_COLUMNS, Q3_VIEWS, Changes, load
+from halfjoin.engine.kernels import native
 from tests.benchmarks.alone import ROWS, SIZES, loaded, measure
 from tests.benchmarks.durable import durable
 
@@ -39,8 +41,8 @@ def main() -> None:
             durable(given.sf, view)
         return
     print(f"TPC-H's query 3 at scale {given.sf}; medians in ms")
-    titles = f"{'view':7} {'profile':8} {'batch':>6} {'maintain':>9} {'quickest':>9} {'recompute':>10} {'times':>7}"
-    print(f"{titles} {'view rows changed':>18}")
+    titles = f"{'view':7} {'profile':8} {'batch':>6} {'maintain':>9} {'quickest':>9} {'no kernels':>10}"
+    print(f"{titles} {'recompute':>10} {'times':>7} {'view rows changed':>18}")
     for view in Q3_VIEWS:
         for profile in ("uniform", "hot"):
             _side_by_side(given.sf, view, profile, given.spark)
@@ -58,19 +60,21 @@ def _side_by_side(scale: str, view: str, profile: str, spark: bool) -> None:
     changes, at = Changes(tables, ROWS, seed=1, hot=profile == "hot"), 10
     del tables, rows
     for size, count in SIZES.items():
-        maintained, recomputed, changed = [], [], []
+        maintained, without, recomputed, changed = [], [], [], []
         for number in range(count):
             batch, at = changes.take(size), at + 1
-            started = time.perf_counter()
-            applied = engine.apply(batch, time=at)
-            maintained.append(time.perf_counter() - started)
+            with native.used(number % 2 == 0):
+                started = time.perf_counter()
+                applied = engine.apply(batch, time=at)
+                (without if number % 2 else maintained).append(time.perf_counter() - started)
             changed.append(applied.diffs["q3"].num_rows if "q3" in applied.diffs else 0)
             duckdb.apply(batch)
             if number < RECOMPUTED:
                 recomputed.append(duckdb.run(sql)[1])
         ours, theirs = statistics.median(maintained) * 1e3, statistics.median(recomputed) * 1e3
         print(
-            f"{view:7} {profile:8} {size:6} {ours:9.2f} {min(maintained) * 1e3:9.2f} {theirs:10.1f} "
+            f"{view:7} {profile:8} {size:6} {ours:9.2f} {min(maintained) * 1e3:9.2f} "
+            f"{statistics.median(without) * 1e3:10.2f} {theirs:10.1f} "
             f"{theirs / ours:6.1f}x {statistics.mean(changed):18.1f}",
             flush=True,
         )

@@ -13,6 +13,7 @@ from halfjoin.engine.updates import consolidate as module
 from halfjoin.engine.updates.codes import codes, factorize, is_exact, same
 from halfjoin.engine.updates.consolidate import cancel, consolidate, distinct, groups
 from halfjoin.engine.updates.updates import Updates
+from tests.support.kernels import both_ways  # noqa: F401
 
 ROWS = st.lists(
     st.tuples(

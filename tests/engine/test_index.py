@@ -16,6 +16,7 @@ from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import BIGINT
+from tests.support.kernels import both_ways  # noqa: F401
 
 CODES = st.lists(st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1)), max_size=200)
 KEY = ArrangementKey("t", (Column("k", BIGINT),))

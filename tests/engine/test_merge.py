@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 import halfjoin as hj
+from tests.support.kernels import both_ways  # noqa: F401
 
 MERGE = (
     "MERGE INTO t USING s ON t.k = s.k "

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halfjoin as hj
+from tests.support.kernels import both_ways  # noqa: F401
 from tests.support.seeds import some
 
 UPDATE = st.tuples(st.integers(0, 3), st.sampled_from(["x", "y"]), st.integers(0, 2), st.sampled_from([1, 1, -1]))

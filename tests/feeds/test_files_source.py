@@ -141,6 +141,16 @@ def test_options_of_csv(engine: hj.Engine, folder: Path) -> None:
     assert rows(engine) == [(1, "a;b", None, None), (2, None, Decimal("3.00"), None)]
 
 
+def test_a_blank_line_is_a_row_of_one_column_and_no_record_of_several(engine: hj.Engine, folder: Path) -> None:
+    (folder / "a.csv").write_text('name\na\n\n""\nb\n')
+    (folder / "b.csv").write_text("name,k\n\nc,1\n\n")
+    engine.execute("DROP TABLE t; CREATE TABLE t (name text, k bigint)")
+    source(engine, folder)
+    engine.run_sources(0)
+    found = [(row["name"], row["k"]) for row in engine.read("t").to_pylist()]
+    assert sorted(found, key=str) == [("", None), ("a", None), ("b", None), ("c", 1), (None, None)]
+
+
 def test_upserts_times_and_copies(tmp_path: Path, folder: Path) -> None:
     with hj.Engine(tmp_path / "w", clock="own") as engine:
         engine.execute(DDL)
@@ -179,7 +189,7 @@ def test_a_large_file_comes_in_pieces_and_goes_on(
         file.write_text("\n".join(f'{{"k": {k}}}' if k != 250 else "bad" for k in range(300)) + "\n")
     else:
         pq.write_table(pa.table({"k": [k if k != 250 else None for k in range(300)]}), file)
-    with hj.Engine(tmp_path / "w") as engine:
+    with hj.Engine(tmp_path / "w", memory=1) as engine:
         engine.execute(DDL)
         source(engine, folder)
         with pytest.raises(hj.InvalidRow, match=r"a\.\w+:25[12]"):
@@ -187,19 +197,52 @@ def test_a_large_file_comes_in_pieces_and_goes_on(
         assert engine.stats().upper == 0, "a part of the file is seen"
         position = engine.stats().sources[0].position
         assert position is not None and '"blocks"' in position
-    with hj.Engine(tmp_path / "w2") as engine:
-        engine.execute(DDL)
-        source(engine, folder, "table")
-        assert engine.run_sources(0) == 1
-        assert [row[0] for row in rows(engine)] == [k for k in range(300) if k != 250]
-        (error,) = engine.read("s_errors").to_pylist()
-        assert error["place"] in (f"a.{ending}:251", f"a.{ending}:252") and engine.stats().sources[0].batches > 3
+    for memory in (1, "1GB"):
+        with hj.Engine(tmp_path / f"w{memory}", memory=memory) as engine:
+            engine.execute(DDL)
+            source(engine, folder, "table")
+            assert engine.run_sources(0) == 1
+            assert [row[0] for row in rows(engine)] == [k for k in range(300) if k != 250]
+            (error,) = engine.read("s_errors").to_pylist()
+            assert error["place"] in (f"a.{ending}:251", f"a.{ending}:252")
+            assert (engine.stats().sources[0].batches > 3) == (memory == 1)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_file_that_fits_the_memory_is_one_batch_or_none(
+    engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """Of a file that stops at a bad record, nobody sees a part, whatever others apply meanwhile."""
+    for module in (csv_records, json_records):
+        monkeypatch.setattr(module, "POLL_BYTES", 100)
+
+    def write(bad: str) -> None:
+        lines = [str(k) if ending == "csv" else f'{{"k": {k}}}' for k in range(100)]
+        lines[70] = bad
+        (folder / f"a.{ending}").write_text("\n".join([*(["k"] if ending == "csv" else []), *lines]) + "\n")
+
+    source(engine, folder)
+    for number, bad in enumerate(("x", "7" if ending == "csv" else '{"k": 7}')):  # it cannot be read; it is there twice
+        write(bad)
+        with pytest.raises(hj.HalfjoinError, match=r"a\.\w+:7[12]"):
+            engine.run_sources(0)
+        engine.execute(f"INSERT INTO t VALUES ({1000 + number})")
+    assert [row[0] for row in rows(engine)] == [1000, 1001]
+    write("1234" if ending == "csv" else '{"k": 1234}')
+    assert engine.run_sources(0) == 1 and len(rows(engine)) == 102
+    assert engine.stats().sources[0].batches == 1
 
 
 def test_a_large_file_that_changes_on_the_way_is_refused(
-    engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(csv_records, "POLL_BYTES", 100)
+    with hj.Engine(tmp_path / "w", memory=1) as engine:
+        engine.execute(DDL)
+        _change_on_the_way(engine, folder)
+
+
+def _change_on_the_way(engine: hj.Engine, folder: Path) -> None:
     (folder / "a.csv").write_text("k\n" + "\n".join(map(str, range(100))) + "\nx\n")
     source(engine, folder)
     with pytest.raises(hj.InvalidRow, match=r"a\.csv:102"):
@@ -227,7 +270,7 @@ def test_a_large_file_that_is_mended_where_it_stopped_goes_on(
         (folder / f"a.{ending}").write_text("\n".join([*first, *lines]) + "\n")
 
     write("x")
-    with hj.Engine(tmp_path / "w") as engine:
+    with hj.Engine(tmp_path / "w", memory=1) as engine:
         engine.execute(DDL)
         source(engine, folder)
         with pytest.raises(hj.InvalidRow):

@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CHILD = """
 import sys
 import halfjoin as hj
+from halfjoin.engine.feeds.files import csv_records
+csv_records.POLL_BYTES = 50  # several blocks a file
 engine = hj.Engine(sys.argv[1], memory=int(sys.argv[2]))
 engine.start_sources()
 print("open", flush=True)
@@ -27,12 +29,14 @@ def test_sources_are_exact_through_kills(tmp_path: Path) -> None:
     rng, folder, warehouse = random.Random(7), tmp_path / "in", tmp_path / "w"
     folder.mkdir()
     with hj.Engine(warehouse) as engine:
-        engine.execute("CREATE TABLE t (k bigint, file bigint); CREATE MATERIALIZED VIEW v AS "
+        engine.execute("CREATE TABLE other (k bigint); CREATE TABLE t (k bigint, file bigint); "
+                       "CREATE MATERIALIZED VIEW v AS "
                        "SELECT file, count(*) AS n, sum(k) AS k FROM t GROUP BY file")  # fmt: skip
         engine.create_source("s", "files", "t", errors="table", path=folder, settle=0)
     files, bad = 0, 0
     for number in range(some(9)):
-        with subprocess.Popen([sys.executable, "-c", CHILD, str(warehouse), str(rng.choice([1, 1 << 30]))], cwd=ROOT,
+        memory = rng.choice([1, 1 << 30])
+        with subprocess.Popen([sys.executable, "-c", CHILD, str(warehouse), str(memory)], cwd=ROOT,
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:  # fmt: skip
             assert child.stdout is not None and child.stdout.readline()
             until = time.monotonic() + rng.uniform(0.05, 0.6)
@@ -43,6 +47,8 @@ def test_sources_are_exact_through_kills(tmp_path: Path) -> None:
                 time.sleep(0.02)
             child.kill()
         with hj.Engine(warehouse) as engine:
+            if memory > 1:  # then a file is one batch, and somebody else's batch shows no part of it
+                engine.execute("INSERT INTO other VALUES (1)")
             _check(engine, f"after kill {number}")
     with hj.Engine(warehouse) as engine:
         engine.run_sources(0)
@@ -62,5 +68,5 @@ def _check(engine: hj.Engine, when: str) -> None:
     found = engine.read("v").to_pylist()
     assert all(row["n"] == ROWS and row["k"] == ROWS * (ROWS - 1) // 2 for row in found), when
     (source,) = engine.stats().sources
-    assert source.batches == len(found) and source.rows == ROWS * len(found), when
-    assert source.bad == engine.read("s_errors").num_rows, when
+    if '"blocks"' not in (source.position or ""):  # no file is half read
+        assert source.rows == ROWS * len(found) and source.bad == engine.read("s_errors").num_rows, when

@@ -29,6 +29,7 @@ from halfjoin.planner.plan import InputKind, Version
 from halfjoin.sql.expr import Expr
 from tests.support.joins import Row, call, contents, create, evaluate, integer, join, number, table
 from tests.support.joins import planned as plan_of
+from tests.support.kernels import both_ways  # noqa: F401
 
 SEEDS = range(int(os.environ.get("HALFJOIN_FUZZ", "60")))
 TABLES = "abcd"

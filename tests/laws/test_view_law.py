@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.oracle.choice import Drawn
 from tests.oracle.replay import contents_after, run
 from tests.oracle.streams import Advance, Apply, Program, Step, random_program
+from tests.support.kernels import both_ways  # noqa: F401
 
 
 @st.composite

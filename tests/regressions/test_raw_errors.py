@@ -115,3 +115,35 @@ def test_a_column_of_fields_of_an_interval_is_refused() -> None:
 def test_a_foreign_key_says_what_it_references(sql: str) -> None:
     with pytest.raises(hj.UnsupportedSQL, match="FOREIGN KEY without REFERENCES"):
         engine_of().execute(sql)
+
+
+_KEYLESS: dict[str, Any] = {"op": "c", "before": None, "after": {"x": 3}}
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda e: e.create_source(None, "files", "t", path="x"), "None is not the name of a source"),
+    (lambda e: e.create_source("s", None, "t", path="x"), "None is not the name of a kind of source"),
+    (lambda e: e.create_source("s", "files", None, path="x"), "None is not the name of a table"),
+    (lambda e: e.create_source("s", "files", ["t", 5], path="x"), "5 is not the name of a table"),
+    (lambda e: e.create_source("s", "files", b"t", path="x"), "b't' is not the name of a table"),
+    (lambda e: e.create_source("s", "files", "t", path=None), "the option path cannot be None"),
+    (lambda e: e.create_source("s", "files", "t", path="x", settle={}), "settle cannot be {}|settle: "),
+    (lambda e: e.run_sources("2"), "'2' is not a number of seconds"),
+    (lambda e: e.run_sources(float("nan")), "nan is not a number of seconds"),
+    (lambda e: e.run_sources(0, only=5), "5 is not the name of a source"),
+    (lambda e: e.sink("t", time=5), "5 says no times; give the name of a column"),
+    (lambda e: e.sink("t", name=5), "5 is not the name of a sink"),
+    (lambda e: e.follow("t", "x", columns=5), "5 is not the name of a column"),
+    (lambda e: e.create_table(None, like={}), "None is not the name of a table"),
+    (lambda e: e.create_table("u", like=e.read("t"), key=5), "5 is not the name of a column"),
+    (lambda e: e.copy_from("COPY t FROM STDIN", None), "COPY reads bytes or text, not NoneType"),
+    (lambda e: e.copy_to("COPY t TO STDOUT", 5), "COPY writes to a binary stream, not to int"),
+    (lambda e: e.apply({"t": hj.debezium([_KEYLESS], encodings=5)}), "5 is not a dict of encodings"),
+    (lambda e: e.apply({"t": hj.debezium([_KEYLESS], encodings={"x": 5})}), "unknown encoding 5"),
+    (lambda e: e.apply({"t": hj.debezium([_KEYLESS], columns=5)}), "5 is not the name of a column"),
+])  # fmt: skip
+def test_what_is_no_name_is_said(call: Any, words: str) -> None:
+    engine = engine_of()
+    with pytest.raises(hj.HalfjoinError, match=words):
+        call(engine)
+    assert rows(engine.read("t")) == [(1,), (2,)]

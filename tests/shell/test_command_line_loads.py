@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import halfjoin as hj
 from halfjoin.cli.commands import app
+from halfjoin.engine.kernels import native
 
 ROWS = pa.table({"k": pa.array([1, 2], pa.int64()), "s": ["a", None]})
 
@@ -58,6 +59,12 @@ def test_upserts_replace_rows_of_their_key(files: dict[str, Path], tmp_path: Pat
     run("load", tmp_path / "w", "t", files["csv"], "--upsert")
     assert [list(row.values()) for row in rows(tmp_path / "w", "SELECT * FROM t ORDER BY k")] == [  # type: ignore[attr-defined]
         [1, "a"], [2, "new"], [3, "c"]]
+
+
+def test_a_blank_line_is_a_row_of_a_file_of_one_column(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('k\na\n\n""\n')
+    run("load", tmp_path / "w", "t", tmp_path / "a.csv", "--type", "k=text")
+    assert run(tmp_path / "w", "-c", "SELECT count(*), count(k) FROM t", "--csv") == "count,count\n3,2\n"
 
 
 def test_guessed_types_may_be_overridden(tmp_path: Path) -> None:
@@ -115,6 +122,16 @@ def test_the_doctor_names_what_is_wrong(tmp_path: Path) -> None:
     assert f"halfjoin: {hj.__version__}" in (told := run("doctor", tmp_path / "w")) and "1 table" in told
     found = CliRunner().invoke(app, ["doctor", str(tmp_path / "none")])
     assert found.exit_code == 1 and "wrong" in found.stdout
+
+
+def test_the_doctor_says_whether_kernels_are_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    with native.used(True):
+        assert f"native kernels: {'in use' if native.BUILT else 'not built'}" in run("doctor")
+    with native.used(False):
+        assert f"native kernels: {'turned off' if native.BUILT else 'not built'}" in run("doctor")
+    monkeypatch.setattr(native, "BUILT", False)
+    with native.used(False):
+        assert "native kernels: not built" in run("doctor")
 
 
 def test_the_shell_needs_no_name(tmp_path: Path) -> None:

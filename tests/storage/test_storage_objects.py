@@ -136,6 +136,35 @@ def test_of_writers_that_race_for_an_entry_one_wins(url: str) -> None:
         engine.close()
 
 
+def test_of_two_engines_that_read_one_source_each_file_counts_once(url: str, tmp_path: Path) -> None:
+    """They race through the same files; the one that opened the warehouse last goes on, the other one is refused."""
+
+    def put(names: range) -> None:
+        for name in names:
+            (tmp_path / f"{name:03}.csv").write_text(f"k\n{name}\n{1000 + name}\n")
+
+    put(range(5))
+    with hj.Engine(url) as first:
+        first.execute("CREATE TABLE t (k bigint)")
+        first.create_source("s", "files", "t", path=tmp_path, settle=0)
+        assert first.run_sources(0) == 5
+        with hj.Engine(url) as second:
+            put(range(5, 15))
+
+            def read(engine: hj.Engine) -> bool:
+                try:
+                    engine.run_sources(0)
+                except hj.Conflict:
+                    return False
+                return True
+
+            with ThreadPoolExecutor() as pool:
+                assert list(pool.map(read, (first, second))) == [False, True]
+    with hj.Engine(url) as engine:
+        assert engine.run_sources(0) == 0
+        assert sorted(engine.read("t")["k"].to_pylist()) == [*range(15), *range(1000, 1015)]
+
+
 def test_a_reader_follows_the_writer(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object_journal, "_MOST_FILES", 5)
     with pytest.raises(hj.StorageError, match="no warehouse"):

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.updates.updates import Ints
+from halfjoin.engine.updates.updates import DIFF, Ints
 
 Bad: TypeAlias = tuple[int, str, str]  # the number of a record, its text, and what is wrong with it
 
@@ -27,3 +28,27 @@ class Block:
 
 
 Raw: TypeAlias = Callable[[], Block]  # makes a block; a block that is applied already is passed over unmade
+
+
+def together(blocks: Sequence[Block]) -> Block:
+    """Blocks that come one after the other, as one."""
+    if len(blocks) == 1:
+        return blocks[0]
+    starts = np.cumsum([0, *(len(one.rows) for one in blocks)])
+
+    def text(row: int) -> str:
+        which = int(np.searchsorted(starts, row, "right")) - 1
+        return blocks[which].text(row - int(starts[which]))
+
+    rows = rows_together([one.rows for one in blocks])
+    return Block(rows, np.concatenate([one.number for one in blocks]), [bad for one in blocks for bad in one.bad], text)
+
+
+def rows_together(parts: Sequence[pa.Table]) -> pa.Table:
+    """The rows of parts as one table. In a part without `__diff` each row is a copy more; a part without `__time` gets
+    NULL, as nobody gave its rows a time."""
+    parts = [part for part in parts if len(part)] or parts[:1]
+    if any(DIFF in part.column_names for part in parts):
+        parts = [part if DIFF in part.column_names else part.append_column(DIFF, pa.array(np.ones(len(part), np.int64)))
+                 for part in parts]  # fmt: skip
+    return pa.concat_tables(parts, promote_options="default")

@@ -41,15 +41,23 @@ def csv_blocks(file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[
         return "skip"
 
     reading = arrow_csv.ReadOptions(use_threads=False, block_size=POLL_BYTES, column_names=names)
-    parsing = arrow_csv.ParseOptions(delimiter=options.delimiter, quote_char=options.quote, newlines_in_values=True,
-                                     invalid_row_handler=note)  # fmt: skip
+    # A blank line is a row of one column, as in PostgreSQL's COPY. Among several columns it is no record.
+    parsing = [
+        arrow_csv.ParseOptions(delimiter=options.delimiter, quote_char=options.quote, newlines_in_values=True,
+                               ignore_empty_lines=ignored, invalid_row_handler=note) for ignored in (True, False)
+    ]  # fmt: skip
     converting = arrow_csv.ConvertOptions(
         column_types=dict.fromkeys((*(column.name for column in table.columns), TIME, DIFF), pa.binary()),
         strings_can_be_null=True, null_values=[options.null], quoted_strings_can_be_null=False,
     )  # fmt: skip
     first = 2 if options.header else 1
     try:
-        blocks = arrow_csv.open_csv(file, reading, parsing, converting)
+        start = file.tell()
+        blocks = arrow_csv.open_csv(file, reading, parsing[0], converting)
+        if len(blocks.schema) == 1:
+            file.seek(start)
+            wrong.clear()
+            blocks = arrow_csv.open_csv(file, reading, parsing[1], converting)
         _check_header(blocks.schema)
         for batch, rest in _looking_ahead(blocks):
             numbers = _numbers(first, len(batch), [number for number, *_ in wrong])

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from halfjoin.catalog.models import Table
 from halfjoin.engine.feeds.debezium import Messages
 from halfjoin.engine.feeds.decode import fields
-from halfjoin.engine.feeds.files.block import Bad, Block, Raw
+from halfjoin.engine.feeds.files.block import Bad, Block, Raw, rows_together
 from halfjoin.engine.feeds.source import POLL_BYTES
 from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.updates.updates import DIFF, TIME, Ints
@@ -53,20 +53,8 @@ def _block(lines: list[bytes], first: int, table: Table) -> Block:
     kept = np.concatenate([np.zeros(0, np.int64), *(rows for rows, _ in sieve.parts)])
     if not sieve.parts:
         return Block(pa.table({}), kept, records, lambda row: "")
-    rows = _together([one for _, one in sieve.parts])
+    rows = rows_together([one for _, one in sieve.parts])
     return Block(rows, number[kept], records, lambda row: str(texts[int(kept[row])]))
-
-
-def _together(parts: list[pa.Table]) -> pa.Table:
-    """The parts as one table. A part whose objects have no `__diff` is of rows that are a copy more.
-
-    A part without `__time` gets NULL, as nobody gave its rows a time.
-    """
-    if not any(DIFF in one.column_names for one in parts):
-        return pa.concat_tables(parts, promote_options="default")
-    copies = [one if DIFF in one.column_names else one.append_column(DIFF, pa.array(np.ones(len(one), np.int64)))
-              for one in parts]  # fmt: skip
-    return pa.concat_tables(copies, promote_options="default")
 
 
 def _decoded(lines: list[bytes]) -> tuple[pa.Array, dict[int, str]]:

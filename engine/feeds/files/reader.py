@@ -1,4 +1,5 @@
-"""The reader of a folder: each file is applied once, as one batch, or in pieces of one time if it is large.
+"""The reader of a folder: each file is applied once, as one batch, or in pieces of one time if it is larger than the
+memory for a batch.
 
 The position has the names of the files that are done, and how far the present one is. A file that changes after it was
 read is not read again: its name counts once.
@@ -19,7 +20,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from halfjoin.engine.feeds.files.block import Block, Raw
+from halfjoin.engine.feeds.files.block import Block, Raw, together
 from halfjoin.engine.feeds.files.folder import File, Folder
 from halfjoin.engine.feeds.files.formats import blocks
 from halfjoin.engine.feeds.files.options import FilesOptions, check
@@ -83,6 +84,7 @@ class FilesReader:
     def __init__(self, opening: Opening) -> None:
         self._options: FilesOptions = opening.options
         self._table, self._name = opening.tables[0], opening.name
+        self._most = opening.memory
         self._folder = Folder(self._options)
         self._open: _Open | None = None
         self._known: tuple[str | None, Position] = (None, Position())
@@ -172,15 +174,18 @@ class FilesReader:
             raise StorageError(f"{present.file.name} cannot be read: {problem}", path=present.file.name) from None
 
     def _piece(self, present: _Open, at: Position) -> Polled:
-        """The next block of a file. The last one is given only if the file is still what it was when it was found."""
-        name, made = present.file.name, present.next
-        following, block, spoilt = None, None, list[BadRecord]()
+        """The rest of a file, or as many of its next blocks as the memory for a batch holds. The end of a file is given
+        only if the file is still what it was when it was found."""
+        name, number, bytes = present.file.name, present.blocks, 0
+        found, spoilt, following = list[Block](), list[BadRecord](), present.next
         try:
-            block = None if made is None else made()
-            following = None if made is None else self._next(present)
+            while following is not None and bytes <= self._most:
+                block = following()
+                found.append(block)
+                number, bytes = number + 1, bytes + block.rows.nbytes
+                following = self._next(present)
         except InvalidRow as problem:  # what comes after this place in the file cannot be read
-            spoilt = [BadRecord(name, "", str(problem))]
-        number = present.blocks + 1
+            spoilt, following = [BadRecord(name, "", str(problem))], None
         if following is None:
             now = self._folder.look(name)
             if now is None or now.mark != present.file.mark:
@@ -190,14 +195,15 @@ class FilesReader:
             self.close()
             after = Position({**at.done, name: present.file.mark})
         else:
-            assert block is not None
             present.next, present.blocks = following, number
-            present.sum = _added(block, present.sum)
+            for one in found:
+                present.sum = _added(one, present.sum)
             after = Position(at.done, name, present.file.mark, number, present.sum)
         text = after.text()
         self._known = (text, after)
-        found = _polled(name, block, self._table.name, self._options, text, last=following is None)
-        return replace(found, bad=[*found.bad, *spoilt]) if spoilt else found
+        given = _polled(name, together(found) if found else None, self._table.name, self._options, text,
+                        last=following is None)  # fmt: skip
+        return replace(given, bad=[*given.bad, *spoilt]) if spoilt else given
 
 
 def _sum(made: Raw | None, before: int) -> int:

@@ -1,0 +1,120 @@
+/* Views of what Python gives: Arrow columns and NumPy arrays, without a copy.
+
+   A kernel opens its arguments, works on plain memory, and closes them. It answers None where it has no fast way (a
+   type that it does not know, a sum that no int64 holds); then the caller takes the way through NumPy and Arrow. So a
+   kernel is never the only one who knows an answer.
+
+   The struct definitions of Arrow are those of its C data interface, which all versions share:
+   https://arrow.apache.org/docs/format/CDataInterface.html */
+
+#ifndef HALFJOIN_COLUMNS_H
+#define HALFJOIN_COLUMNS_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGE_WORK 16384 /* rows; from here on a kernel lets other threads of Python run */
+
+struct ArrowSchema {
+    const char *format, *name, *metadata;
+    int64_t flags, n_children;
+    struct ArrowSchema **children, *dictionary;
+    void (*release)(struct ArrowSchema *);
+    void *private_data;
+};
+
+struct ArrowArray {
+    int64_t length, null_count, offset, n_buffers, n_children;
+    const void **buffers;
+    struct ArrowArray **children, *dictionary;
+    void (*release)(struct ArrowArray *);
+    void *private_data;
+};
+
+/* BITS: booleans. INTEGER: also dates and times. WORDS: decimals and intervals, 8 bytes a word. */
+typedef enum { BITS, INTEGER, FLOATING, WORDS, TEXT, LARGE_TEXT } Kind;
+
+typedef struct {
+    Kind kind;
+    int width; /* bytes of a value; 0 for BITS and texts */
+    int64_t length, offset;
+    const uint8_t *valid; /* a bit for each value, or NULL: none is NULL */
+    const uint8_t *data;
+    const void *offsets; /* of texts */
+    const char *format;
+    PyObject *held; /* the capsules; they own the format, and keep the memory alive */
+} Column;
+
+typedef struct {
+    Column *at;
+    Py_ssize_t count;
+} Columns;
+
+/* A one-dimensional array of NumPy. `step`: in elements; 0 where one value stands for all. */
+typedef struct {
+    Py_buffer buffer;
+    const void *at;
+    int64_t length, step;
+    int open;
+} Array;
+
+/* All of them return 1; 0 if the kernel cannot work on it; or -1 with an exception. Closing what is not open is allowed. */
+int open_columns(PyObject *list, Columns *out);
+int open_ints(PyObject *object, Array *out);    /* int64, in any steps */
+int open_numbers(PyObject *object, Array *out); /* uint32, one beside the other */
+void close_columns(Columns *columns);
+void close_array(Array *array);
+
+int comparable(const Column *one, const Column *other);
+int equal_values(const Column *one, int64_t i, const Column *other, int64_t j);
+void hash_columns(const Columns *columns, int64_t length, uint64_t *hashes);
+
+static inline int64_t int_at(const Array *array, int64_t i) { return ((const int64_t *)array->at)[i * array->step]; }
+
+static inline int is_valid(const Column *column, int64_t i) {
+    i += column->offset;
+    return column->valid == NULL || (column->valid[i >> 3] >> (i & 7) & 1);
+}
+
+static inline int bit_at(const Column *column, int64_t i) {
+    i += column->offset;
+    return column->data[i >> 3] >> (i & 7) & 1;
+}
+
+static inline int64_t text_at(const Column *column, int64_t i, const uint8_t **text) {
+    int64_t start, stop;
+    i += column->offset;
+    if (column->kind == TEXT) {
+        start = ((const int32_t *)column->offsets)[i], stop = ((const int32_t *)column->offsets)[i + 1];
+    } else {
+        start = ((const int64_t *)column->offsets)[i], stop = ((const int64_t *)column->offsets)[i + 1];
+    }
+    *text = column->data + start;
+    return stop - start;
+}
+
+/* splitmix64's finaliser: every input bit reaches every output bit (Steele, Lea, Flood 2014). */
+static inline uint64_t mixed(uint64_t word) {
+    word = (word ^ (word >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    word = (word ^ (word >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return word ^ (word >> 31);
+}
+
+/* The entry points of the module, one a file or two; module.c lists them with what they do. */
+PyObject *py_codes(PyObject *self, PyObject *args);
+PyObject *py_equal(PyObject *self, PyObject *args);
+PyObject *py_find(PyObject *self, PyObject *args);
+PyObject *py_gather(PyObject *self, PyObject *args);
+PyObject *py_weights(PyObject *self, PyObject *args);
+PyObject *py_products(PyObject *self, PyObject *args);
+PyObject *py_groups(PyObject *self, PyObject *args);
+PyObject *py_sums(PyObject *self, PyObject *args);
+PyObject *py_pairs(PyObject *self, PyObject *args);
+PyObject *py_sorted(PyObject *self, PyObject *args);
+PyObject *py_merged(PyObject *self, PyObject *args);
+PyObject *py_starts(PyObject *self, PyObject *args);
+
+#endif

@@ -1,0 +1,146 @@
+/* Groups of equal rows, by a hash table with open addressing: each slot holds the group that lives there.
+
+   Rows are equal if their hashes are, and then their values; so a hash that two rows share costs time, never an answer. */
+
+#include "columns.h"
+
+typedef struct {
+    int64_t *firsts;  /* of each group, its first row */
+    uint64_t *hashes; /* of each row */
+    int32_t *slots;   /* group + 1; 0 is free */
+    int64_t count, mask;
+} Table;
+
+static int open_table(Table *table, int64_t length) {
+    int64_t size = 16;
+    while (size < 2 * length) size *= 2;
+    table->mask = size - 1, table->count = 0;
+    table->firsts = malloc((length ? length : 1) * sizeof *table->firsts);
+    table->hashes = malloc((length ? length : 1) * sizeof *table->hashes);
+    table->slots = calloc(size, sizeof *table->slots);
+    return table->firsts != NULL && table->hashes != NULL && table->slots != NULL;
+}
+
+static void close_table(Table *table) {
+    free(table->firsts);
+    free(table->hashes);
+    free(table->slots);
+}
+
+static int equal_rows(const Columns *columns, const Array *time, int64_t i, int64_t j) {
+    if (time->open && int_at(time, i) != int_at(time, j)) return 0;
+    for (Py_ssize_t c = 0; c < columns->count; c++)
+        if (!equal_values(&columns->at[c], i, &columns->at[c], j)) return 0;
+    return 1;
+}
+
+/* The group of a row; a new one if no row before it is equal. */
+static int64_t group_of(Table *table, const Columns *columns, const Array *time, int64_t row) {
+    uint64_t hash = table->hashes[row];
+    int64_t slot = (int64_t)(hash >> 32 ^ hash) & table->mask;
+    while (table->slots[slot]) {
+        int64_t group = table->slots[slot] - 1, first = table->firsts[group];
+        if (table->hashes[first] == hash && equal_rows(columns, time, first, row)) return group;
+        slot = (slot + 1) & table->mask;
+    }
+    table->firsts[table->count] = row;
+    table->slots[slot] = (int32_t)(table->count + 1);
+    return table->count++;
+}
+
+/* Opens rows of `columns` (and times, unless None), and a table for them. */
+static int open_all(PyObject *list, PyObject *times, Py_ssize_t length, Columns *columns, Array *time, Table *table) {
+    int going = open_columns(list, columns);
+    if (going == 1 && times != Py_None) going = open_ints(times, time);
+    if (going == 1) going = (!time->open || time->length == length) && length < INT32_MAX;
+    for (Py_ssize_t c = 0; going == 1 && c < columns->count; c++) going = columns->at[c].length == length;
+    if (going == 1 && !open_table(table, length)) {
+        PyErr_NoMemory();
+        going = -1;
+    }
+    return going;
+}
+
+static void hash_rows(Table *table, const Columns *columns, const Array *time, int64_t length) {
+    hash_columns(columns, length, table->hashes);
+    if (time->open && time->step)
+        for (int64_t i = 0; i < length; i++) table->hashes[i] = mixed(table->hashes[i] + (uint64_t)int_at(time, i));
+}
+
+PyObject *py_groups(PyObject *self, PyObject *args) {
+    PyObject *list, *times, *numbers = NULL, *firsts = NULL, *result = NULL;
+    Py_ssize_t length;
+    Columns columns = {0};
+    Array time = {0};
+    Table table = {0};
+    int going;
+    if (!PyArg_ParseTuple(args, "OOn", &list, &times, &length)) return NULL;
+    going = open_all(list, times, length, &columns, &time, &table);
+    if (going == 0) result = Py_NewRef(Py_None);
+    if (going == 1 && (numbers = PyByteArray_FromStringAndSize(NULL, length * 8)) != NULL) {
+        int64_t *number = (int64_t *)PyByteArray_AsString(numbers);
+        PyThreadState *state = length >= LARGE_WORK ? PyEval_SaveThread() : NULL;
+        hash_rows(&table, &columns, &time, length);
+        for (int64_t i = 0; i < length; i++) number[i] = group_of(&table, &columns, &time, i);
+        if (state != NULL) PyEval_RestoreThread(state);
+        firsts = PyByteArray_FromStringAndSize((const char *)table.firsts, table.count * 8);
+        if (firsts != NULL) result = PyTuple_Pack(2, numbers, firsts);
+    }
+    Py_XDECREF(numbers);
+    Py_XDECREF(firsts);
+    close_table(&table);
+    close_array(&time);
+    close_columns(&columns);
+    return result;
+}
+
+/* Adds the diffs up by group, drops what is 0, and leaves the rest in order. Returns how many are left; -1: some sum on
+   the way is more than an int64 holds. */
+static int64_t add_up(Table *table, const Columns *columns, const Array *time, const Array *diff, int64_t *sums) {
+    int64_t left = 0;
+    for (int64_t i = 0; i < diff->length; i++) {
+        int64_t before = table->count, group = group_of(table, columns, time, i);
+        if (group == before) sums[group] = int_at(diff, i);
+        else if (__builtin_add_overflow(sums[group], int_at(diff, i), &sums[group])) return -1;
+    }
+    for (int64_t group = 0; group < table->count; group++)
+        if (sums[group] != 0) table->firsts[left] = table->firsts[group], sums[left++] = sums[group];
+    return left;
+}
+
+PyObject *py_sums(PyObject *self, PyObject *args) {
+    PyObject *list, *times, *diffs, *positions = NULL, *values = NULL, *result = NULL;
+    Columns columns = {0};
+    Array time = {0}, diff = {0};
+    Table table = {0};
+    int64_t *sums = NULL, left = 0;
+    int going;
+    if (!PyArg_ParseTuple(args, "OOO", &list, &times, &diffs)) return NULL;
+    going = open_ints(diffs, &diff);
+    if (going == 1) going = open_all(list, times, diff.length, &columns, &time, &table);
+    if (going == 1 && (sums = malloc((diff.length ? diff.length : 1) * sizeof *sums)) == NULL) {
+        PyErr_NoMemory();
+        going = -1;
+    }
+    if (going == 1) {
+        PyThreadState *state = diff.length >= LARGE_WORK ? PyEval_SaveThread() : NULL;
+        hash_rows(&table, &columns, &time, diff.length);
+        left = add_up(&table, &columns, &time, &diff, sums);
+        if (state != NULL) PyEval_RestoreThread(state);
+        if (left < 0) going = 0;
+    }
+    if (going == 0) result = Py_NewRef(Py_None);
+    if (going == 1) {
+        positions = PyByteArray_FromStringAndSize((const char *)table.firsts, left * 8);
+        values = PyByteArray_FromStringAndSize((const char *)sums, left * 8);
+        if (positions != NULL && values != NULL) result = PyTuple_Pack(2, positions, values);
+    }
+    Py_XDECREF(positions);
+    Py_XDECREF(values);
+    free(sums);
+    close_table(&table);
+    close_array(&diff);
+    close_array(&time);
+    close_columns(&columns);
+    return result;
+}

@@ -1,0 +1,197 @@
+/* Builds indexes: sorts codes, merges sorted ones, and makes the guide of a large one. */
+
+#include "columns.h"
+
+typedef struct {
+    int64_t code;
+    uint32_t row;
+} Entry;
+
+/* A digit of a code such that the order of digits, least first, is the order of signed codes. */
+static inline unsigned digit(int64_t code, int shift) {
+    return (unsigned)(((uint64_t)code ^ UINT64_C(1) << 63) >> shift) & 0xFF;
+}
+
+/* Sorts entries by code; equal codes stay in order (LSD radix sort). A digit that all codes share costs no pass. The
+   result is in `one` or in `other`. */
+static Entry *sort_entries(Entry *one, Entry *other, int64_t length) {
+    if (length <= 48) {
+        for (int64_t i = 1; i < length; i++) {
+            Entry moving = one[i];
+            int64_t j = i;
+            for (; j > 0 && one[j - 1].code > moving.code; j--) one[j] = one[j - 1];
+            one[j] = moving;
+        }
+        return one;
+    }
+    for (int shift = 0; shift < 64; shift += 8) {
+        int64_t counts[257] = {0};
+        Entry *sorted = other;
+        for (int64_t i = 0; i < length; i++) counts[digit(one[i].code, shift) + 1]++;
+        if (counts[digit(one[0].code, shift) + 1] == length) continue;
+        for (int value = 0; value < 256; value++) counts[value + 1] += counts[value];
+        for (int64_t i = 0; i < length; i++) sorted[counts[digit(one[i].code, shift)]++] = one[i];
+        other = one, one = sorted;
+    }
+    return one;
+}
+
+/* Two bytearrays: the codes, and the rows. */
+static PyObject *columns_of(const Entry *entries, int64_t length) {
+    PyObject *codes = PyByteArray_FromStringAndSize(NULL, length * 8), *result = NULL;
+    PyObject *rows = PyByteArray_FromStringAndSize(NULL, length * 4);
+    if (codes != NULL && rows != NULL) {
+        int64_t *code = (int64_t *)PyByteArray_AsString(codes);
+        uint32_t *row = (uint32_t *)PyByteArray_AsString(rows);
+        for (int64_t i = 0; i < length; i++) code[i] = entries[i].code, row[i] = entries[i].row;
+        result = PyTuple_Pack(2, codes, rows);
+    }
+    Py_XDECREF(codes);
+    Py_XDECREF(rows);
+    return result;
+}
+
+PyObject *py_sorted(PyObject *self, PyObject *args) {
+    PyObject *given, *result = NULL;
+    Array codes = {0};
+    Entry *entries = NULL;
+    int going;
+    if (!PyArg_ParseTuple(args, "O", &given)) return NULL;
+    going = open_ints(given, &codes);
+    if (going == 1) going = codes.length < UINT32_MAX;
+    if (going == 1 && (entries = malloc((2 * codes.length + 1) * sizeof *entries)) == NULL) {
+        PyErr_NoMemory();
+        going = -1;
+    }
+    if (going == 1) {
+        PyThreadState *state = codes.length >= LARGE_WORK ? PyEval_SaveThread() : NULL;
+        Entry *found;
+        for (int64_t i = 0; i < codes.length; i++) entries[i] = (Entry){int_at(&codes, i), (uint32_t)i};
+        found = sort_entries(entries, entries + codes.length, codes.length);
+        if (state != NULL) PyEval_RestoreThread(state);
+        result = columns_of(found, codes.length);
+    }
+    if (going == 0) result = Py_NewRef(Py_None);
+    free(entries);
+    close_array(&codes);
+    return result;
+}
+
+/* Merges the sorted entries `one` and `other` into `out`; of equal codes, those of `one` come first. */
+static void merge_two(const Entry *one, int64_t ones, const Entry *other, int64_t others, Entry *out) {
+    while (ones && others) {
+        int second = other->code < one->code;
+        *out++ = second ? *other : *one;
+        other += second, others -= second;
+        one += !second, ones -= !second;
+    }
+    if (ones) memcpy(out, one, ones * sizeof *out);
+    if (others) memcpy(out, other, others * sizeof *out);
+}
+
+/* The entries of one index that are kept, with the row numbers that they have in the merged run. Returns how many; -1:
+   a row number is not among the `kept`. */
+static int64_t copy_kept(const Array *codes, const Array *rows, int64_t before, const Array *kept, Entry *out) {
+    const uint32_t *numbers = rows->at;
+    int64_t count = 0;
+    for (int64_t i = 0; i < codes->length; i++) {
+        int64_t row = numbers[i] + before;
+        if (kept->open) {
+            if (row >= kept->length) return -1;
+            row = int_at(kept, row);
+        }
+        out[count] = (Entry){int_at(codes, i), (uint32_t)row};
+        count += row >= 0;
+    }
+    return count;
+}
+
+PyObject *py_merged(PyObject *self, PyObject *args) {
+    PyObject *list, *keeping, *result = NULL;
+    Py_ssize_t count, opened = 0;
+    Array *codes = NULL, *rows = NULL, kept = {0};
+    int64_t *before = NULL, total = 0, length = 0;
+    Entry *entries = NULL;
+    int going = 1;
+    if (!PyArg_ParseTuple(args, "OO", &list, &keeping) || (count = PyList_Size(list)) < 0) return NULL;
+    codes = PyMem_Calloc(count + 1, sizeof *codes), rows = PyMem_Calloc(count + 1, sizeof *rows);
+    before = PyMem_Calloc(count + 1, sizeof *before);
+    if (codes == NULL || rows == NULL || before == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    if (keeping != Py_None) going = open_ints(keeping, &kept);
+    while (going == 1 && opened < count) {
+        PyObject *one, *other;
+        long long at;
+        if (!PyArg_ParseTuple(PyList_GetItem(list, opened), "OOL", &one, &other, &at)) goto done;
+        before[opened] = at;
+        going = open_ints(one, &codes[opened]);
+        if (going == 1) going = open_numbers(other, &rows[opened]);
+        if (going == 1) going = codes[opened].length == rows[opened].length && at >= 0;
+        total += codes[opened].length;
+        opened++;
+    }
+    if (going == -1) goto done;
+    if (going == 1 && (entries = malloc((2 * total + 1) * sizeof *entries)) == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    if (going == 1) {
+        PyThreadState *state = total >= LARGE_WORK ? PyEval_SaveThread() : NULL;
+        Entry *merged = entries, *spare = entries + total;
+        /* The newest runs are the smallest, so merging from the last one copies each entry but a few times. The merged
+           part stands at the end of its half, and what is merged next is put before it. */
+        for (Py_ssize_t i = count; going == 1 && i-- > 0;) {
+            Entry *end = merged + total, *one;
+            int64_t size;
+            one = end - length - codes[i].length;
+            size = copy_kept(&codes[i], &rows[i], before[i], &kept, one);
+            if (size < 0) {
+                going = 0;
+            } else {
+                merge_two(one, size, end - length, length, spare + total - length - size);
+                length += size;
+                one = merged, merged = spare, spare = one;
+            }
+        }
+        if (state != NULL) PyEval_RestoreThread(state);
+        if (going == 1) result = columns_of(merged + total - length, length);
+    }
+    if (going == 0) result = Py_NewRef(Py_None);
+done:
+    for (Py_ssize_t i = 0; codes != NULL && rows != NULL && i < opened; i++) close_array(&codes[i]), close_array(&rows[i]);
+    close_array(&kept);
+    PyMem_Free(codes);
+    PyMem_Free(rows);
+    PyMem_Free(before);
+    free(entries);
+    return result;
+}
+
+PyObject *py_starts(PyObject *self, PyObject *args) {
+    PyObject *given, *result = NULL;
+    Array codes = {0};
+    unsigned long long shift;
+    int going;
+    if (!PyArg_ParseTuple(args, "OK", &given, &shift)) return NULL;
+    going = open_ints(given, &codes);
+    if (going == 1) going = codes.length > 0 && codes.length < UINT32_MAX && shift < 64;
+    if (going == 1) {
+        uint64_t least = (uint64_t)int_at(&codes, 0);
+        uint64_t ranges = (((uint64_t)int_at(&codes, codes.length - 1) - least) >> shift) + 1;
+        if (ranges > 2 * (uint64_t)codes.length + 2) going = 0;
+        if (going == 1 && (result = PyByteArray_FromStringAndSize(NULL, (ranges + 1) * 4)) != NULL) {
+            uint32_t *starts = (uint32_t *)PyByteArray_AsString(result);
+            uint64_t next = 0;
+            for (int64_t i = 0; i < codes.length; i++) {
+                uint64_t range = ((uint64_t)int_at(&codes, i) - least) >> shift;
+                while (next <= range) starts[next++] = (uint32_t)i;
+            }
+            starts[ranges] = (uint32_t)codes.length;
+        }
+    }
+    if (going == 0) result = Py_NewRef(Py_None);
+    close_array(&codes);
+    return result;
+}

@@ -1,0 +1,30 @@
+/* The extension `halfjoin.engine.kernels._native`: the list of its functions.
+
+   It uses the stable interface of CPython 3.11 (abi3), so that one build serves all later versions, and no library. */
+
+#include "columns.h"
+
+static PyMethodDef functions[] = {
+    {"codes", py_codes, METH_VARARGS, "codes(columns, length): the 64-bit hash of each row, or None"},
+    {"equal", py_equal, METH_VARARGS, "equal(columns, positions, sources, rows, counts): which pairs are equal, or None"},
+    {"find", py_find, METH_VARARGS, "find(probes, indexes, most): positions, rows and counts, or None"},
+    {"gather", py_gather, METH_VARARGS, "gather(sources, rows, counts): the buffers of each column, or None"},
+    {"weights", py_weights, METH_VARARGS, "weights(sources, rows, counts): times and diffs, or None"},
+    {"products", py_products, METH_VARARGS, "products(positions, time, diff, times, diffs): times and diffs, or None"},
+    {"groups", py_groups, METH_VARARGS, "groups(columns, time, length): group numbers and first rows, or None"},
+    {"sums", py_sums, METH_VARARGS, "sums(columns, time, diff): positions and sums that are not 0, or None"},
+    {"pairs", py_pairs, METH_VARARGS, "pairs(places, keys): the keys whose rows are pairs, or None"},
+    {"sorted", py_sorted, METH_VARARGS, "sorted(codes): codes in order, and their positions, or None"},
+    {"merged", py_merged, METH_VARARGS, "merged(indexes, kept): codes in order, and their rows, or None"},
+    {"starts", py_starts, METH_VARARGS, "starts(codes, shift): where the ranges of a guide start, or None"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot slots[] = {{0, NULL}};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_native", "Native kernels; halfjoin.engine.kernels says what they mean.", 0, functions,
+    slots, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&module); }

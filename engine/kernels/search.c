@@ -1,0 +1,166 @@
+/* The lookup: finds probes in the indexes of several runs at once.
+
+   An index has codes in order, and the row of each code. A large one has a guide (engine.arrange.guide): range `i` holds
+   the codes from `least + (i << shift)` on, at positions `starts[i]` to `starts[i + 1]`. A search waits for memory at
+   each step, so probes are taken in blocks: first the ranges of all probes of a block are asked for, then their codes. */
+
+#include "columns.h"
+
+#define BLOCK 32
+
+typedef struct {
+    Array codes, rows, starts;
+    uint64_t least, shift;
+    int guided;
+} Index;
+
+typedef struct {
+    int64_t *positions;
+    uint32_t *rows;
+    int64_t count, space;
+} Found;
+
+static int grow(Found *found, int64_t more) {
+    int64_t space = found->space;
+    int64_t *positions;
+    uint32_t *rows;
+    if (found->count + more <= space) return 1;
+    while (space < found->count + more) space = space < 64 ? 64 : space * 2;
+    positions = realloc(found->positions, space * sizeof *positions);
+    if (positions == NULL) return 0;
+    found->positions = positions;
+    rows = realloc(found->rows, space * sizeof *rows);
+    if (rows == NULL) return 0;
+    found->rows = rows, found->space = space;
+    return 1;
+}
+
+/* The first of the sorted codes from `low` to `high` that is at least the probe. */
+static inline int64_t first_at_least(const int64_t *codes, int64_t low, int64_t high, int64_t probe) {
+    const int64_t *base = codes + low;
+    int64_t left = high - low;
+    if (left <= 0) return low;
+    while (left > 1) {
+        int64_t half = left / 2;
+        base += base[half - 1] < probe ? half : 0;
+        left -= half;
+    }
+    return base - codes + (*base < probe);
+}
+
+/* Adds all pairs of one index. 1; 0: there are more than `most`; -1: no memory. */
+static int find_in(const Index *index, const Array *probes, int64_t most, Found *found) {
+    const int64_t *codes = index->codes.at;
+    const uint32_t *rows = index->rows.at, *starts = index->starts.at;
+    const int64_t length = index->codes.length;
+    int64_t low[BLOCK], high[BLOCK];
+    for (int64_t block = 0; block < probes->length; block += BLOCK) {
+        int64_t size = probes->length - block < BLOCK ? probes->length - block : BLOCK;
+        if (index->guided) {
+            uint64_t last = (uint64_t)index->starts.length - 2;
+            for (int64_t i = 0; i < size; i++) { /* a probe below `least` wraps around, and finds nothing at the end */
+                uint64_t range = ((uint64_t)int_at(probes, block + i) - index->least) >> index->shift;
+                low[i] = (int64_t)(range < last ? range : last);
+                __builtin_prefetch(&starts[low[i]]);
+            }
+            for (int64_t i = 0; i < size; i++) {
+                high[i] = starts[low[i] + 1], low[i] = starts[low[i]];
+                __builtin_prefetch(&codes[(low[i] + high[i]) / 2]);
+            }
+        } else {
+            for (int64_t i = 0; i < size; i++) low[i] = 0, high[i] = length;
+        }
+        for (int64_t i = 0; i < size; i++) {
+            int64_t probe = int_at(probes, block + i);
+            int64_t entry = first_at_least(codes, low[i], high[i], probe), stop = entry;
+            while (stop < length && codes[stop] == probe && stop - entry <= most) stop++;
+            if (stop == entry) continue;
+            if (found->count + stop - entry > most) return 0;
+            if (!grow(found, stop - entry)) return -1;
+            for (; entry < stop; entry++) {
+                found->positions[found->count] = block + i;
+                found->rows[found->count++] = rows[entry];
+            }
+        }
+    }
+    return 1;
+}
+
+static int open_index(PyObject *tuple, Index *out) {
+    PyObject *codes, *rows, *starts;
+    unsigned long long least, shift;
+    int opened;
+    if (!PyArg_ParseTuple(tuple, "OOOKK", &codes, &rows, &starts, &least, &shift)) return -1;
+    out->least = least, out->shift = shift, out->guided = starts != Py_None;
+    if ((opened = open_ints(codes, &out->codes)) < 1 || (opened = open_numbers(rows, &out->rows)) < 1) return opened;
+    if (out->codes.step != 1 && out->codes.length > 1) return 0;
+    if (out->rows.length != out->codes.length) return 0;
+    if (!out->guided) return 1;
+    if ((opened = open_numbers(starts, &out->starts)) < 1) return opened;
+    return out->starts.length >= 2 && ((const uint32_t *)out->starts.at)[out->starts.length - 1] == out->codes.length;
+}
+
+static PyObject *answer(const Found *found, const int64_t *counts, Py_ssize_t count) {
+    PyObject *positions = PyByteArray_FromStringAndSize((const char *)found->positions, found->count * 8);
+    PyObject *rows = PyByteArray_FromStringAndSize((const char *)found->rows, found->count * 4);
+    PyObject *list = PyList_New(count), *result = NULL;
+    for (Py_ssize_t i = 0; list != NULL && i < count; i++) {
+        PyObject *number = PyLong_FromLongLong(counts[i]);
+        if (number == NULL) {
+            Py_CLEAR(list);
+        } else {
+            PyList_SetItem(list, i, number);
+        }
+    }
+    if (positions != NULL && rows != NULL && list != NULL) result = PyTuple_Pack(3, positions, rows, list);
+    Py_XDECREF(positions);
+    Py_XDECREF(rows);
+    Py_XDECREF(list);
+    return result;
+}
+
+PyObject *py_find(PyObject *self, PyObject *args) {
+    PyObject *given, *list, *result = NULL;
+    Py_ssize_t most, count, opened_indexes = 0;
+    Array probes = {0};
+    Found found = {0};
+    Index *indexes = NULL;
+    int64_t *counts = NULL;
+    int going;
+    if (!PyArg_ParseTuple(args, "OOn", &given, &list, &most) || (count = PyList_Size(list)) < 0) return NULL;
+    indexes = PyMem_Calloc(count ? count : 1, sizeof *indexes);
+    counts = PyMem_Calloc(count ? count : 1, sizeof *counts);
+    if (indexes == NULL || counts == NULL) {
+        PyErr_NoMemory();
+        going = -1;
+    } else {
+        going = open_ints(given, &probes);
+    }
+    while (going == 1 && opened_indexes < count) {
+        going = open_index(PyList_GetItem(list, opened_indexes), &indexes[opened_indexes]);
+        opened_indexes++;
+    }
+    if (going == 1) {
+        PyThreadState *state = probes.length * count >= LARGE_WORK ? PyEval_SaveThread() : NULL;
+        for (Py_ssize_t i = 0; going == 1 && i < count; i++) {
+            int64_t before = found.count;
+            if (indexes[i].codes.length) going = find_in(&indexes[i], &probes, most, &found);
+            counts[i] = found.count - before;
+        }
+        if (state != NULL) PyEval_RestoreThread(state);
+        if (going == -1) PyErr_NoMemory();
+    }
+    if (going == 1) result = answer(&found, counts, count);
+    if (going == 0) result = Py_NewRef(Py_None);
+    for (Py_ssize_t i = 0; i < opened_indexes; i++) {
+        close_array(&indexes[i].codes);
+        close_array(&indexes[i].rows);
+        close_array(&indexes[i].starts);
+    }
+    close_array(&probes);
+    free(found.positions);
+    free(found.rows);
+    PyMem_Free(indexes);
+    PyMem_Free(counts);
+    return result;
+}
