@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.batch.state import State
-from halfjoin.engine.statements.reading import evaluate
+from halfjoin.engine.statements.evaluating import evaluate
 from halfjoin.engine.statements.scratch import SCRATCH, beside, numbered
 from halfjoin.engine.updates.updates import Ints
 from halfjoin.errors import UnsupportedSQL

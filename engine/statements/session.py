@@ -20,6 +20,7 @@ from halfjoin.engine.batch.writer import Writer, writing
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.definitions import Means
+from halfjoin.engine.statements.remembered import Remembered
 from halfjoin.engine.statements.settings import SETTINGS, checked
 from halfjoin.engine.statements.sizes import sizes
 from halfjoin.engine.statements.stats import SourceStats
@@ -55,7 +56,7 @@ class Session:
     `settings`: those of SET, other than `time`. `last`: the last numbers of sequences, as `Catalog.last`. `columns`:
     those of the last answer, with their SQL types; None if only its rows tell them. `asker`: whom PostgreSQL's catalog
     tells of; a server names its client, and the settings that only it knows. `kept`: the temporary things outside the
-    open transaction.
+    open transaction. `remembered`: the queries that are ready; all sessions share them.
     """
 
     runners: Runners
@@ -72,6 +73,7 @@ class Session:
     columns: tuple[Column, ...] | None = None
     asker: Asker = field(default_factory=Asker)
     kept: Temporary = field(default_factory=Temporary)
+    remembered: Remembered = field(default_factory=Remembered)
 
     @property
     def temporary(self) -> Temporary:
