@@ -197,9 +197,12 @@ def check_schema(name: str, catalog: Catalog) -> None:
     """Check that the schema of a new name exists.
 
     Raises:
-        UnknownName: it does not.
+        UnknownName: it does not. UnsupportedSQL: it is that of temporary things, for what cannot be one.
     """
     schema, dot, _ = name.partition(".")
+    if schema == "pg_temp" and schema not in catalog.schemas:
+        raise UnsupportedSQL("a temporary type or domain is not supported: columns of tables that stay may have it",
+                             remedy=f"create it without pg_temp, and DROP TYPE {name.partition('.')[2]} at the end")
     if dot and schema not in catalog.schemas:
         raise UnknownName("schema", schema, ["public", *catalog.schemas], code="3F000")
 

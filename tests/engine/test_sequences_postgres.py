@@ -1,4 +1,4 @@
-"""Sequences, identities, domains and enums that change: scripts with the outcome of PostgreSQL, statement by statement."""
+"""Sequences, identities, domains and enums that change: scripts whose outcome is that of PostgreSQL."""
 
 from __future__ import annotations
 
