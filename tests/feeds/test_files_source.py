@@ -334,6 +334,16 @@ def test_what_cannot_work_is_refused(engine: hj.Engine, folder: Path) -> None:
         engine.run_sources(0)
 
 
+def test_a_long_position_is_shown_short_and_told_whole(engine: hj.Engine, folder: Path) -> None:
+    for number in range(20):
+        (folder / f"{number}.csv").write_text(f"k\n{number}\n")
+    source(engine, folder)
+    engine.run_sources(0)
+    (line,), (known,) = engine.execute("SHOW SOURCES").to_pylist(), engine.stats().sources
+    assert known.position is not None and len(known.position) > 80
+    assert line["position"] == known.position[:77] + "..."
+
+
 def test_many_files_are_listed_once(engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(30):
         (folder / f"{number:02}.csv").write_text(f"k\n{number}\n")

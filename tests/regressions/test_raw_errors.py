@@ -147,3 +147,9 @@ def test_what_is_no_name_is_said(call: Any, words: str) -> None:
     with pytest.raises(hj.HalfjoinError, match=words):
         call(engine)
     assert rows(engine.read("t")) == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("sql", ["SELECT ctid FROM t", "SELECT t.xmin FROM t", "DELETE FROM t WHERE ctid = '(0,1)'"])
+def test_the_place_of_a_row_is_refused_with_the_key_as_remedy(sql: str) -> None:
+    with pytest.raises(hj.UnknownName, match=r"unknown column.*\n.*\n.*\n.*name rows by their key"):
+        engine_of().execute(sql)
