@@ -308,6 +308,13 @@ def test_a_folder_that_is_not_there_or_empty(engine: hj.Engine, folder: Path) ->
         engine.run_sources(0)
 
 
+def test_a_file_is_no_folder(engine: hj.Engine, folder: Path) -> None:
+    (folder / "a.csv").write_text("k\n1\n")
+    source(engine, folder / "a.csv")
+    with pytest.raises(hj.StorageError, match=r"a\.csv is a file, and a source reads a folder.*halfjoin load"):
+        engine.run_sources(0)
+
+
 def test_a_relative_path_is_kept_whole(engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.parent)
     (folder / "a.csv").write_text("k\n1\n")
