@@ -135,6 +135,8 @@ class Stats(BaseModel):
 
 def collections_html(found: Stats) -> str:
     """The tables, views and nodes as a table of HTML."""
+    if not found.collections:
+        return note("no tables yet")
     lines = [(one.name, one.kind, f"{one.updates:,}", size_text(one.row_bytes + one.index_bytes), f"{one.since}",
               f"{one.errors:,}" if one.errors else "") for one in found.collections[:_SHOWN]]  # fmt: skip
     head = ("name", "kind", "updates", "in memory", "readable from", "errors")
