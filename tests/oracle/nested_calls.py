@@ -55,7 +55,7 @@ _PATTERNS = ("'a%'", "'%b_'", "'_'", "'%'", "''", "'%\\%%'", "'é%'", "c_varchar
 # What differs much where its arguments have other decimals than PostgreSQL's, as the results of other calls may have.
 _SENSITIVE = frozenset(("gcd", "lcm", "%", "mod", "scale", "min_scale", "trim_scale"))
 _MAKES_LONG = frozenset(("repeat", "lpad", "rpad", "array_fill"))
-_PATHS = ("'$'", "'$.a'", "'$.a[*]'", "'strict $.b'", "'$[*] ? (@ > 1)'", "'$.a == 1'", "'$.a > $x'", "'.*'", "NULL")
+_PATHS = ("'$'", "'$.a'", "'$.a[*]'", "'strict $.b'", "'$[*] ? (@ > 1)'", "'$.a == 1'", "'$.a > $x'", "'.*'")
 _WITH_PATH = frozenset(("jsonb_path_exists", "jsonb_path_match", "jsonb_path_query_array", "jsonb_path_query_first",
                         "@?", "@@"))  # fmt: skip
 _DIGITS = frozenset(("round", "trunc"))  # PostgreSQL's number of decimals follows a number in a column
