@@ -50,7 +50,7 @@ docs: $(VENV)/.test  ## writes what pages and golden plans show anew, and checks
 	@git --no-pager diff --stat
 
 site: $(VENV)/.site  ## the manual as a web site, in site/
-	$(RUN)/zensical build --clean --strict
+	$(RUN)/python -m zensical build --clean --strict
 
 demo: $(VENV)/.demo  ## TPC-H, maintained; SF=1 make demo for more
 	$(RUN)/python -m examples.demo

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Iterator
+from collections.abc import Sequence as Numbers
 from typing import Any, TypeAlias
 
 from halfjoin.catalog.models import Document, Index, Sequence, Sink, Source, Table, View
@@ -120,20 +121,20 @@ class Catalog:
         """The domain of that name, None if there is none."""
         return self.domains.get(name)
 
-    def next_number(self, sequence: str, count: int = 1) -> range:
-        """The next numbers of a sequence, each of which is given out once.
+    def next_number(self, sequence: str, count: int = 1) -> Numbers[int]:
+        """The next numbers of a sequence.
 
         Raises:
-            UnknownName: there is no sequence of that name.
+            UnknownName: there is no sequence of that name. UnsupportedSQL: it has come to its end.
         """
         found = self.sequences.get(sequence)
         if found is None:
             raise UnknownName("sequence", sequence, self.sequences, code="42P01")
-        first = self.numbers.get(found.id, found.next)
-        self.numbers[found.id] = first + count * found.step
-        if count:
-            self.last[sequence] = self.last[""] = first + (count - 1) * found.step
-        return range(first, first + count * found.step, found.step)
+        made = found.numbers(self.numbers.get(found.id, found.next), count) if count else ()
+        if made:
+            self.last[sequence] = self.last[""] = made[-1]
+            self.numbers[found.id] = made[-1] + found.step
+        return made
 
     def last_number(self, sequence: str) -> int | None:
         """The last number of a sequence that this session got; of any sequence, if `sequence` is empty; None: it got
@@ -150,11 +151,14 @@ class Catalog:
         """Let a sequence go on after a number that is given out (`called`), or with that number.
 
         Raises:
-            UnknownName: there is no sequence of that name.
+            UnknownName: there is no sequence of that name. UnsupportedSQL: the number is beyond its bounds.
         """
         found = self.sequences.get(sequence)
         if found is None:
             raise UnknownName("sequence", sequence, self.sequences, code="42P01")
+        if not found.least <= number <= found.most:
+            raise UnsupportedSQL(f'setval: value {number} is out of bounds for sequence "{sequence}" '
+                                 f"({found.least}..{found.most})", code="22003")  # fmt: skip
         following = number + found.step if called else number
         self.sequences[sequence] = found.model_copy(update={"next": following, "id": uuid.uuid4().hex})
         self.unkept.add(sequence)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence as Numbers
+from itertools import chain
+
 from pydantic import BaseModel, ConfigDict, Field
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import Domain
 from halfjoin.sql.statements import OptionValue
@@ -119,15 +123,50 @@ class Table(Definition):
         return bool(generated)
 
 
+BITS = {"smallint": 16, "integer": 32, "bigint": 64}  # of the types of sequences
+
+
 class Sequence(Definition):
-    """A sequence of numbers. Those below `next` may have been given out; a new process goes on from there. `owner`: the
-    table whose column it numbers, with which it goes."""
+    """A sequence of numbers. Those before `next` may have been given out; a new process goes on from there. Beyond
+    `least` and `most` it ends, or with `cycle` begins at the other end. `owner`: the table whose column it numbers,
+    with which it goes. `column`: that column, if OWNED BY said so; empty for an identity."""
 
     next: int
     start: int = 1
     step: int = 1
+    least: int = 1
+    most: int = 2**63 - 1
+    cycle: bool = False
+    type: str = "bigint"
     owner: str = ""
+    column: str = ""
     id: str = ""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it may come to an end. Then no number is left out when a process goes on."""
+        return self.cycle or (self.most if self.step > 0 else -self.least) < 2**62
+
+    def numbers(self, first: int, count: int) -> Numbers[int]:
+        """So many numbers from the next one on.
+
+        Raises:
+            UnsupportedSQL: it has come to its end.
+        """
+        runs = list[range]()
+        while count:
+            end = self.most + 1 if self.step > 0 else self.least - 1
+            run = range(first, end, self.step)[:count] if self.least <= first <= self.most else range(0)
+            if run:
+                runs.append(run)
+                count, first = count - len(run), run[-1] + self.step
+            elif self.cycle:
+                first = self.least if self.step > 0 else self.most
+            else:
+                word, bound = ("maximum", self.most) if self.step > 0 else ("minimum", self.least)
+                raise UnsupportedSQL(f'nextval: reached {word} value of sequence "{self.name}" ({bound})',
+                                     remedy="ALTER SEQUENCE ... RESTART, or CYCLE", code="2200H")  # fmt: skip
+        return runs[0] if len(runs) == 1 else list(chain.from_iterable(runs))
 
 
 class Figures(BaseModel):

@@ -35,7 +35,7 @@ from halfjoin.engine.intake.schemas import schema_of
 from halfjoin.engine.intake.times import Time, to_time
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners, Setting
-from halfjoin.engine.statements import reading
+from halfjoin.engine.statements import evaluating, reading
 from halfjoin.engine.statements.connecting import Connecting
 from halfjoin.engine.statements.copying import joined
 from halfjoin.engine.statements.creating import create_like
@@ -473,7 +473,7 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
             self._turns.recover()
             self._store.recover()
             self._commits.finish()
-            reading.recover(self._state)
+            evaluating.recover(self._state)
 
     def _check_open(self) -> None:
         if self._closed is not None:

@@ -57,12 +57,25 @@ class CreateSchema:
 
 
 @dataclass(frozen=True)
+class SequenceOptions:
+    """The options that a statement gives; None: it does not. `least`, `most`: True stands for NO MINVALUE, NO MAXVALUE.
+    `owner`: the table and column of OWNED BY, empty for NONE."""
+
+    start: int | None = None
+    step: int | None = None
+    least: int | None = None
+    most: int | None = None
+    cycle: bool | None = None
+    type: str | None = None
+    owner: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
 class CreateSequence:
-    """CREATE SEQUENCE [IF NOT EXISTS] name [INCREMENT BY n] [START WITH n]."""
+    """CREATE SEQUENCE [IF NOT EXISTS] name ..."""
 
     name: str
-    start: int = 1
-    step: int = 1
+    options: SequenceOptions = SequenceOptions()
     if_not_exists: bool = False
 
 
@@ -73,8 +86,7 @@ class AlterSequence:
     name: str
     restart: bool = False
     at: int | None = None
-    start: int | None = None
-    step: int | None = None
+    options: SequenceOptions = SequenceOptions()
     if_exists: bool = False
 
 

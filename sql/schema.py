@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from halfjoin.sql.expr import Column
@@ -45,8 +45,8 @@ class Schema(Protocol):
     def sequence(self, table: str, column: str) -> tuple[str, bool]:
         """The sequence that numbers a table's column (empty: none), and whether statements cannot give other values."""
 
-    def next_number(self, sequence: str, count: int = 1) -> range:
-        """The next numbers of a sequence, each of which is given out once."""
+    def next_number(self, sequence: str, count: int = 1) -> Sequence[int]:
+        """The next numbers of a sequence."""
 
     def last_number(self, sequence: str) -> int | None:
         """The last number of a sequence (empty: of any) that the session got; None: it got none."""

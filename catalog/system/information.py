@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from halfjoin.catalog.models import ColumnModel, Sequence, Table, View
+from halfjoin.catalog.models import BITS, ColumnModel, Sequence, Table, View
 from halfjoin.catalog.system.columns import system_tables
 from halfjoin.catalog.system.known import Constraint, Known, Relation
 from halfjoin.catalog.system.relations import Row, Rows, bounds
@@ -248,15 +248,16 @@ def column_domain_usage(known: Known) -> Rows:
 
 
 def sequences(known: Known) -> Rows:
-    """Sequences that number no column."""
+    """Sequences that are no identity of a column."""
     for one in known.relations:
-        if isinstance(one.item, Sequence) and not one.item.owner:
+        if isinstance(one.item, Sequence) and (one.item.column or not one.item.owner):
             limits = bounds(one.item)
             yield {"sequence_catalog": known.asker.database, "sequence_schema": one.schema, "sequence_name": one.name,
-                   "data_type": "bigint", "numeric_precision": 64, "numeric_precision_radix": 2, "numeric_scale": 0,
+                   "data_type": one.item.type, "numeric_precision": BITS[one.item.type],
+                   "numeric_precision_radix": 2, "numeric_scale": 0,
                    "start_value": str(limits["seqstart"]), "minimum_value": str(limits["seqmin"]),
                    "maximum_value": str(limits["seqmax"]), "increment": str(limits["seqincrement"]),
-                   "cycle_option": "NO"}
+                   "cycle_option": "YES" if one.item.cycle else "NO"}
 
 
 def enabled_roles(known: Known) -> Rows:

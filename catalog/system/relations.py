@@ -182,9 +182,8 @@ def pg_sequence(known: Known) -> Rows:
 
 def bounds(one: Sequence) -> Row:
     """Where a sequence starts and ends."""
-    most = 2**63 - 1
-    return {"seqstart": one.start, "seqincrement": one.step, "seqmax": most if one.step > 0 else -1,
-            "seqmin": 1 if one.step > 0 else -most - 1, "seqcache": 1, "seqcycle": False}
+    return {"seqstart": one.start, "seqincrement": one.step, "seqmax": one.most, "seqmin": one.least, "seqcache": 1,
+            "seqcycle": one.cycle}
 
 
 def pg_rewrite(known: Known) -> Rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from halfjoin.catalog.system.cluster import CLUSTER
 from halfjoin.catalog.system.columns import system_tables
@@ -20,6 +20,7 @@ FILLED: Mapping[str, Callable[[Known], Iterable[Row]]] = {
     **{f"information_schema.{name}": rows for name, rows in INFORMATION_VIEWS.items()},
 }
 TABLEOID, XMIN = Column("tableoid", OID), Column("xmin", BIGINT)
+CLASS = "pg_catalog.pg_class"
 HIDDEN = (TABLEOID, XMIN)
 
 
@@ -55,9 +56,17 @@ class SystemCatalog:
         """The oids by name."""
         return numbers(self._known, type)
 
-    def rows(self, name: str) -> dict[str, list[object]]:
-        """The rows of a table, as the values of each column."""
+    def rows(self, name: str, beside: Collection[str] = ()) -> dict[str, list[object]]:
+        """The rows of a table, as the values of each column.
+
+        `beside`: the tables that the query reads. PostgreSQL's information_schema has no materialized views. Ours has
+        them for clients that look nowhere else (Grafana). A query that reads pg_class as well finds them there, and
+        would have them twice (Metabase).
+        """
         rows = list(FILLED[name](self._known)) if name in FILLED else []
+        if name.startswith(INFORMATION) and CLASS in beside:
+            twice = {(one.schema, one.name) for one in self._known.relations if one.kind == "m"}
+            rows = [row for row in rows if (row.get("table_schema"), row.get("table_name")) not in twice]
         table = system_tables()[name]
         absent = (lambda type: None) if name.startswith(INFORMATION) else _default  # its columns are NULL if not named
         made = {one.name: [row.get(one.name, absent(one.type)) for row in rows] for one in table.columns}

@@ -9,6 +9,8 @@ from halfjoin.catalog.system.known import Key, Known
 from halfjoin.catalog.system.relations import Rows, bounds
 from halfjoin.catalog.system.texts import index_text
 
+_TYPES = {"smallint": 21, "integer": 23, "bigint": 20}  # their numbers
+
 
 def pg_indexes(known: Known) -> Rows:
     """Indexes with their definitions."""
@@ -26,8 +28,8 @@ def pg_sequences(known: Known) -> Rows:
             following = known.catalog.numbers.get(one.item.id, one.item.next)
             last = None if following == one.item.start else following - one.item.step
             yield {"schemaname": one.schema, "sequencename": one.name, "sequenceowner": known.asker.user,
-                   "data_type": 20, "start_value": limits["seqstart"], "min_value": limits["seqmin"],
-                   "max_value": limits["seqmax"], "increment_by": limits["seqincrement"], "cycle": False,
+                   "data_type": _TYPES[one.item.type], "start_value": limits["seqstart"], "min_value": limits["seqmin"],
+                   "max_value": limits["seqmax"], "increment_by": limits["seqincrement"], "cycle": one.item.cycle,
                    "cache_size": 1, "last_value": last}
 
 

@@ -62,9 +62,9 @@ class Runner(Protocol):
         """
 
     def fill(
-        self, flow: Flow, held: Held, lookup: Versioned, title: str
+        self, flow: Flow, held: Held, lookup: Versioned, since: int, title: str
     ) -> Iterable[tuple[Output, Output]]:
-        """The view's whole history so far, in parts that fit in memory."""
+        """The view's whole history so far, in parts that fit in memory; those in files have no times below `since`."""
 
     def steps(self, held: Held) -> Steps:
         """Who carries out the rounds of loops."""
@@ -81,7 +81,7 @@ class _Local:
         return flow.changes(staged, lookup, lookup.closing)
 
     def fill(
-        self, flow: Flow, held: Held, lookup: Versioned, title: str
+        self, flow: Flow, held: Held, lookup: Versioned, since: int, title: str
     ) -> Iterable[tuple[Output, Output]]:
         return flow.fill(lookup, lookup.closing.after)
 

@@ -21,9 +21,10 @@ from halfjoin.sql.types import VALUE_BYTES
 
 
 def _of_path(compute: Callable[[Evaluation, bool], Any], type: Any) -> Callable[[Call], Kernel]:
-    """The builder of a kernel of a jsonb, a path, the variables, and whether errors are silent."""
+    """The builder of a kernel of a jsonb, a path, the variables, and whether errors are silent. `unset`: as for an
+    operator, each variable is null."""
 
-    def run(text: str, given: str, variables: str, silent: bool) -> Any:
+    def run(text: str, given: str, variables: str, silent: bool, unset: bool = False) -> Any:
         known = value_of(variables)
         if not isinstance(known, dict):
             raise Bad('"vars" argument is not an object')
@@ -31,7 +32,7 @@ def _of_path(compute: Callable[[Evaluation, bool], Any], type: Any) -> Callable[
             read = path(given)
         except UnsupportedSQL as error:
             raise Bad(error.reason) from None
-        return compute(Evaluation(read, value_of(text), known), silent)
+        return compute(Evaluation(read, value_of(text), None if unset else known), silent)
 
     return of_json(run, type)
 

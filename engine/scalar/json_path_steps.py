@@ -40,7 +40,7 @@ class Run(Protocol):
 
     lax: bool
     root: Json
-    variables: dict[str, Json]
+    variables: dict[str, Json] | None
     left: int
     made: int
 
@@ -131,6 +131,8 @@ def _filter(run: Run, step: Step, value: Json, scope: Scope) -> list[Json]:
 
 
 def _variable(run: Run, step: Step, value: Json, scope: Scope) -> list[Moved]:
+    if run.variables is None:
+        return [Moved(None, scope)]
     if step.value not in run.variables:
         raise Bad(f'could not find jsonpath variable "{step.value}"')
     return [Moved(run.variables[str(step.value)], replace(scope, base=(1, run.variables)))]

@@ -22,9 +22,9 @@ MOST_ITEMS = 10_000_000  # that the steps of a path look at, for one value
 
 
 class Evaluation:
-    """One path over one value. `variables`: what `$name` stands for."""
+    """One path over one value. `variables`: what `$name` stands for; None: for null."""
 
-    def __init__(self, path: Path, root: Json, variables: dict[str, Json]) -> None:
+    def __init__(self, path: Path, root: Json, variables: dict[str, Json] | None) -> None:
         self.path, self.lax, self.root, self.variables = path, path.lax, root, variables
         self.left, self.made = MOST_ITEMS, 2 if variables else 1
 

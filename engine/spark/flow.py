@@ -20,7 +20,7 @@ from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.asking import Times, appearing, by_key, by_loading
 from halfjoin.engine.spark.files import StateFiles
-from halfjoin.engine.spark.frames import arranged, mapped, null, read, summed, union
+from halfjoin.engine.spark.frames import arranged, mapped, not_before, null, read, summed, union
 from halfjoin.engine.spark.layout import ERROR, Frame, Layout, may_multiply, may_report
 from halfjoin.engine.spark.native import natively
 from halfjoin.engine.spark.partners import Partners, filtered, spans_of
@@ -115,8 +115,10 @@ class SparkFlow:
         moving += [found for path in paths if (found := self._appearing(path, closing)) is not None]
         return self._sum([*results, *self._carried(moving, self.parts_of)])
 
-    def fill(self) -> Frame | None:
+    def fill(self, since: int) -> Frame | None:
         """The view's whole history, from one path of each branch. None if it is certainly empty.
+
+        Times below `since`, such as those of constants, become `since`.
 
         Only an input's own path reports errors of its source operator, so the source operators of other paths run too.
         """
@@ -128,7 +130,8 @@ class SparkFlow:
                     streams.append(self._stream(self._resting(path, whole), None))
                 elif whole and may_report(path.source):
                     failures.append(self._failures(self._resting(path, whole)))
-        return self._sum([*self._carried(streams, lambda name, _: self.parts_of(name, Version.AFTER)), *failures])
+        made = self._carried(streams, lambda name, _: self.parts_of(name, Version.AFTER))
+        return self._sum([not_before(frame, since) for frame in (*made, *failures)])
 
     def _sum(self, parts: list[Frame]) -> Frame | None:
         """All rows, summed by a shuffle. What is passed on to reduces needs no sum of rows: they add up sums."""

@@ -74,6 +74,11 @@ def union(frames: Iterable[Frame]) -> Frame:
     return reduce(lambda one, other: one.union(other), frames)
 
 
+def not_before(frame: Frame, since: int) -> Frame:
+    """Updates whose times are not below `since`: earlier ones become `since`."""
+    return frame.withColumn(TIME, F.greatest(F.col(TIME), F.lit(since).cast("bigint")))
+
+
 def arranged(frame: Frame, layout: Layout, wanted: Layout) -> Frame:
     """Put columns into the wanted order, with the keys and the columns for failing rows."""
     if layout == wanted:

@@ -20,7 +20,7 @@ from halfjoin.engine.join.dataflow import Closing
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.flow import ReduceFlow
 from halfjoin.engine.reduce.lifted import Lifted, add_up, lift_all
-from halfjoin.engine.spark.frames import mapped, null, read, union
+from halfjoin.engine.spark.frames import mapped, not_before, null, read, union
 from halfjoin.engine.spark.layout import Frame, Layout
 from halfjoin.engine.spark.probing import STREAM_ROWS
 from halfjoin.engine.spark.session import quiet
@@ -28,6 +28,7 @@ from halfjoin.engine.spark.task_errors import TooHeavy, call
 from halfjoin.engine.spark.tasks import Batches, OnUpdates, array_of, failing, gathered, outgoing, updates_of
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.codes import codes
+from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import DIFF, MAXIMUM, TIME, TOO_HEAVY, Updates, concat, empty
 from halfjoin.errors import DataError
 from halfjoin.planner.group_functions import Aggregates, Own, Top, Windows
@@ -61,12 +62,12 @@ class Reducing:
         If the only group of the reduce is always there, the frame may have no rows although it is.
         """
         frame = self._read(runs, self.flow.columns).where(F.col(TIME) < F.lit(upper))
-        frame = frame.withColumn(TIME, F.greatest(F.col(TIME), F.lit(since).cast("bigint")))
+        frame = not_before(frame, since)
         if self.flow.plan.groups is None:
-            return self._run(Fill(self.flow.plan, self._sums, self.outputs), self._summed(frame))
+            return self._run(Fill(self.flow.plan, self._sums, self.outputs, since), self._summed(frame))
         frame, layout = self._coded(frame, self.inputs)
         functions = called_by(self.flow.plan, self.flow.registry)
-        task = FillGroups(self.flow.plan, layout, self.outputs, functions, self.flow.name)
+        task = FillGroups(self.flow.plan, layout, self.outputs, functions, self.flow.name, since)
         return self._run(task, self._divided(frame, sum(map(len, runs))))
 
     def sums(self, runs: Sequence[StoredRun], low: int, high: int) -> tuple[Frame, Layout]:
@@ -184,11 +185,12 @@ class Fill:
     plan: Reduce
     inputs: Layout
     outputs: Layout
+    since: int
 
     def __call__(self, batches: Batches) -> Batches:
         """The function for `mapInArrow`."""
         flow = ReduceFlow(self.plan, {}, "")
-        yield from _made(flow.filled(_added(self.plan, self.inputs, batches)), self.outputs)
+        yield from _filled(flow, flow.filled(_added(self.plan, self.inputs, batches)), self.outputs, self.since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,7 @@ class FillGroups:
     outputs: Layout
     registry: Registry
     name: str
+    since: int
 
     def __call__(self, batches: Batches) -> Batches:
         """The function for `mapInArrow`."""
@@ -207,7 +210,7 @@ class FillGroups:
         rows = [updates_of(table, self.inputs) for table in gathered(batches)]
         if rows or flow.always:
             for made in flow.fill(lambda *_: [Run(concat(rows))] if rows else [], MAXIMUM):
-                yield from _made(made, self.outputs)
+                yield from _filled(flow, made, self.outputs, self.since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +293,12 @@ def _sums(plan: Reduce, lifted: Lifted | None, layout: Layout) -> Batches:
         except DataError:
             raise TooHeavy(TOO_HEAVY) from None
         yield from outgoing(rows, [_codes(rows, _keys(plan))] if layout.keys else [], layout)
+
+
+def _filled(flow: ReduceFlow, made: tuple[Updates, Updates], layout: Layout, since: int) -> Batches:
+    """The output of a fill. If the only group is always there, it comes before all times of the input."""
+    output, errors = made
+    return _made((consolidate(output.not_before(since)) if flow.always else output, errors), layout)
 
 
 def _made(made: tuple[Updates, Updates], layout: Layout) -> Batches:

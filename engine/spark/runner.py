@@ -90,20 +90,20 @@ class SparkRunner:
         return flow.changes(staged, lookup, lookup.closing)  # a diff may exceed an int64: this process handles that
 
     def fill(
-        self, flow: Flow, held: Held, lookup: Versioned, title: str
+        self, flow: Flow, held: Held, lookup: Versioned, since: int, title: str
     ) -> Iterable[tuple[Output, Output]]:
         """Like `Dataflow.fill`: the view's whole history so far.
 
         If the node asks whether keys are present, this process computes it from few rows in files.
         """
         if isinstance(flow, ReduceFlow):
-            return self._filled(flow, lookup, title)
+            return self._filled(flow, lookup, since, title)
         bound = self._bound(flow, held, lookup.as_files, _whole(lookup.closing.after))
         parts = [part for name in flow.plan.collections for part in lookup.as_files(name, Version.AFTER)]
         few = flow.plan.asked and sum(len(part) for part in parts if not part.in_memory) <= FEW
         if not few and bound.divides:
             with progress(f"filling {title}"), suppress(TooHeavy):
-                return [self._carried_out(bound, bound.fill())]
+                return [self._carried_out(bound, bound.fill(since))]
         return flow.fill(lookup, lookup.closing.after)
 
     def steps(self, held: Held) -> SparkSteps:
@@ -132,14 +132,15 @@ class SparkRunner:
                 return self._written(frame, bound.outputs)
         return flow.changes(staged, lookup, lookup.closing)
 
-    def _filled(self, flow: ReduceFlow, lookup: Versioned, title: str) -> Iterable[tuple[Output, Output]]:
+    def _filled(
+        self, flow: ReduceFlow, lookup: Versioned, since: int, title: str
+    ) -> Iterable[tuple[Output, Output]]:
         """The history of a reduce. Tasks compute it, if many rows of its input are in files."""
         parts, upper = lookup.as_files(flow.plan.input, Version.AFTER), lookup.closing.after
         if sum(len(part) for part in parts if not part.in_memory) > FEW:
             with progress(f"filling {title}"), suppress(TooHeavy):
                 bound = Reducing(flow, self.session)
-                frame = bound.fill(self._runs(parts), lookup.since(flow.plan.input), upper)
-                found = self._written(frame, bound.outputs)
+                found = self._written(bound.fill(self._runs(parts), since, upper), bound.outputs)
                 return [found] if any(map(len, found)) or not flow.always else flow.fill(lambda *_: (), upper)
         return flow.fill(lookup, upper)
 
@@ -200,7 +201,7 @@ class SparkRunner:
             reducing = Reducing(flow, self.session)
             return contents(reducing.fill(self._runs(parts), time, time + 1), reducing.outputs, time, name)
         bound = self._bound(flow, held, lookup.as_files, _whole(time + 1), hold=True)
-        frame = bound.fill()
+        frame = bound.fill(time)
         if frame is None:
             frame = self.session.createDataFrame([], bound.layout.struct)
         return contents(frame, bound.layout, time, name)

@@ -178,6 +178,8 @@ def _without(catalog: Catalog, table: Table, column: ColumnModel) -> tuple[Table
         "foreign_keys": tuple(one for one in table.foreign_keys if name not in one.columns),
         "checks": tuple(one for one in table.checks if name not in names_read(one.text)),
     })  # fmt: skip
+    for one in [one for one in catalog.sequences.values() if (one.owner, one.column) == (table.name, name)]:
+        del catalog.sequences[one.name]
     if column.sequence:
         del catalog.sequences[column.sequence]
     return made, lambda updates: updates.select([one.name for one in made.columns])

@@ -19,6 +19,7 @@ from halfjoin.engine.intake.referential import Pairs
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.statements import reading
 from halfjoin.engine.statements.conflicting import inserted
+from halfjoin.engine.statements.evaluating import evaluate
 from halfjoin.engine.statements.querying import first
 from halfjoin.engine.statements.scratch import SCRATCH, beside, numbered, singly
 from halfjoin.engine.updates.consolidate import groups
@@ -84,7 +85,7 @@ def carry_out(state: State, statement: Change, sql: str) -> Changed:
 
 def _evaluated(state: State, bound: BoundChange) -> Updates:
     """The rows of a statement, in order if they have one; each row of the table once."""
-    rows = reading.evaluate(state, bound.relation, None, distinct=not bound.order)
+    rows = evaluate(state, bound.relation, None, distinct=not bound.order)
     if bound.order:
         rows = first(rows, TopK(bound.relation, (), bound.order, None))
     return _once(state, bound, rows) if bound.joined else rows
@@ -113,7 +114,7 @@ def _counts(state: State, bound: BoundChange, old: Updates) -> tuple[Ints, Ints]
 
 def _merged(state: State, bound: BoundChange) -> Changed:
     assert bound.action is not None
-    rows = reading.evaluate(state, bound.relation, None)
+    rows = evaluate(state, bound.relation, None)
     action = rows.columns[bound.action.name].to_numpy(zero_copy_only=False)
     kinds = np.array(["nothing", *bound.kinds])[action]
     leaving = np.isin(kinds, ("update", "delete"))
@@ -153,7 +154,7 @@ def _returned(state: State, bound: BoundChange, shown: Updates) -> tuple[pa.Tabl
     """The rows of RETURNING, in the order of the changed rows; and their columns, under the names that they show."""
     rows = singly(shown, bound.target.table)
     found = bind_returning(bound, SCRATCH)
-    made = reading.evaluate(beside(state, numbered(list(rows.columns.values()), len(rows))), found.relation, None,
+    made = evaluate(beside(state, numbered(list(rows.columns.values()), len(rows))), found.relation, None,
                             distinct=False)  # fmt: skip
     *outputs, number = made.columns.values()
     order = np.argsort(number.to_numpy(zero_copy_only=False), kind="stable")
@@ -182,12 +183,12 @@ def _new(state: State, rows: Updates, bound: BoundChange) -> Updates:
 
 def _numbers(state: State, table: Table, column: str, sequence: str, count: int) -> pa.Array:
     """The next numbers of a sequence for the rows of a column."""
-    numbers = state.catalog.next_number(sequence, count)
+    numbers = np.array(state.catalog.next_number(sequence, count), np.int64)
     type = next(one.type for one in table.columns if one.name == column)
     made = arrow_type(type)
-    if count and numbers[-1] >= 1 << (made.bit_width - 1):
+    if count and numbers.max() >= 1 << (made.bit_width - 1):
         raise UnsupportedSQL(f"nextval: reached maximum value of sequence {sequence}", code="2200H")
-    return pa.array(numbers.start + numbers.step * np.arange(count, dtype=np.int64)).cast(made)
+    return pa.array(numbers).cast(made)
 
 
 def _with_others(part: Updates, rows: Updates, bound: BoundChange) -> Updates:

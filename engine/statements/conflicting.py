@@ -10,7 +10,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.generated import check
 from halfjoin.engine.intake.primary_key import key_of, known
 from halfjoin.engine.intake.rows import submitted
-from halfjoin.engine.statements import reading
+from halfjoin.engine.statements.evaluating import evaluate
 from halfjoin.engine.statements.scratch import SCRATCH, beside, numbered
 from halfjoin.engine.statements.transaction import table_of
 from halfjoin.engine.updates.consolidate import groups
@@ -45,7 +45,7 @@ def inserted(state: State, statement: Insert, rows: Updates, sql: str) -> tuple[
     found = np.flatnonzero(place != NONE)
     columns = [*held.take(place[found]).columns.values(), *rows.take(found).columns.values()]
     bound = bind_do_update(statement, state.catalog, sql, SCRATCH)
-    made = reading.evaluate(beside(state, numbered(columns, len(found))), bound.relation, None, distinct=False)
+    made = evaluate(beside(state, numbered(columns, len(found))), bound.relation, None, distinct=False)
     changed = found[made.columns[bound.others[0].name].to_numpy()]
     fresh = np.flatnonzero(place == NONE)
     _check_once(table, own, np.concatenate([fresh, changed]))

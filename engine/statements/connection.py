@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.scalar.arrow_types import sql_type
 from halfjoin.engine.statements.describing import Described, describe
 from halfjoin.engine.statements.execute import RETURNED, TAG, copied_columns, copy_from, copy_lines, copy_rows, run_one
+from halfjoin.engine.statements.remembered import key_of
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked
 from halfjoin.engine.statements.snapshot import InFiles
@@ -82,10 +84,13 @@ class Connection:
             UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: it changes nothing. A transaction
             that was open can only be rolled back now.
         """
-        session, tree = self._session, prepared.with_values(values, types)
+        session = self._session
+        given = [*values, *map(repr, types)]
+        key = key_of(prepared.text, given, session.settings, session.path) if prepared.reads else None
 
         def answer(state: State) -> Answer:
-            return _answer(session, run_one(session, state, tree.copy(), prepared.text))
+            made = partial(prepared.with_values, values, types)
+            return _answer(session, run_one(session, state, made, prepared.text, key))
 
         if prepared.reads and session.transaction is None:
             state = self._latest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ from halfjoin.engine.statements.dropping import drop
 from halfjoin.engine.statements.enums import alter_enum
 from halfjoin.engine.statements.explaining import explain_query, explain_view
 from halfjoin.engine.statements.naming import name_things
+from halfjoin.engine.statements.remembered import key_of
 from halfjoin.engine.statements.renaming import rename
 from halfjoin.engine.statements.replan import check_refreshed, refresh
 from halfjoin.engine.statements.sequences import restart
@@ -91,6 +92,9 @@ RETURNED = "returned"  # metadata key of a table that has the rows of RETURNING
 
 def execute(session: Session, state: State, sql: str, params: Params = None) -> pa.Table | None:
     """Run the statements in order, and return the rows of the last one, if it returns any."""
+    key = key_of(sql, params, session.settings, session.path)
+    if (known := _known(session, state, key)) is not None:
+        return known
     trees = trees_of(sql, params)
     elsewhere = session.path != (PUBLIC,) or any(word in sql.lower() for word in ("search_path", "temp"))
     statements = [statement_of(tree.copy() if elsewhere else tree, sql) for tree in trees]
@@ -101,23 +105,46 @@ def execute(session: Session, state: State, sql: str, params: Params = None) -> 
             check_dots(tree, sql, session.known(state).catalog.schemas)
             if session.path != (PUBLIC,):
                 statement = statement_of(placed(tree, session.known(state).catalog, session.path), sql)
-            result = _run(session, state, statement, sql)
+            result = _run(session, state, statement, sql, key if len(trees) == 1 else None)
     except BaseException:
         session.fail(keep=open_before)
         raise
     return result
 
 
-def run_one(session: Session, state: State, tree: Tree, sql: str) -> pa.Table | None:
-    """Run one statement, whose tree is not used again. Its rows, and in `session.columns` their columns."""
-    open_before = session.transaction is not None
+def _known(session: Session, state: State, key: Hashable | None) -> pa.Table | None:
+    """The answer to a query that is remembered; None if it is not. As for other statements, a failure ends what is
+    open."""
+    if key not in session.remembered or (session.transaction is not None and session.transaction.failed):
+        return None
+    seen = session.seen(state)
+    found = session.remembered.find(key, seen)
+    if found is None:
+        return None
+    ready, as_of = found
+    try:
+        answer, session.columns = querying.answered(seen, ready, time_of(as_of))
+    except BaseException:
+        session.fail(keep=session.transaction is not None)
+        raise
+    return answer
+
+
+def run_one(
+    session: Session, state: State, make: Callable[[], Tree], sql: str, key: Hashable | None = None
+) -> pa.Table | None:
+    """Run one statement, whose tree `make` makes. Its rows, and in `session.columns` their columns. `key`: what tells a
+    query apart from others; None for other statements."""
+    if (known := _known(session, state, key)) is not None:
+        return known
+    open_before, tree = session.transaction is not None, make()
     try:
         check_dots(tree, sql, session.known(state).catalog.schemas)
         if session.path != (PUBLIC,):
             tree = placed(tree, session.known(state).catalog, session.path)
         statement = statement_of(tree, sql)
         check([statement], open_before)
-        return _run(session, state, statement, sql)
+        return _run(session, state, statement, sql, key)
     except BaseException:
         session.fail(keep=open_before)
         raise
@@ -125,7 +152,11 @@ def run_one(session: Session, state: State, tree: Tree, sql: str) -> pa.Table | 
 
 def query(session: Session, state: State, sql: str, as_of: int | None, params: Params = None) -> pa.Table:
     """The rows of one SELECT as of a time, which its AS OF may give. An open transaction is not read."""
-    trees, state = trees_of(sql, params), session.temporary.over(state)
+    key, state = key_of(sql, params, session.settings, session.path), session.temporary.over(state)
+    known = session.remembered.find(key, state)
+    if known is not None:
+        return querying.answered(state, known[0], as_of if as_of is not None else time_of(known[1]))[0]
+    trees = trees_of(sql, params)
     for tree in trees:
         check_dots(tree, sql, state.catalog.schemas)
     if len(trees) == 1 and session.path != (PUBLIC,):
@@ -136,13 +167,18 @@ def query(session: Session, state: State, sql: str, as_of: int | None, params: P
     time = as_of if as_of is not None else time_of(statement.as_of)
     given, sequences = dict(state.catalog.numbers), dict(state.catalog.sequences)
     state.catalog.speak_for({})
-    found = querying.query(state, statement.query, time, sql)
+    found = querying.query(state, statement.query, time, sql, _keeping(session, state, key, statement))
     if state.catalog.numbers != given or state.catalog.sequences != sequences:
         for name, one in sequences.items():
             state.catalog.sequences[name] = one
         state.catalog.unkept.clear()
         raise UnsupportedSQL("a query cannot change a sequence", remedy="call nextval in engine.execute")
     return found
+
+
+def _keeping(session: Session, state: State, key: Hashable | None, statement: Select) -> querying.Keep | None:
+    """What remembers a query once it is ready."""
+    return None if key is None else lambda ready: session.remembered.keep(key, statement.as_of, state, ready)
 
 
 @bounded()
@@ -194,7 +230,9 @@ def _copy(session: Session, state: State, sql: str, *, incoming: bool | None = N
 
 
 @bounded()
-def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.Table | None:
+def _run(
+    session: Session, state: State, statement: Statement, sql: str, key: Hashable | None = None
+) -> pa.Table | None:
     session.check_alive(statement)
     session.known(state).catalog.speak_for(session.last)
     session.columns = None
@@ -256,7 +294,9 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
         case SetSetting(name, value):
             session.settings[name] = checked(name, value)
         case Select(query, as_of):
-            found, session.columns = querying.answer(session.seen(state), query, time_of(as_of), sql)
+            seen = session.seen(state)
+            keep = _keeping(session, seen, key, statement)
+            found, session.columns = querying.answer(seen, query, time_of(as_of), sql, keep)
             session.keep_numbers(state)
             return found
         case Subscribe(collection, as_of, up_to):

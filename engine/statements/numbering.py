@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.batch.state import State
-from halfjoin.engine.statements.reading import evaluate
+from halfjoin.engine.statements.evaluating import evaluate
 from halfjoin.engine.statements.scratch import SCRATCH, beside, numbered
 from halfjoin.engine.updates.updates import Ints
 from halfjoin.errors import UnsupportedSQL
@@ -35,7 +35,7 @@ def numbers(calls: Sequence[tuple[str, str]], catalog: Catalog, length: int) -> 
     for name in dict.fromkeys(nexts):
         count = nexts.count(name)
         every = catalog.next_number(name, length * count)
-        given[name] = (every.start + every.step * np.arange(len(every), dtype=np.int64)).reshape(length, count)
+        given[name] = np.array(every, np.int64).reshape(length, count)
     found: list[Ints] = []
     for place, (called, name) in enumerate(calls):
         if called == "nextval":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,50 +14,89 @@ from halfjoin.engine.batch.readable import closed, readable
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.reduce import top
 from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.statements.evaluating import QUERY_NAME, Evaluation, check_memory, evaluate, prepare, run
 from halfjoin.engine.statements.numbering import with_numbers
-from halfjoin.engine.statements.reading import QUERY_NAME, check_memory, evaluate
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import bounded
 from halfjoin.planner.group_functions import Top
 from halfjoin.sql.bind.numbered_rows import numbered_rows
-from halfjoin.sql.bind.query import bind_query
+from halfjoin.sql.bind.query import BoundQuery, bind_query
 from halfjoin.sql.bind.tables import tables_of
 from halfjoin.sql.expr import Column
 from halfjoin.sql.relation import TopK
 from halfjoin.sql.statements import Query
 
+Keep: TypeAlias = "Callable[[Ready], None]"  # takes a query that may be asked again
 
-def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Table:
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A query that needs no more than a state and a time: the tables and materialized views that it names, the bound
+    query, and its evaluation."""
+
+    reads: tuple[str, ...]
+    bound: BoundQuery
+    evaluation: Evaluation
+
+
+def query(state: State, statement: Query, as_of: int | None, text: str, keep: Keep | None = None) -> pa.Table:
     """The rows of any SELECT; see `answer`."""
-    return answer(state, statement, as_of, text)[0]
+    return answer(state, statement, as_of, text, keep)[0]
 
 
 @bounded()
-def answer(state: State, statement: Query, as_of: int | None, text: str) -> tuple[pa.Table, tuple[Column, ...]]:
+def answer(
+    state: State, statement: Query, as_of: int | None, text: str, keep: Keep | None = None
+) -> tuple[pa.Table, tuple[Column, ...]]:
     """The rows of any SELECT, as they are in a view of it, in the order of its ORDER BY; and its columns.
 
     Rows that tie are ordered by their columns, the first one first: ascending, NULLs last. So with ORDER BY or LIMIT
-    there is one answer. Columns are named as in PostgreSQL, so names may repeat.
+    there is one answer. Columns are named as in PostgreSQL, so names may repeat. `keep` gets what may be used again.
 
     Raises:
         DataError: an expression fails for a row, or there are too many rows or bytes.
     """
-    state = closed(state)
-    time = readable(state, sorted(tables_of(statement, state.catalog, text)), as_of)
+    now = closed(state)
+    reads = tuple(sorted(tables_of(statement, now.catalog, text)))
+    time = readable(now, reads, as_of)
     halves = numbered_rows(statement)
-    bound = bind_query(statement if halves is None else halves.first, state.catalog, text)
-    later = replace(state, upper=max(state.upper, time + 1))  # constants can be read at any time
-    found = refuse_negative(evaluate(later, bound.relation, time, distinct=False), QUERY_NAME)
-    if bound.top is not None:
-        check_memory(state, found.nbytes)
-        found = first(found, bound.top)
+    bound = bind_query(statement if halves is None else halves.first, now.catalog, text)
+    if not bound.fleeting and halves is None:
+        made = Ready(reads, bound, prepare(now, bound.relation))
+        if keep is not None:
+            keep(made)
+        return answered(state, made, as_of)
+    later = replace(now, upper=max(now.upper, time + 1))  # constants can be read at any time
+    found = _ordered(now, bound, evaluate(later, bound.relation, time, distinct=False))
+    if halves is None:
+        return _shown(bound, found)
+    rows = expand(found.select(list(found.columns)[: len(bound.names)]), QUERY_NAME)
+    return with_numbers(now, halves, bound, list(rows.columns.values()), len(rows), text)
+
+
+@bounded()
+def answered(state: State, ready: Ready, as_of: int | None) -> tuple[pa.Table, tuple[Column, ...]]:
+    """As `answer`, of a query that is ready."""
+    state = closed(state)
+    time = readable(state, ready.reads, as_of)
+    later = replace(state, upper=max(state.upper, time + 1))
+    return _shown(ready.bound, _ordered(state, ready.bound, run(later, ready.evaluation, time, distinct=False)))
+
+
+def _ordered(state: State, bound: BoundQuery, found: Updates) -> Updates:
+    """The rows in the order of the query, and no more of them than it asks for."""
+    found = refuse_negative(found, QUERY_NAME)
+    if bound.top is None:
+        return found
+    check_memory(state, found.nbytes)
+    return first(found, bound.top)
+
+
+def _shown(bound: BoundQuery, found: Updates) -> tuple[pa.Table, tuple[Column, ...]]:
+    """The rows under the names of the query, and its columns."""
     if not bound.names:  # Arrow keeps the number of rows of a table whose columns have gone
         return pa.table({"": pa.nulls(int(found.diff.sum()))}).select([]), ()
-    shown = list(found.columns)[: len(bound.names)]
-    if halves is not None:
-        rows = expand(found.select(shown), QUERY_NAME)
-        return with_numbers(state, halves, bound, list(rows.columns.values()), len(rows), text)
-    columns = expand(found.select(shown), QUERY_NAME).columns
+    columns = expand(found.select(list(found.columns)[: len(bound.names)]), QUERY_NAME).columns
     shown_as = tuple(Column(name, column.type)
                      for name, column in zip(bound.names, bound.relation.columns, strict=False))  # fmt: skip
     return pa.Table.from_arrays(list(columns.values()), names=list(bound.names)), shown_as

@@ -60,7 +60,8 @@ def _filled(
     share(state, planned, user)
     over, nodes = fill_nodes(state, planned, contents.since, LOCAL, None)
     share(over, planned, user)
-    for output, errors in LOCAL.fill(alone(maintained.dataflow), over, over.before_and_after({}), view.name):
+    before_and_after = over.before_and_after({})
+    for output, errors in LOCAL.fill(alone(maintained.dataflow), over, before_and_after, contents.since, view.name):
         take_in(state, "views", view.name, contents, output)
         take_in(state, "errors", view.name, maintained.errors, errors)
     return maintained, nodes

@@ -139,6 +139,8 @@ def rename_column(state: State, table: Table, name: str, to: str) -> None:
     table = state.catalog.tables[table.name]
     pairs = [(one, to if one == name else one) for one in names]
     put(state, table, _named(table, change), lambda rows: rows.renamed(pairs), change)
+    for sequence in [one for one in state.catalog.sequences.values() if (one.owner, one.column) == (table.name, name)]:
+        state.catalog.sequences[sequence.name] = sequence.model_copy(update={"column": to})
 
 
 def _named(table: Table, change: Change) -> Table:

@@ -20,6 +20,7 @@ from halfjoin.engine.batch.writer import Writer, writing
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.definitions import Means
+from halfjoin.engine.statements.remembered import Remembered
 from halfjoin.engine.statements.settings import SETTINGS, checked
 from halfjoin.engine.statements.sizes import sizes
 from halfjoin.engine.statements.stats import SourceStats
@@ -55,7 +56,7 @@ class Session:
     `settings`: those of SET, other than `time`. `last`: the last numbers of sequences, as `Catalog.last`. `columns`:
     those of the last answer, with their SQL types; None if only its rows tell them. `asker`: whom PostgreSQL's catalog
     tells of; a server names its client, and the settings that only it knows. `kept`: the temporary things outside the
-    open transaction.
+    open transaction. `remembered`: the queries that are ready; all sessions share them.
     """
 
     runners: Runners
@@ -72,6 +73,7 @@ class Session:
     columns: tuple[Column, ...] | None = None
     asker: Asker = field(default_factory=Asker)
     kept: Temporary = field(default_factory=Temporary)
+    remembered: Remembered = field(default_factory=Remembered)
 
     @property
     def temporary(self) -> Temporary:
@@ -136,8 +138,9 @@ class Session:
         """Keep which numbers of sequences may have been given out, before anybody sees one: for some time ahead."""
         known, there = self.known(state).catalog, state.catalog.sequences
         given = {name: state.catalog.numbers.get(one.id, one.next) for name, one in there.items()}
-        due = {name: there[name].model_copy(update={"next": to + AHEAD * there[name].step})
-               for name, to in given.items() if to > there[name].next}  # fmt: skip
+        due = {name: one.model_copy(update={"next": given[name] + (0 if one.bounded else AHEAD * one.step)})
+               for name, one in there.items()
+               if ((given[name] - one.next) * one.step > 0 or (one.cycle and given[name] != one.next))}  # fmt: skip
         due |= {name: known.sequences[name] for name in known.unkept if name in there}
         known.unkept.clear()
         if due:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import pyarrow as pa
@@ -25,13 +24,13 @@ def system_tables(relation: Relation) -> set[str]:
     return found
 
 
-def with_system(state: State, names: Iterable[str], time: int) -> State:
+def with_system(state: State, names: set[str], time: int) -> State:
     """The state with these tables. Their rows are there at `time`, whatever the definitions were then."""
     made: dict[str, Collection] = {}
     system = state.catalog.system()
     for name in names:
         columns = (*(system.columns(name) or ()), *system.hidden())
-        values = system.rows(name)
+        values = system.rows(name, names)
         arrays = {one.name: pa.array(values[one.name], arrow_type(one.type)) for one in columns}
         length = len(next(iter(arrays.values())))
         updates = Updates(arrays, constant(time, length), constant(1, length))

@@ -63,7 +63,7 @@ def fill_nodes(
                     take_in(state, "errors", one, whole.errors, failed, (), scratch)
             continue
         beside = [part for one in nodes.values() for part in (*one.contents.held, *one.errors.held)]
-        for output, errors in runner.fill(alone(made.dataflow), over, over.before_and_after({}), name):
+        for output, errors in runner.fill(alone(made.dataflow), over, over.before_and_after({}), since, name):
             take_in(state, "nodes", name, made.contents, output, beside, None if lasting else scratch)
             take_in(state, "errors", name, made.errors, errors, beside, None if lasting else scratch)
         nodes[name] = over.maintained[name] = made
@@ -82,7 +82,7 @@ def fill_missing(state: State) -> None:
         if name in empty:
             _log.warning("another version of halfjoin evaluated the view %s otherwise: it is filled anew", name)
             share(over, plan, User("view", name))
-            for output, errors in LOCAL.fill(alone(view.dataflow), over, over.before_and_after({}), name):
+            for output, errors in LOCAL.fill(alone(view.dataflow), over, over.before_and_after({}), since, name):
                 take_in(state, "views", name, view.contents, output)
                 take_in(state, "errors", name, view.errors, errors)
         for node in missing:

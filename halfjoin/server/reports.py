@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 from typing import Any
 
-from halfjoin.engine.statements.reading import QUERY_NAME
+from halfjoin.engine.statements.evaluating import QUERY_NAME
 from halfjoin.errors import Conflict, DataError, HalfjoinError, InvalidRow, UnknownName, UnsupportedSQL
 from halfjoin.server.messages import report
 

@@ -92,6 +92,7 @@ class Context:
     trial: Trial | None = None  # if the query is bound on trial
     ordered: bool = False  # whether the query around asks in which order the rows come (`row_sequence`)
     system: System | None = None  # PostgreSQL's catalog, in a query
+    fleeting: list[str] = field(default_factory=list)  # what the query means only now: the clock, a session, chance
 
     def refuse(self, node: exp.Expr | None, reason: str, instead: str | None = None) -> UnsupportedSQL:
         """The error for a node, with the node's place."""

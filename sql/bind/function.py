@@ -17,7 +17,7 @@ from halfjoin.sql.bind.scope import FromItem
 from halfjoin.sql.bind.selected import column_for, known, qualified
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.aggregates import is_aggregate_name
-from halfjoin.sql.functions.jsonb_records import RECORDS, record_columns
+from halfjoin.sql.functions.jsonb_records import POPULATED, RECORDS, record_columns
 from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.functions.table_functions import EMPTY, WEIGHTS, returns_rows, signature
 from halfjoin.sql.parse.locate import name_of, only, written
@@ -32,7 +32,8 @@ def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ord
     calls are those of ROWS FROM."""
     context = scalars.context
     records = len(calls) == 1 and calls[0].name.lower() in RECORDS
-    made = [_record(calls[0], alias, scalars)] if records else [_call(call, scalars) for call in calls]
+    made = [_record(calls[0], alias, scalars)] if records else [
+        (_populated if call.name.lower() in POPULATED else _call)(call, scalars) for call in calls]
     if len(made) > 1:
         for call, one in zip(calls, made, strict=True):
             if not one.outputs:
@@ -121,6 +122,26 @@ def _record(call: exp.Anonymous, alias: exp.TableAlias | None, scalars: Scalars)
     with context.at(call):
         columns = tuple((name_of(item), _listed_type(item.args["kind"], context)) for item in listed)
         return _Call(function, "unnest", record_columns(function, scalars.values(call.expressions), columns), columns)
+
+
+def _populated(call: exp.Anonymous, scalars: Scalars) -> _Call:
+    """`jsonb_populate_recordset(NULL::t, j)`: rows of the columns of a table."""
+    context, function = scalars.context, call.name.lower()
+    instead = f"write {POPULATED[function]}(j) AS x (a integer, b text)"
+    row = call.expressions[0].unnest() if len(call.expressions) == 2 else None
+    if not isinstance(row, exp.Cast) or not isinstance(row.this.unnest(), exp.Null):
+        raise context.refuse(call, f"{function} takes NULL::table, and a jsonb", instead)
+    if context.system is None and context.now is None:
+        raise context.refuse(call, f"a view cannot call {function}, whose columns change with those of the table",
+                             instead)
+    table = stored_type(row.to, context.sql)
+    columns = context.schema.columns(table.named) if table.kind is Kind.NAMED else None
+    if columns is None:
+        raise context.refuse(row, f"{table} is no table", instead)
+    with context.at(call):
+        outputs = tuple((column.name, column.type) for column in columns)
+        args = record_columns(POPULATED[function], scalars.values(call.expressions[1:]), outputs)
+        return _Call(function, "unnest", args, outputs)
 
 
 def _listed_type(node: exp.DataType, context: Context) -> SqlType:

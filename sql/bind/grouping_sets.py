@@ -75,7 +75,9 @@ def keys_of(group: exp.Group | None, outputs: Sequence[Output], rows: Scalars) -
         node = _without_parentheses(node)
         if isinstance(node, exp.Tuple):
             return sum(map(simple, node.expressions), ())
-        row = row_of(node, rows) if key_output(node, outputs, rows) is None else None
+        output = key_output(node, outputs, rows)
+        shown = node if output is None else outputs[output].row
+        row = None if shown is None else row_of(shown, rows)
         return (key(node),) if row is None else tuple(map(key, row.keys))
 
     def sets(node: exp.Expr) -> Iterator[Set]:

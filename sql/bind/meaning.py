@@ -17,14 +17,16 @@ from halfjoin.sql.types import FLOATS, STRINGS, Kind, all_digits, dimensions
 from halfjoin.version import MEANING
 
 # 6: texts of dates and timestamps before year 1 and after 9999 have values, and `timezone` and dates of such years;
-#    to_char of NaN and infinities; back references in repeats; to_date by weeks and centuries.
+#    to_char of NaN and infinities; back references in repeats; to_date by weeks and centuries; the variables of the
+#    paths of @? and @@ are null.
 # 5: date_trunc to months, quarters and years beyond the year 32767; parse_ident of signs that are no letters.
 # 4: `|/` is of double precision; letters in title case without regard to case; zones such as +05:30; TM in patterns;
 #    sines of -0 degrees; width_bucket of dates, intervals, enums and jsonb; texts such as 0x1 and `{a\,b}`.
 _SINCE_4 = frozenset({"sqrt", "~", "!~", "~*", "!~*", "regexp_replace", "regexp_match", "regexp_like", "regexp_count",
                       "regexp_instr", "regexp_substr", "regexp_split_to_array", "timezone", "make_timestamptz",
                       "to_char", "width_bucket", "sind", "cotd", "date_trunc",
-                      "parse_ident", "to_date", "to_timestamp", "make_timestamp"})  # fmt: skip
+                      "jsonb_path_exists", "jsonb_path_match", "parse_ident",
+                      "to_date", "to_timestamp", "make_timestamp"})  # fmt: skip
 # 3: casts to fewer digits of the second, whose type now tells of them; DISTINCT jsonb come in PostgreSQL's order.
 #    An operator with a NULL operand does not fail. The order of a subquery, of VALUES and of a call counts
 #    (`row_sequence`). The type integer[][] was that of arrays of one dimension.

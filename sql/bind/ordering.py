@@ -105,7 +105,7 @@ class Clauses:
         on = distinct.args.get("on") if distinct else None
         self._distinct = bool(distinct and not on)
         self._on = None if on is None else [
-            (node, _output_of(node, outputs, "DISTINCT ON", scalars))
+            (node, _output_of(node, outputs, "DISTINCT ON", scalars) if node is written else None)
             for written in on.expressions for node in _expanded(written, outputs, "DISTINCT ON", scalars)]
         self._keys = _keys(query, outputs, scalars)
 

@@ -15,7 +15,7 @@ from halfjoin.sql.bind.scope import Scope, find, find_star
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.parse.locate import name_of
 
-SHOWN = "shown"  # marks a query whose outputs nothing compares
+SHOWN = "shown"  # marks a query whose outputs nothing else reads
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,15 @@ def _shown(output: Output, scalars: Scalars) -> Output:
     made = exp.Cast(this=output.node.copy(), to=exp.DataType.build("text"))
     made.parent = output.node.parent  # for its place in the text
     return Output("row" if output.name == "?column?" else output.name, made, output.node)
+
+
+def grouped_by_outputs(query: exp.Select, outputs: Sequence[Output]) -> exp.Select:
+    """SELECT DISTINCT of rows, which their texts do not compare, as GROUP BY of all outputs."""
+    numbers = [exp.Literal.number(number) for number in range(1, len(outputs) + 1)]
+    made = exp.Select(**{key: value for key, value in query.args.items() if key != "distinct"})
+    made.set("group", exp.Group(expressions=numbers))
+    made.parent, made.meta[SHOWN] = query.parent, True
+    return made
 
 
 def star(node: exp.Expr, scopes: tuple[Scope, ...], context: Context) -> list[tuple[str, Expr]] | None:

@@ -4,7 +4,7 @@ name, the clock, recursion."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from sqlglot import exp
 
@@ -19,6 +19,7 @@ from halfjoin.sql.relation import Project, Relation, SortKey, TopK
 
 if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
+    from halfjoin.sql.system import System
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,25 @@ class BoundQuery:
 
     The relation's first columns are the outputs, one for each of `names`, which may repeat; its other columns are sort
     keys. `top`: the order over these columns, with LIMIT and OFFSET; its input is the relation. None: any order.
+    `fleeting`: what it asked that may be otherwise when the query is asked again: the clock, chance, a sequence, a
+    session, PostgreSQL's catalog.
     """
 
     relation: Relation
     names: tuple[str, ...]
     top: TopK | None
+    fleeting: tuple[str, ...] = ()
+
+
+class _Asked:
+    """PostgreSQL's catalog, which notes that it is asked."""
+
+    def __init__(self, system: System, fleeting: list[str]) -> None:
+        self._system, self._fleeting = system, fleeting
+
+    def __getattr__(self, name: str) -> Any:
+        self._fleeting.append(name)
+        return getattr(self._system, name)
 
 
 def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
@@ -39,9 +54,11 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
 
     UnsupportedSQL and UnknownName name the place in `sql`.
     """
-    if isinstance(query, exp.Select) and not query.args.get("distinct") and not query.args.get("group"):
+    if isinstance(query, exp.Select):
         query.meta[SHOWN] = True
-    context = Context(schema, sql, now=moment(), ordered=True, system=schema.system())
+    fleeting, system = list[str](), schema.system()
+    asked = None if system is None else cast("System", _Asked(system, fleeting))
+    context = Context(schema, sql, now=moment(), ordered=True, system=asked, fleeting=fleeting)
     selected = select(query, context)
     last = selected.input if isinstance(selected.input, TopK) and not selected.input.partition else None  # LIMIT
     made, order = _with_keys(selected.input if last is None else last.input, selected, context)
@@ -50,7 +67,7 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
         top = replace(last, input=relation, order=order)
     elif order:
         top = TopK(relation, (), order, None)
-    return BoundQuery(relation, tuple(selected.names), top)
+    return BoundQuery(relation, tuple(selected.names), top, tuple(fleeting))
 
 
 def _with_keys(relation: Relation, selected: Selected, context: Context) -> tuple[Project, tuple[SortKey, ...]]:

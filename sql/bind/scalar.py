@@ -186,6 +186,7 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order)) for arg in node.expressions):
         raise context.wrong(node, f"{name} takes plain arguments only")
     if name in CALLS and context.now is not None:
+        context.fleeting.append(name)
         return sequence_value(node, not any(scope.sources for scope in scalars.scopes), context)
     if node.expressions and isinstance(node.expressions[-1], Variadic):
         return functions.spread(name, scalars.values([*node.expressions[:-1], node.expressions[-1].this]))
@@ -218,6 +219,7 @@ def _chance(scalars: Scalars, name: str) -> Expr | None:
     """The call of a function of chance, in a query. Each row gets a value of its own."""
     if scalars.context.now is None or name not in CHANCE:
         return None
+    scalars.context.fleeting.append(name)
     return Call(name, (), CHANCE[name])
 
 
@@ -232,6 +234,7 @@ def _moment(scalars: Scalars, name: str) -> Expr | None:
     """The value of a clock function, in a query that may read the clock."""
     if scalars.context.now is None or name not in CLOCKS:
         return None
+    scalars.context.fleeting.append(name)
     return functions.cast(Literal(scalars.context.now, UNKNOWN), CLOCKS[name], explicit=True)
 
 

@@ -52,12 +52,9 @@ def _set(node: exp.Anonymous, name: str, context: Context) -> int:
     if not isinstance(value, exp.Literal) or not value.name.isdigit() or not isinstance(called, exp.Boolean):
         raise context.refuse(node, "setval takes a number and a boolean, written as constants",
                              "ask for the number first: SELECT max(id) FROM t")
-    if isinstance(number, exp.Neg) or int(value.name) < 1:
-        error = context.refuse(node, f"setval: value {number.sql()} is out of bounds for sequence {name}",
-                               "a sequence goes up from 1")
-        raise error.with_(code="22003")
-    context.schema.set_number(name, int(value.name), called=bool(called.this))
-    return int(value.name)
+    to = -int(value.name) if isinstance(number, exp.Neg) else int(value.name)
+    context.schema.set_number(name, to, called=bool(called.this))
+    return to
 
 
 def argument(node: exp.Anonymous) -> str | None:

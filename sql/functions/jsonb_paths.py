@@ -16,7 +16,7 @@ ITEMS = "jsonb path items"
 _TAKES = "it takes a jsonb, a path, and then, if you like, an object of variables and whether errors are silent"
 
 
-def call_of(name: str, type: SqlType, args: Sequence[Expr], silent: bool = False) -> Expr:
+def call_of(name: str, type: SqlType, args: Sequence[Expr], silent: bool = False) -> Call:
     """The call of a function of a path, with all its arguments.
 
     Raises:
@@ -43,7 +43,8 @@ def _operator(name: str) -> Special:
     def special(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         if len(args) == 2 and args[0].type.kind not in (Kind.JSONB, Kind.UNKNOWN):
             raise UnsupportedSQL(f"no such operator of {args[0].type}", remedy="the left side is a jsonb", code="42883")
-        return call_of(name, BOOLEAN, args, silent=True)
+        made = call_of(name, BOOLEAN, args, silent=True)
+        return Call(made.function, (*made.args, Literal(True, BOOLEAN)), BOOLEAN)  # every variable is null
 
     return special
 

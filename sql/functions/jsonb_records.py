@@ -13,6 +13,7 @@ from halfjoin.sql.functions.casting import cast
 from halfjoin.sql.types import JSONB, TEXT, Kind, SqlType, array
 
 RECORDS = ("jsonb_to_record", "jsonb_to_recordset")
+POPULATED = {"jsonb_populate_record": RECORDS[0], "jsonb_populate_recordset": RECORDS[1]}  # into rows of a table
 
 
 def record_columns(name: str, args: Sequence[Expr], columns: Sequence[tuple[str, SqlType]]) -> tuple[Expr, ...]:

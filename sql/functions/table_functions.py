@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.expr import Expr, Literal
-from halfjoin.sql.functions.jsonb_records import RECORDS
+from halfjoin.sql.functions.jsonb_records import POPULATED, RECORDS
 from halfjoin.sql.functions.nested_arrays import flat
 from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.set_returning import BY_NAME
@@ -47,7 +47,7 @@ EMPTY: dict[str, tuple[tuple[str | None, SqlType], ...]] = {
 }  # fmt: skip
 RESERVED = ("analyse", "analyze", "asc", "desc", "do", "ilike", "isnull", "limit", "notnull", "offset", "placing",
             "returning", "variadic")  # words of PostgreSQL that are not those of the standard
-BUILT_IN = ("generate_series", "repeat_row", "unnest", *RECORDS, *BY_NAME, *EMPTY)
+BUILT_IN = ("generate_series", "repeat_row", "unnest", *RECORDS, *POPULATED, *BY_NAME, *EMPTY)
 WEIGHTS = ("repeat_row", "repeat_row_non_negative")  # they have no columns
 _SERIES_DIGITS = 18
 MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
@@ -69,6 +69,8 @@ def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
             return _unnest(args)
     if name in RECORDS:
         raise UnsupportedSQL(f"{name} needs a list of columns", remedy=f"write FROM {name}(...) AS x (a integer)")
+    if name in POPULATED:
+        raise UnsupportedSQL(f"{name} is not supported here", remedy=f"write it in FROM, or {POPULATED[name]}")
     if name in BY_NAME:
         return BY_NAME[name](args)
     if name == "pg_get_keywords":

@@ -75,7 +75,7 @@ class HalfjoinParser(OperatorParser, CommandParser):
         TokenType.BYTE_STRING: lambda self, token: self._parse_escapes(token),
     }
     PROPERTY_PARSERS: ClassVar = {
-        **MaterializeParser.PROPERTY_PARSERS,
+        **{word: read for word, read in MaterializeParser.PROPERTY_PARSERS.items() if word != "NO"},  # NO MINVALUE
         "RETAIN": lambda self: self._parse_retain_history(),
     }
 
@@ -325,6 +325,8 @@ class HalfjoinParser(OperatorParser, CommandParser):
 
     def _parse_table_parts(self, *given: Any, **more: Any) -> Any:
         """Parse a table's name, which may be in parentheses after ONLY."""
+        if self._prev and self._prev.token_type is TokenType.ON:  # CREATE INDEX ON ONLY t
+            self._match(TokenType.ONLY)
         if self._prev and self._prev.token_type is TokenType.ONLY and self._match(TokenType.L_PAREN):
             table = super()._parse_table_parts(*given, **more)
             self._match_r_paren()

@@ -70,18 +70,45 @@ class NamedParser(SourceParser):
 
     def _parse_alter_sequence(self) -> exp.Expr:
         exists = bool(self._parse_exists())
-        name, given = self._parse_table_parts(), dict[str, exp.Expr | bool]()
-        while self._match_texts(("RESTART", "START", "INCREMENT")):
-            word = self._prev.text.lower()
-            self._match_texts(("WITH", "BY"))
-            number = self._parse_unary()
-            if number is None and word != "restart":
-                raise self._refused(f"{word.upper()} needs a number")
-            given[word] = True if number is None else number
+        name, given = self._parse_table_parts(), self._sequence_options(typed=True)
         if not given or (self._curr and self._curr.token_type is not TokenType.SEMICOLON):
             raise self._refused("this ALTER SEQUENCE is not supported",
-                                "RESTART [WITH n], START WITH n, INCREMENT BY n")
+                                "RESTART [WITH n], START WITH n, INCREMENT BY n, MINVALUE n, MAXVALUE n, CYCLE, "
+                                "OWNED BY t.c")  # fmt: skip
         return self.expression(AlterSequence(this=name, exists=exists, **given))
+
+    def _parse_sequence_properties(self) -> exp.SequenceProperties | None:
+        given = self._sequence_options()
+        return exp.SequenceProperties(**given) if given else None
+
+    def _sequence_options(self, *, typed: bool = False) -> dict[str, Any]:
+        """The options of a sequence, each under its word; True for NO MINVALUE, NO MAXVALUE and a bare RESTART.
+        `typed`: AS is one of them."""
+        given: dict[str, Any] = {}
+        while True:
+            no = self._match_text_seq("NO")
+            if self._match_texts(("MINVALUE", "MAXVALUE")):
+                word = self._prev.text.lower()
+                value: Any = True if no else self._parse_unary()
+            elif self._match_text_seq("CYCLE"):
+                word, value = "cycle", not no
+            elif no:
+                raise self._refused("NO stands before MINVALUE, MAXVALUE or CYCLE")
+            elif self._match_texts(("RESTART", "START", "INCREMENT", "CACHE")):
+                word = self._prev.text.lower()
+                self._match_texts(("WITH", "BY"))
+                value = self._parse_unary() or (True if word == "restart" else None)
+            elif typed and self._match_text_seq("AS"):
+                word, value = "type", self._parse_types()
+            elif self._match_text_seq("OWNED", "BY"):
+                word, value = "owned", exp.var("NONE") if self._match_text_seq("NONE") else self._parse_column()
+            else:
+                return given
+            if value is None:
+                raise self._refused(f"{word.upper()} needs a value")
+            if word in given:
+                raise self._refused("conflicting or redundant options").with_(code="42601")
+            given[word] = value
 
     def _parse_alter_domain(self) -> exp.Expr:
         name = self._parse_table_parts()

@@ -18,7 +18,7 @@ from halfjoin.sql.named import (
 from halfjoin.sql.parse import syntax
 from halfjoin.sql.parse.constraints import column, inside
 from halfjoin.sql.parse.locate import catalog_name, name_of, only, refuse
-from halfjoin.sql.parse.sequences import sequence_options
+from halfjoin.sql.parse.sequences import number, options
 
 
 def create_type(node: exp.Create, text: str) -> CreateEnum:
@@ -66,11 +66,10 @@ def create_domain(node: exp.Create, text: str) -> CreateDomain:
 
 def alter_sequence(node: syntax.AlterSequence, text: str) -> AlterSequence:
     """ALTER SEQUENCE."""
-    restart, start, step = (node.args.get(key) for key in ("restart", "start", "increment"))
-    first, by = sequence_options(exp.SequenceProperties(start=start, increment=step), text)
-    at = None if restart in (None, True) else sequence_options(exp.SequenceProperties(start=restart), text)[0]
-    return AlterSequence(catalog_name(node.this, text), restart is not None, at, None if start is None else first,
-                         None if step is None else by, bool(node.args.get("exists")))  # fmt: skip
+    restart = node.args.get("restart")
+    at = None if restart in (None, True) else number(restart, node, text)
+    return AlterSequence(catalog_name(node.this, text), restart is not None, at, options(node, text),
+                         bool(node.args.get("exists")))
 
 
 def alter_domain(node: syntax.AlterDomain, text: str) -> AlterDomain:
@@ -107,13 +106,14 @@ def schema_named(node: exp.Expr, text: str) -> str:
 
 def create_sequence(node: exp.Create, text: str) -> CreateSequence:
     """CREATE SEQUENCE."""
-    only(node, text, "CREATE SEQUENCE", ("this", "kind", "exists", "properties"))
-    start, step = 1, 1
+    only(node, text, "CREATE SEQUENCE", ("this", "kind", "exists", "properties", "expression"))
+    given = options(exp.SequenceProperties(type=node.args.get("expression")), text)
     for item in node.args["properties"].expressions if node.args.get("properties") else ():
-        if not isinstance(item, exp.SequenceProperties):
+        if not isinstance(item, exp.SequenceProperties) or item.args.get("restart"):
             raise refuse(node, text, "this option of CREATE SEQUENCE is not supported", "START WITH, INCREMENT BY")
-        start, step = sequence_options(item, text)
-    return CreateSequence(catalog_name(node.this, text), start, step, bool(node.args.get("exists")))
+        item.set("type", node.args.get("expression"))
+        given = options(item, text)
+    return CreateSequence(catalog_name(node.this, text), given, bool(node.args.get("exists")))
 
 
 def comment(node: syntax.Comment, text: str) -> Comment:

@@ -157,8 +157,8 @@ class IterativeWith(exp.With):
 class AlterSequence(exp.Expression):
     """ALTER SEQUENCE name RESTART [WITH n] | START WITH n | INCREMENT BY n ... `restart`: a number, or True."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "restart": False, "start": False,
-                                            "increment": False}  # fmt: skip
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, **dict.fromkeys(
+        ("exists", "restart", "start", "increment", "minvalue", "maxvalue", "cycle", "cache", "type", "owned"), False)}
 
 
 class AlterDomain(exp.Expression):

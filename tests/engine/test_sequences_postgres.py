@@ -21,6 +21,28 @@ SCRIPTS = {
         ALTER SEQUENCE q RESTART; SELECT nextval('q'); ALTER SEQUENCE q RESTART WITH 40; SELECT nextval('q');
         ALTER SEQUENCE q INCREMENT BY 10; SELECT nextval('q'); ALTER SEQUENCE IF EXISTS nosuch RESTART;
         ALTER SEQUENCE nosuch RESTART; ALTER SEQUENCE q START WITH 3 RESTART; SELECT nextval('q')""",
+    "bounds": """CREATE SEQUENCE q MINVALUE 5 MAXVALUE 7 CYCLE; SELECT nextval('q'), 'a'; CREATE TABLE r (x integer);
+        INSERT INTO r VALUES (1), (2), (3), (4); CREATE TABLE t (a bigint); INSERT INTO t SELECT nextval('q') FROM r;
+        TABLE t; SELECT setval('q', 20); SELECT setval('q', 7); SELECT nextval('q'); SELECT setval('q', 6, false);
+        SELECT nextval('q'); ALTER SEQUENCE q NO CYCLE; SELECT nextval('q'); SELECT nextval('q');
+        INSERT INTO t VALUES (nextval('q')); ALTER SEQUENCE q MAXVALUE 8; SELECT nextval('q'); SELECT nextval('q');
+        CREATE SEQUENCE d INCREMENT -2 MAXVALUE 10 MINVALUE 1 START 6 CACHE 3 NO CYCLE; SELECT nextval('d');
+        SELECT nextval('d'); SELECT nextval('d'); SELECT nextval('d'); ALTER SEQUENCE d CYCLE; SELECT nextval('d');
+        ALTER SEQUENCE d RESTART WITH 3 INCREMENT 1 MAXVALUE 4; SELECT nextval('d'); CREATE SEQUENCE e INCREMENT -1;
+        SELECT nextval('e'); SELECT nextval('e'); SELECT setval('e', -40); SELECT nextval('e'); SELECT setval('e', 0);
+        ALTER SEQUENCE e NO MINVALUE NO MAXVALUE; SELECT nextval('e')""",
+    "types and errors": """CREATE SEQUENCE q AS smallint MAXVALUE 40000; CREATE SEQUENCE q AS smallint START WITH 32766;
+        SELECT nextval('q'); SELECT nextval('q'); SELECT nextval('q'); ALTER SEQUENCE q AS integer; SELECT nextval('q');
+        CREATE SEQUENCE r AS text; CREATE SEQUENCE r MINVALUE 10 MAXVALUE 5; CREATE SEQUENCE r START 3 MINVALUE 5;
+        CREATE SEQUENCE r INCREMENT 0; CREATE SEQUENCE r CACHE 0; CREATE SEQUENCE r START 3 START 4;
+        CREATE SEQUENCE r AS integer START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 OWNED BY NONE;
+        SELECT nextval('r'); ALTER SEQUENCE r START 0; ALTER SEQUENCE r RESTART WITH 0; ALTER SEQUENCE r MINVALUE -5;
+        ALTER SEQUENCE r RESTART WITH -3; SELECT nextval('r')""",
+    "an owner": """CREATE TABLE t (a integer, b integer); CREATE SEQUENCE q OWNED BY t.a; CREATE SEQUENCE r;
+        ALTER SEQUENCE r OWNED BY t.nosuch; ALTER SEQUENCE r OWNED BY nosuch.a; ALTER SEQUENCE r OWNED BY t.b;
+        ALTER TABLE t RENAME COLUMN b TO c; SELECT nextval('q'); TRUNCATE t RESTART IDENTITY; SELECT nextval('q');
+        ALTER TABLE t DROP COLUMN a; SELECT nextval('q'); ALTER TABLE t RENAME TO u; ALTER SEQUENCE r OWNED BY NONE;
+        CREATE SEQUENCE s OWNED BY u.c; DROP TABLE u; SELECT nextval('s'); SELECT nextval('r')""",
     "numbers of rows": """CREATE SEQUENCE q; CREATE TABLE s (x integer); INSERT INTO s VALUES (10), (10), (10);
         CREATE TABLE t (a integer, b bigint); INSERT INTO t SELECT x, nextval('q') FROM s; TABLE t;
         INSERT INTO t (b, a) SELECT nextval('q') AS n, 5 FROM s RETURNING b;
@@ -88,6 +110,19 @@ def test_numbers_go_on_after_a_restart(tmp_path: Path) -> None:
             engine.query("SELECT setval('q', 90)")
     with hj.Engine(tmp_path / "w") as engine:
         assert engine.execute("SELECT nextval('q') AS n")["n"].to_pylist() == [21]
+
+
+def test_a_sequence_with_bounds_goes_on_where_it_was(tmp_path: Path) -> None:
+    for expected in ([5, 6], [7, 5], [6, 7]):
+        with hj.Engine(tmp_path / "w") as engine:
+            engine.execute("CREATE SEQUENCE IF NOT EXISTS q MINVALUE 5 MAXVALUE 7 CYCLE")
+            engine.execute("CREATE SEQUENCE IF NOT EXISTS d INCREMENT -1")
+            assert [engine.execute("SELECT nextval('q') AS n")["n"][0].as_py() for _ in range(2)] == expected
+            engine.execute("SELECT nextval('d')")
+            limits = engine.query("SELECT min_value, max_value, cycle FROM pg_sequences WHERE sequencename = 'q'")
+            assert limits.to_pylist() == [{"min_value": 5, "max_value": 7, "cycle": True}]
+    with hj.Engine(tmp_path / "w") as engine:  # a process may leave numbers out, but gives none out again
+        assert engine.execute("SELECT nextval('d') AS n")["n"][0].as_py() <= -4
 
 
 def test_a_view_that_casts_to_a_domain_keeps_its_conditions() -> None:

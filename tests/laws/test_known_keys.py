@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.statements import reading
+from halfjoin.engine.statements import evaluating
 from halfjoin.planner.known import lookups, with_known
 from tests.oracle.rows import bag
 
@@ -150,9 +150,9 @@ def both(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[hj.Engine, str, 
     def ask(engine: hj.Engine, sql: str, time: int | None) -> bool:
         nonlocal used
         used = False
-        monkeypatch.setattr(reading, "with_known", noted)
+        monkeypatch.setattr(evaluating, "with_known", noted)
         found = answer(engine, sql, time)
-        monkeypatch.setattr(reading, "with_known", lambda plan, *_: plan)
+        monkeypatch.setattr(evaluating, "with_known", lambda plan, *_: plan)
         assert answer(engine, sql, time) == found, f"as of {time}: {sql}"
         return used
 

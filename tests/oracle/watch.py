@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import halfjoin as hj
 from tests.oracle.calls import register
@@ -57,9 +58,14 @@ def _texts(rng: random.Random, count: int, depth: int, oracle: Oracle, *, ours: 
 class Watch:
     """An engine that is told of a history, and what it reported of its views since they were made."""
 
-    def __init__(self, path: Path | None = None, *, retain: int = 1_000_000, memory: str | None = None) -> None:
-        self._path, self._options = path, {"retain": retain, "memory": memory, "clock": "own"}
-        self.engine = hj.Engine(path, **self._options)  # type: ignore[arg-type]
+    def __init__(
+        self, path: Path | None = None, *, retain: int = 1_000_000, memory: str | None = None, spark: Any = None
+    ) -> None:
+        """`spark`: the session whose jobs carry out everything; None keeps all work in this process."""
+        runner = "local" if spark is None else "spark"
+        self._path = path
+        self._options = {"retain": retain, "memory": memory, "clock": "own", "runner": runner, "spark": spark}
+        self.engine = hj.Engine(path, **self._options)
         self.upper = 0
         self.views: dict[str, View] = {}
         self.reported: dict[str, Counter[tuple[object, int]]] = {}  # by row and time
@@ -94,7 +100,7 @@ class Watch:
         """Close the engine and open it again, if it is on disk."""
         if self._path is not None:
             self.engine.close()
-            self.engine = hj.Engine(self._path, **self._options)  # type: ignore[arg-type]
+            self.engine = hj.Engine(self._path, **self._options)
             register(self.engine)
 
     def read(self, name: str, time: int) -> Bag:

@@ -174,3 +174,13 @@ def test_statements_may_name_the_database() -> None:
     engine.execute('DROP MATERIALIZED VIEW IF EXISTS "halfjoin"."public"."v" CASCADE')
     engine.execute('ALTER TABLE "halfjoin"."public"."t" RENAME TO "u"')
     assert engine.query("SELECT a FROM u").num_rows == 1
+
+
+def test_clients_that_read_materialized_views_in_either_place_find_them_once(engine: hj.Engine) -> None:
+    """Grafana looks into information_schema alone. Metabase puts pg_class beside it."""
+    engine.execute("CREATE TABLE seen (k bigint); CREATE MATERIALIZED VIEW seen_often AS SELECT k FROM seen")
+    alone = engine.query("SELECT column_name FROM information_schema.columns WHERE table_name = 'seen_often'")
+    assert alone["column_name"].to_pylist() == ["k"]
+    found = engine.query((FOLDER / "metabase" / "03.sql").read_text())
+    names = list(zip(found["table-name"].to_pylist(), found["name"].to_pylist(), strict=True))
+    assert names.count(("seen_often", "k")) == 1 and len(names) == len(set(names))

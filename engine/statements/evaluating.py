@@ -1,0 +1,169 @@
+"""Evaluates bound queries as of a time: they are planned and filled as views are, from the contents at that time.
+
+What needs no data is prepared once (`Evaluation`), and may be used again for the same definitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from halfjoin.engine.arrange.collection import User
+from halfjoin.engine.arrange.run import Part, Run, make_run
+from halfjoin.engine.batch.flows import Flow, Inner, alone, flow_of
+from halfjoin.engine.batch.looping import loop_fill
+from halfjoin.engine.batch.readable import closed, raise_any, readable
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.statements.system_tables import system_tables, with_system
+from halfjoin.engine.system.machine import machine_memory
+from halfjoin.engine.updates.consolidate import cancel, consolidate
+from halfjoin.engine.updates.updates import MINIMUM, Updates, concat
+from halfjoin.errors import DataError
+from halfjoin.planner.known import lookups, reads_by_key, with_known
+from halfjoin.planner.plan import ArrangementKey, Join, Node, Reduce, Version, ViewPlan
+from halfjoin.planner.plan_view import plan
+from halfjoin.sql.relation import Relation
+
+QUERY = User("query", "this query")
+QUERY_NAME = "the query"  # in errors
+_LEAST = 1 << 26  # bytes that a query may take, however little memory the engine has
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A bound query, ready to be evaluated: its plan, its nodes in executable form by their names, the tables and views
+    that it reads, and the arrangements that it looks up."""
+
+    plan: ViewPlan
+    flows: Mapping[str, Flow | Inner]
+    collections: tuple[str, ...]
+    keys: tuple[ArrangementKey, ...]
+    by_key: bool  # whether it scans nothing
+
+
+def prepare(state: State, relation: Relation) -> Evaluation:
+    """Plan a bound query, and compile it."""
+    planned = with_known(plan(relation, state, QUERY.name), state, state.arranged)
+    flows = {node.output: flow_of(node, state.functions, QUERY_NAME) for node in planned.nodes}
+    own = flows.keys()
+    keys = [key for key in (*_looked_up(planned), *(known.arrangement for known in lookups(planned)))
+            if key.constant is None and key.collection not in own]  # fmt: skip
+    return Evaluation(planned, flows, planned.collections, tuple(dict.fromkeys(keys)), reads_by_key(planned))
+
+
+def _looked_up(planned: ViewPlan) -> Iterator[ArrangementKey]:
+    """The arrangements that the nodes look up when they are filled."""
+    for node in planned.nodes:
+        if isinstance(node, Join) and not node.loops:
+            for branch in node.branches:
+                yield from (stage.half_join.arrangement for stage in branch.paths[branch.fill].stages)
+        else:
+            yield from node.arrangements
+
+
+def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: bool = True) -> Updates:
+    """The contents of a bound query. With `distinct`, one row per distinct row; counts are in `diff`."""
+    state = closed(state)
+    named = system_tables(relation)
+    if named:
+        state = with_system(state, named, state.upper - 1 if as_of is None else as_of)
+    return run(state, prepare(state, relation), as_of, distinct=distinct, made=named)
+
+
+def run(
+    state: State, evaluation: Evaluation, as_of: int | None, *, distinct: bool = True, made: Collection[str] = ()
+) -> Updates:
+    """As `evaluate`, of a query that is prepared. `made`: collections that have no history."""
+    state, planned = closed(state), evaluation.plan
+    time = readable(state, [name for name in evaluation.collections if name not in made], as_of)
+    moment, held, keys = _Moment(state, time, by_key=evaluation.by_key), 0, evaluation.keys
+    try:
+        for key in keys:
+            state.collection(key.collection).share(key, QUERY, state.functions)
+        for node in planned.below:  # computed anew, since a kept node has no history
+            if node.loop:
+                if node.output not in moment.found:
+                    _run_loop(moment, evaluation, [one for one in planned.below if one.loop == node.loop])
+                continue
+            output = _at(moment, planned, alone(evaluation.flows[node.output]))
+            held += output.nbytes if isinstance(node, Reduce) else 0
+            check_memory(state, held)
+            moment.found[node.output] = (make_run(output, state.upper),)
+        found = _at(moment, planned, alone(evaluation.flows[planned.output.output]))
+    finally:
+        for key in keys:
+            state.collection(key.collection).release(QUERY)
+    return consolidate(found, by_time=False) if distinct else found
+
+
+def check_memory(state: State, size: int) -> None:
+    """Check that rows which a query groups or orders, `size` bytes of them, fit into the engine's memory.
+
+    Raises:
+        DataError: they do not.
+    """
+    if size > max(state.memory.limit or machine_memory() // 2, _LEAST):
+        raise DataError("the query needs more memory than the engine may use: ask for fewer rows, or give the engine "
+                        "more, Engine(memory=...)")  # fmt: skip
+
+
+def _at(moment: _Moment, planned: ViewPlan, flow: Flow) -> Updates:
+    """The updates that add up to the output of a query's node.
+
+    Raises:
+        DataError: a row fails, or there are too many.
+    """
+    time = moment.time
+    parts = list(flow.fill(moment, time + 1, moment.closed, gathered=True))
+    output, errors = (concat([part.filter(part.time <= time) for part in side]) for side in zip(*parts, strict=True))
+    raise_any(errors, QUERY_NAME, time, planned.below, flow.plan)
+    return cancel(output, by_time=False)
+
+
+def _run_loop(moment: _Moment, evaluation: Evaluation, nodes: Sequence[Node]) -> None:
+    """Evaluate the nodes of a loop.
+
+    Raises:
+        DataError: as `_at`.
+    """
+    flows = {node.output: cast("Inner", evaluation.flows[node.output]) for node in nodes}
+    for name, (output, errors) in loop_fill(flows, moment, moment.time + 1, last=True).items():
+        raise_any(errors, QUERY_NAME, moment.time, nodes, flows[name].plan)
+        moment.found[name] = (make_run(output, moment.state.upper),)
+
+
+def recover(state: State) -> None:
+    """Release the arrangements that an interrupted query left."""
+    for collection in state.collections():
+        collection.release(QUERY)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """The collections as they are at a time; what happened to their rows before does not matter.
+
+    For a time before the last closed one the indexes cannot tell which rows were live. So the contents at that time are
+    computed and looked up. For a collection in files that does not fit into memory, lookups read its whole history, and
+    so do those of a query that scans nothing (`by_key`): the history of few keys is less than the contents.
+    """
+
+    state: State
+    time: int
+    by_key: bool = False
+    found: dict[str, Sequence[Part]] = field(default_factory=dict)
+
+    @property
+    def closed(self) -> int:
+        """Updates with times below it may be added up; open times are not read."""
+        return self.time + 1 if self.time + 1 == self.state.upper else MINIMUM
+
+    def __call__(self, name: str, version: Version) -> Sequence[Part]:
+        """The runs to look up."""
+        if name not in self.found:
+            collection = self.state.collection(name)
+            runs = self.state.before_and_after({})(name, version)
+            if self.closed == MINIMUM and not collection.in_files and not self.by_key:
+                runs = (Run(collection.as_of(self.time, distinct=False)),)
+            self.found[name] = runs
+        return self.found[name]

@@ -1,0 +1,54 @@
+"""jsonb_populate_record and jsonb_populate_recordset give rows of a table's columns, as PostgreSQL does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import halfjoin as hj
+
+pytest_plugins = ("tests.support.postgres",)
+
+TABLES = ("CREATE TABLE t (a integer, b text, c jsonb, d date)", "CREATE TABLE u (k integer, j jsonb)",
+          """INSERT INTO u VALUES (1, '{"a": 7, "c": [1]}'), (2, '{"b": "x", "d": "0044-03-15 BC"}'), (3, NULL)""")
+ROWS = """jsonb_populate_recordset(NULL::t, '[{"a": 5, "no": 1}, {"b": "q", "a": null}]')"""
+
+
+@pytest.mark.parametrize("sql", [
+    """SELECT a, b FROM jsonb_populate_record(NULL::t, '{"a": 5, "b": "q"}')""", f"SELECT a, b FROM {ROWS}",
+    "SELECT k, r.a, b, c::text, d::text FROM u, jsonb_populate_record(NULL::t, u.j) r",
+    f"SELECT x, q.b FROM {ROWS} AS q (x)", f"SELECT a, ordinality FROM {ROWS} WITH ORDINALITY",
+    "SELECT a FROM jsonb_populate_recordset(NULL::public.t, '[]')",
+    "SELECT a, b FROM jsonb_populate_record(NULL::t, NULL)",
+])  # fmt: skip
+def test_rows_are_postgresqls(sql: str, postgres: Any) -> None:
+    engine = hj.Engine()
+    for statement in TABLES:
+        engine.execute(statement)
+        postgres.execute(statement)
+    found = [tuple(row.values()) for row in engine.query(sql).to_pylist()]
+    assert sorted(found, key=str) == sorted(postgres.execute(sql).fetchall(), key=str)
+
+
+def test_they_fill_and_change_tables() -> None:
+    engine = hj.Engine()
+    for statement in TABLES:
+        engine.execute(statement)
+    engine.execute(f"INSERT INTO t SELECT * FROM {ROWS}")
+    engine.execute("""UPDATE t SET b = r.b FROM jsonb_populate_record(NULL::t, '{"a": 5, "b": "new"}') r
+                      WHERE r.a = t.a""")
+    assert engine.query("SELECT a, b FROM t ORDER BY a").to_pylist() == [{"a": 5, "b": "new"}, {"a": None, "b": "q"}]
+
+
+@pytest.mark.parametrize("sql", [
+    f"CREATE MATERIALIZED VIEW v AS SELECT * FROM {ROWS}", "SELECT * FROM jsonb_populate_record(ROW(1)::t, '{}')",
+    "SELECT * FROM jsonb_populate_record(NULL::nosuch, '{}')", "SELECT jsonb_populate_record(NULL::t, '{}')",
+])  # fmt: skip
+def test_other_uses_are_refused_with_a_rewrite(sql: str) -> None:
+    engine = hj.Engine()
+    engine.execute(TABLES[0])
+    with pytest.raises(hj.UnsupportedSQL) as caught:
+        engine.execute(sql)
+    assert caught.value.remedy is not None
+    assert any(word in caught.value.remedy for word in ("jsonb_to_record", "in FROM"))
