@@ -224,9 +224,10 @@ class HalfJoinOperator:
         return total
 
     def _of_partners(self, run: Run) -> list[pa.Array]:
-        """The same columns, some of them perhaps twice."""
+        """The same columns, some of them perhaps twice. Names that a table function makes are no columns."""
         columns = run.updates.columns
-        return [columns[name] for name, _ in self.spec.fetch] + [columns[name] for name in self.needed]
+        names = [*(column for column, _ in self.spec.fetch), *self.needed]
+        return [columns[name] for name in names if name in columns]
 
     def _read(self, run: Run) -> dict[str, pa.Array]:
         """The columns of partners that are read."""
