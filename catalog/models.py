@@ -42,6 +42,7 @@ class ColumnModel(BaseModel):
     not_null: bool = False
     default: str | None = None
     generated: str | None = None
+    own_not_null: bool | None = None  # whether NOT NULL is the column's own, not only its domain's; None: unknown
     had_nulls: bool = False  # NOT NULL came later, so the past may have NULLs
     domain: Domain | None = None
     sequence: str = ""

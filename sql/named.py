@@ -31,14 +31,16 @@ class CreateEnum:
 
 @dataclass(frozen=True)
 class AlterEnum:
-    """ALTER TYPE name ADD VALUE [IF NOT EXISTS] label [BEFORE | AFTER `beside`], or RENAME VALUE `old` TO label."""
+    """ALTER TYPE name ADD VALUE [IF NOT EXISTS] label [BEFORE | AFTER `beside`], or RENAME VALUE `old` TO label, or
+    RENAME TO `to`, then without a label."""
 
     name: str
-    label: str
+    label: str = ""
     old: str | None = None
     beside: str | None = None
     before: bool = False
     if_not_exists: bool = False
+    to: str = ""
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,16 @@ def reason(errors: Updates) -> DataError | None:
     return DataError(text, row=row or None, more=len(found) - 1)
 
 
+def failing(state: State, name: str) -> int:
+    """How many rows of a view or node fail as of `upper - 1`, with those of no view below."""
+    view = state.maintained[name]
+    if not len(view.errors):
+        return 0
+    known = view.standing
+    why = reason(view.errors.up_to(state.upper - 1)) if known is None or known.upper != state.upper else known.reason
+    return 0 if why is None else 1 + why.more
+
+
 def first_failure(state: State, name: str, low: int, high: int) -> Failure | None:
     """A view's first failure in the closed times `[low, high)`."""
     views = [one for one in with_inputs(state, [name]) if one in state.maintained]

@@ -16,11 +16,12 @@ from halfjoin.catalog.models import Source, Table
 from halfjoin.engine.batch.progress import Feed, Progress
 from halfjoin.engine.batch.writer import Writer
 from halfjoin.engine.feeds.batches import batches_of, rows_of
+from halfjoin.engine.feeds.kinds import kind_named
 from halfjoin.engine.feeds.refused import Sieve, blamed
 from halfjoin.engine.feeds.source import MOST_TEXT, BadRecord, Polled
 from halfjoin.engine.intake.times import now
 from halfjoin.engine.updates.updates import TIME
-from halfjoin.errors import Conflict, HalfjoinError, InvalidRow
+from halfjoin.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime
 
 ERROR_COLUMNS = {"place": "text", "text": "text", "reason": "text", "time": "timestamp with time zone"}
 SEVERAL = 3  # bad records that an error names
@@ -84,7 +85,15 @@ def _apply(
         batches[source.errors] = _table_of(bad, state.upper if state.clock == "own" else None)
     # Bad records alone close no time of an own clock: rows of that time may still come.
     close = polled.last and (bool(rows) or state.clock != "own" or time is not None)
-    writer.apply(batches, time, close=close, feed=Feed(source.id, source.name, after, more=not polled.last))
+    try:
+        writer.apply(batches, time, close=close, feed=Feed(source.id, source.name, after, more=not polled.last))
+    except InvalidTime as problem:
+        if state.clock != "own" or (problem.time, problem.upper) != (None, None):
+            raise
+        raise problem.with_(
+            reason=f"the rows of {source.name} have no times, and this warehouse has its own times (clock='own')",
+            remedy=f"{kind_named(source.kind).times}, or read it into a warehouse with clock='wall'",
+        ) from None
     return writer.store.progress(source.id)
 
 

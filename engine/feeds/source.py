@@ -30,6 +30,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, SecretStr
 
 from halfjoin.catalog.models import Table
+from halfjoin.engine.updates.updates import TIME
 from halfjoin.errors import HalfjoinError
 
 POLL_ROWS = 100_000  # about as many records as one poll should return
@@ -149,6 +150,7 @@ class Kind:
         tables: finds the definitions of the tables, when CREATE SOURCE is carried out, from the options and the names
             after INTO (none for INTO TABLES: each table has its own name), and returns them, the tables' names, and
             options that the source shall have beside those that were given. None: the tables must be there.
+        times: how its rows get times of the user's own (`clock="own"`), as a remedy; None: they cannot have any.
         dropped: after DROP SOURCE, gives back what the source holds elsewhere (a replication slot). An error of it is
             a warning: the source is gone.
     """
@@ -159,6 +161,7 @@ class Kind:
     check: Callable[[Opening], None] | None = None
     tables: Callable[[Any, Sequence[str]], tuple[Sequence[Definition], Sequence[str], Mapping[str, Any]]] | None = None
     dropped: Callable[[Opening], None] | None = None
+    times: str | None = f"give the rows a column {TIME}"
 
 
 class Options(BaseModel):

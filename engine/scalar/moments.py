@@ -76,10 +76,12 @@ def _shift(a: Any, b: Any, sign: int, type: Any) -> Any:
     if null.any():  # a NULL has arbitrary bits
         days, clock = np.where(null, 0, days), np.where(null, 0, clock)
         months, more, micros = (np.where(null, 0, part) for part in (months, more, micros))
-    days = add_months(days, sign * months) + sign * more
     spill, rest = np.divmod(clock + sign * micros, DAY)
-    days = days + spill
-    _fail((days < FIRST_DAY) | (days > LAST_DAY), "timestamp out of range")
+    moved = add_months(days, sign * months)
+    after = moved + sign * more
+    days = after + spill
+    for step in (moved, after, days):  # PostgreSQL adds the months first, then the days
+        _fail((step < FIRST_DAY) | (step > LAST_DAY), "timestamp out of range")
     return from_numpy(days * DAY + rest, type, null)
 
 

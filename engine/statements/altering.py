@@ -88,7 +88,10 @@ def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Ro
         case "drop not null":
             if column.name in table.primary_key:
                 raise UnsupportedSQL(f"column {column.name} is in a primary key", code="42P16")
-            return _with(table, column.model_copy(update={"not_null": False, "had_nulls": False})), None
+            if column.domain is not None and column.domain.not_null:  # it stays so
+                return _with(table, column.model_copy(update={"own_not_null": False})), None
+            free = {"not_null": False, "own_not_null": False, "had_nulls": False}
+            return _with(table, column.model_copy(update=free)), None
         case "type":
             return _with_type(catalog, table, column, action)
         case _:
@@ -109,7 +112,8 @@ def _same(updates: Updates) -> Updates:
 
 def _not_null(column: ColumnModel) -> ColumnModel:
     """The column with NOT NULL. Its past may have NULLs."""
-    return column.model_copy(update={"not_null": True, "had_nulls": column.had_nulls or not column.not_null})
+    return column.model_copy(update={"not_null": True, "own_not_null": True,
+                                     "had_nulls": column.had_nulls or not column.not_null})  # fmt: skip
 
 
 def _keyed(table: Table, wanted: Constraint) -> Table:

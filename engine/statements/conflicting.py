@@ -48,7 +48,9 @@ def inserted(state: State, statement: Insert, rows: Updates, sql: str) -> tuple[
     made = evaluate(beside(state, numbered(columns, len(found))), bound.relation, None, distinct=False)
     changed = found[made.columns[bound.others[0].name].to_numpy()]
     fresh = np.flatnonzero(place == NONE)
-    _check_once(table, own, np.concatenate([fresh, changed]))
+    again = _again(own, np.concatenate([fresh, changed]))
+    if again is not None:
+        raise _refused(state, table, rows, fresh[fresh < again], keys[0])
     old = made.renamed([(column.name, name) for column, name in zip(bound.old, rows.columns, strict=True)])
     new = made.renamed([(column.name, name) for column, name in zip(bound.new, rows.columns, strict=True)])
     order = np.argsort(np.concatenate([fresh, changed]), kind="stable")
@@ -115,16 +117,28 @@ def _leads(numbers: Ints) -> Mask:
     return leads
 
 
-def _check_once(table: Table, numbers: Ints, changed: Ints) -> None:
-    """Check that no row comes after one with its key that was inserted or has changed the table's row.
+def _again(numbers: Ints, changed: Ints) -> int | None:
+    """The first row after one with its key that was inserted or has changed the table's row; None if there is none."""
+    known_numbers = numbers != NONE
+    done = np.full(int(numbers.max(initial=-1)) + 1, len(numbers))
+    mine = changed[known_numbers[changed]]
+    np.minimum.at(done, numbers[mine], mine)
+    later = np.flatnonzero(known_numbers)
+    later = later[done[numbers[later]] < later]
+    return int(later[0]) if len(later) else None
 
-    Raises:
-        InvalidRow: one does.
+
+def _refused(state: State, table: Table, rows: Updates, fresh: Ints, arbiter: tuple[str, ...]) -> InvalidRow:
+    """The error of a statement that would change a row twice; or that of another key, if a row before has it.
+
+    `fresh`: the rows to insert before the one that is refused.
     """
-    last = np.full(int(numbers.max(initial=-1)) + 1, -1)
-    every = np.flatnonzero(numbers != NONE)
-    np.maximum.at(last, numbers[every], every)
-    changed = changed[numbers[changed] != NONE]
-    if (last[numbers[changed]] != changed).any():
-        raise InvalidRow("ON CONFLICT DO UPDATE command cannot affect row a second time", table=table.name,
-                         code="21000", remedy="give each key once")  # fmt: skip
+    some = rows.take(fresh)
+    for name, key in table.keys.items():
+        if key != arbiter:
+            numbers, (_, place) = _numbers(some, key), _there(state, table, key, some)
+            if (place != NONE).any() or not (_leads(numbers) | (numbers == NONE)).all():
+                return InvalidRow(f'duplicate key value violates unique constraint "{name}"', table=table.name,
+                                  code="23505", remedy="name the columns of that key, or use ON CONFLICT DO NOTHING")
+    return InvalidRow("ON CONFLICT DO UPDATE command cannot affect row a second time", table=table.name,
+                      code="21000", remedy="give each key once")  # fmt: skip

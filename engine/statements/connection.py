@@ -7,10 +7,9 @@ other. Queries read a snapshot, so they do not wait for the batches of other con
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -33,6 +32,7 @@ from halfjoin.sql.statements import Subscribe
 from halfjoin.sql.system import Asker
 from halfjoin.sql.types import BIGINT, SqlType
 
+T = TypeVar("T")
 Locked = Callable[..., Any]  # runs a function of the state while it holds the engine's lock
 
 
@@ -69,11 +69,7 @@ class Connection:
     def describe(self, prepared: Prepared, given: Mapping[int, SqlType]) -> Described:
         """The types of a statement's parameters, and the columns of its rows; see `statements.describing`."""
         path = self._session.path
-        if self._session.transaction is None:
-            return describe(self._session.seen(self._latest()).catalog, prepared, given, path)
-        found: Described = self._locked(
-            lambda state: describe(self._session.seen(state).catalog, prepared, given, path))
-        return found
+        return self._read("", lambda state: describe(self._session.seen(state).catalog, prepared, given, path))
 
     def run(
         self, prepared: Prepared, values: Sequence[str | None] = (), types: Sequence[SqlType | None] = ()
@@ -92,13 +88,25 @@ class Connection:
             made = partial(prepared.with_values, values, types)
             return _answer(session, run_one(session, state, made, prepared.text, key))
 
-        if prepared.reads and session.transaction is None:
-            state = self._latest()
-            if _quiet(state, prepared.text):
-                with suppress(InFiles):
-                    return answer(state)
-        made: Answer = self._locked(answer, writes=not prepared.reads)
+        if prepared.reads:
+            return self._read(prepared.text, answer)
+        made: Answer = self._locked(answer, writes=True)
         return made
+
+    def _read(self, sql: str, function: Callable[[State], T]) -> T:
+        """Run a function that reads the state as the last batch left it. It waits for the batch that another connection
+        is submitting only if the transaction has definitions, if the rows are in files, or if `sql` is not quiet."""
+        transaction = self._session.transaction
+        if transaction is None or not transaction.defines:
+            state = self._latest()
+            if _quiet(state, sql):
+                try:
+                    return function(state)
+                except InFiles:
+                    if transaction is not None:
+                        transaction.failed = False  # it is asked again
+        found: T = self._locked(function)
+        return found
 
     def copy_in(self, sql: str, data: bytes | pa.Table) -> str:
         """COPY FROM STDIN with the rows' text, or with rows that are read already: a column for each that COPY names.
@@ -114,18 +122,15 @@ class Connection:
 
     def copied(self, sql: str) -> tuple[Column, ...]:
         """The columns of the rows that COPY takes or gives."""
-        found: tuple[Column, ...] = self._locked(lambda state: copied_columns(self._session, state, sql))
-        return found
+        return self._read(sql, lambda state: copied_columns(self._session, state, sql))
 
     def copy_out(self, sql: str) -> pa.Array:
         """COPY TO STDOUT: the lines, without the ends of lines."""
-        return self._locked(lambda state: copy_lines(self._session, state, sql))
+        return self._read(sql, lambda state: copy_lines(self._session, state, sql))
 
     def copy_rows(self, sql: str) -> Answer:
         """COPY TO STDOUT: the rows, for another format than text."""
-        made: Answer = self._locked(
-            lambda state: _answer(self._session, copy_rows(self._session, state, sql)))
-        return made
+        return self._read(sql, lambda state: _answer(self._session, copy_rows(self._session, state, sql)))
 
     def subscribe(self, prepared: Prepared) -> tuple[Subscription, tuple[Column, ...]]:
         """SUBSCRIBE: the changes as they close, and their columns: those of the view, `__time`, `__diff`."""
@@ -144,9 +149,8 @@ class Connection:
 
     def enums(self) -> list[SqlType]:
         """The enums of the warehouse."""
-        found: list[SqlType] = self._locked(lambda state: [
-            type for name in state.catalog.enums if (type := state.catalog.named_type(name)) is not None])  # fmt: skip
-        return found
+        catalog = self._read("", lambda state: state.catalog)
+        return [type for name in catalog.enums if (type := catalog.named_type(name)) is not None]
 
     def begin(self) -> None:
         """Open a transaction, if none is open."""

@@ -88,7 +88,7 @@ def _table(catalog: Catalog, table: Table) -> str:
         text += _identity(catalog, column)
         text += f" GENERATED ALWAYS AS ({column.generated}) STORED" if column.generated else ""
         text += f" DEFAULT {column.default}" if column.default else ""
-        items.append(text + (" NOT NULL" if column.not_null else ""))
+        items.append(text + (" NOT NULL" if column.not_null and column.own_not_null is not False else ""))
     if table.primary_key:
         name = f"CONSTRAINT {identifier(table.key_name)} " if table.key_name else ""
         items.append(f"{name}PRIMARY KEY {_list(table.primary_key)}")

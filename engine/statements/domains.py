@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import ColumnModel, Table
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.statements.dropping import users_of_type
@@ -16,7 +17,9 @@ from halfjoin.engine.statements.tables import check_schema
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.constraints import bind_default
 from halfjoin.sql.bind.named_types import condition
+from halfjoin.sql.bind.tables import types_of
 from halfjoin.sql.named import AlterDomain, Domain
+from halfjoin.sql.parse.parse import parse_query
 
 
 def alter_domain(state: State, statement: AlterDomain) -> None:
@@ -59,9 +62,11 @@ def _altered(state: State, domain: Domain, statement: AlterDomain) -> Domain:
             return replace(domain, not_null=True)
         case "drop not null":
             used, _, others = users_of_type(state.catalog, domain.name)
-            if domain.not_null and (used or others):
-                raise UnsupportedSQL(f"columns of the domain {domain.name} may be NOT NULL by themselves", code="0A000",
-                                     remedy="DROP the columns first, or make another domain")  # fmt: skip
+            columns = [column for table, name in used for column in table.columns if column.name == name]
+            if domain.not_null and (others or any(column.own_not_null is None for column in columns)):
+                what = f"domains over {domain.name}" if others else f"columns of the domain {domain.name}"
+                raise UnsupportedSQL(f"{what} may be NOT NULL by themselves", code="0A000",
+                                     remedy="DROP them first, or make another domain")  # fmt: skip
             return replace(domain, not_null=False)
         case "add":
             condition(statement.text, domain.type, state.catalog)
@@ -108,21 +113,16 @@ def _column(column: ColumnModel, before: Domain, now: Domain) -> ColumnModel:
         return column
     update: dict[str, object] = {"domain": now}
     if now.not_null and not before.not_null:
-        update |= {"not_null": True, "had_nulls": column.had_nulls or not column.not_null}
+        own = column.not_null if column.own_not_null is None else column.own_not_null
+        update |= {"not_null": True, "own_not_null": own, "had_nulls": column.had_nulls or not column.not_null}
+    if before.not_null and not now.not_null and not column.own_not_null:
+        update |= {"not_null": False, "had_nulls": False}
     return column.model_copy(update=update)
 
 
 def _rename(state: State, statement: AlterDomain) -> None:
     catalog, name = state.catalog, statement.name
-    schema = name.rpartition(".")[0]
-    to = f"{schema}.{statement.to}" if schema else statement.to
-    check_schema(to, catalog)
-    if to in catalog.enums or to in catalog.domains:
-        raise Conflict(f"type {to} already exists", remedy="choose another name", name=to, code="42710")
-    _, views, _ = users_of_type(catalog, name)
-    if views:
-        raise Conflict(f"the view {views[0].name} names the domain {name}", remedy="drop it first", name=name,
-                       holder=views[0].name, code="2BP01")  # fmt: skip
+    to = new_name(catalog, "domain", name, statement.to)
     domain = replace(catalog.domains[name], name=to)
     catalog.domains = {
         (to if one == name else one): domain if one == name else replace(other, base=to if other.base == name else
@@ -133,6 +133,36 @@ def _rename(state: State, statement: AlterDomain) -> None:
             catalog.comments[f"{kind} {to}"] = text
     for table in list(catalog.tables.values()):
         catalog.tables[table.name] = _renamed(table, catalog.domains, name, domain)
+
+
+def new_name(catalog: Catalog, kind: str, name: str, to: str) -> str:
+    """The new name of a type, in the same schema.
+
+    Raises:
+        Conflict: it is taken, or the text of a view, a DEFAULT or a condition has the old one.
+    """
+    schema = name.rpartition(".")[0]
+    to = f"{schema}.{to}" if schema else to
+    check_schema(to, catalog)
+    if to in catalog.enums or to in catalog.domains:
+        raise Conflict(f"type {to} already exists", remedy="choose another name", name=to, code="42710")
+    holders = [f"the view {view.name}" for view in users_of_type(catalog, name)[1]]
+    for table in catalog.tables.values():
+        texts = [text for column in table.columns for text in (column.default, column.generated) if text]
+        texts += [check.text for check in table.checks]
+        holders += [f"an expression of the table {table.name}" for text in texts if name in _types(text)]
+    for domain in catalog.domains.values():
+        texts = [text for _, text in domain.checks] + [domain.default or "NULL"]
+        holders += [f"an expression of the domain {domain.name}" for text in texts if name in _types(text)]
+    if holders:
+        raise Conflict(f"{holders[0]} names the {kind} {name}", remedy="drop that first, and make it anew", name=name,
+                       holder=holders[0], code="2BP01")  # fmt: skip
+    return to
+
+
+def _types(text: str) -> set[str]:
+    """The types of the user's that an expression names."""
+    return types_of(parse_query(f"SELECT {text}"))
 
 
 def _renamed(table: Table, domains: dict[str, Domain], name: str, domain: Domain) -> Table:

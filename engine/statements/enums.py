@@ -1,4 +1,4 @@
-"""ALTER TYPE: an enum gets another value, or another name for one.
+"""ALTER TYPE: an enum gets another value, another name for one, or another name for itself.
 
 The order of labels is a part of plans, so the views over the enum are made anew from their texts, in the same entry of
 the journal. Readers see the view before or after.
@@ -15,32 +15,38 @@ from halfjoin.catalog.models import Table, View
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.definitions import create_index, create_view, drop_view
+from halfjoin.engine.statements.domains import alter_domain, new_name
 from halfjoin.engine.statements.dropping import users_of_type
 from halfjoin.engine.statements.reshaping import put
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
-from halfjoin.sql.named import AlterEnum
+from halfjoin.sql.named import AlterDomain, AlterEnum
 from halfjoin.sql.parse.parse import parse, parse_query
 from halfjoin.sql.statements import CreateIndex, CreateView
 from halfjoin.sql.types import Kind, SqlType
 
 
 def alter_enum(state: State, runners: Runners, statement: AlterEnum) -> None:
-    """Carry out ALTER TYPE ... ADD VALUE or RENAME VALUE.
+    """Carry out ALTER TYPE ... ADD VALUE, RENAME VALUE or RENAME TO.
 
     Raises:
         UnknownName: there is no such enum.
         UnsupportedSQL: a label is not there, or already there.
-        Conflict: a sink reads rows of the enum.
+        Conflict: a sink reads rows of the enum; a name is taken; a text names the type that is to be renamed.
     """
     catalog = state.catalog
+    if statement.to and statement.name in catalog.domains:
+        alter_domain(state, AlterDomain(statement.name, "rename", to=statement.to))
+        return
     old = catalog.enums.get(statement.name)
     if old is None:
         raise UnknownName("type", statement.name, catalog.enums)
-    labels = _labels(old, statement)
-    if labels == old.labels:
+    if statement.to:
+        new = replace(old, named=new_name(catalog, "type", old.named, statement.to))
+    else:
+        new = replace(old, labels=_labels(old, statement))
+    if new == old:
         return
-    new = replace(old, labels=labels)
     columns, named, domains = users_of_type(catalog, old.named)
     tables = {table.name for table, _ in columns}
     for domain in domains:
@@ -54,7 +60,10 @@ def alter_enum(state: State, runners: Runners, statement: AlterEnum) -> None:
     indexes = [index for index in catalog.indexes.values() if index.collection in {view.name for view in views}]
     for view in reversed(views):
         drop_view(state, view)
-    catalog.enums[old.named] = new
+    catalog.enums = {(new.named if name == old.named else name): new if name == old.named else one
+                     for name, one in catalog.enums.items()}
+    if text := catalog.comments.pop(f"type {old.named}", ""):
+        catalog.comments[f"type {new.named}"] = text
     for domain in domains:
         catalog.domains[domain] = replace(catalog.domains[domain], type=_with(catalog.domains[domain].type, old, new))
     for name in tables:

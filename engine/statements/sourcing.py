@@ -24,6 +24,7 @@ from halfjoin.sql.parse.parse import parse
 from halfjoin.sql.parse.type_names import type_named
 from halfjoin.sql.statements import AlterSource, ColumnDef, CreateSource, CreateTable
 
+_SHOWN = 80  # characters of a position
 _log = logging.getLogger("halfjoin")
 
 
@@ -43,6 +44,9 @@ def wanted(state: State, statement: CreateSource) -> Wanted:
         UnsupportedSQL, UnknownName: the kind, an option or a table is not right.
     """
     kind = kind_named(statement.kind)
+    if kind.times is None and state.clock == "own":
+        raise UnsupportedSQL(f"the rows of a source FROM {kind.name} have no times, and this warehouse has its own",
+                             remedy="read it into a warehouse with clock='wall'")
     options = options_of(kind, statement.options)
     statement = replace(statement, options=options.kept(statement.options))
     if statement.name in state.catalog.sources or kind.tables is None:
@@ -128,6 +132,11 @@ def alter_source(state: State, statement: AlterSource) -> None:
     sources[statement.name] = sources[statement.name].model_copy(update={"paused": statement.paused})
 
 
+def _shortened(position: str | None) -> str | None:
+    """A position as a line shows it; `Engine.stats()` has all of it."""
+    return position if position is None or len(position) <= _SHOWN else f"{position[: _SHOWN - 3]}..."
+
+
 def show_sources(found: list[SourceStats]) -> pa.Table:
     """The answer to SHOW SOURCES."""
     def texts(values: list[str | None]) -> pa.Array:
@@ -139,7 +148,7 @@ def show_sources(found: list[SourceStats]) -> pa.Table:
         "into": texts([", ".join(one.into) for one in found]),
         "options": texts([one.options for one in found]),
         "state": texts([one.state for one in found]),
-        "position": texts([one.position for one in found]),
+        "position": texts([_shortened(one.position) for one in found]),
         "rows": pa.array([one.rows for one in found], pa.int64()),
         "bad": pa.array([one.bad for one in found], pa.int64()),
         "lag": texts([None if one.lag is None else f"{one.lag} {one.unit}" for one in found]),

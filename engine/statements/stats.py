@@ -10,6 +10,7 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.batch.clock import Clock, shown
 from halfjoin.engine.batch.progress import Progress
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.unreadable import failing
 from halfjoin.engine.display.html import folded, note, piece, table
 from halfjoin.engine.feeds.kinds import kind_named
 from halfjoin.engine.feeds.options import displayed
@@ -49,9 +50,10 @@ class CollectionStats(BaseModel):
     """One table, materialized view or node: its updates, its bytes in memory, its frontiers `[since, upper)`, its runs.
 
     `files` and `file_bytes` count the files in which its runs stay and are looked up. A collection on disk that has not
-    been needed yet has no runs. `users`: the views that share a node. `binding`: the name of the recursive query whose
-    rows a node has; `rounds`: how many updates the last batch made of it in each round. `foreign`: what somebody else
-    has done to its Delta table, and how to undo that. `planned`: `upper` when a materialized view's plan was made.
+    been needed yet has no runs. `errors`: how many of its rows fail now, so that it cannot be read. `users`: the
+    materialized views that read a table or view, or share a node. `binding`: the name of the recursive query whose rows
+    a node has; `rounds`: how many updates the last batch made of it in each round. `foreign`: what somebody else has
+    done to its Delta table, and how to undo that. `planned`: `upper` when a materialized view's plan was made.
     """
 
     name: str
@@ -133,6 +135,8 @@ class Stats(BaseModel):
 
 def collections_html(found: Stats) -> str:
     """The tables, views and nodes as a table of HTML."""
+    if not found.collections:
+        return note("no tables yet")
     lines = [(one.name, one.kind, f"{one.updates:,}", size_text(one.row_bytes + one.index_bytes), f"{one.since}",
               f"{one.errors:,}" if one.errors else "") for one in found.collections[:_SHOWN]]  # fmt: skip
     head = ("name", "kind", "updates", "in memory", "readable from", "errors")
@@ -164,7 +168,7 @@ def stats(
     for name, view in state.maintained.items():
         folder, kind = ("nodes", "node") if view.plan is None else ("views", "materialized view")
         strange = foreign.get((folder, name)) or foreign.get(("errors", name))
-        found = _collection(state, view.contents, kind, len(view.errors), strange)
+        found = _collection(state, view.contents, kind, failing(state, name), strange)
         node = view.dataflow.plan
         if node.named:
             found = found.model_copy(update={"binding": node.named[0], "rounds": list(view.rounds)})
@@ -233,5 +237,11 @@ def _collection(state: State, collection: Collection, kind: str, errors: int, fo
         files=sum(run.files for run in runs),
         file_bytes=sum(run.file_bytes for run in runs),
         foreign=foreign,
-        users=list(state.node_users(collection.name)) if kind == "node" else [],
+        users=_users(state, collection.name),
     )
+
+
+def _users(state: State, name: str) -> list[str]:
+    """The materialized views that read a table or view, or share a node, in the order of their dependency."""
+    sharing = set(state.node_users(name))
+    return [one for one in state.views if one in sharing or (one != name and name in state.catalog.views[one].reads)]

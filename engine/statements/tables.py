@@ -169,10 +169,11 @@ def column_of(table: str, column: ColumnDef, catalog: Catalog, in_key: bool = Fa
         UnknownName: there is no type of that name.
     """
     domain = catalog.domain(column.type.named) if column.type.kind is Kind.NAMED else None
-    not_null = column.not_null or in_key or (domain is not None and domain.not_null)
+    own = column.not_null or in_key
+    not_null = own or (domain is not None and domain.not_null)
     sequence = "" if column.identity is None else free_sequence(catalog, table, column.name)
-    return ColumnModel(name=column.name, type=resolved(column.type, catalog), not_null=not_null, domain=domain,
-                       default=column.default, generated=column.generated, sequence=sequence,
+    return ColumnModel(name=column.name, type=resolved(column.type, catalog), not_null=not_null, own_not_null=own,
+                       domain=domain, default=column.default, generated=column.generated, sequence=sequence,
                        always=column.identity is not None and column.identity.always)  # fmt: skip
 
 
@@ -196,9 +197,12 @@ def check_schema(name: str, catalog: Catalog) -> None:
     """Check that the schema of a new name exists.
 
     Raises:
-        UnknownName: it does not.
+        UnknownName: it does not. UnsupportedSQL: it is that of temporary things, for what cannot be one.
     """
     schema, dot, _ = name.partition(".")
+    if schema == "pg_temp" and schema not in catalog.schemas:
+        raise UnsupportedSQL("a temporary type or domain is not supported: columns of tables that stay may have it",
+                             remedy=f"create it without pg_temp, and DROP TYPE {name.partition('.')[2]} at the end")
     if dot and schema not in catalog.schemas:
         raise UnknownName("schema", schema, ["public", *catalog.schemas], code="3F000")
 
@@ -212,7 +216,7 @@ def _liked(catalog: Catalog, like: Like) -> tuple[list[ColumnDef], list[Constrai
     source = catalog.tables.get(like.table) or catalog.views.get(like.table)
     if source is None:
         raise UnknownName("table or view", like.table, catalog.names())
-    found = [ColumnDef(column.name, _declared(column), column.not_null,
+    found = [ColumnDef(column.name, _declared(column), column.not_null and column.own_not_null is not False,
                        column.default if "defaults" in like.including else None,
                        column.generated if "generated" in like.including else None) for column in source.columns]
     constraints: list[Constraint] = []

@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from halfjoin.engine.engine import Engine
+from halfjoin.engine.statements.creating import qualified
+from halfjoin.engine.statements.stats import CollectionStats, Stats
 from halfjoin.errors import HalfjoinError
 from halfjoin.shell.cells import cells
 
@@ -18,15 +20,8 @@ _CELL = 400  # characters of a value
 def collections(engine: Engine) -> dict[str, Any]:
     """All tables, views, nodes and arrangements: what each holds, and what would go if a view were dropped."""
     stats = engine.stats()
-    alone: dict[str, int] = {}
-    for one in stats.collections:
-        if len(one.users) == 1:
-            alone[one.users[0]] = alone.get(one.users[0], 0) + one.row_bytes + one.index_bytes
-    for index in stats.arrangements:
-        if len(index.users) == 1:
-            alone[index.users[0]] = alone.get(index.users[0], 0) + index.bytes
     return {
-        "collections": [one.model_dump(exclude={"runs", "rounds"}) | {"frees": _frees(one.name, one.kind, alone, one)}
+        "collections": [one.model_dump(exclude={"runs", "rounds"}) | {"frees": _frees(one, stats)}
                         for one in stats.collections],
         "arrangements": [one.model_dump() for one in stats.arrangements],
         "sinks": [one.model_dump() for one in stats.sinks],
@@ -34,8 +29,16 @@ def collections(engine: Engine) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _frees(name: str, kind: str, alone: dict[str, int], one: Any) -> int | None:
-    return alone.get(name, 0) + one.row_bytes + one.index_bytes if kind == "materialized view" else None
+def _frees(view: CollectionStats, stats: Stats) -> int | None:
+    """The bytes that dropping a view gives back: its own, its nodes' that no other view shares, and those of the
+    arrangements that nothing else uses. None for what is no view, or is read by others, so that it stays."""
+    if view.kind != "materialized view" or view.users:
+        return None
+    gone = {view.name: view} | {one.name: one for one in stats.collections
+                                if one.kind == "node" and one.users == [view.name]}  # fmt: skip
+    indexes = [one.bytes for one in stats.arrangements
+               if one.collection not in gone and one.users and gone.keys() >= set(one.users)]  # fmt: skip
+    return sum(one.row_bytes + one.index_bytes for one in gone.values()) + sum(indexes)
 
 
 def view(engine: Engine, name: str) -> dict[str, Any]:
@@ -44,8 +47,7 @@ def view(engine: Engine, name: str) -> dict[str, Any]:
     Raises:
         UnknownName: nothing has that name.
     """
-    quoted = name.replace('"', '""')
-    made = engine.execute(f'SHOW CREATE "{quoted}"')
+    made = engine.execute(f"SHOW CREATE {qualified(name)}")
     text = "" if made is None else str(made["create_statement"][0].as_py())
     stats = engine.stats()
     own = next((one for one in stats.collections if one.name == name), None)
@@ -66,8 +68,7 @@ def view(engine: Engine, name: str) -> dict[str, Any]:
 
 def contents(engine: Engine, name: str, as_of: int | None) -> dict[str, Any]:
     """Some rows of a view as of a time; why it cannot be read, if it cannot."""
-    quoted = name.replace('"', '""')
-    return answer(engine, f'SELECT * FROM "{quoted}" LIMIT {MOST_ROWS}', as_of)
+    return answer(engine, f"SELECT * FROM {qualified(name)} LIMIT {MOST_ROWS}", as_of)
 
 
 def answer(engine: Engine, sql: str, as_of: int | None) -> dict[str, Any]:

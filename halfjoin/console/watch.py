@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from halfjoin.console.bottleneck import bottleneck
+from halfjoin.console.bottleneck import bottleneck, counted
 from halfjoin.engine.batch.activity import Activity, BatchWork
 from halfjoin.engine.engine import Engine
 from halfjoin.engine.statements.stats import Stats
@@ -20,6 +20,7 @@ from halfjoin.errors import HalfjoinError
 _PERIOD = 1.0  # seconds between two looks
 _POINTS = 300  # looks that the page's lines show
 _RECENT = 60.0  # seconds of batches that latencies are of
+_RATES = 10  # looks that rates are of; batches may come more seldom than looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +81,9 @@ class Watch:
             "latency": latency(recent), "points": self.points[-_POINTS:], "bottleneck": bottleneck(stats, recent),
             "tables": sum(one.kind == "table" for one in stats.collections),
             "views": sum(one.kind == "materialized view" for one in stats.collections),
-            "failing": [one.name for one in stats.collections if one.errors],
-            "waiting": [{"sink": one.name, "batches": one.waiting, "error": one.error}
-                        for one in stats.sinks if one.waiting or one.error],
+            "rate": {key: sum(one[key] for one in self.points[-_RATES:]) / len(self.points[-_RATES:])
+                     for key in ("batches", "rows")},
+            "failing": [one.name for one in stats.collections if one.errors], "behind": behind(stats),
             "recent": [shown(one) for one in [*look.activity.recent][-12:][::-1]],
         }  # fmt: skip
 
@@ -96,6 +97,17 @@ class Watch:
         self.points.append({"at": look.at, "batches": batches / seconds, "rows": rows / seconds,
                             "memory": look.stats.memory, **latency(recent)})  # fmt: skip
         del self.points[:-_POINTS]
+
+
+def behind(stats: Stats) -> list[dict[str, str]]:
+    """What has not got all: sinks, sources and views that fail; with how far it is behind, and why."""
+    found = [(f"view {', '.join(one.users) if one.kind == 'node' else one.name}", "",
+              f"an expression fails for {counted(one.errors, 'row')}") for one in stats.collections if one.errors]
+    found += [(f"source {one.name}", f"{one.lag:,} {one.unit}" if one.lag else "", one.error or "")
+              for one in stats.sources if one.lag or one.error]  # fmt: skip
+    found += [(f"sink {one.name}", counted(one.waiting, "batch", "batches"), one.error or "")
+              for one in stats.sinks if one.waiting or one.error]  # fmt: skip
+    return [dict(zip(("what", "far", "why"), one, strict=True)) for one in found]
 
 
 def within(batches: Sequence[BatchWork], since: float) -> list[BatchWork]:

@@ -121,7 +121,8 @@ class Live:
         found = self._query(self._first)
         count = self._query(f"SELECT count(*) AS n FROM {named(self._name)}")["n"][0].as_py()
         known = self._engine.stats()
-        said = f"{count:,} row{'' if count == 1 else 's'} as of {shown(known.upper - 1, known.clock)}"
+        when = f"as of {shown(known.upper - 1, known.clock)}" if known.upper else "before the first batch"
+        said = f"{count:,} row{'' if count == 1 else 's'} {when}"
         return piece(f"{self._name}, live", note(said), rows_html(found, self._rows), *more)
 
     def _repr_html_(self) -> str:

@@ -33,6 +33,7 @@ from halfjoin.sql.bind.target import (
     target_of,
 )
 from halfjoin.sql.expr import Column, Expr, Literal
+from halfjoin.sql.functions.clock import at_one_moment
 from halfjoin.sql.parse.locate import bare_values
 from halfjoin.sql.relation import Project, Relation, SortKey, UnionAll, Values
 from halfjoin.sql.statements import Delete, Insert, Update
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
 
 
+@at_one_moment
 def bind_insert(statement: Insert, schema: Schema, sql: str) -> BoundChange:
     """The new rows: all columns of the table, in order and with exactly its types; missing columns have their defaults.
 
@@ -84,6 +86,7 @@ def _numbered(statement: Insert, target: Target, targets: tuple[Column, ...],
     return replace(statement, query=query), found
 
 
+@at_one_moment
 def bind_delete(statement: Delete, schema: Schema, sql: str) -> BoundChange:
     """The rows to delete."""
     context = context_of(statement, schema, sql)
@@ -99,6 +102,7 @@ def bind_delete(statement: Delete, schema: Schema, sql: str) -> BoundChange:
                        joined=statement.items is not None, returning=_returning(statement, target, context, others))
 
 
+@at_one_moment
 def bind_update(statement: Update, schema: Schema, sql: str) -> BoundChange:
     """The old and the new versions of the rows to update."""
     context = context_of(statement, schema, sql)

@@ -8,6 +8,7 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.target import BoundChange, carried, context_of, given, named, outputs, target_of
 from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.functions.clock import at_one_moment
 from halfjoin.sql.relation import Project, Scan
 from halfjoin.sql.schema import Schema
 from halfjoin.sql.statements import Insert
@@ -34,6 +35,7 @@ def conflict_keys(statement: Insert, schema: Schema, sql: str) -> list[tuple[str
     return found[:1]
 
 
+@at_one_moment
 def bind_do_update(statement: Insert, schema: Schema, sql: str, collection: str) -> BoundChange:
     """What DO UPDATE makes of the rows of a collection: those of the table in its first columns, then those that were
     to be inserted, then their numbers, the only column of `others`. All columns are named by their positions."""

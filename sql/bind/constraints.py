@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -15,6 +14,7 @@ from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.functions.clock import moment
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.types import BOOLEAN, UNKNOWN, SqlType
@@ -40,7 +40,7 @@ def bind_generated(text: str, columns: Sequence[Column], type: SqlType, schema: 
 
 def bind_default(text: str, type: SqlType, schema: Schema) -> Expr:
     """The value of a DEFAULT, which reads no columns. now() is the moment of this call."""
-    context = Context(schema, text, now=datetime.now(UTC).isoformat(" "))
+    context = Context(schema, text, now=moment())
     (node,) = parse_query(f"SELECT {text}").selects
     return functions.cast(Scalars(context, (Scope(),)).value(node), type)
 

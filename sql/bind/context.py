@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -71,11 +70,6 @@ class CommonTable:
     columns: tuple[exp.Identifier, ...]
     context: Context
     outer: tuple[Scope, ...] = ()
-
-
-def moment() -> str:
-    """What now() returns, as ISO text."""
-    return datetime.now(UTC).isoformat(" ")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from halfjoin.errors import UnsupportedSQL
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.named_types import cast_to_domain, resolved
 from halfjoin.sql.bind.precision import interval, modified, precision_of
@@ -16,7 +16,7 @@ from halfjoin.sql.bind.row_made import as_text
 from halfjoin.sql.bind.row_values import compared_rows, row_of
 from halfjoin.sql.bind.subscripts import subscript
 from halfjoin.sql.bind.system_functions import cast_system
-from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.expr import TRUE, Expr, Literal
 from halfjoin.sql.functions.parameters import untyped
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.parse.type_names import sql_type
@@ -93,9 +93,21 @@ def _signed(node: exp.Expr) -> str | None:
 
 def _between(scalars: Scalars, node: exp.Between) -> Expr:
     low, high = node.args["low"], node.args["high"]
-    within = _within(node.this, low, high, scalars)
+    try:
+        within = _within(node.this, low, high, scalars)
+    except UnknownName:
+        if _every_place(node.this, low, high):
+            return TRUE
+        raise
     return functions.resolve("or", (within, _within(node.this, high, low, scalars))) if node.args.get(
         "symmetric") else within
+
+
+def _every_place(value: exp.Expr, low: exp.Expr, high: exp.Expr) -> bool:
+    """Whether a condition asks for the rows between the first and the last place that PostgreSQL has (`ctid`), which
+    are all rows. DuckDB's postgres extension reads a table so after it has inserted into it."""
+    texts = tuple(bound.this.name for bound in (low, high) if isinstance(bound, exp.Cast))
+    return isinstance(value, exp.Column) and value.name == "ctid" and texts == ("(0,0)", "(4294967295,0)")
 
 
 def _within(value: exp.Expr, low: exp.Expr, high: exp.Expr, scalars: Scalars) -> Expr:

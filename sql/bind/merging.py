@@ -26,6 +26,7 @@ from halfjoin.sql.bind.target import (
     target_of,
 )
 from halfjoin.sql.expr import TRUE, Column, Expr, Literal
+from halfjoin.sql.functions.clock import at_one_moment
 from halfjoin.sql.relation import Outer, Project
 from halfjoin.sql.statements import Merge, When
 from halfjoin.sql.types import BOOLEAN, INTEGER
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
 
 
+@at_one_moment
 def bind_merge(statement: Merge, schema: Schema, sql: str) -> BoundChange:
     """Source rows with the old and new versions of the table's rows, and the number of the clause that applies."""
     context = context_of(statement, schema, sql)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sqlglot import exp
 
-from halfjoin.sql.bind.context import Aliases, Context, moment
+from halfjoin.sql.bind.context import Aliases, Context
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.outputs import SHOWN
 from halfjoin.sql.bind.select import select
 from halfjoin.sql.bind.selected import Selected, column_for, known
 from halfjoin.sql.bind.system_functions import shown
 from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.functions.clock import at_one_moment, moment
 from halfjoin.sql.relation import Project, Relation, SortKey, TopK
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class _Asked:
         return getattr(self._system, name)
 
 
+@at_one_moment
 def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
     """The query of a text `sql`. now() and the like are the moment of this call.
 

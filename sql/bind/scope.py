@@ -9,6 +9,8 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, columns_of, substitute
 from halfjoin.sql.relation import SortKey
 
+_PLACES = ("ctid", "xmin", "xmax", "cmin", "cmax")  # PostgreSQL's columns of each row
+
 THERE = " is there"  # the hidden column of an item that may be missing (`presence`); no user writes this name
 
 
@@ -130,7 +132,7 @@ def find(scopes: tuple[Scope, ...], name: str, table: str | None) -> Expr:
     if table is not None:
         known = (source.name for scope in scopes for source in scope.sources)
         raise UnknownName("table or alias", table, dict.fromkeys(known))
-    raise UnknownName("column", name, dict.fromkeys(column.name for scope in scopes for column in scope.visible))
+    raise _unknown(name, name, dict.fromkeys(column.name for scope in scopes for column in scope.visible))
 
 
 def find_star(scopes: tuple[Scope, ...], table: str) -> tuple[tuple[str, Column], ...]:
@@ -167,5 +169,13 @@ def _of_source(source: FromItem, name: str) -> Column:
         raise UnsupportedSQL(f"column {name} is ambiguous: {source.name} has two of that name",
                              remedy="give one an alias")
     if not found:
-        raise UnknownName("column", f"{source.name}.{name}", [f"{source.name}.{known}" for known, _ in source.columns])
+        raise _unknown(name, f"{source.name}.{name}", [f"{source.name}.{known}" for known, _ in source.columns])
     return found[0]
+
+
+def _unknown(name: str, written: str, known: Iterable[str]) -> UnknownName:
+    found = UnknownName("column", written, known)
+    if name not in _PLACES:
+        return found
+    return found.with_(remedy="a row here has no place or transaction that a query could name; name rows by their key, "
+                       "as in UPDATE t SET a = 1 WHERE id = 5")  # fmt: skip

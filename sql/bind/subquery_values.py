@@ -163,7 +163,9 @@ def _any_or_all(rows: Rows, asked: Quantified) -> Expr:
         if not found.inner.having:
             return met
         return functions.resolve("case", (conjunction(found.inner.having), met, Literal(asked.every, BOOLEAN)))
-    if len(left) == 1 and asked.operator == ("<>" if asked.every else "="):
+    own = {column.name for column in found.inner.relation.columns}
+    alone = all(columns_of(value) <= own for value in found.values)  # no output reads an outer column
+    if alone and len(left) == 1 and asked.operator == ("<>" if asked.every else "="):
         is_in = _is_in(rows, left[0], found)
         return functions.resolve("not", (is_in,)) if asked.every else is_in
     return _counted(rows, asked, left)

@@ -11,7 +11,7 @@ from sqlglot import exp
 from halfjoin.errors import UnknownName
 from halfjoin.sql.bind import select as bind_select  # before from_clause: the two call each other
 from halfjoin.sql.bind.aggregates import aggregates_in
-from halfjoin.sql.bind.context import Context, moment
+from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.from_clause import From
 from halfjoin.sql.bind.outer_aggregates import outer_aggregates
 from halfjoin.sql.bind.scalar import Scalars
@@ -21,6 +21,7 @@ from halfjoin.sql.bind.sequences import NEXT, argument, quoted
 from halfjoin.sql.bind.temporal import is_now
 from halfjoin.sql.bind.windows import windows_in
 from halfjoin.sql.expr import Column
+from halfjoin.sql.functions.clock import moment
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.change import is_default
 from halfjoin.sql.parse.parse import parse_query

@@ -128,6 +128,8 @@ MOMENTS_TABLE = (
         ("timestamp '2021-03-28 02:30' AT TIME ZONE 'Europe/Berlin'", "2021-03-28 01:30:00+00"),
         ("timestamp '2021-03-28 12:00' AT TIME ZONE interval '2 hours'", "2021-03-28 10:00:00+00"),
         ("timestamp '2021-03-28 12:00' AT TIME ZONE '+5'", "2021-03-28 17:00:00+00"),
+        ("timestamp '2021-03-28 12:00' AT TIME ZONE 'chast'", "2021-03-27 23:15:00+00"),
+        ("timestamp '2010-07-01 10:00' AT TIME ZONE 'VET'", "2010-07-01 14:30:00+00"),
         ("timestamp '2021-03-28 12:00' AT TIME ZONE '<+05>-05:30'", "2021-03-28 06:30:00+00"),
         ("timestamp '2021-03-28' AT TIME ZONE 'nowhere'", 'ERROR: time zone "nowhere" not recognized')]),
 )  # fmt: skip

@@ -25,6 +25,7 @@ from halfjoin.sql.functions.calendar import (
     like,
     month_length,
 )
+from halfjoin.sql.functions.clock import read_at
 from halfjoin.sql.functions.text_input_fields import DAYS, ERAS, FILLERS, HALVES, MONTHS, MOVING, Bad, fields, offset
 from halfjoin.sql.functions.zones import abbreviation, offset_at, zone_of
 
@@ -72,8 +73,9 @@ def time_of(text: str) -> time | None:
 
 def _moment(text: str, *, only_time: bool = False) -> _Moment:
     body = text.strip().lower()
-    if any(word in body.split() for word in MOVING):
-        raise UnsupportedSQL(f"'{text}' depends on when it is read", remedy="write mz_now() in a temporal filter")
+    if read_at() is None and any(word in body.split() for word in MOVING):
+        raise UnsupportedSQL(f"'{text}' depends on when it is read",
+                             remedy="write now() in a query or a default, and mz_now() in a temporal filter of a view")
     if body.lstrip("+-") == "infinity" and not only_time:
         raise UnsupportedSQL(f"'{text}' as a date or timestamp: there are no infinite ones",
                              remedy="write NULL, or a date far away such as '9999-12-31'")
@@ -209,6 +211,8 @@ class _Moment:
         elif word == "epoch":
             self._tell(*_DATE, "time", "zone", "half")
             self.year, self.month, self.day = 1970, 1, 1
+        elif word in MOVING:
+            self._moving(word)
         elif word == "allballs":
             self._tell("time", "zone")
         elif word in ERAS:
@@ -227,6 +231,19 @@ class _Moment:
             self._tell("weekday")
         elif word not in FILLERS:
             self._named_zone(word)
+
+    def _moving(self, word: str) -> None:
+        """`now`, or the midnight of a day near it."""
+        now = read_at()
+        if now is None or (self.only_time and word != "now"):
+            raise Bad
+        if not self.only_time:
+            self._tell(*_DATE)
+            day = now.date() + MOVING[word] * _DAY
+            self.year, self.month, self.day = day.year, day.month, day.day
+        if word == "now":
+            self._tell("time", "zone")
+            self.since = now.replace(tzinfo=None) - datetime.combine(now.date(), time())
 
     def _named_zone(self, name: str) -> None:
         self._tell("zone")

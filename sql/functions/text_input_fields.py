@@ -18,7 +18,7 @@ DAYS = frozenset((
 FILLERS = DAYS | {"at", "on"}
 ERAS = {"ad": 1, "bc": -1}
 HALVES = {"am": 0, "pm": 12}
-MOVING = ("now", "today", "tomorrow", "yesterday")
+MOVING = {"now": 0, "today": 0, "tomorrow": 1, "yesterday": -1}  # days from that at which the text is read
 _KNOWN = {*MONTHS, *FILLERS, *ERAS, *HALVES, *MOVING, "allballs", "epoch", "infinity", "j", "jd", "julian", "t",
           "y", "m", "d", "h", "s", "mm", "dst"}  # fmt: skip
 _DATE_WORD = re.compile(r"[+\-/_.:a-z0-9]+", re.ASCII)

@@ -7,13 +7,35 @@ from datetime import datetime, timedelta
 from functools import cache, lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
-# Hours east of UTC. An abbreviation has one meaning in all years.
-_ABBREVIATIONS = {
-    "acst": 9.5, "adt": -3, "aest": 10, "aedt": 11, "akdt": -8, "akst": -9, "ast": -4, "awst": 8, "bst": 1, "cdt": -5,
-    "cest": 2, "cet": 1, "cst": -6, "eat": 3, "edt": -4, "eest": 3, "eet": 2, "est": -5, "gmt": 0, "hkt": 8, "hst": -10,
-    "jst": 9, "kst": 9, "mdt": -6, "mst": -7, "nzdt": 13, "nzst": 12, "pdt": -7, "pst": -8, "sast": 2, "ut": 0,
-    "utc": 0, "wet": 0, "west": 1, "z": 0, "zulu": 0,
+# What PostgreSQL knows by default: by hours east of UTC, those that have one meaning in all years; and those that stand
+# for the time of a place, whatever it was.
+_FIXED: dict[float, str] = {
+    -10: "hst taht", -9.5: "mart", -9: "akst gamt", -8: "akdt pst", -7: "mst pdt", -6: "cst galt mdt",
+    -5: "act cdt cot est pet", -4: "amt ast bot edt", -3.5: "nft nst", -3: "adt bra brt clst gft pmst pyst uyt wgt",
+    -2.5: "ndt", -2: "brst fnt pmdt uyst wgst", -1: "azot egt fnst", 0: "azost egst gmt uct ut utc wet z zulu",
+    1: "bst cet met mez wat wetdst", 2: "bdst cest cetdst eet ist mest mesz metdst sast",
+    3: "eat eest eetdst fet idt", 3.5: "irt", 4: "msd mut ret sct", 4.5: "aft", 5: "must mvt pkt tft tjt uzt",
+    5.75: "npt", 6: "almt bdt btt kgst pkst uzst xjt yekst", 6.5: "mmt", 7: "almst cxt ict wast",
+    8: "awst bnt bort cct hkt myt pht wadt", 8.75: "acwst", 9: "awsst jayt jst kst pwt ulast wdt", 9.5: "acst cast",
+    10: "aest chut ddut kdt ligt mpt pgt trut yapt", 10.5: "acdt acsst cadt lhst sadt", 11: "aedt aesst pont vut",
+    12: "fjt gilt mht nzst nzt tvt wakt wft", 12.75: "chast", 13: "fjst nzdt tot", 13.75: "chadt",
 }  # fmt: skip
+_PLACES = {
+    "amst": "Asia/Yerevan", "anast": "Asia/Anadyr", "anat": "Asia/Anadyr", "arst": "America/Argentina/Buenos_Aires",
+    "art": "America/Argentina/Buenos_Aires", "azst": "Asia/Baku", "azt": "Asia/Baku", "ckt": "Pacific/Rarotonga",
+    "clt": "America/Santiago", "davt": "Antarctica/Davis", "easst": "Pacific/Easter", "east": "Pacific/Easter",
+    "fkst": "Atlantic/Stanley", "fkt": "Atlantic/Stanley", "gest": "Asia/Tbilisi", "get": "Asia/Tbilisi",
+    "gyt": "America/Guyana", "iot": "Indian/Chagos", "irkst": "Asia/Irkutsk", "irkt": "Asia/Irkutsk",
+    "kgt": "Asia/Bishkek", "kost": "Pacific/Kosrae", "krast": "Asia/Krasnoyarsk", "krat": "Asia/Krasnoyarsk",
+    "lhdt": "Australia/Lord_Howe", "lint": "Pacific/Kiritimati", "lkt": "Asia/Colombo", "magst": "Asia/Magadan",
+    "magt": "Asia/Magadan", "mawt": "Antarctica/Mawson", "novst": "Asia/Novosibirsk", "novt": "Asia/Novosibirsk",
+    "nut": "Pacific/Niue", "omsst": "Asia/Omsk", "omst": "Asia/Omsk", "petst": "Asia/Kamchatka",
+    "pett": "Asia/Kamchatka", "pyt": "America/Asuncion", "sgt": "Asia/Singapore", "tkt": "Pacific/Fakaofo",
+    "tmt": "Asia/Ashgabat", "ulat": "Asia/Ulaanbaatar", "vet": "America/Caracas", "vlast": "Asia/Vladivostok",
+    "vlat": "Asia/Vladivostok", "volt": "Europe/Volgograd", "yakst": "Asia/Yakutsk", "yakt": "Asia/Yakutsk",
+    "yekt": "Asia/Yekaterinburg",
+}  # fmt: skip
+_ABBREVIATIONS = {name: hours for hours, names in _FIXED.items() for name in names.split()}
 _POSIX = re.compile(r"(?:<[^>]*>|[^0-9,+<-]*)([+-]?)([0-9]+)(?::([0-9]+)(?::([0-9]+))?)?", re.DOTALL)
 _MOST_HOURS = 167
 
@@ -39,7 +61,7 @@ def zone_of(name: str) -> ZoneInfo | timedelta | None:
     fixed = abbreviation(lower)
     if fixed is not None:
         return fixed
-    known = _names().get(lower)
+    known = _PLACES.get(lower) or _names().get(lower)
     if known is not None:
         return ZoneInfo(known)
     match = _POSIX.fullmatch(lower)

@@ -65,8 +65,10 @@ class NamedParser(SourceParser):
             old = self._parse_string()
             if old is not None and self._match_text_seq("TO") and (new := self._parse_string()) is not None:
                 return self.expression(AlterEnum(this=name, old=old, add=new))
-        raise self._refused("this ALTER TYPE is not supported", "ADD VALUE 'label' [BEFORE | AFTER 'label'], or RENAME "
-                            "VALUE 'label' TO 'label'")  # fmt: skip
+        elif self._match_text_seq("RENAME", "TO") and (to := self._parse_id_var()) is not None:
+            return self.expression(AlterEnum(this=name, to=to))
+        raise self._refused("this ALTER TYPE is not supported", "ADD VALUE 'label' [BEFORE | AFTER 'label'], RENAME "
+                            "VALUE 'label' TO 'label', or RENAME TO name")  # fmt: skip
 
     def _parse_alter_sequence(self) -> exp.Expr:
         exists = bool(self._parse_exists())

@@ -43,7 +43,9 @@ def _check_label(label: str, node: exp.Expr, text: str) -> None:
 
 
 def alter_enum(node: syntax.AlterEnum, text: str) -> AlterEnum:
-    """ALTER TYPE ... ADD VALUE or RENAME VALUE."""
+    """ALTER TYPE ... ADD VALUE, RENAME VALUE or RENAME TO."""
+    if node.args.get("to"):
+        return AlterEnum(catalog_name(node.this, text), to=name_of(node.args["to"]))
     old, beside, label = node.args.get("old"), node.args.get("beside"), node.args["add"].name
     _check_label(label, node, text)
     return AlterEnum(catalog_name(node.this, text), label, old and old.name, beside and beside.name,

@@ -68,10 +68,11 @@ class AlterSource(exp.Expression):
 
 
 class AlterEnum(exp.Expression):
-    """ALTER TYPE name ADD VALUE label [BEFORE | AFTER label], or with `old`: RENAME VALUE old TO label."""
+    """ALTER TYPE name ADD VALUE label [BEFORE | AFTER label], or with `old`: RENAME VALUE old TO label, or with `to`:
+    RENAME TO to."""
 
     arg_types: ClassVar[dict[str, bool]] = {
-        "this": True, "add": True, "old": False, "beside": False, "before": False, "exists": False,
+        "this": True, "add": False, "old": False, "beside": False, "before": False, "exists": False, "to": False,
     }  # fmt: skip
 
 

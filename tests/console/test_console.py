@@ -11,7 +11,10 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.console.bottleneck import bottleneck
+from halfjoin.console.details import collections
+from halfjoin.console.watch import behind
 from halfjoin.engine.batch.activity import Activity, BatchWork, Work
+from halfjoin.engine.statements.stats import SinkStats, SourceStats
 from halfjoin.server.access import Access
 from halfjoin.server.scram import verifier
 from tests.support.paging import Page, Reply, paging
@@ -103,7 +106,34 @@ def test_what_is_held_tells_who_shares_it(page: Page) -> None:
     found = page.get("/api/collections").json()
     by_name = {one["name"]: one for one in found["collections"]}
     assert by_name["v"]["frees"] > by_name["v"]["row_bytes"] and by_name["t"]["frees"] is None
+    assert by_name["t"]["users"] == ["v"]
     assert [one["kind"] for one in found["collections"]].count("node") == 1
+
+
+def test_dropping_a_view_frees_what_is_said(engine: hj.Engine) -> None:
+    engine.execute("""
+        CREATE TABLE c (id bigint PRIMARY KEY, n text);
+        CREATE MATERIALIZED VIEW a AS SELECT c.n, sum(t.x) AS s FROM t JOIN c ON t.x = c.id GROUP BY 1;
+        CREATE MATERIALIZED VIEW b AS SELECT c.n, count(*) AS s FROM t JOIN c ON t.x = c.id GROUP BY 1;
+        CREATE MATERIALIZED VIEW d AS SELECT n, s FROM a ORDER BY s LIMIT 3;
+        CREATE MATERIALIZED VIEW e AS SELECT t.k, u.k AS l FROM t JOIN t AS u ON t.x = u.x;
+        CREATE MATERIALIZED VIEW f AS SELECT k, max(x) OVER (PARTITION BY x % 2) AS m FROM t""")
+    rows = {"c": [{"id": n, "n": str(n % 5)} for n in range(20)], "t": [{"k": 10 + n, "x": n % 20} for n in range(90)]}
+    engine.apply(rows, time=5)
+    for view in "fedba":
+        held = {one["name"]: one["frees"] for one in collections(engine)["collections"]}
+        before = engine.stats().memory
+        engine.execute(f"DROP MATERIALIZED VIEW {view}")
+        assert before - engine.stats().memory == held[view], view
+        assert (held.get("a") is None) == (view in "fed")  # d reads it
+
+
+def test_a_view_of_a_schema_is_shown(page: Page, engine: hj.Engine) -> None:
+    engine.execute('CREATE SCHEMA "S s"; CREATE MATERIALIZED VIEW "S s"."V" AS SELECT x FROM t')
+    engine.apply({"t": [{"k": 3, "x": 7}]}, time=5)
+    found = page.get("/api/views/S%20s.V").json()
+    assert found["plan"] is not None and 'VIEW "S s"."V"' in found["sql"]
+    assert page.get("/api/views/S%20s.V/contents").json()["count"] == 3
 
 
 def test_a_query_answers_rows_and_plan_or_an_error(page: Page) -> None:
@@ -195,7 +225,10 @@ def test_the_page_loads_nothing_from_elsewhere(page: Page) -> None:
 
 
 @pytest.mark.parametrize(("tables", "nodes", "seconds", "said"), [
-    ({"t": 10}, {"j": Work(500, 0.01)}, 0.02, "j makes 50 rows of each row"),
+    ({"t": 10}, {"j": Work(500, 0.01)}, 0.02, "j makes or looks up 50 rows for each row"),
+    ({"t": 10}, {"j": Work(5, 0.01, 0.0, 500), "k": Work(9, 0.011)}, 0.03, "j makes or looks up 50 rows"),
+    ({"t": 10}, {}, 0.03, "No view has work"),
+    ({"t": 10}, {"j": Work(5, 0.03), "k": Work(5, 0.03)}, 0.09, "stands out"),
     ({"t": 10}, {"j": Work(5, 0.09)}, 0.1, "j takes 90% of the time"),
     ({"t": 10}, {"j": Work(5, 0.001)}, 0.1, "checking rows and writing the journal"),
 ])  # fmt: skip
@@ -205,3 +238,32 @@ def test_the_bottleneck_is_said_in_a_sentence(
     batch = BatchWork(0.0, 2, "local", seconds, tables, nodes)
     assert said in bottleneck(engine.stats(), [batch])
     assert "Nothing has come in" in bottleneck(engine.stats(), [])
+
+
+def test_what_does_not_go_on_is_said_first(engine: hj.Engine) -> None:
+    def said() -> str:
+        return bottleneck(engine.stats(), [])
+
+    engine.execute("CREATE MATERIALIZED VIEW w AS SELECT max(1 / x) AS y FROM t")
+    engine.apply({"t": [{"k": 9, "x": 0}]}, time=7)
+    assert said() == "w cannot be read: an expression fails for 1 row."
+    assert behind(engine.stats())[0] == {"what": "view w", "far": "", "why": "an expression fails for 1 row"}
+    engine.apply({"t": hj.deletes([{"k": 9}])}, time=8)
+    assert said().startswith("Nothing has come in") and behind(engine.stats()) == []
+    stuck = SinkStats(name="s", collection="v", target="x", upper=1, waiting=1, error="no space")
+    stats = engine.stats().model_copy(update={"sinks": [stuck]})
+    assert bottleneck(stats, []) == "The sink s does not get on: no space"
+    assert behind(stats) == [{"what": "sink s", "far": "1 batch", "why": "no space"}]
+
+
+def test_what_is_far_behind_is_said(engine: hj.Engine) -> None:
+    stats = engine.stats()
+    sink = SinkStats(name="s", collection="v", target="x", upper=1, waiting=12, error=None)
+    assert bottleneck(stats.model_copy(update={"sinks": [sink]}), []).startswith("The sink s is 12 batches behind")
+    source = SourceStats(name="f", kind="FILES", into=["t"], options="{}", state="running", position=None, rows=0,
+                         bad=0, batches=0, at=None, lag=7, unit="files", error=None)  # fmt: skip
+    found = stats.model_copy(update={"sources": [source]})
+    assert bottleneck(found, []).startswith("The source f is 7 files behind. Nothing")
+    assert behind(found) == [{"what": "source f", "far": "7 files", "why": ""}]
+    full = stats.model_copy(update={"memory": 95, "budget": 100})
+    assert bottleneck(full, []).startswith("State takes")

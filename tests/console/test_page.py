@@ -74,6 +74,21 @@ def test_a_plan_is_read_node_by_node(page: Any) -> None:
     page.get_by_role("heading", name="orders").wait_for()
 
 
+def test_a_view_of_a_schema_with_long_names_is_shown(browser: Any, address: str, engine: hj.Engine) -> None:
+    schema, view = "s" * 63, "v" * 63
+    engine.execute(f"CREATE SCHEMA {schema}; CREATE MATERIALIZED VIEW {schema}.{view} AS SELECT k FROM orders")
+    context = browser.new_context(base_url=address, viewport={"width": 360, "height": 800})
+    made = context.new_page()
+    made.goto("/#/views")
+    made.get_by_role("link", name=view).click()
+    made.get_by_role("cell", name="1", exact=True).wait_for()
+    for where in (f"view/{schema}.{view}", "state", "views", ""):
+        made.goto(f"/#/{where}")
+        made.wait_for_timeout(1200)
+        assert made.evaluate("document.documentElement.scrollWidth <= innerWidth"), where
+    context.close()
+
+
 def test_contents_go_back_in_time(page: Any, engine: hj.Engine) -> None:
     engine.apply({"orders": [{"k": 2, "c": 7, "x": 90}]}, time=5)
     page.goto("/#/view/per")

@@ -30,6 +30,12 @@ def run(connection: Connection, sql: str) -> list[dict[str, Any]]:
     return [] if found is None else found.to_pylist()
 
 
+@pytest.mark.parametrize("sql", ["CREATE TYPE pg_temp.m AS ENUM ('a')", "CREATE DOMAIN pg_temp.m AS integer"])
+def test_a_type_is_never_temporary(sql: str) -> None:
+    with pytest.raises(hj.UnsupportedSQL, match=r"a temporary type or domain is not supported.*create it without"):
+        hj.Engine().execute(sql)
+
+
 def test_a_temporary_table_hides_one_of_its_name(engine: hj.Engine) -> None:
     engine.execute("CREATE TEMP TABLE t AS SELECT 7 AS a")
     assert rows(engine, "SELECT * FROM t") == rows(engine, "SELECT * FROM pg_temp.t") == [(7,)]

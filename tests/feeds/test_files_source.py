@@ -308,6 +308,13 @@ def test_a_folder_that_is_not_there_or_empty(engine: hj.Engine, folder: Path) ->
         engine.run_sources(0)
 
 
+def test_a_file_is_no_folder(engine: hj.Engine, folder: Path) -> None:
+    (folder / "a.csv").write_text("k\n1\n")
+    source(engine, folder / "a.csv")
+    with pytest.raises(hj.StorageError, match=r"a\.csv is a file, and a source reads a folder.*halfjoin load"):
+        engine.run_sources(0)
+
+
 def test_a_relative_path_is_kept_whole(engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.parent)
     (folder / "a.csv").write_text("k\n1\n")
@@ -332,6 +339,16 @@ def test_what_cannot_work_is_refused(engine: hj.Engine, folder: Path) -> None:
     source(engine, folder)
     with pytest.raises(hj.HalfjoinError, match="does not say its format"):
         engine.run_sources(0)
+
+
+def test_a_long_position_is_shown_short_and_told_whole(engine: hj.Engine, folder: Path) -> None:
+    for number in range(20):
+        (folder / f"{number}.csv").write_text(f"k\n{number}\n")
+    source(engine, folder)
+    engine.run_sources(0)
+    (line,), (known,) = engine.execute("SHOW SOURCES").to_pylist(), engine.stats().sources
+    assert known.position is not None and len(known.position) > 80
+    assert line["position"] == known.position[:77] + "..."
 
 
 def test_many_files_are_listed_once(engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,8 +186,10 @@ def test_what_is_wrong_with_the_whole_batch_is_no_bad_record(engine: hj.Engine, 
 def test_an_own_clock_needs_times_and_bad_records_close_none(tmp_path: Path, log: Log) -> None:
     with hj.Engine(tmp_path / "w", clock="own") as engine:
         engine.execute(DDL + SOURCE + " WITH (errors = 'table')")
-        with pytest.raises(hj.InvalidTime):
+        with pytest.raises(hj.InvalidTime, match=r"the rows of s have no times.*give the rows a column __time"):
             engine.run_sources(0)
+        with pytest.raises(hj.UnsupportedSQL, match="the rows of a source FROM POSTGRES have no times"):
+            engine.execute("CREATE SOURCE p FROM POSTGRES (connection '', publication 'p') INTO t")
         assert engine.read("s_errors").num_rows == 0 if engine.stats().upper else True
         log.records = ["bad", {"k": 1, "x": 1, "__time": 7}, "bad", {"k": 2, "x": 2, "__time": 3}, "bad"]
         log.most = 1

@@ -29,7 +29,7 @@ def test_a_display_follows_the_view(engine: hj.Engine) -> None:
     drawn: Queue[str] = Queue()
     live = engine.view("v").live(every=0)
     live.follow(drawn.put)
-    assert "0 rows" in drawn.get(timeout=60)
+    assert "0 rows before the first batch" in drawn.get(timeout=60)
     engine.execute("INSERT INTO t VALUES (7), (8)")
     assert "2 rows in, 0 rows out" in until(drawn, "2 rows as of")
     engine.execute("DELETE FROM t WHERE a = 8")

@@ -147,3 +147,16 @@ def test_what_is_no_name_is_said(call: Any, words: str) -> None:
     with pytest.raises(hj.HalfjoinError, match=words):
         call(engine)
     assert rows(engine.read("t")) == [(1,), (2,)]
+
+
+def test_all_places_of_rows_are_all_rows() -> None:
+    query = "SELECT x FROM t WHERE ctid BETWEEN '(0,0)'::tid AND '(4294967295,0)'::tid"
+    assert rows(engine_of().query(query)) == [(1,), (2,)]
+    with pytest.raises(hj.UnknownName, match="ctid"):
+        engine_of().query(query.replace("4294967295", "7"))
+
+
+@pytest.mark.parametrize("sql", ["SELECT ctid FROM t", "SELECT t.xmin FROM t", "DELETE FROM t WHERE ctid = '(0,1)'"])
+def test_the_place_of_a_row_is_refused_with_the_key_as_remedy(sql: str) -> None:
+    with pytest.raises(hj.UnknownName, match=r"unknown column.*\n.*\n.*\n.*name rows by their key"):
+        engine_of().execute(sql)

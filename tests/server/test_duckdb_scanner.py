@@ -50,12 +50,16 @@ def test_duckdb_reads_and_writes() -> None:
             "SELECT a FROM h.t WHERE b = 'x77'",
             "SELECT * FROM h.v",
             "INSERT INTO h.t SELECT i, 'new', 1.5, NULL, NULL, NULL FROM range(10000, 13000) r(i)",
+            "SELECT count(*) FROM h.t",
             "CREATE TABLE h.made AS SELECT 1 AS a, 'q' AS b",
             "SELECT v.n, made.b FROM h.v, h.made",
             "SELECT * FROM postgres_query('h', 'SELECT max(a) AS m FROM t')",
+            "CALL postgres_execute('h', 'DELETE FROM t WHERE a > 1')",
+            "SELECT count(*) FROM h.t",
         )
     assert found == [
         [["h.t", ["a", "b", "n", "d", "s", "z"]], ["h.v", ["n", "s"]]],
         [[1, "x1", "0.25", "2020-01-02", 0.125, 1.0], [2, None, "0.50", "2020-01-03", 0.25, 2.0]],
-        [[5000, "3125625.00", 4999, 625.0]], [[77]], [[5000, 12502500]], [[3000]], [[1]], [[8000, "q"]], [[12999]],
+        [[5000, "3125625.00", 4999, 625.0]], [[77]], [[5000, 12502500]], [[3000]], [[8000]], [[1]],
+        [[8000, "q"]], [[12999]], [], [[1]],
     ]  # fmt: skip

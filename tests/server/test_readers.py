@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -54,22 +55,55 @@ def test_64_connections_read_whole_batches_beside_a_writer() -> None:
         assert read[0] >= READERS
 
 
-def test_a_query_does_not_wait_for_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def batch(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event]]:
+    """Stops a batch in its middle: it is there once the first event is set, and goes on after the second."""
     inside, go_on, carried_out = threading.Event(), threading.Event(), execute.carry_out
 
-    def stopped(*args: Any) -> Any:
-        """As `carry_out`, in the middle of a batch."""
-        inside.set()
-        assert go_on.wait(60)
-        return carried_out(*args)
+    def stopped(state: Any, statement: Any, sql: str) -> Any:
+        """As `carry_out`."""
+        if "(2)" in sql:
+            inside.set()
+            assert go_on.wait(60)
+        return carried_out(state, statement, sql)
 
+    monkeypatch.setattr(execute, "carry_out", stopped)
+    yield inside, go_on
+    go_on.set()
+
+
+def test_a_query_does_not_wait_for_a_batch(batch: tuple[threading.Event, threading.Event]) -> None:
+    inside, go_on = batch
     with serving() as server:
-        server.engine.execute("CREATE TABLE t (a integer); INSERT INTO t VALUES (1)")
-        monkeypatch.setattr(execute, "carry_out", stopped)
+        server.engine.execute("CREATE TABLE t (a integer); INSERT INTO t VALUES (1); CREATE TABLE u (a integer)")
+        server.engine.execute("CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM u")
         writer, reader = Raw(server.port), Raw(server.port)
         writer.send(("Q", b"INSERT INTO t VALUES (2)\0"))
         assert inside.wait(60)
         assert _values(reader.query("SELECT count(*) FROM t")).endswith(b"1")
+        reader.query("BEGIN")  # as drivers that do not commit by themselves
+        assert _values(reader.query("SELECT count(*) FROM t")).endswith(b"1")
+        found = reader.rows("SELECT a FROM t", 1)
+        assert [body[-4:] for body in found[1:]] == [b"\0\0\0\1"]
+        for format in ("text", "binary"):
+            copied = reader.query(f"COPY (SELECT a FROM t) TO STDOUT (FORMAT {format})")
+            assert [letter for letter, _ in copied if letter in "EZ"] == ["Z"], copied
         go_on.set()
         writer.until("Z")
         assert _values(reader.query("SELECT count(*) FROM t")).endswith(b"2")
+
+
+def test_a_transaction_reads_its_changes_beside_a_batch(batch: tuple[threading.Event, threading.Event]) -> None:
+    inside, go_on = batch
+    with serving() as server:
+        server.engine.execute("CREATE TABLE t (a integer); CREATE TABLE u (a integer)")
+        server.engine.execute("CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM u")
+        writer, reader = Raw(server.port), Raw(server.port)
+        reader.query("BEGIN; INSERT INTO u VALUES (7)")
+        writer.send(("Q", b"INSERT INTO t VALUES (2)\0"))
+        assert inside.wait(60)
+        assert _values(reader.query("SELECT n FROM v")).endswith(b"1")
+        go_on.set()
+        writer.until("Z")
+        assert reader.query("COMMIT")[0] == ("C", b"COMMIT\0")
+        assert _values(reader.query("SELECT n FROM v")).endswith(b"1")

@@ -129,3 +129,16 @@ def test_python_has_no_such_dates() -> None:
     with pytest.raises(OverflowError):
         made.to_pylist()
     assert made.column("d").cast("int32").to_pylist() == [2932897]
+
+
+@pytest.mark.parametrize("sum", [
+    "date '1900-02-28' + interval '-100000 mons 4000000 days'",
+    "timestamp '2000-01-01' - interval '100000 mons -4000000 days'",
+    "timestamp '2000-01-01' + interval '4000000 mons -121000000 days'",
+])  # fmt: skip
+def test_no_step_of_a_sum_leaves_the_calendar(sum: str, postgres: Any) -> None:
+    from psycopg.errors import DatetimeFieldOverflow
+
+    for run, error in ((postgres.execute, DatetimeFieldOverflow), (hj.Engine().query, hj.DataError)):
+        with pytest.raises(error, match="timestamp out of range"):
+            run(f"SELECT {sum}")

@@ -46,6 +46,11 @@ QUERIES = (
     # LATERAL over all columns of a key, beside them
     "SELECT t.a, l.* FROM t, LATERAL (SELECT t.a + 1 AS p UNION ALL SELECT t.b) l",
     "SELECT t.*, l.p FROM t, LATERAL (SELECT t.a AS p UNION SELECT u.a FROM u WHERE u.a > t.b) l",
+    # outputs of a subquery that read outer columns
+    "SELECT a FROM t WHERE b = 9 OR c NOT IN (SELECT t.c FROM u WHERE t.a > u.a)",
+    "SELECT a, a IN (SELECT t.a + u.a - 2 FROM u) AS x, a <> ALL (SELECT t.b FROM u WHERE u.a = t.a) AS y FROM t",
+    "SELECT a FROM t WHERE b = 9 OR (a, b) NOT IN (SELECT t.a + u.a, u.a FROM u)",
+    "SELECT a, b IN (SELECT t.b) AS x, c IN (SELECT t.c FROM u LIMIT 1) AS y FROM t",
     # an operator with NULL does not evaluate the other side
     "SELECT a FROM t WHERE NOT 96 / (a - 1) <= NULL",
     "SELECT a, 1 / (a - 1) + NULL FROM t",

@@ -58,7 +58,10 @@ class Folder:
         """
         with self._reaching():
             self._system.invalidate_cache(self._path)
-            found = [_file(entry) for entry in self._system.ls(self._path, detail=True)
+            listed = self._system.ls(self._path, detail=True)
+            if any(entry["name"] == self._path and entry["type"] == "file" for entry in listed):
+                raise NotADirectoryError(self._path)
+            found = [_file(entry) for entry in listed
                      if entry["type"] == "file" or (entry.get("islink") and self._system.isfile(entry["name"]))]
         wanted = [one for one in found if fnmatch(one.name, self._options.pattern)
                   and not one.name.startswith((".", "_")) and not one.name.endswith(UNFINISHED)]  # fmt: skip
@@ -101,6 +104,10 @@ class Folder:
     def _reaching(self) -> Iterator[None]:
         try:
             yield
+        except NotADirectoryError:
+            raise StorageError(f"{self._options.path} is a file, and a source reads a folder", path=self._options.path,
+                               remedy="give its folder, and its name as the option pattern; or load the file alone: "
+                               "halfjoin load WAREHOUSE TABLE FILE") from None  # fmt: skip
         except FileNotFoundError:
             raise StorageError(f"there is no folder {self._options.path}", path=self._options.path) from None
         except OSError as problem:

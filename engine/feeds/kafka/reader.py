@@ -133,5 +133,5 @@ def _milliseconds(column: pa.ChunkedArray) -> Ints:
     return numbers
 
 
-KAFKA = Kind("KAFKA", KafkaOptions, KafkaReader, check)
+KAFKA = Kind("KAFKA", KafkaOptions, KafkaReader, check, times="give the source the option time (record or a column)")
 

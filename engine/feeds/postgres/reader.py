@@ -247,4 +247,4 @@ def dropped(opening: Opening) -> None:
         server.close()
 
 
-POSTGRES = Kind("POSTGRES", PostgresOptions, PostgresReader, tables=definitions, dropped=dropped)
+POSTGRES = Kind("POSTGRES", PostgresOptions, PostgresReader, tables=definitions, dropped=dropped, times=None)

@@ -2,13 +2,14 @@
 import { html, useEffect, useState } from "/static/vendor/preact-htm.js";
 
 export const count = (n) => (n === null || n === undefined ? "–" : Math.round(n).toLocaleString("en"));
+export const many = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 export const size = (n) => {
   for (const [unit, bytes] of [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]]) {
     if (n >= bytes) return `${(n / bytes).toFixed(1)} ${unit}`;
   }
   return `${n} B`;
 };
-export const short = (name) => (name.includes("#") ? name.slice(0, name.indexOf("#") + 7) : name);
+export const short = (name) => name.replace(/#([0-9a-f]{6})[0-9a-f]{10}/g, "#$1");
 export const moment = (time, clock) =>
   clock === "wall" && time > 0 && time < 8.6e15 ? new Date(time).toISOString().replace("T", " ").replace("Z", " UTC") : String(time);
 

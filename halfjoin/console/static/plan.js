@@ -1,7 +1,7 @@
 // The plan of a view as a picture: tables and nodes, what a change passes through, and where it is looked up (dashed).
 import { Graph, layout } from "/static/vendor/dagre.js";
 import { html, useMemo, useState } from "/static/vendor/preact-htm.js";
-import { count, short, size } from "/static/parts.js";
+import { count, many, short, size } from "/static/parts.js";
 
 const WIDE = 176, HIGH = 52;
 
@@ -9,7 +9,7 @@ export function Plan({ view }) {
   const [chosen, choose] = useState(view.name);
   const { nodes, graph } = useMemo(() => drawn(view), [view.name, view.plan]);
   const came = Object.values(view.in).reduce((sum, n) => sum + n, 0);
-  const hot = (name) => came && (view.work[name]?.rows || 0) > 20 * came;
+  const hot = (name) => came && Math.max(view.work[name]?.rows || 0, view.work[name]?.found || 0) > 20 * came;
   const box = graph.graph();
   return html`<section><h2>Plan <small>a change goes along solid lines and is looked up along dashed ones</small></h2><div class=${box.width > 620 ? "plan below" : "plan"}>
     <div class="scroll" tabindex="0"><svg width=${box.width + 20} height=${box.height + 20} viewBox="-10 -10 ${box.width + 20} ${box.height + 20}" role="group" aria-label="plan">
@@ -19,9 +19,9 @@ export function Plan({ view }) {
         return html`<g tabindex="0" role="button" aria-label=${name} class="${node.kind} ${name === chosen ? "chosen" : ""} ${hot(name) ? "hot" : ""}"
             transform="translate(${at.x - WIDE / 2} ${at.y - HIGH / 2})" onClick=${() => choose(name)}
             onKeyDown=${(event) => (event.key === "Enter" || event.key === " ") && choose(name)}>
-          <rect width=${WIDE} height=${HIGH} rx="8" />
-          <text x="10" y="21">${short(name).slice(0, 22)}</text>
-          <text x="10" y="40" class="small">${did ? `${count(did.rows)} rows out, ${did.ms} ms` : view.in[name] ? `${count(view.in[name])} rows in` : node.kind}</text></g>`;
+          <title>${name}</title><rect width=${WIDE} height=${HIGH} rx="8" />
+          <text x="10" y="21">${fitting(short(name))}</text>
+          <text x="10" y="40" class="small">${did ? `${many(did.rows, "row")} out, ${did.ms} ms` : view.in[name] ? `${many(view.in[name], "row")} in` : node.kind}</text></g>`;
       })}</svg></div>
     <${Side} name=${chosen} node=${nodes[chosen]} view=${view} /></div></section>`;
 }
@@ -30,8 +30,8 @@ function Side({ name, node, view }) {
   if (!node) return null;
   const held = view.held[name], did = view.work[name];
   return html`<div class="side"><h2>${name}</h2>
-    <p class="soft">${node.kind}${held ? `; holds ${count(held.rows)} updates, ${size(held.bytes)}` : ""}</p>
-    ${did ? html`<p>Last batch: ${did.found ? `${count(did.found)} rows found, ` : ""}${count(did.rows)} rows out in ${did.ms} ms.</p>` : node.kind === "table" ? null : html`<p class="soft">No recent batch has reached it.</p>`}
+    <p class="soft">${node.kind}${held ? `; holds ${many(held.rows, "update")}, ${size(held.bytes)}` : ""}</p>
+    ${did ? html`<p>Last batch: ${did.found ? `${many(did.found, "row")} found, ` : ""}${many(did.rows, "row")} out in ${did.ms} ms.</p>` : node.kind === "table" ? null : html`<p class="soft">No recent batch has reached it.</p>`}
     ${node.shared?.length ? html`<p>Shared with ${node.shared.join(", ")}.</p>` : null}
     ${node.steps?.length ? html`<ul>${node.steps.map((step) => html`<li>${step}</li>`)}</ul>` : null}
     ${(node.joins || []).flat().map((path) => html`<p><b>Change of ${path.input}</b></p><ul>
@@ -68,4 +68,5 @@ function drawn(view) {
   return { nodes, graph };
 }
 
+const fitting = (name) => (name.length > 22 ? `${name.slice(0, 21)}…` : name);
 const line = (points) => points.map((one, at) => `${at ? "L" : "M"}${one.x} ${one.y}`).join("");

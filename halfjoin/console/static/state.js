@@ -9,15 +9,15 @@ export function State({ tick }) {
   return html`
     <section><h2>Tables, views and nodes <small>a node is a step that views share</small></h2><div class="scroll" tabindex="0"><table>
       <thead><tr><th>name</th><th>kind</th><th class="number">updates</th><th class="number">bytes</th><th class="number">on disk</th>
-        <th class="number">dropping it frees</th><th class="number">rows that fail</th><th>shared by</th></tr></thead>
+        <th class="number">dropping it frees</th><th class="number">rows that fail</th><th>used by</th></tr></thead>
       <tbody>${held.collections.map((one) => html`<tr>
-        <td title=${one.name}>${one.kind === "node" ? short(one.name) : html`<a href="#/view/${encodeURIComponent(one.name)}">${one.name}</a>`}</td><td>${one.kind}</td>
+        <td class="name" title=${one.name}>${one.kind === "node" ? short(one.name) : html`<a href="#/view/${encodeURIComponent(one.name)}">${one.name}</a>`}</td><td>${one.kind}</td>
         <td class="number">${count(one.updates)}</td><td class="number">${size(one.row_bytes + one.index_bytes)}</td><td class="number">${size(one.file_bytes)}</td>
         <td class="number">${one.frees === null ? "–" : size(one.frees)}</td><td class="number ${one.errors ? "bad" : ""}">${count(one.errors)}</td>
         <td class="wide">${one.users.map(short).join(", ")}</td></tr>`)}</tbody></table></div></section>
     <section><h2>Arrangements <small>indexes that delta paths look changes up in</small></h2><div class="scroll" tabindex="0"><table>
       <thead><tr><th>index</th><th class="number">entries</th><th class="number">bytes</th><th class="number">on disk</th><th>used by</th></tr></thead>
-      <tbody>${held.arrangements.map((one) => html`<tr><td>${short(one.name)}</td><td class="number">${count(one.rows)}</td><td class="number">${size(one.bytes)}</td>
+      <tbody>${held.arrangements.map((one) => html`<tr><td class="name" title=${one.name}>${short(one.name)}</td><td class="number">${count(one.rows)}</td><td class="number">${size(one.bytes)}</td>
         <td class="number">${size(one.file_bytes)}</td><td class="wide">${one.users.map(short).join(", ")}</td></tr>`)}</tbody></table></div></section>
     <section><h2>Sources</h2>${held.sources.length ? html`<div class="scroll" tabindex="0"><table>
       <thead><tr><th>source</th><th>kind</th><th>into</th><th>state</th><th class="number">rows</th><th class="number">bad records</th><th>behind</th><th>problem</th></tr></thead>

@@ -1,6 +1,6 @@
 // One view or table: its SQL, plan, contents as of a time, and its changes as they come.
 import { html, useEffect, useState } from "/static/vendor/preact-htm.js";
-import { count, moment, Rows, useAnswer } from "/static/parts.js";
+import { count, many, moment, Rows, useAnswer } from "/static/parts.js";
 import { Plan } from "/static/plan.js";
 
 export function View({ name, tick }) {
@@ -10,7 +10,7 @@ export function View({ name, tick }) {
   if (!view) return html`<p class="empty">…</p>`;
   if (view.error) return html`<section class="says bad">${view.error}</section>`;
   return html`
-    ${view.errors ? html`<section class="says bad">An expression fails for ${count(view.errors)} rows, so ${name} cannot be read.</section>` : null}
+    ${view.errors ? html`<section class="says bad">An expression fails for ${many(view.errors, "row")}, so ${name} cannot be read.</section>` : null}
     <section><h2>${name}</h2><pre>${view.sql}</pre></section>
     ${view.plan ? html`<${Plan} key=${name} view=${view} />` : null}
     <${Contents} key=${`c${name}`} path=${path} view=${view} time=${time} setTime=${setTime} tick=${tick} />
@@ -43,6 +43,6 @@ function Live({ path }) {
   }, [on]);
   const mark = (row, columns) => (Number(row[columns.findIndex((one) => one.name === "__diff")]) < 0 ? "gone" : "come");
   return html`<section><h2>Changes <button aria-pressed=${on} onClick=${() => turn(!on)}>${on ? "stop" : "follow"}</button></h2>
-    ${pushes.map((push) => html`<p class="soft">${count(push.changed)} rows changed${push.count < push.changed ? `; the last ${push.count}` : ""}</p><${Rows} answer=${push} mark=${mark} />`)}
+    ${pushes.map((push) => html`<p class="soft">${many(push.changed, "row")} changed${push.count < push.changed ? `; the last ${push.count}` : ""}</p><${Rows} answer=${push} mark=${mark} />`)}
     ${on && !pushes.length ? html`<p class="soft">Waiting for a change…</p>` : null}</section>`;
 }
