@@ -338,7 +338,8 @@ class _Cutter:
         steps = normal_form(relation)
         incarnations = {scan.collection: self.facts.incarnation(scan.collection) for scan in _scans(relation)}
         kind = "passing" if passing else "join"
-        return CutNode(self._named(kind, steps[-1][1], incarnations), relation, steps, passing)
+        form = steps[-1][1] or relation.columns  # what has no rows, ever, has its columns
+        return CutNode(self._named(kind, form, incarnations), relation, steps, passing)
 
     def _named(self, kind: str, form: object, incarnations: Mapping[str, str]) -> str:
         """The name of a node."""

@@ -22,8 +22,8 @@ TEMPORARY = "pg_temp"  # the schema of what a connection has for itself
 POSTGRES = "15.0"  # whose catalog this is
 FIXED = {  # settings that only say what holds
     "server_version": POSTGRES, "server_version_num": "150000", "max_identifier_length": "63", "max_index_keys": "32",
-    "block_size": "8192", "integer_datetimes": "on", "is_superuser": "on", "transaction_isolation": "serializable",
-    "default_transaction_isolation": "serializable", "default_transaction_read_only": "off", "in_hot_standby": "off",
+    "block_size": "8192", "integer_datetimes": "on", "is_superuser": "on", "transaction_isolation": "read committed",
+    "default_transaction_isolation": "read committed", "default_transaction_read_only": "off", "in_hot_standby": "off",
     "transaction_read_only": "off", "role": "none", "lc_collate": "C", "lc_ctype": "C", "bytea_output": "hex",
     "jit": "off", "default_table_access_method": "heap",
 }  # fmt: skip

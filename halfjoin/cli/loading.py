@@ -90,6 +90,11 @@ def apply(
 def _apply_folder(engine: Engine, table: str, folder: str, upsert: bool, watch: bool) -> None:
     """Apply the new files of a folder; the source that remembers them stays in the warehouse, paused."""
     place = folder if "://" in folder else str(Path(folder).resolve())
+    if "://" not in folder and not Path(place).is_dir():  # before a source remembers it
+        if Path(place).exists():
+            raise HalfjoinError(f"{folder} is a file, and apply reads a folder",
+                                remedy=f"halfjoin load WAREHOUSE {table} {folder}")  # fmt: skip
+        raise HalfjoinError(f"there is no folder {folder}")
     name = _remembering(engine, table, place, "upserts" if upsert else "rows")
     quoted, before = name.replace('"', '""'), _done(engine, name)
     engine.execute(f'ALTER SOURCE "{quoted}" RESUME')

@@ -185,7 +185,8 @@ class Commands:
             said = " ".join(words)
             if "READ ONLY" in said or "READ WRITE" in said:
                 name = "default_transaction_read_only" if words[0] == "SESSION" else "transaction_read_only"
-                self._variables.set(name, "on" if "READ ONLY" in said else "off")
+                if words[0] == "SESSION" or self._connection.transaction != "idle":
+                    self._variables.set(name, "on" if "READ ONLY" in said else "off", local=words[0] != "SESSION")
             return
         if words[:1] in (["LOCAL"], ["SESSION"]):
             at += 1

@@ -11,6 +11,7 @@ from halfjoin.server.reports import notice
 from halfjoin.server.variables import Variables
 
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "CREATE", "DROP", "ALTER", "COMMENT", "REFRESH")
+_IN_WITH = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 
 
 Call = Callable[[Callable[[], None]], Awaitable[None]]  # runs a function in a thread
@@ -19,14 +20,14 @@ Call = Callable[[Callable[[], None]], Awaitable[None]]  # runs a function in a t
 class Transactions:
     """The transaction of a connection. `implicit`: it is open only until the end of the messages that came together.
 
-    A transaction has the guarantees of PostgreSQL's level SERIALIZABLE: COMMIT fails if another batch has changed a
-    table that it changes. So every level that a client asks for is taken.
+    A transaction has the guarantees of PostgreSQL's level READ COMMITTED: each statement reads what the last batch
+    left, and the transaction's own changes. Beyond them, COMMIT fails if another batch has changed a table after this
+    transaction did. Other levels are taken, but give no more.
     """
 
     def __init__(self, connection: Connection, variables: Variables, held: Held, say: Callable[[bytes], None]) -> None:
         self._connection, self._variables, self._held, self._say = connection, variables, held, say
         self.implicit = False
-        self._read_only = False
 
     @property
     def status(self) -> str:
@@ -39,10 +40,11 @@ class Transactions:
             self._say(notice("there is already a transaction in progress", "25001", "WARNING"))
             return
         default = self._variables.get("default_transaction_read_only") == "on"
-        self._read_only = "READ ONLY" in " ".join(words) or ("READ WRITE" not in " ".join(words) and default)
+        read_only = "READ ONLY" in " ".join(words) or ("READ WRITE" not in " ".join(words) and default)
         self._connection.begin()
         if not self.implicit:
             self._variables.begin()
+        self._variables.set("transaction_read_only", "on" if read_only else "off", local=True)
         self.implicit = False
 
     def begin_implicit(self) -> None:
@@ -59,7 +61,7 @@ class Transactions:
             self._say(notice("there is no transaction in progress", "25P01", "WARNING"))
             if before == "idle":
                 return "COMMIT"
-        self.implicit = self._read_only = False
+        self.implicit = False
         try:
             await call(self._connection.commit)
         except BaseException:
@@ -72,7 +74,7 @@ class Transactions:
         """ROLLBACK; the tag."""
         if self._connection.transaction == "idle" or self.implicit:
             self._say(notice("there is no transaction in progress", "25P01", "WARNING"))
-        self.implicit = self._read_only = False
+        self.implicit = False
         self._connection.roll_back()
         self._finish(keep=False)
         return "ROLLBACK"
@@ -104,12 +106,12 @@ class Transactions:
         if self._connection.transaction == "failed" and not ends:
             raise UnsupportedSQL("current transaction is aborted, commands ignored until end of transaction block",
                                  remedy="send ROLLBACK", code="25P02")
-        read_only = self._read_only or (self._connection.transaction == "idle"
-                                        and self._variables.get("default_transaction_read_only") == "on")  # fmt: skip
-        if read_only and (words[0] in _CHANGES or (words[0] == "COPY" and "FROM" in words)):
+        setting = "default_transaction_read_only" if self.status == "idle" else "transaction_read_only"
+        changes = words[0] in _CHANGES or (words[0] == "COPY" and "FROM" in words) or (
+            words[0] == "WITH" and not _IN_WITH.isdisjoint(words))  # fmt: skip
+        if changes and self._variables.get(setting) == "on":
             raise UnsupportedSQL(f"cannot execute {words[0]} in a read-only transaction", code="25006")
 
     def _finish(self, *, keep: bool) -> None:
-        self._read_only = False
         self._variables.end(keep=keep)
         self._held.end_transaction(keep=keep)

@@ -21,8 +21,8 @@ _ISOLATION = ("serializable", "repeatable read", "read committed", "read uncommi
 _FIXED: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
     "server_version": (VERSION, ()), "server_version_num": ("150000", ()), "integer_datetimes": ("on", ()),
     "is_superuser": ("off", ()), "max_identifier_length": ("63", ()), "lc_collate": ("C", ()), "lc_ctype": ("C", ()),
-    "transaction_isolation": ("serializable", _ISOLATION),
-    "default_transaction_isolation": ("serializable", _ISOLATION),
+    "transaction_isolation": ("read committed", _ISOLATION),
+    "default_transaction_isolation": ("read committed", _ISOLATION),
     "transaction_read_only": ("off", _SWITCH), "default_transaction_read_only": ("off", _SWITCH),
     "transaction_deferrable": ("off", _SWITCH), "default_transaction_deferrable": ("off", _SWITCH),
     "in_hot_standby": ("off", ()), "max_connections": ("100", ()), "ssl": ("off", ()),

@@ -15,7 +15,7 @@ from halfjoin.sql.bind.select import select
 from halfjoin.sql.bind.selected import Selected, column_for, known
 from halfjoin.sql.bind.system_functions import shown
 from halfjoin.sql.expr import Column, Expr
-from halfjoin.sql.functions.clock import at_one_moment, moment
+from halfjoin.sql.functions.clock import at_one_moment, moment, was_read
 from halfjoin.sql.relation import Project, Relation, SortKey, TopK
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
         top = replace(last, input=relation, order=order)
     elif order:
         top = TopK(relation, (), order, None)
+    if was_read():
+        fleeting.append("now")
     return BoundQuery(relation, tuple(selected.names), top, tuple(fleeting))
 
 

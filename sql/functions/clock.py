@@ -7,23 +7,48 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-_READ_AT: ContextVar[datetime | None] = ContextVar("the moment at which texts are read", default=None)
+
+
+@dataclass(slots=True)
+class _Moment:
+    at: datetime
+    told: bool = False  # whether a text has been read that depends on it
+
+
+_READ_AT: ContextVar[_Moment | None] = ContextVar("the moment at which texts are read", default=None)
+
+
+def may_read() -> bool:
+    """Whether there is a moment: inside of what is bound `at_one_moment`."""
+    return _READ_AT.get() is not None
 
 
 def read_at() -> datetime | None:
-    """The moment, in UTC; None outside of what is bound `at_one_moment`."""
-    return _READ_AT.get()
+    """The moment, in UTC, for a text that depends on it; None if there is none."""
+    now = _READ_AT.get()
+    if now is None:
+        return None
+    now.told = True
+    return now.at
+
+
+def was_read() -> bool:
+    """Whether a text that depends on the moment has been read: at another moment it means something else."""
+    now = _READ_AT.get()
+    return now is not None and now.told
 
 
 def moment() -> str:
     """What now() returns, as ISO text: the same moment."""
-    return (read_at() or datetime.now(UTC)).isoformat(" ")
+    now = _READ_AT.get()
+    return (datetime.now(UTC) if now is None else now.at).isoformat(" ")
 
 
 def at_one_moment(bind: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -31,7 +56,7 @@ def at_one_moment(bind: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @wraps(bind)
     def bound(*args: _P.args, **named: _P.kwargs) -> _R:
-        token = _READ_AT.set(datetime.now(UTC))
+        token = _READ_AT.set(_Moment(datetime.now(UTC)))
         try:
             return bind(*args, **named)
         finally:

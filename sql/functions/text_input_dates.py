@@ -25,7 +25,7 @@ from halfjoin.sql.functions.calendar import (
     like,
     month_length,
 )
-from halfjoin.sql.functions.clock import read_at
+from halfjoin.sql.functions.clock import may_read, read_at
 from halfjoin.sql.functions.text_input_fields import DAYS, ERAS, FILLERS, HALVES, MONTHS, MOVING, Bad, fields, offset
 from halfjoin.sql.functions.zones import abbreviation, offset_at, zone_of
 
@@ -73,7 +73,7 @@ def time_of(text: str) -> time | None:
 
 def _moment(text: str, *, only_time: bool = False) -> _Moment:
     body = text.strip().lower()
-    if read_at() is None and any(word in body.split() for word in MOVING):
+    if not may_read() and any(word in body.split() for word in MOVING):
         raise UnsupportedSQL(f"'{text}' depends on when it is read",
                              remedy="write now() in a query or a default, and mz_now() in a temporal filter of a view")
     if body.lstrip("+-") == "infinity" and not only_time:

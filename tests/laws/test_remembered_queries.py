@@ -137,6 +137,8 @@ def test_what_a_query_means_only_now_is_not_remembered() -> None:
         "pg_get_userbyid(10)", "to_regclass('t')", "current_schemas(true)", "obj_description(1, 'pg_class')",
         "format_type(23, NULL)", "(SELECT count(*) FROM pg_class)",
         "(SELECT count(*) FROM information_schema.tables)", "current_date", "current_time IS NULL",
+        "'now'::timestamp", "timestamptz 'now'", "'today'::date", "date 'yesterday'", "CAST('tomorrow' AS timestamp)",
+        "'now'::time", "'now'::text::timestamp", "date_trunc('hour', 'now'::timestamptz)",
     ):  # fmt: skip
         before = len(engine._session.remembered)
         for from_rows in ("", " FROM t"):

@@ -208,6 +208,16 @@ def test_a_read_only_transaction_changes_nothing(raw: Raw) -> None:
     raw.query("BEGIN READ ONLY")
     assert fields(dict(raw.query("INSERT INTO t VALUES (1, 'x')"))["E"])["C"] == "25006"
     raw.query("ROLLBACK")
+    assert _letters(raw.query("INSERT INTO t VALUES (1, 'x')")) == "CZ"
+    raw.query("BEGIN; SET TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY")
+    assert raw.query("SHOW transaction_read_only")[1][1].endswith(b"on")
+    changed = "WITH gone AS (DELETE FROM t RETURNING a) SELECT * FROM gone"
+    assert fields(dict(raw.query(changed))["E"])["C"] == "25006"
+    raw.query("ROLLBACK; SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+    for changed in ("DELETE FROM t", "DELETE FROM t; DELETE FROM t"):
+        assert fields(dict(raw.query(changed))["E"])["C"] == "25006"
+    assert _letters(raw.query("BEGIN READ WRITE; DELETE FROM t; COMMIT")) == "CCCZ"
+    assert raw.query("SHOW transaction_isolation")[1][1].endswith(b"read committed")
 
 
 def test_too_many_connections_are_refused() -> None:

@@ -61,6 +61,15 @@ def test_upserts_replace_rows_of_their_key(files: dict[str, Path], tmp_path: Pat
         [1, "a"], [2, "new"], [3, "c"]]
 
 
+def test_apply_of_a_file_or_of_nothing_leaves_no_source(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("k\n1\n")
+    run(tmp_path / "w", "-c", "CREATE TABLE t (k bigint)")
+    assert "is a file, and apply reads a folder; halfjoin load WAREHOUSE t" in run(
+        "apply", tmp_path / "w", "t", tmp_path / "a.csv", code=1)  # fmt: skip
+    assert "there is no folder" in run("apply", tmp_path / "w", "t", tmp_path / "none", code=1)
+    assert "apply t" not in run(tmp_path / "w", "-c", "SHOW SOURCES", "--csv")
+
+
 def test_a_blank_line_is_a_row_of_a_file_of_one_column(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('k\na\n\n""\n')
     run("load", tmp_path / "w", "t", tmp_path / "a.csv", "--type", "k=text")

@@ -51,6 +51,10 @@ QUERIES = (
     "SELECT a, a IN (SELECT t.a + u.a - 2 FROM u) AS x, a <> ALL (SELECT t.b FROM u WHERE u.a = t.a) AS y FROM t",
     "SELECT a FROM t WHERE b = 9 OR (a, b) NOT IN (SELECT t.a + u.a, u.a FROM u)",
     "SELECT a, b IN (SELECT t.b) AS x, c IN (SELECT t.c FROM u LIMIT 1) AS y FROM t",
+    # two aggregates over what never has rows, by different columns
+    "SELECT a, max(-b) FROM t WHERE false GROUP BY ROLLUP (a)",
+    "SELECT max(abs(x)), count(*) FROM (SELECT a AS x, b FROM t LIMIT 0) q GROUP BY GROUPING SETS ((b), (x), ())",
+    "WITH q AS (SELECT a, b FROM t WHERE 1 = 2) SELECT max(a + 1) FROM q UNION ALL SELECT min(b - 1) FROM q",
     # an operator with NULL does not evaluate the other side
     "SELECT a FROM t WHERE NOT 96 / (a - 1) <= NULL",
     "SELECT a, 1 / (a - 1) + NULL FROM t",
