@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from halfjoin.engine.reduce.at_once import at_once
 from halfjoin.engine.reduce.few import FEW, Few
 from halfjoin.engine.reduce.law import moments_of
 from halfjoin.engine.reduce.totals import Totals
@@ -89,9 +90,17 @@ def _entries(keys: Sequence[str], updates: Updates) -> Updates:
 
 def lift_all(function: Aggregates, keys: Sequence[str], pieces: Iterable[Updates]) -> Lifted | None:
     """What all updates of a history add, by group and time; None if there are none. Only one piece is in memory."""
-    morsels = (piece.slice(start, min(start + limits.MORSEL_ROWS, len(piece)))
-               for piece in pieces for start in range(0, len(piece), limits.MORSEL_ROWS))  # fmt: skip
-    return add_up(lift(function, keys, morsel) for morsel in morsels)
+    return add_up(part for piece in pieces for part in _lifted(function, keys, piece))
+
+
+def _lifted(function: Aggregates, keys: Sequence[str], piece: Updates) -> Iterator[Lifted]:
+    """What a piece adds: at once if that is possible, else a morsel at a time."""
+    whole = at_once(sums_of(function), keys, piece)
+    if whole is not None:
+        yield Lifted(*whole)
+        return
+    for start in range(0, len(piece), limits.MORSEL_ROWS):
+        yield lift(function, keys, piece.slice(start, min(start + limits.MORSEL_ROWS, len(piece))))
 
 
 def add_up(parts: Iterable[Lifted]) -> Lifted | None:

@@ -82,12 +82,12 @@ def main(rows: int) -> None:
             with patch("halfjoin.engine.statements.evaluating.with_known", lambda plan, *_: plan):
                 scan = median(lambda sql=sql: engine.query(sql), 3)  # type: ignore[misc]
         plain = sql.removesuffix(" AS OF 1")
-        theirs = median(lambda sql=plain: duck.execute(sql).fetch_arrow_table(), 5)  # type: ignore[misc]
+        theirs = median(lambda sql=plain: duck.sql(sql).to_arrow_table(), 5)  # type: ignore[misc]
         print(f"{name:22}{warm:8.2f}{cold:16.2f}{scan:10.1f}{theirs:10.1f}{scan / warm:13.0f}")
     print(f"\naggregate{'':17}ms    DuckDB     ratio")
     for name, sql in AGGREGATES.items():
         ours = median(lambda sql=sql: engine.query(sql), 3)  # type: ignore[misc]
-        theirs = median(lambda sql=sql: duck.execute(sql).fetch_arrow_table(), 5)  # type: ignore[misc]
+        theirs = median(lambda sql=sql: duck.sql(sql).to_arrow_table(), 5)  # type: ignore[misc]
         print(f"{name:22}{ours:8.1f}{theirs:10.1f}{ours / theirs:10.1f}")
 
 

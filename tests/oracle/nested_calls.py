@@ -55,6 +55,7 @@ _PATTERNS = ("'a%'", "'%b_'", "'_'", "'%'", "''", "'%\\%%'", "'é%'", "c_varchar
 # What differs much where its arguments have other decimals than PostgreSQL's, as the results of other calls may have.
 _SENSITIVE = frozenset(("gcd", "lcm", "%", "mod", "scale", "min_scale", "trim_scale"))
 _MAKES_LONG = frozenset(("repeat", "lpad", "rpad", "array_fill"))
+_PATHS = ("'$'", "'$.a'", "'$.a[*]'", "'strict $.b'", "'$[*] ? (@ > 1)'", "'$.a == 1'", "'$.a > $x'", "'.*'", "NULL")
 _WITH_PATH = frozenset(("jsonb_path_exists", "jsonb_path_match", "jsonb_path_query_array", "jsonb_path_query_first",
                         "@?", "@@"))  # fmt: skip
 _DIGITS = frozenset(("round", "trunc"))  # PostgreSQL's number of decimals follows a number in a column
@@ -106,7 +107,7 @@ def _call(choices: Choices, entry: Function, overload: Overload, depth: int) -> 
     depths = [0 if type == "numeric" and shown else depth for type in types]
     args = [of_type(choices, type, d) for type, d in zip(types, depths, strict=True)]
     if entry.name in _WITH_PATH:  # (PostgreSQL takes a text as a path only if it is a constant.)
-        args[1] = f"({args[1]})::jsonpath"
+        args[1] = choices.one_of(_PATHS)
     return written(operator_of(entry), args)
 
 
