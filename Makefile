@@ -67,7 +67,7 @@ clean:  ## removes the environment and what was built
 
 # One stamp for each of the extras; the environment itself is made by the first. (setuptools warns of every editable
 # installation that has a folder of the package's name, which is meant here.)
-$(VENV)/.%: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.%: pyproject.toml setup.py $(wildcard engine/kernels/*.[ch]) | $(VENV)/bin/python
 	PYTHONWARNINGS=ignore $(RUN)/pip install --quiet $(addprefix --constraint ,$(CONSTRAINTS)) --editable '.[$*]'
 	@touch $@
 

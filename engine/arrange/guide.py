@@ -29,6 +29,11 @@ class Guide:
     starts: NDArray[np.uint32]
 
     @property
+    def plain(self) -> tuple[NDArray[np.uint32], int, int]:
+        """The starts, the least code and the shift, as kernels read them."""
+        return self.starts, int(self.least), int(self.shift)
+
+    @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""
         return self.starts.nbytes

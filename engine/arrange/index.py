@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,11 @@ class Index:
     rows: RowNumbers
     exact: bool
     guide: Guide | None = None
+    sorted_codes: native.SortedCodes = field(init=False, repr=False, compare=False)  # the same, as kernels read it
+
+    def __post_init__(self) -> None:
+        guide = (None, 0, 0) if self.guide is None else self.guide.plain
+        object.__setattr__(self, "sorted_codes", (self.codes, self.rows, *guide))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -44,14 +49,6 @@ class Index:
     def nbytes(self) -> int:
         """Memory held, in bytes."""
         return self.codes.nbytes + self.rows.nbytes + (0 if self.guide is None else self.guide.nbytes)
-
-    @property
-    def sorted_codes(self) -> native.SortedCodes:
-        """The index as kernels read it."""
-        guide = self.guide
-        if guide is None:
-            return self.codes, self.rows, None, 0, 0
-        return self.codes, self.rows, guide.starts, int(guide.least), int(guide.shift)
 
     def distinct(self) -> int:
         """The number of distinct codes."""
@@ -65,9 +62,10 @@ class Index:
         """
         if not len(probes) or not len(self.codes):
             return ()
-        pairs = find_all(probes, [self])
-        if pairs is not None:
-            return (pairs[:2],) if len(pairs[0]) else ()
+        if native.on:
+            pairs = find_all(probes, [self])
+            if pairs is not None:
+                return (pairs[:2],) if len(pairs[0]) else ()
         if self.guide is None or len(probes) < _FEW:
             low = self.codes.searchsorted(probes)
         else:
@@ -165,7 +163,7 @@ def build_from_codes(values: Ints, rows: NDArray[Any] | None, exact: bool) -> In
     if len(values) < 2 or bool((values[1:] >= values[:-1]).all()):  # generated keys often come in order
         entries = np.arange(len(values)) if rows is None else rows
         return _index(values, entries, exact)
-    made = native.ordered(values)
+    made = native.ordered(values) if native.on else None
     if made is not None:
         return _index(made[0], made[1] if rows is None else rows[made[1]], exact)
     order = values.argsort()
@@ -196,7 +194,7 @@ def find_all(probes: Ints, indexes: Sequence[Index]) -> tuple[Ints, RowNumbers, 
 
     None: no kernel can do it, or there are more than `limits.PIECE_ROWS` pairs.
     """
-    return native.find(probes, [index.sorted_codes for index in indexes], limits.PIECE_ROWS) if native.is_on() else None
+    return native.find(probes, [index.sorted_codes for index in indexes], limits.PIECE_ROWS)
 
 
 def _index(values: Ints, rows: NDArray[Any], exact: bool) -> Index:

@@ -43,10 +43,11 @@ def plain(held: Sequence[KeyedRows], batch: KeyedRows, count: int) -> Mask:
 
     A key may also be a code that several keys share. Rows of different keys do not pair.
     """
-    names = list(batch.updates.columns)
-    sure = native.pairs([_native_place(place, names) for place in (batch, *held)], count)
-    if sure is not None:
-        return sure
+    if native.on:
+        names = list(batch.updates.columns)
+        sure = native.pairs([_native_place(place, names) for place in (batch, *held)], count)
+        if sure is not None:
+            return sure
     if len(batch.rows) + sum([len(place.rows) for place in held]) <= _FEW:
         return _plain_of_few(held, batch, count)
     diff, time = batch.updates.diff[batch.rows], batch.updates.time[batch.rows]

@@ -12,10 +12,11 @@ import numpy as np
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.arrange.index import Index, build
+from halfjoin.engine.arrange.index import Index, RowNumbers, build, find_all
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.intake.key_pairs import KeyedRows, plain
 from halfjoin.engine.intake.upserts import last_of_each
+from halfjoin.engine.kernels import native
 from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate, groups
@@ -94,6 +95,10 @@ class PrimaryKey:
 
     def _held(self, candidates: Sequence[Run], wanted: Ints) -> list[KeyedRows]:
         """The table's rows with these distinct codes. The key's number is the code's position in `wanted`."""
+        if native.on:
+            pairs = find_all(wanted, [run.index(self.arrangement, self.columns) for run in candidates])
+            if pairs is not None:
+                return [_place(run, rows, numbers) for run, rows, numbers in _apart(candidates, *pairs)]
         found = []
         for run in candidates:
             for numbers, rows in run.index(self.arrangement, self.columns).find(wanted):
@@ -169,6 +174,17 @@ class PrimaryKey:
             if differing:
                 text += f"; in the row with that key {', '.join(differing[:3])}"
         return InvalidRow(text, table=self.table.name, key=key)
+
+
+def _apart(
+    runs: Sequence[Run], numbers: Ints, rows: RowNumbers, counts: Sequence[int]
+) -> Iterable[tuple[Run, RowNumbers, Ints]]:
+    """The pairs of each run that has some: its rows, and their keys' numbers."""
+    start = 0
+    for run, count in zip(runs, counts, strict=True):
+        if count:
+            yield run, rows[start : start + count], numbers[start : start + count]
+            start += count
 
 
 def _place(run: Run, rows: Positions, numbers: Ints) -> KeyedRows:

@@ -10,7 +10,7 @@ it asks for the next. So memory holds one piece for each stage, never all the ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -95,7 +95,7 @@ class HalfJoinOperator:
         keys, stream = self.keys(stream)
         probes = codes(keys, len(stream))
         exact = is_exact(keys)
-        if native.is_on() and not [part for part in runs if not part.in_memory]:
+        if native.on and not [part for part in runs if not part.in_memory]:
             partners = search(probes, cast("Sequence[Run]", runs), self.spec.arrangement, self.columns, closed)
             if partners is not None:
                 yield from self._at_once(stream, keys, partners, exact, closed, note)
@@ -131,7 +131,7 @@ class HalfJoinOperator:
             return
         certain = self.candidates or (exact and partners.exact)
         found = list[_Pairs]()
-        if count > _FEW and (_wide(stream.columns) or _wide(self._read(partners.runs[0]))):
+        if count > _FEW and (_wide(stream.columns.values()) or _wide(self._of_partners(partners.runs[0]))):
             found = [_Pairs(positions, run, rows, certain) for positions, run, rows in partners.apart()]
         if not found or self._fit(stream, found, count):
             result = self._through_kernels(stream, keys, partners, certain, closed, note)
@@ -222,6 +222,12 @@ class HalfJoinOperator:
                 if _text_bytes([column]):
                     total += _lengths_at(column, places)
         return total
+
+    def _of_partners(self, run: Run) -> list[pa.Array]:
+        """The same columns, some of them perhaps twice. Names that a table function makes are no columns."""
+        columns = run.updates.columns
+        names = [*(column for column, _ in self.spec.fetch), *self.needed]
+        return [columns[name] for name in names if name in columns]
 
     def _read(self, run: Run) -> dict[str, pa.Array]:
         """The columns of partners that are read."""
@@ -350,9 +356,9 @@ def _text_bytes(columns: Iterable[pa.Array]) -> int:
     return sum([int(column.nbytes) for column in columns if column.type.id in _WIDE])
 
 
-def _wide(columns: Mapping[str, pa.Array]) -> bool:
+def _wide(columns: Iterable[pa.Array]) -> bool:
     """Whether some column is of variable width."""
-    return bool([1 for column in columns.values() if column.type.id in _WIDE])
+    return bool([1 for column in columns if column.type.id in _WIDE])
 
 
 def _lengths_at(column: pa.Array, rows: RowNumbers) -> Ints:

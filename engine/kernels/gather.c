@@ -170,7 +170,7 @@ PyObject *py_gather(PyObject *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOO", &sources, &given, &list) || (runs = PyList_Size(sources)) < 0) return NULL;
     if (runs == 0) return PyErr_Format(PyExc_ValueError, "no runs");
     if (open_rows(given, &rows) < 1) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "row numbers are uint32 or int64");
+        if (!PyErr_Occurred()) result = Py_NewRef(Py_None); /* numbers of another width */
         goto done;
     }
     if ((counts = read_counts(list, runs, rows.length)) == NULL) goto done;
@@ -245,7 +245,7 @@ PyObject *py_weights(PyObject *self, PyObject *args) {
     Py_ssize_t runs;
     if (!PyArg_ParseTuple(args, "OOO", &sources, &given, &list) || (runs = PyList_Size(sources)) < 0) return NULL;
     if (open_rows(given, &rows) < 1) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "row numbers are uint32 or int64");
+        if (!PyErr_Occurred()) result = Py_NewRef(Py_None); /* numbers of another width */
         goto done;
     }
     if ((counts = read_counts(list, runs, rows.length)) == NULL) goto done;

@@ -43,9 +43,10 @@ def codes(columns: Sequence[pa.Array], length: int) -> Ints:
         return np.zeros(length, np.int64)
     if len(columns) == 1 and columns[0].type.id in _INTEGRAL:
         return integers(columns[0])
-    found = native.codes(list(columns), length)
-    if found is not None:
-        return found
+    if native.on:
+        found = native.codes(list(columns), length)
+        if found is not None:
+            return found
     state = np.zeros(length, np.uint64)
     for column in columns:
         state = mix(state * _BASE + _hash(column))

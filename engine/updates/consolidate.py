@@ -38,6 +38,7 @@ from halfjoin.engine.updates.updates import (
 from halfjoin.errors import DataError
 
 FEW = 32  # updates; so few are added up faster one by one
+_FEW_FOR_KERNELS = 1 << 14  # updates; a kernel adds so few up faster than it takes to find those that may cancel
 _SPARSE = 3  # a table has 2 ** _SPARSE times as many slots as entries, or twice that
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd; products with it have well mixed upper bits (Fibonacci hashing)
 
@@ -72,7 +73,7 @@ def cancelled(updates: Updates, *, by_time: bool = True) -> tuple[Ints, Ints]:
     count = int(np.count_nonzero(negative))
     if not count:
         return np.arange(len(updates)), updates.diff
-    if count * 4 > len(updates) or len(updates) <= FEW:
+    if count * 4 > len(updates) or len(updates) <= (_FEW_FOR_KERNELS if native.on else FEW):
         return _sums(updates, by_time)
     narrow = [column for column in updates.columns.values() if not _is_wide(column.type)]
     keys = codes(narrow or list(updates.columns.values()), len(updates))
@@ -97,9 +98,10 @@ def _survivors(updates: Updates, positions: Ints, diffs: Ints) -> Updates:
 
 def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
     """Positions of the rows that stay, in order, and the sums of their diffs."""
-    made = native.sums(list(updates.columns.values()), updates.time if by_time else None, updates.diff)
-    if made is not None:
-        return made if len(made[0]) < len(updates) else (made[0], updates.diff)
+    if native.on:
+        made = native.sums(list(updates.columns.values()), updates.time if by_time else None, updates.diff)
+        if made is not None:
+            return made if len(made[0]) < len(updates) else (made[0], updates.diff)
     if 1 < len(updates) <= FEW:
         few = _pair_sums(updates, by_time) if len(updates) == 2 else _few_sums(updates, by_time)
         if few is not None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from halfjoin.engine.kernels import native
 from halfjoin.errors import DataError
 
 Ints = NDArray[np.int64]
@@ -57,8 +58,8 @@ class Updates:
 
     def take(self, positions: Positions) -> Updates:
         """The updates at these positions, in their order."""
-        indices = indices_of(positions)
-        return Updates(gathered(self.columns, indices), self.time[positions], self.diff[positions])
+        columns = taken(self.columns, positions) if native.on else gathered(self.columns, indices_of(positions))
+        return Updates(columns, self.time[positions], self.diff[positions])
 
     def filter(self, mask: Mask) -> Updates:
         """The updates where the mask is true. If it is true everywhere, the same object."""
@@ -165,6 +166,19 @@ def gathered(columns: Mapping[str, pa.Array], indices: pa.Array) -> dict[str, pa
     except pa.ArrowInvalid:
         raise DataError(TOO_LONG) from None
     return found
+
+
+def taken(columns: Mapping[str, pa.Array], positions: Positions) -> dict[str, pa.Array]:
+    """The values of columns at positions.
+
+    Raises:
+        DataError: the texts do not fit into one array.
+    """
+    if columns:
+        made = native.gather([[*columns.values()]], positions, [len(positions)])
+        if made is not None:
+            return dict(zip(columns, made, strict=True))
+    return gathered(columns, indices_of(positions))
 
 
 def product(left: Ints, right: Ints) -> Ints:

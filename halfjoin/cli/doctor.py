@@ -55,7 +55,7 @@ def _python() -> Iterator[Finding]:
 
 
 def _kernels() -> Iterator[Finding]:
-    if native.is_on():
+    if native.on:
         yield "ok", "native kernels", "in use"
     elif native.BUILT:
         yield "note", "native kernels", f"turned off by {native.VARIABLE}=0 in the environment"
