@@ -82,7 +82,7 @@ def test_seconds_are_rounded_as_in_postgresql(seconds: str, answer: str) -> None
 NO_MOMENTS = [  # a month is named in full or by three letters, and a zone is at most 15 hours away
     "'2024-mayo-30'::text::date", "'28 mar-2001'::text::date",
     "'2024-01-31 10:00+16'::text::timestamptz", "'2024-01-31 24:00:00'::text::time",
-    "'\u0662\u0660\u0662\u0664-01-31'::text::date", "'9999-12-31 24:00:00'::text::timestamp",
+    "'\u0662\u0660\u0662\u0664-01-31'::text::date",
 ]  # fmt: skip
 
 
