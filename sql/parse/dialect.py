@@ -407,6 +407,9 @@ class HalfjoinParser(OperatorParser, CommandParser):
             return self._parse_create_source()
         if self._match_text_seq("DOMAIN"):
             return self._parse_create_domain()
+        if words[:1] == ["RECURSIVE"] or self._match_text_seq("OR", "REPLACE", "RECURSIVE"):
+            raise self._refused("CREATE RECURSIVE VIEW is not supported",
+                                "write CREATE VIEW v AS WITH RECURSIVE v (a) AS (...) SELECT a FROM v")
         first = self._prev
         created = super()._parse_create()
         if first is not None and self._prev is not None:
