@@ -38,7 +38,7 @@ def _answer(connection: Any, sql: str, value: bytes | None, format: int, shown: 
     return found.get_value(0, 0) if found.ntuples else None, found.error_message.decode()
 
 
-@pytest.mark.parametrize("type", [*VALUES, *OPEN.keys() - VALUES.keys()])
+@pytest.mark.parametrize("type", [*VALUES, *sorted(OPEN.keys() - VALUES.keys())])
 def test_a_parameter_is_that_of_postgresql(both: tuple[Any, Any], type: str) -> None:
     ours, theirs = both
     sql = f"SELECT $1::{type}"
