@@ -209,6 +209,7 @@ PyObject *py_codes(PyObject *self, PyObject *args) {
     int opened;
     if (!PyArg_ParseTuple(args, "On", &list, &length)) return NULL;
     opened = open_columns(list, &columns);
+    if (opened == 1) opened = length >= 0 && length < INT64_MAX / 8;
     for (Py_ssize_t c = 0; opened == 1 && c < columns.count; c++) opened = columns.at[c].length == length;
     if (opened == 0) result = Py_NewRef(Py_None);
     if (opened == 1 && (result = PyByteArray_FromStringAndSize(NULL, length * 8)) != NULL) {

@@ -140,7 +140,8 @@ done:
 
 /* The counts as numbers; NULL with an exception, also if they do not add up to `total`. */
 static int64_t *read_counts(PyObject *list, Py_ssize_t runs, int64_t total) {
-    int64_t *counts, sum = 0;
+    int64_t *counts, left = total;
+    Py_ssize_t run = 0;
     if (PyList_Size(list) != runs) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "one count for each run");
         return NULL;
@@ -150,11 +151,12 @@ static int64_t *read_counts(PyObject *list, Py_ssize_t runs, int64_t total) {
         PyErr_NoMemory();
         return NULL;
     }
-    for (Py_ssize_t run = 0; run < runs; run++) {
+    for (; run < runs; run++) {
         counts[run] = PyLong_AsLongLong(PyList_GetItem(list, run));
-        if (counts[run] < 0 || (sum += counts[run]) > total) break;
+        if (counts[run] < 0 || counts[run] > left) break;
+        left -= counts[run];
     }
-    if (sum == total && !PyErr_Occurred()) return counts;
+    if (run == runs && left == 0) return counts;
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "counts that do not add up to the rows");
     PyMem_Free(counts);
     return NULL;

@@ -52,7 +52,7 @@ static int64_t group_of(Table *table, const Columns *columns, const Array *time,
 static int open_all(PyObject *list, PyObject *times, Py_ssize_t length, Columns *columns, Array *time, Table *table) {
     int going = open_columns(list, columns);
     if (going == 1 && times != Py_None) going = open_ints(times, time);
-    if (going == 1) going = (!time->open || time->length == length) && length < INT32_MAX;
+    if (going == 1) going = (!time->open || time->length == length) && length >= 0 && length < INT32_MAX;
     for (Py_ssize_t c = 0; going == 1 && c < columns->count; c++) going = columns->at[c].length == length;
     if (going == 1 && !open_table(table, length)) {
         PyErr_NoMemory();

@@ -128,7 +128,7 @@ PyObject *py_merged(PyObject *self, PyObject *args) {
         before[opened] = at;
         going = open_ints(one, &codes[opened]);
         if (going == 1) going = open_numbers(other, &rows[opened]);
-        if (going == 1) going = codes[opened].length == rows[opened].length && at >= 0;
+        if (going == 1) going = codes[opened].length == rows[opened].length && at >= 0 && at < INT64_MAX / 2;
         total += codes[opened].length;
         opened++;
     }
@@ -179,14 +179,14 @@ PyObject *py_starts(PyObject *self, PyObject *args) {
     if (going == 1) going = codes.length > 0 && codes.length < UINT32_MAX && shift < 64;
     if (going == 1) {
         uint64_t least = (uint64_t)int_at(&codes, 0);
-        uint64_t ranges = (((uint64_t)int_at(&codes, codes.length - 1) - least) >> shift) + 1;
-        if (ranges > 2 * (uint64_t)codes.length + 2) going = 0;
+        uint64_t last = ((uint64_t)int_at(&codes, codes.length - 1) - least) >> shift, ranges = last + 1;
+        if (last > 2 * (uint64_t)codes.length) going = 0;
         if (going == 1 && (result = PyByteArray_FromStringAndSize(NULL, (ranges + 1) * 4)) != NULL) {
             uint32_t *starts = (uint32_t *)PyByteArray_AsString(result);
             uint64_t next = 0;
             for (int64_t i = 0; i < codes.length; i++) {
                 uint64_t range = ((uint64_t)int_at(&codes, i) - least) >> shift;
-                while (next <= range) starts[next++] = (uint32_t)i;
+                while (next <= range && next < ranges) starts[next++] = (uint32_t)i;
             }
             starts[ranges] = (uint32_t)codes.length;
         }

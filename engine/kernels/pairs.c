@@ -123,11 +123,12 @@ PyObject *py_pairs(PyObject *self, PyObject *args) {
     Place *places = NULL;
     Placed *all = NULL;
     char *comes = NULL;
-    int going = 1;
+    int going;
     if (!PyArg_ParseTuple(args, "On", &list, &keys) || (count = PyList_Size(list)) < 0) return NULL;
     if (count == 0) return PyErr_Format(PyExc_ValueError, "the first place is the batch");
     places = PyMem_Calloc(count, sizeof *places);
     if (places == NULL) return PyErr_NoMemory();
+    going = keys >= 0 && keys < INT32_MAX;
     while (going == 1 && opened < count) {
         going = open_place(PyList_GetItem(list, opened), &places[opened], keys);
         opened++;

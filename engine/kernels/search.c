@@ -65,6 +65,7 @@ static int find_in(const Index *index, const Array *probes, int64_t most, Found 
             }
             for (int64_t i = 0; i < size; i++) {
                 high[i] = starts[low[i] + 1], low[i] = starts[low[i]];
+                if (high[i] > length) high[i] = length; /* whatever the guide says */
                 __builtin_prefetch(&codes[(low[i] + high[i]) / 2]);
             }
         } else {
@@ -96,6 +97,7 @@ static int open_index(PyObject *tuple, Index *out) {
     if (out->codes.step != 1 && out->codes.length > 1) return 0;
     if (out->rows.length != out->codes.length) return 0;
     if (!out->guided) return 1;
+    if (shift > 63) return 0;
     if ((opened = open_numbers(starts, &out->starts)) < 1) return opened;
     return out->starts.length >= 2 && ((const uint32_t *)out->starts.at)[out->starts.length - 1] == out->codes.length;
 }

@@ -216,6 +216,32 @@ def test_a_row_beyond_its_run_is_refused(row: int) -> None:
         native.gather([[pa.array([1, 2, 3])]], np.array([0]), [2])
 
 
+@pytest.mark.parametrize("counts", [[1, MAXIMUM, MAXIMUM, 3], [1, -1, 0, 0], [1, MAXIMUM, 0, 0], [1, 0, 0, 1 << 64]])
+def test_counts_that_only_seem_to_add_up_are_refused(counts: list[int]) -> None:
+    with pytest.raises((ValueError, OverflowError)):
+        native.gather([[pa.array([1, 2, 3])]] * 4, np.array([0]), counts)
+
+
+def test_a_wrong_guide_finds_less_and_reads_nothing_beyond_the_index() -> None:
+    codes, rows = np.arange(4), np.arange(4).astype(np.uint32)
+    far = np.array([0, 1 << 31, 1 << 31, 4], np.uint32)
+    assert native.find(codes, [(codes, rows, far, 0, 0)], 9) is not None
+    assert native.find(codes, [(codes, rows, far, 0, 64)], 9) is None  # C does not say what a shift by 64 is
+
+
+def test_codes_without_a_guide_in_bounds_have_no_kernel() -> None:
+    """Codes over all of int64 have 2**64 ranges, which is 0 in 64 bits. Codes out of order have no last range."""
+    assert native.starts(np.array([MINIMUM, MAXIMUM]), 0) is None
+    assert native.starts(np.array([0, 1 << 40, 1]), 0) is not None
+
+
+@pytest.mark.parametrize("length", [-1, MAXIMUM, 1 << 61])
+def test_a_length_that_no_array_has_has_no_kernel(length: int) -> None:
+    assert native.codes([], length) is None
+    assert native.groups([], None, length) is None
+    assert native.pairs([([], np.arange(0), *[np.arange(0)] * 3)], length) is None
+
+
 @given(SEEDS)
 def test_the_same_keys_are_plain(seed: int) -> None:
     random = np.random.default_rng(seed)
