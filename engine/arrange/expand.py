@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from halfjoin.engine.scalar.bounds import sizes
+from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import ARRAY_BYTES, Updates, where_true
 from halfjoin.errors import DataError
@@ -38,7 +39,7 @@ def refuse_negative(updates: Updates, name: str) -> Updates:
     negative = where_true(updates.diff < 0)
     if len(negative):
         position = int(negative[0])
-        row = {column: values[position].as_py() for column, values in updates.columns.items()}
+        row = {column: cell(values, position) for column, values in updates.columns.items()}
         raise DataError(
             f"{name} holds a row {int(updates.diff[position])} times, which no table can show: {row}; "
             "more copies were deleted than inserted",

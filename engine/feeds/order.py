@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.catalog.models import Table
+from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints
 from halfjoin.errors import InvalidRow, key_text
@@ -77,4 +78,4 @@ def unplaced(table: str) -> InvalidRow:
 
 
 def _key(table: Table, columns: Mapping[str, pa.Array], row: int) -> dict[str, Any]:
-    return {name: columns[name][row].as_py() for name in table.primary_key}
+    return {name: cell(columns[name], row) for name in table.primary_key}

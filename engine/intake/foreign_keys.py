@@ -19,6 +19,7 @@ import pyarrow as pa
 from halfjoin.catalog.models import ForeignKey, Table
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.intake.primary_key import key_of, known
+from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, Updates, concat, constant, empty
 from halfjoin.errors import InvalidRow, key_text
@@ -63,7 +64,7 @@ def _check(tables: Tables, table: Table, key: ForeignKey, changed: Mapping[str, 
     here = _referring(tables, table, key, missing, changed, first)
     broken = _dangling(missing, here, there, first)
     if broken is not None:
-        values = {name: column[broken].as_py() for name, column in zip(key.columns, missing.columns.values(),
+        values = {name: cell(column, broken) for name, column in zip(key.columns, missing.columns.values(),
                                                                        strict=True)}  # fmt: skip
         removed = table.name not in changed
         text = f"violates foreign key constraint {key.name}: {key_text(values)} is "
@@ -122,7 +123,7 @@ def referring_rows(tables: Tables, table: Table, key: ForeignKey, asked: Updates
     same = groups(list(rows.columns.values()), len(rows))
     late = np.flatnonzero(rows.time > asked.time[place])
     if len(late):
-        values = {name: rows.columns[name][int(late[0])].as_py() for name in key.columns}
+        values = {name: cell(rows.columns[name], int(late[0])) for name in key.columns}
         raise InvalidRow(f"the key {key_text(values)} goes from {key.table} at {asked.time[place[late[0]]]}, but rows "
                          f"of {table.name} that refer to it change later", table=key.table, code="23503",
                          remedy="change them in the same batch")  # fmt: skip

@@ -10,6 +10,7 @@ import pyarrow as pa
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import Table
 from halfjoin.engine.scalar import Scalar, compile
+from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import DataError, InvalidRow, shown
@@ -48,9 +49,9 @@ def _check_given(table: Table, name: str, given: pa.Array, made: pa.Array) -> No
     other = (numbers[: len(given)] != numbers[len(given) :]) & given.is_valid().to_numpy(zero_copy_only=False)
     if other.any():
         row = int(other.argmax())
-        raise InvalidRow(f"is not the value of the generated column, {shown(made[row].as_py())}",
+        raise InvalidRow(f"is not the value of the generated column, {shown(cell(made, row))}",
                          remedy="leave the column out", table=table.name, column=name, row=row,
-                         value=given[row].as_py(), code="428C9")  # fmt: skip
+                         value=cell(given, row), code="428C9")  # fmt: skip
 
 
 def check(table: Table, updates: Updates) -> None:

@@ -17,6 +17,7 @@ from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.intake.key_pairs import KeyedRows, plain
 from halfjoin.engine.intake.upserts import last_of_each
 from halfjoin.engine.kernels import native
+from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate, groups
@@ -159,7 +160,7 @@ class PrimaryKey:
         return consolidate(Updates(held.columns, begins, -held.diff).filter(known))
 
     def _key(self, updates: Updates, row: int) -> dict[str, Any]:
-        return {name: updates.columns[name][row].as_py() for name in self.names}
+        return {name: cell(updates.columns[name], row) for name in self.names}
 
     def _missing(self, both: Updates, keys: Ints, row: int, held: int) -> InvalidRow:
         key = self._key(both, row)
@@ -167,8 +168,8 @@ class PrimaryKey:
         others = where_true((keys == keys[row]) & (both.diff > 0))
         others = others[others < held]
         if len(others):
-            there = {name: column[int(others[-1])].as_py() for name, column in both.columns.items()}
-            given = {name: column[row].as_py() for name, column in both.columns.items()}
+            there = {name: cell(column, int(others[-1])) for name, column in both.columns.items()}
+            given = {name: cell(column, row) for name, column in both.columns.items()}
             unequal = [name for name in there if there[name] != given[name]]
             differing = [f"{name} is {there[name]!r}, not {given[name]!r}" for name in unequal]
             if differing:

@@ -25,6 +25,7 @@ from halfjoin.engine.intake.generated import values, with_generated
 from halfjoin.engine.intake.primary_key import known
 from halfjoin.engine.scalar import Scalar, compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import Ints, Updates, concat, constant, gather
 from halfjoin.errors import InvalidRow, key_text
@@ -113,7 +114,7 @@ class Effects:
             if columns[name].not_null and made[name].null_count:
                 row = int(made[name].is_null().to_numpy(zero_copy_only=False).argmax())
                 raise InvalidRow(f"is NULL by {key.name}, and the column is NOT NULL: the row was "
-                                 f"{key_text({one: old.columns[one][row].as_py() for one in old.columns})}",
+                                 f"{key_text({one: cell(old.columns[one], row) for one in old.columns})}",
                                  table=table.name, column=name, code="23502")  # fmt: skip
         return with_generated(table, old.with_columns(made))
 

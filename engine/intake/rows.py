@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from halfjoin.engine.intake.times import to_time
 from halfjoin.engine.intake.upserts import refuse_unordered
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.scalar.columns import convert, is_checked, refuse_unsound
 from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, Mask
@@ -209,7 +210,7 @@ def unnumbered(problem: InvalidRow, table: Table, given: pa.Table | None) -> Inv
     if given is None or not all(column in given.column_names for column in table.primary_key):
         return problem.with_(row=None, called="a row")
     names = table.primary_key or given.column_names
-    return problem.with_(row=None, key={name: given.column(name)[problem.row].as_py() for name in names})
+    return problem.with_(row=None, key={name: cell(given.column(name), problem.row) for name in names})
 
 
 def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mask]]:

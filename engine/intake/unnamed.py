@@ -16,6 +16,7 @@ import pyarrow as pa
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.intake.primary_key import PrimaryKey
 from halfjoin.engine.intake.upserts import last_named
+from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, gather
 from halfjoin.errors import InvalidRow
@@ -53,7 +54,7 @@ def filled(
         lost = (taken < 0) & (rows.diff > 0)
         if upsert and _not_null(key, name) and lost.any():
             row = int(lost.argmax())
-            values = {part: rows.columns[part][row].as_py() for part in key.table.primary_key}
+            values = {part: cell(rows.columns[part], row) for part in key.table.primary_key}
             raise InvalidRow("is new and does not name the column, which is NOT NULL", table=key.table.name,
                              column=name, key=values)  # fmt: skip
         both = pa.concat_arrays([rows.columns[name], there.columns[name]])

@@ -18,7 +18,7 @@ from halfjoin.engine.arrange.run import KeyColumns, Part
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.scalar.literals import scalar_of
+from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import cancel
 from halfjoin.engine.updates.updates import Ints, Updates, concat, gathered, indices_of
@@ -77,7 +77,7 @@ def _column(values: Sequence[Literal], type: SqlType) -> pa.Array:
     """The values as a column of a key. Those that do not fit its type are left out."""
     cells = list[pa.Array]()
     for own in dict.fromkeys(value.type for value in values):
-        column = pa.array([scalar_of(value).as_py() for value in values if value.type == own], arrow_type(own))
+        column = array_of_constants([value.value for value in values if value.type == own], own)
         if own != type and not any(own.kind in kinds and type.kind in kinds for kinds in _ALIKE):
             made = compile(cast(Column(_VALUE, own), type, explicit=True)).evaluate({_VALUE: column}, len(column))
             column = made.values

@@ -14,6 +14,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.statements import evaluating
+from halfjoin.engine.statements.remembered import Remembered
 from halfjoin.planner.known import lookups, with_known
 from tests.oracle.rows import bag
 
@@ -140,6 +141,7 @@ def answer(engine: hj.Engine, sql: str, time: int | None) -> Any:
 def both(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[hj.Engine, str, int | None], bool]]:
     """Asks with lookups and without, compares the answers, and tells whether the first used lookups."""
     used = False
+    monkeypatch.setattr(Remembered, "find", lambda *_: None)  # each way makes the query anew
 
     def noted(*args: Any) -> Any:
         nonlocal used
@@ -187,3 +189,15 @@ def test_a_lookup_on_disk_has_the_answer_of_a_scan(seed: int, both: Callable[...
             for _ in range(6):
                 used += both(engine, world.query(), world.random.choice([None, *range(1, time + 1)]))
     assert used > 10
+
+
+@pytest.mark.parametrize("day", ["12000-01-01", "0044-03-15 BC", "9999-12-31"])
+def test_a_lookup_finds_days_that_python_has_not(day: str, both: Callable[..., bool]) -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (d date PRIMARY KEY, m timestamp UNIQUE, z timestamptz UNIQUE)")
+    engine.execute(f"INSERT INTO t SELECT x, x, x FROM (VALUES (date '{day}'), ('2024-01-01')) v (x)")
+    for column in ("d", "m", "z"):
+        for kind in ("date", "timestamp", "timestamptz"):
+            assert both(engine, f"SELECT d::text AS x FROM t WHERE {column} = '{day}'", None)
+            both(engine, f"SELECT m::text AS x FROM t WHERE {column} IN ({kind} '{day}', NULL)", None)
+            assert engine.query(f"SELECT 1 AS x FROM t WHERE {column} = {kind} '{day}'").num_rows == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import halfjoin as hj
@@ -160,3 +161,19 @@ def test_all_places_of_rows_are_all_rows() -> None:
 def test_the_place_of_a_row_is_refused_with_the_key_as_remedy(sql: str) -> None:
     with pytest.raises(hj.UnknownName, match=r"unknown column.*\n.*\n.*\n.*name rows by their key"):
         engine_of().execute(sql)
+
+
+@pytest.mark.parametrize(("statement", "said"), [
+    ("INSERT INTO d VALUES ('12000-01-01')", r"a second row with the key \(day\) = \('12000-01-01'\)"),
+    ("INSERT INTO m VALUES ('12000-01-01'), ('12000-01-01')", r"\(moment\) = \('12000-01-01 00:00:00'\)"),
+    ("INSERT INTO r VALUES ('13000-01-01')", r"\(day\) = \('13000-01-01'\) is not in d"),
+    ("DELETE FROM d", r"\(day\) = \('12000-01-01'\) is still referenced from r"),
+    ("SELECT * FROM n", "0769-02-04 BC"),
+])  # fmt: skip
+def test_errors_name_days_that_python_has_not(statement: str, said: str) -> None:
+    engine = engine_of("CREATE TABLE d (day date PRIMARY KEY); CREATE TABLE m (moment timestamp PRIMARY KEY); "
+                       "CREATE TABLE r (day date REFERENCES d); CREATE TABLE n (day date)")  # fmt: skip
+    engine.execute("INSERT INTO d VALUES ('12000-01-01'); INSERT INTO r VALUES ('12000-01-01')")
+    engine.apply({"n": hj.deletes(pa.table({"day": pa.array([-(10**6)], pa.date32())}))})
+    with pytest.raises(hj.HalfjoinError, match=said):
+        engine.execute(statement)

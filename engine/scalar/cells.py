@@ -1,0 +1,23 @@
+"""One value of a column, as errors name it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from halfjoin.engine.scalar.arrow_types import sql_type
+from halfjoin.engine.scalar.texts import texts
+
+
+def cell(column: pa.Array | pa.ChunkedArray, row: int) -> Any:
+    """The Python value in a row. Dates of years for which Python has none are PostgreSQL's texts.
+
+    >>> cell(pa.array([3_652_425 + 10_000], pa.date32()), 0)
+    '11997-05-19'
+    """
+    value = column[row]
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        return texts(pa.array([value], column.type), sql_type(column.type))[0].as_py()
