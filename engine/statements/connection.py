@@ -81,8 +81,9 @@ class Connection:
             that was open can only be rolled back now.
         """
         session = self._session
-        given = [*values, *map(repr, types)]
-        key = key_of(prepared.text, given, session.settings, session.path) if prepared.reads else None
+        key = None
+        if prepared.reads:
+            key = key_of(prepared.text, values, session.settings, session.path, tuple(types))
 
         def answer(state: State) -> Answer:
             made = partial(prepared.with_values, values, types)

@@ -89,15 +89,18 @@ class Remembered:
                 self._kept.popitem(last=False)
 
 
-def key_of(sql: str, params: Params, settings: Mapping[str, str], path: Sequence[str]) -> Hashable | None:
-    """What tells a question apart from others; None if it is too long, or has a parameter of an unknown type."""
+def key_of(
+    sql: str, params: Params, settings: Mapping[str, str], path: Sequence[str], types: Hashable = None
+) -> Hashable | None:
+    """What tells a question apart from others; None if it is too long, or has a parameter of an unknown type. `types`:
+    what says how `params` are read, if they are texts."""
     if not isinstance(sql, str) or len(sql) > LONGEST:
         return None
     given = list(params.items()) if isinstance(params, Mapping) else params
     if given is not None and not (isinstance(given, list | tuple) and _is_plain(given)):
         return None
     said = f"{isinstance(params, Mapping)} {given!r}"
-    return (sql, said, tuple(sorted(settings.items())), *path) if len(said) <= LONGEST else None
+    return (sql, said, types, tuple(sorted(settings.items())), *path) if len(said) <= LONGEST else None
 
 
 def _is_plain(value: object) -> bool:

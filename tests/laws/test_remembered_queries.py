@@ -15,6 +15,8 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.statements.execute import query as query_of
 from halfjoin.engine.statements.remembered import LONGEST, MOST, Remembered
+from halfjoin.sql.parse.prepared import prepared
+from halfjoin.sql.types import INTEGER, TEXT
 from tests.oracle.rows import tuples
 
 NAMES = ["t", "u", "v", "s1.t", "s1.u", "pg_temp.t"]
@@ -164,6 +166,17 @@ def test_parameters_of_different_types_are_different_questions() -> None:
             assert engine.query(sql, [value]) == fresh and engine.query(sql, [value]).schema == fresh.schema, value
         both = "SELECT :x + :y AS z"
         assert engine.query(both, {"x": 1, "y": 2}) == engine.query(both, {"y": 2, "x": 1})
+
+
+def test_parameters_of_a_connection_are_other_questions() -> None:
+    engine = hj.Engine()
+    connection, one = engine.connect(), prepared("SELECT $1 AS x")
+    for values, types in ((["5"], [None]), (["5"], [INTEGER]), (["5"], [TEXT]), ([None], [TEXT]), (["None"], [None])):
+        for _ in range(2):
+            fresh = hj.Engine().connect().run(one, values, types)
+            assert connection.run(one, values, types).rows == fresh.rows
+            with pytest.raises(hj.UnsupportedSQL, match="no parameter of the statement takes"):
+                engine.execute("SELECT $1 AS x", [*values, *map(repr, types)])
 
 
 def test_few_queries_are_remembered_and_none_that_is_long() -> None:
