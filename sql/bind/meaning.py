@@ -18,7 +18,8 @@ from halfjoin.version import MEANING
 
 # 6: texts of dates and timestamps before year 1 and after 9999 have values, and `timezone` and dates of such years;
 #    to_char of NaN and infinities; back references in repeats; to_date by weeks and centuries; the variables of the
-#    paths of @? and @@ are null; sums of moments and intervals whose months alone lead out of the calendar are errors.
+#    paths of @? and @@ are null; sums of moments and intervals whose months alone lead out of the calendar are errors;
+#    a real is compared with several constants of IN as reals.
 # 5: date_trunc to months, quarters and years beyond the year 32767; parse_ident of signs that are no letters.
 # 4: `|/` is of double precision; letters in title case without regard to case; zones such as +05:30; TM in patterns;
 #    sines of -0 degrees; width_bucket of dates, intervals, enums and jsonb; texts such as 0x1 and `{a\,b}`.
@@ -75,5 +76,14 @@ def _differs(node: Expr, meaning: int) -> bool:
             read and node.type.kind in (*FLOATS, *_MOMENTS, Kind.ARRAY))
     if isinstance(node, Call) and node.function in ("+", "-") and node.type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
         return True
+    if isinstance(node, Call) and _compares_floats(node):
+        return True
     return isinstance(node, Call) and (
         always_null(node) or node.function in _SINCE_4 or (meaning < 2 and node.function in _QUOTIENTS))
+
+
+def _compares_floats(node: Call) -> bool:
+    """Whether it may be IN over floats."""
+    compared = [part for part in node.args if isinstance(part, Call) and part.function == "="]
+    lists = [node] if node.function == "in" else compared if node.function == "or" else []
+    return any(one.args[0].type.kind in FLOATS for one in lists)

@@ -9,7 +9,7 @@ from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import coerce, unify
 from halfjoin.sql.functions.coercion import common_type, comparison_type
 from halfjoin.sql.functions.signature import Resolve, function
-from halfjoin.sql.types import BOOLEAN, STRINGS, Kind, SqlType
+from halfjoin.sql.types import BOOLEAN, FLOATS, STRINGS, Kind, SqlType
 
 _SAME = "any, any -> boolean"
 
@@ -20,8 +20,8 @@ def _in(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     if not items:
         raise UnsupportedSQL("IN of an empty list", remedy="write false")
     type = comparison_type([arg.type for arg in args])
-    if type.kind in STRINGS:
-        return _in_texts(resolve, value, items)
+    if type.kind in STRINGS or (type.kind in FLOATS and _shared(value, items).kind is Kind.REAL):
+        return _in_shared(resolve, value, items)
     if type.kind is Kind.NUMERIC:
         type = SqlType(Kind.NUMERIC)
     value, *items = (coerce(arg, type) for arg in args)
@@ -34,17 +34,22 @@ def _in(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     return parts[0] if len(parts) == 1 else resolve("or", parts)
 
 
-def _in_texts(resolve: Resolve, value: Expr, items: Sequence[Expr]) -> Expr:
-    """IN over texts: several constants are compared in one common type; each other item is compared in its own type."""
+def _in_shared(resolve: Resolve, value: Expr, items: Sequence[Expr]) -> Expr:
+    """IN over texts, and reals: several constants get a common type before they are compared, so that a real is
+    IN (0.1, 0.2) but not = 0.1; each other item is compared in its own type."""
     constant = [item for item in items if isinstance(item, Literal)]
     several = len(constant) > 1
     parts = [resolve("=", (value, item)) for item in items if not (several and isinstance(item, Literal))]
     if several:
-        shared = common_type([value.type, *(item.type for item in constant)])
-        type = comparison_type([value.type, shared])
+        type = comparison_type([value.type, _shared(value, items)])
         found = (coerce(item, type) for item in unify([Literal(None, value.type), *constant])[1:])
         parts.insert(0, Call("in", (coerce(value, type), *found), BOOLEAN))
     return parts[0] if len(parts) == 1 else resolve("or", parts)
+
+
+def _shared(value: Expr, items: Sequence[Expr]) -> SqlType:
+    """The common type of the value and the constants."""
+    return common_type([value.type, *(item.type for item in items if isinstance(item, Literal))])
 
 
 COMPARISON = (
@@ -76,5 +81,6 @@ COMPARISON = (
     function("in", "comparison", "Equal to one of a list", "any, any... -> boolean", special=_in, examples=[
         ("2 IN (1, 2)", "true"), ("3 IN (1, NULL)", None), ("1 IN (1, NULL)", "true"), ("NULL IN (1, 2)", None),
         ("1.5 IN (1, 1.50)", "true"), ("'a' IN ('b', 'c')", "false"), ("3 NOT IN (1, 2)", "true"),
-        ("0::double precision IN ('-0'::double precision, 1)", "true")]),
+        ("0::double precision IN ('-0'::double precision, 1)", "true"), ("0.1::real IN (0.1, 0.2)", "true"),
+        ("0.1::real IN (0.1)", "false")]),
 )  # fmt: skip
