@@ -16,6 +16,7 @@ from halfjoin.engine.feeds.kinds import kind_named
 from halfjoin.engine.feeds.options import displayed
 from halfjoin.engine.feeds.sources import Sources
 from halfjoin.engine.sinks.sinks import Sinks, Status
+from halfjoin.planner.names import arrangement_name
 from halfjoin.planner.plan import ArrangementKey
 
 _SHOWN = 50  # collections, or arrangements, of a notebook's table
@@ -208,7 +209,7 @@ def source_stats(state: State, sources: Sources, progress: Callable[[str], Progr
 def _arrangement(collection: Collection, key: ArrangementKey, users: list[str]) -> ArrangementStats:
     held = [run.footprint(key) for run in collection.held]
     return ArrangementStats(
-        name=str(key),
+        name=arrangement_name(key),
         collection=collection.name,
         rows=sum(one.entries for one in held),
         bytes=sum(one.memory for one in held),

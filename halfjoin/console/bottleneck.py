@@ -72,13 +72,7 @@ def _of_batches(stats: Stats, batches: Sequence[BatchWork]) -> str:
 def _named(name: str, stats: Stats) -> str:
     """A view's name; of a node, with the views that share it."""
     users = next((one.users for one in stats.collections if one.name == name and one.kind == "node"), [])
-    return f"{short(name)} (of {', '.join(users)})" if users else short(name)
-
-
-def short(name: str) -> str:
-    """A node's name as the page shows it: with the first six letters of its fingerprint."""
-    kind, mark, letters = name.partition("#")
-    return f"{kind}{mark}{letters[:6]}"
+    return f"{name} (of {', '.join(users)})" if users else name
 
 
 def counted(number: int, word: str, words: str | None = None) -> str:

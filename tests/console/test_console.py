@@ -88,6 +88,31 @@ def test_a_view_has_its_text_plan_work_and_state(page: Page) -> None:
     assert page.get("/api/views/none").status == 404
 
 
+def test_nodes_and_arrangements_have_the_names_of_explain_everywhere(page: Page, engine: hj.Engine) -> None:
+    engine.execute("""
+        CREATE TABLE u (x bigint, n bigint);
+        CREATE MATERIALIZED VIEW s AS SELECT t.x, sum(n) AS n FROM t JOIN u ON t.x = u.x GROUP BY t.x;
+        CREATE MATERIALIZED VIEW g AS SELECT t.k FROM t, generate_series(1, t.x) AS i, u WHERE u.x = i;
+        CREATE MATERIALIZED VIEW r AS WITH RECURSIVE r(x, n) AS
+            (SELECT x, n FROM u UNION SELECT r.x, u.n FROM r JOIN u ON r.n = u.x) SELECT * FROM r""")
+    engine.apply({"u": [{"x": 5, "n": 6}, {"x": 6, "n": 7}]}, time=5)
+    stats, (*_, batch) = engine.stats(), engine.activity().recent
+    said = "".join(engine.explain(view) for view in "vsgr")
+    nodes = {one.name for one in stats.collections if one.kind == "node"}
+    assert {name.partition("#")[0] for name in nodes} == {"join", "loop", "passing", "reduce"}
+    assert {f"node {name} (" in said for name in nodes} == {True} and nodes > batch.nodes.keys() - set("vsgr") != set()
+    found = page.get("/api/collections").json()
+    assert {one["name"] for one in found["collections"]} == nodes | set("tuvsgr")
+    assert [one["name"] for one in found["arrangements"]] == [one.name for one in stats.arrangements]
+    listed = {line[3:].rpartition(": ")[0] for line in said.splitlines() if ": existing" in line}
+    assert "t(generate_series(1, x))" in listed <= {one.name for one in stats.arrangements}
+    for view in "vsgr":
+        shown = page.get(f"/api/views/{view}").json()
+        assert {one["name"] for one in shown["plan"]["nodes"]} | shown["work"].keys() <= nodes | {view}
+        drawn = engine.explain(view, format="mermaid").replace("#35;", "#") + engine.explain(view, format="html")
+        assert all(drawn.count(one["name"]) > 1 for one in shown["plan"]["nodes"])
+
+
 def test_contents_are_those_of_a_time(page: Page, engine: hj.Engine) -> None:
     engine.apply({"t": hj.deletes([{"k": 1}])}, time=5)
     assert page.get("/api/views/v/contents").json()["rows"] == [["5", "1"]]

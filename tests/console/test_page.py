@@ -74,6 +74,24 @@ def test_a_plan_is_read_node_by_node(page: Any) -> None:
     page.get_by_role("heading", name="orders").wait_for()
 
 
+def test_the_names_of_explain_are_shown_whole(page: Any, engine: hj.Engine) -> None:
+    nodes = [one.name for one in engine.stats().collections if one.kind == "node"]
+    assert nodes and all(name in engine.explain("per") for name in nodes)
+    page.goto("/#/view/per")
+    for name in nodes:
+        drawn = page.get_by_role("button", name=name, exact=True)
+        assert name in drawn.text_content()
+        inside = "(one) => one.querySelector('text').getBBox().width <= one.querySelector('rect').getBBox().width - 20"
+        assert drawn.evaluate(inside)
+        drawn.click()
+        page.get_by_role("heading", name=name, exact=True).wait_for()
+    page.goto("/#/state")
+    for name in nodes:
+        page.get_by_role("cell", name=name, exact=True).first.wait_for()
+    page.goto("/#/")
+    page.get_by_text(f"{nodes[0]} 1").wait_for()
+
+
 def test_a_view_of_a_schema_with_long_names_is_shown(browser: Any, address: str, engine: hj.Engine) -> None:
     schema, view = "s" * 63, "v" * 63
     engine.execute(f"CREATE SCHEMA {schema}; CREATE MATERIALIZED VIEW {schema}.{view} AS SELECT k FROM orders")
@@ -86,6 +104,8 @@ def test_a_view_of_a_schema_with_long_names_is_shown(browser: Any, address: str,
         made.goto(f"/#/{where}")
         made.wait_for_timeout(1200)
         assert made.evaluate("document.documentElement.scrollWidth <= innerWidth"), where
+    made.goto(f"/#/view/{schema}.{view}")
+    assert f"{schema}.{view}" in made.get_by_role("button", name=f"{schema}.{view}").text_content()
     context.close()
 
 

@@ -1,7 +1,7 @@
 // The first page: how much comes in, how long it takes, what is behind, and what to look at first.
 import { html } from "/static/vendor/preact-htm.js";
 import { Lines } from "/static/lines.js";
-import { count, Figure, moment, short, size } from "/static/parts.js";
+import { count, Figure, moment, size } from "/static/parts.js";
 
 export function Overview({ now }) {
   if (!now) return html`<p class="empty">Waiting for the engine…</p>`;
@@ -35,6 +35,6 @@ export function Overview({ now }) {
 const MOST = 6;
 const listed = (counts) => {
   const all = Object.entries(counts).sort((a, b) => b[1] - a[1]);
-  const said = all.slice(0, MOST).map(([name, n]) => `${short(name)} ${count(n)}`).join(", ");
+  const said = all.slice(0, MOST).map(([name, n]) => `${name} ${count(n)}`).join(", ");
   return all.length > MOST ? `${said} and ${all.length - MOST} more` : said || "–";
 };

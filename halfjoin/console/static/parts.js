@@ -9,7 +9,6 @@ export const size = (n) => {
   }
   return `${n} B`;
 };
-export const short = (name) => name.replace(/#([0-9a-f]{6})[0-9a-f]{10}/g, "#$1");
 export const moment = (time, clock) =>
   clock === "wall" && time > 0 && time < 8.6e15 ? new Date(time).toISOString().replace("T", " ").replace("Z", " UTC") : String(time);
 

@@ -1,9 +1,9 @@
 // The plan of a view as a picture: tables and nodes, what a change passes through, and where it is looked up (dashed).
 import { Graph, layout } from "/static/vendor/dagre.js";
 import { html, useMemo, useState } from "/static/vendor/preact-htm.js";
-import { count, many, short, size } from "/static/parts.js";
+import { count, many, size } from "/static/parts.js";
 
-const WIDE = 176, HIGH = 52;
+const WIDE = 214, HIGH = 52, LINE = 19, LETTERS = 24; // a node's name of EXPLAIN fits into a line
 
 export function Plan({ view }) {
   const [chosen, choose] = useState(view.name);
@@ -15,13 +15,13 @@ export function Plan({ view }) {
     <div class="scroll" tabindex="0"><svg width=${box.width + 20} height=${box.height + 20} viewBox="-10 -10 ${box.width + 20} ${box.height + 20}" role="group" aria-label="plan">
       ${graph.edges().map((edge) => html`<path class=${graph.edge(edge).looks ? "looks" : ""} d=${line(graph.edge(edge).points)} />`)}
       ${graph.nodes().map((name) => {
-        const at = graph.node(name), node = nodes[name], did = view.work[name];
+        const at = graph.node(name), node = nodes[name], did = view.work[name], lines = broken(name);
         return html`<g tabindex="0" role="button" aria-label=${name} class="${node.kind} ${name === chosen ? "chosen" : ""} ${hot(name) ? "hot" : ""}"
-            transform="translate(${at.x - WIDE / 2} ${at.y - HIGH / 2})" onClick=${() => choose(name)}
+            transform="translate(${at.x - WIDE / 2} ${at.y - at.height / 2})" onClick=${() => choose(name)}
             onKeyDown=${(event) => (event.key === "Enter" || event.key === " ") && choose(name)}>
-          <title>${name}</title><rect width=${WIDE} height=${HIGH} rx="8" />
-          <text x="10" y="21">${fitting(short(name))}</text>
-          <text x="10" y="40" class="small">${did ? `${many(did.rows, "row")} out, ${did.ms} ms` : view.in[name] ? `${many(view.in[name], "row")} in` : node.kind}</text></g>`;
+          <rect width=${WIDE} height=${at.height} rx="8" />
+          <text y="21">${lines.map((part, row) => html`<tspan x="10" dy=${row ? LINE : 0}>${part}</tspan>`)}</text>
+          <text x="10" y=${at.height - 12} class="small">${did ? `${many(did.rows, "row")} out, ${did.ms} ms` : view.in[name] ? `${many(view.in[name], "row")} in` : node.kind}</text></g>`;
       })}</svg></div>
     <${Side} name=${chosen} node=${nodes[chosen]} view=${view} /></div></section>`;
 }
@@ -47,7 +47,7 @@ function drawn(view) {
   graph.setDefaultEdgeLabel(() => ({}));
   const nodes = { [view.name]: { kind: "view", joins: view.plan.joins, steps: view.plan.steps } };
   for (const node of view.plan.nodes) nodes[node.name] = { kind: node.kind, joins: node.joins, steps: node.steps, shared: node.shared_with };
-  const add = (name) => { nodes[name] ||= { kind: "table" }; if (!graph.hasNode(name)) graph.setNode(name, { width: WIDE, height: HIGH }); };
+  const add = (name) => { nodes[name] ||= { kind: "table" }; if (!graph.hasNode(name)) graph.setNode(name, { width: WIDE, height: HIGH + LINE * (broken(name).length - 1) }); };
   for (const [name, node] of Object.entries({ ...nodes })) {
     add(name);
     const link = (from, looks) => {
@@ -68,5 +68,5 @@ function drawn(view) {
   return { nodes, graph };
 }
 
-const fitting = (name) => (name.length > 22 ? `${name.slice(0, 21)}…` : name);
+const broken = (name) => name.match(new RegExp(`.{1,${LETTERS}}`, "gsu")) || [name];
 const line = (points) => points.map((one, at) => `${at ? "L" : "M"}${one.x} ${one.y}`).join("");
