@@ -41,6 +41,7 @@ from halfjoin.engine.statements.copying import joined
 from halfjoin.engine.statements.creating import create_like
 from halfjoin.engine.statements.execute import copy_from, copy_lines, execute, query
 from halfjoin.engine.statements.explaining import Format, explain
+from halfjoin.engine.statements.failing_rows import failing_rows
 from halfjoin.engine.statements.registering import Registering
 from halfjoin.engine.statements.replan import reconsider
 from halfjoin.engine.statements.session import Session
@@ -290,6 +291,28 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
             if multiplicity:
                 return found.table(changes=True).drop_columns(["__time"])
             return expand(found, name).table(changes=False)
+
+    @retried
+    @exclusive
+    def errors(self, name: str, as_of: Time | None = None, *, limit: int = 100) -> pa.Table:
+        """The rows because of which a table or materialized view cannot be read; none if it can be.
+
+        Args:
+            name: a table or a materialized view.
+            as_of: a time in `[since, upper)`; None is `upper - 1`.
+            limit: the most lines.
+
+        Returns:
+            Columns `view` (the view, or one that it reads, or the part of views that fails), `error` (what is wrong,
+            and the expression), `row` (the values that the expression reads, as `t.x = 0, t.y = NULL`; NULL if no row
+            is at fault) and `count`: how many distinct rows look like that.
+
+        Raises:
+            UnknownName, InvalidTime; UnsupportedSQL: it is a plain view.
+        """
+        with self._reading() as state:
+            state, name = self._session.temporary.found(state, name)
+            return failing_rows(state, name, _optional(as_of), limit)
 
     @retried
     @exclusive

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from halfjoin.engine.arrange.collection import Collection
@@ -56,21 +56,31 @@ def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
     time = max(state.upper - 1, 0) if as_of is None else as_of
     names = list(names)
     for name in with_inputs(state, names):
-        # A view below is asked only for its errors, which are kept as long as any view above can be read.
-        since = state.collection(name).since if name in names else state.maintained[name].errors.since
-        if time < since or (as_of is not None and as_of >= state.upper):
-            remedy = (
-                "keep more history with Engine(retain=...) or WITH (RETAIN HISTORY FOR ...)"
-                if time < since
-                else "later times are not closed yet: apply a batch, or advance"
-            )
-            raise InvalidTime(
-                f"cannot read {name} as of {time}: it can be read from since = {since} to below upper = {state.upper}",
-                remedy=remedy, time=time, since=since, upper=state.upper, table=name,
-            )  # fmt: skip
+        check_time(state, name, names, time, as_of)
         if name in state.maintained and (why := reason(state.maintained[name].errors.up_to(time))) is not None:
             raise told(state, name, why, time)
     return time
+
+
+def check_time(state: State, name: str, asked: Container[str], time: int, as_of: int | None) -> None:
+    """Check that one of the collections that a read of those `asked` for needs can be read at a time, but for its
+    errors. `as_of`: what the user gave.
+
+    Raises:
+        InvalidTime: it cannot.
+    """
+    # A view below is asked only for its errors, which are kept as long as any view above can be read.
+    since = state.collection(name).since if name in asked else state.maintained[name].errors.since
+    if time < since or (as_of is not None and as_of >= state.upper):
+        remedy = (
+            "keep more history with Engine(retain=...) or WITH (RETAIN HISTORY FOR ...)"
+            if time < since
+            else "later times are not closed yet: apply a batch, or advance"
+        )
+        raise InvalidTime(
+            f"cannot read {name} as of {time}: it can be read from since = {since} to below upper = {state.upper}",
+            remedy=remedy, time=time, since=since, upper=state.upper, table=name,
+        )  # fmt: skip
 
 
 def raise_any(

@@ -14,6 +14,7 @@ from halfjoin.errors import HalfjoinError
 from halfjoin.shell.cells import cells
 
 MOST_ROWS = 200
+MOST_ERRORS = 10
 _CELL = 400  # characters of a value
 
 
@@ -42,7 +43,8 @@ def _frees(view: CollectionStats, stats: Stats) -> int | None:
 
 
 def view(engine: Engine, name: str) -> dict[str, Any]:
-    """A view's SQL, its plan as EXPLAIN gives it, and the work of its nodes in the last batch that reached it.
+    """A view's SQL, its plan as EXPLAIN gives it, and the work of its nodes in the last batch that reached it,
+    and the first rows because of which it cannot be read.
 
     Raises:
         UnknownName: nothing has that name.
@@ -62,8 +64,16 @@ def view(engine: Engine, name: str) -> dict[str, Any]:
         "held": {one.name: {"rows": one.updates, "bytes": one.row_bytes + one.index_bytes}
                  for one in stats.collections if one.name in names},
         "since": own.since if own else None, "upper": stats.upper, "clock": stats.clock,
-        "errors": own.errors if own else 0,
+        "errors": _errors(engine, name) if maintained else None,
     }  # fmt: skip
+
+
+def _errors(engine: Engine, name: str) -> dict[str, Any] | None:
+    """The first rows because of which a view cannot be read, and whether there are `more`; None if it can be."""
+    found = engine.errors(name, limit=MOST_ERRORS + 1)
+    if not found.num_rows:
+        return None
+    return {**table(found.slice(0, MOST_ERRORS)), "more": found.num_rows > MOST_ERRORS}
 
 
 def contents(engine: Engine, name: str, as_of: int | None) -> dict[str, Any]:

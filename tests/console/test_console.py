@@ -127,6 +127,24 @@ def test_a_view_that_cannot_be_read_says_why(page: Page, engine: hj.Engine) -> N
     assert bottleneck(engine.stats(), []).startswith("w cannot be read")
 
 
+def test_the_rows_for_which_a_view_fails_are_shown(page: Page, engine: hj.Engine) -> None:
+    engine.execute("""
+        CREATE TABLE d (x bigint, y bigint);
+        CREATE MATERIALIZED VIEW w AS SELECT t.k, sum(100 / (d.y - 3)) AS q FROM t JOIN d ON t.x = d.x GROUP BY t.k;
+        CREATE MATERIALIZED VIEW above AS SELECT sqrt(q::double precision) AS r FROM w""")
+    assert page.get("/api/views/above").json()["errors"] is None
+    engine.apply({"t": [{"k": 9, "x": 8}], "d": [{"x": 5, "y": 3}, {"x": 8, "y": 2}]}, time=7)
+    found = page.get("/api/views/above").json()["errors"]
+    assert [one["name"] for one in found["columns"]] == ["view", "error", "row", "count"] and not found["more"]
+    assert found["rows"] == [
+        ["above", "cannot take square root of a negative number in sqrt(w.q::double precision)", "w.q = -100", "1"],
+        ["a part of w", "division by zero in 100 / (d.y - 3)", "d.y = 3", "2"]]  # fmt: skip
+    engine.execute("CREATE MATERIALIZED VIEW many AS SELECT 1 / (x - x) AS y FROM d")
+    engine.apply({"d": [{"x": n, "y": 1} for n in range(40)]}, time=8)
+    found = page.get("/api/views/many").json()["errors"]
+    assert len(found["rows"]) == 10 and found["more"] and found["rows"][9][2].startswith("d.x = ")
+
+
 def test_what_is_held_tells_who_shares_it(page: Page) -> None:
     found = page.get("/api/collections").json()
     by_name = {one["name"]: one for one in found["collections"]}

@@ -118,6 +118,18 @@ def test_contents_go_back_in_time(page: Any, engine: hj.Engine) -> None:
     page.get_by_role("cell", name="5", exact=True).wait_for()
 
 
+def test_rows_that_fail_are_listed_with_their_values(page: Any, engine: hj.Engine) -> None:
+    engine.execute("CREATE MATERIALIZED VIEW ratio AS SELECT k, 100 / (x - k) AS r FROM orders")
+    engine.apply({"orders": [{"k": k, "c": 7, "x": k} for k in range(20, 45)]}, time=5)
+    page.goto("/#/view/ratio")
+    page.get_by_text("ratio cannot be read: an expression fails for these rows, and for more.").wait_for()
+    page.get_by_role("cell", name="division by zero in 100 / (orders.x - orders.k)").first.wait_for()
+    assert page.locator(".says tbody tr").count() == 10
+    page.get_by_role("cell", name="orders.k = 20, orders.x = 20", exact=True).wait_for()
+    engine.apply({"orders": hj.deletes([{"k": k} for k in range(20, 45)])}, time=6)
+    page.get_by_text("cannot be read").first.wait_for(state="detached", timeout=15_000)
+
+
 def test_changes_are_followed(page: Any, engine: hj.Engine) -> None:
     page.goto("/#/view/per")
     page.get_by_role("button", name="follow").click()

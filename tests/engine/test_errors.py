@@ -221,3 +221,44 @@ def test_the_errors_need_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert sorted(done.stdout.split()) == ["halfjoin.errors", "halfjoin.sqlstates", "halfjoin.version"]
     assert {name for name in hj.__all__ if hasattr(errors, name)} == {type(error).__name__ for error in ERRORS}
+
+
+def test_errors_lists_the_rows_that_a_read_names_one_of(engine: hj.Engine) -> None:
+    engine.execute("CREATE MATERIALIZED VIEW w AS SELECT k % 2 AS p, max(10 / (x * k)) AS z FROM t GROUP BY 1")
+    bad = [{"k": 10 + n, "x": n // 3 * 5, "n": 1} for n in range(6)]
+    engine.apply({"t": bad}, time=5)
+    for view in ("v", "w"):
+        found = engine.errors(view)
+        with pytest.raises(hj.DataError) as caught:
+            engine.read(view)
+        first = found.slice(0, 1).to_pylist()[0] if found.num_rows else {}
+        assert fields_of(caught.value, "view", "reason", "row") == [first["view"], first["error"], first["row"]]
+        assert sum(found["count"].to_pylist()) == 1 + caught.value.more
+    assert engine.errors("v").to_pylist() == [
+        {"view": "v", "error": "division by zero in 10 / t.x", "row": "t.x = 0", "count": 3}]  # fmt: skip
+    assert engine.errors("v", as_of=4).num_rows == engine.errors("t").num_rows == 0
+    engine.apply({"t": hj.deletes([{"k": one["k"]} for one in bad])}, time=6)
+    assert engine.errors("v").num_rows == engine.errors("w").num_rows == 0
+    assert engine.errors("v", as_of=5)["count"].to_pylist() == [3]
+
+
+def test_errors_of_a_view_include_those_of_what_it_reads(engine: hj.Engine) -> None:
+    engine.execute("""
+        CREATE MATERIALIZED VIEW above AS SELECT y, 1 / (y - 2) AS z FROM v;
+        CREATE MATERIALIZED VIEW loop AS WITH RECURSIVE r(a, b) AS
+            (SELECT k, x FROM t UNION SELECT a, 8 / b - 1 FROM r WHERE b < 9) SELECT * FROM r;
+        CREATE VIEW plain AS SELECT * FROM v""")
+    engine.apply({"t": [{"k": n, "x": 0, "n": 1} for n in range(20, 60)]}, time=5)
+    assert [list(one.values()) for one in engine.errors("above").to_pylist()] == [
+        ["above", "division by zero in 1 / (v.y - 2)", "v.y = 2", 1],
+        ["v", "division by zero in 10 / t.x", "t.x = 0", 40]]  # fmt: skip
+    engine.execute("CREATE MATERIALIZED VIEW each AS SELECT 1 / (k - k) AS z FROM t")
+    assert engine.errors("each").num_rows == 41 and engine.errors("each", limit=7).num_rows == 7
+    assert {one["view"] for one in engine.errors("loop").to_pylist()} == {"a part of loop"}
+    assert all("loop#" not in text for one in engine.errors("loop").to_pylist() for text in (one["error"], one["row"]))
+    with pytest.raises(hj.UnsupportedSQL, match="plain is a plain view"):
+        engine.errors("plain")
+    with pytest.raises(hj.UnknownName, match="abov"):
+        engine.errors("abov")
+    with pytest.raises(hj.InvalidTime, match="cannot read v as of 9"):
+        engine.errors("v", as_of=9)

@@ -10,7 +10,8 @@ export function View({ name, tick }) {
   if (!view) return html`<p class="empty">…</p>`;
   if (view.error) return html`<section class="says bad">${view.error}</section>`;
   return html`
-    ${view.errors ? html`<section class="says bad">An expression fails for ${many(view.errors, "row")}, so ${name} cannot be read.</section>` : null}
+    ${view.errors ? html`<section class="says bad"><p>${name} cannot be read: an expression fails for these rows${view.errors.more ? ", and for more" : ""}.</p>
+      <${Rows} answer=${view.errors} /></section>` : null}
     <section><h2>${name}</h2><pre>${view.sql}</pre></section>
     ${view.plan ? html`<${Plan} key=${name} view=${view} />` : null}
     <${Contents} key=${`c${name}`} path=${path} view=${view} time=${time} setTime=${setTime} tick=${tick} />
