@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from halfjoin.engine.arrange.changes import changes_of, size
+from halfjoin.engine.batch.clock import Clock, shown
 from halfjoin.engine.display.changes import changes_html
 from halfjoin.engine.display.html import note, piece
 from halfjoin.errors import UnknownName
@@ -25,6 +26,7 @@ class Applied:
     answers a repeated batch id, views created after the batch, or without history from that time, are left out.
     `errors`: the views that cannot be read at some time that this batch closed, because an expression fails for a row,
     with the error that a read raises at the first such time. Their `diffs` hold the rows that do not fail.
+    `clock`: what the times mean, `wall` or `own`.
     """
 
     time: int
@@ -35,10 +37,12 @@ class Applied:
     reason: str = ""
     frames: Callable[[str], Any] | None = field(default=None, repr=False, compare=False)
     errors: Mapping[str, str] = field(default_factory=dict)
+    clock: Clock | None = field(default=None, repr=False, compare=False)
 
     def after(self, seconds: float) -> Applied:
         """The same outcome, with another duration. It costs a tenth of `dataclasses.replace`."""
-        return Applied(self.time, self.upper, self.runner, seconds, self.diffs, self.reason, self.frames, self.errors)
+        return Applied(self.time, self.upper, self.runner, seconds, self.diffs, self.reason, self.frames,
+                       self.errors, self.clock)  # fmt: skip
 
     def dataframe(self, view: str) -> Any:
         """A view's changes in `diffs` as a Spark DataFrame, not collected. A time of day is text.
@@ -58,5 +62,7 @@ class Applied:
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
-        said = f"upper {self.upper}, {self.seconds * 1000:.1f} ms, {self.runner}: {self.reason}"
-        return piece(f"batch at time {self.time}", note(said), changes_html(changes_of(self.diffs), self.errors))
+        upper = shown(self.upper, self.clock)
+        said = f"upper {upper}, {self.seconds * 1000:.1f} ms, {self.runner}: {self.reason}"
+        changes = changes_html(changes_of(self.diffs), self.errors)
+        return piece(f"batch at time {shown(self.time, self.clock)}", note(said), changes)

@@ -208,6 +208,7 @@ class Writer:
         return staged, Applied(
             times.time, times.upper, runner.name, perf_counter() - started, diffs_of(staged.diffs), reason,
             partial(self.frames, staged.diffs), {name: str(one.error) for name, one in staged.failures.items()},
+            times.clock,
         )  # fmt: skip
 
     def _renew_errors(self) -> None:

@@ -142,8 +142,9 @@ class Warehouse:
                 failure = first_failure(state, name, found.low, found.upper)
                 if failure is not None:
                     errors[name] = str(failure.error)
-        diffs, seconds = diffs_of(changes), found.seconds
-        return found.mark, Applied(found.time, found.upper, found.runner, seconds, diffs, found.reason, errors=errors)
+        made = Applied(found.time, found.upper, found.runner, found.seconds, diffs_of(changes), found.reason,
+                       errors=errors, clock=state.clock)  # fmt: skip
+        return found.mark, made
 
     def closed_by(self, time: int) -> Closing | None:
         """The closing of a time, None if none of the last batches closed it."""

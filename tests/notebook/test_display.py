@@ -131,3 +131,14 @@ def test_the_notebook_is_stored_without_outputs() -> None:
     for path in Path(__file__).parents[2].glob("examples/notebooks/*.ipynb"):
         cells = [cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
         assert cells and not any(cell.outputs or cell.execution_count for cell in cells)
+
+
+def test_a_batch_tells_its_time_by_the_clock_of_the_warehouse(tmp_path: Path, engine: hj.Engine) -> None:
+    at, rows = 1_700_000_000_000, {"t": [{"a": 1, "s": "x"}]}
+    said = ("batch at time 1700000000000 (2023-11-14 22:13:20 UTC)", "upper 1700000000001 (2023-11-14 22:13:20 UTC)")
+    with hj.Engine(tmp_path, clock="wall") as wall:
+        wall.execute("CREATE TABLE t (a integer, s text)")
+        first = wall.apply(rows, time=at, batch_id="one")
+        again = wall.apply(rows, time=at, batch_id="one")
+        assert all(text in one._repr_html_() for one in (first, again) for text in said)
+    assert "batch at time 7</b>" in engine.apply(rows, time=7)._repr_html_()
