@@ -15,7 +15,8 @@ BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 
 class Work(NamedTuple):
     """What a node did in a batch: the rows of its output, the seconds that it took, when it began (`perf_counter`), and
-    the rows that its half-joins found in this process, of all steps of all paths."""
+    the rows that its half-joins found in this process, of all steps of all paths. Of a node of a recursive query the
+    seconds are its own, of all rounds, and it began when the query did."""
 
     rows: int
     seconds: float

@@ -31,8 +31,10 @@ FIRST = 1  # the first time that a loop waits for: what constants make at times 
 _NOTHING = 0  # the code of the error of a loop without state
 
 
-def loop_changes(state: State, name: str, lookup: Versions, steps: Steps = HERE) -> dict[str, Made]:
-    """The output and error updates of each node of a loop for what a batch closes."""
+def loop_changes(
+    state: State, name: str, lookup: Versions, steps: Steps = HERE, spent: dict[str, float] | None = None
+) -> dict[str, Made]:
+    """The output and error updates of each node of a loop for what a batch closes. `spent`: as of `Pass`."""
     closing = lookup.closing
 
     @cache
@@ -48,9 +50,9 @@ def loop_changes(state: State, name: str, lookup: Versions, steps: Steps = HERE)
     waited = {one: updates for one in flows if len(updates := state.collection(one).closing(first, closing.after))}
     thrown = {one: without_state(state, one) for one in flows}
     if any(map(len, thrown.values())):
-        return _anew(flows, thrown, lookup, steps)
+        return _anew(flows, thrown, lookup, steps, spent)
     try:
-        return Pass(flows, base, entering, closing, steps, waited=waited).run()
+        return Pass(flows, base, entering, closing, steps, waited=waited, spent=spent).run()
     except DataError as problem:
         times = [part.earliest for one in _outer(flows) for part in entering(one)]
         start = min([*times, *(int(updates.time.min()) for updates in waited.values())])
@@ -58,7 +60,8 @@ def loop_changes(state: State, name: str, lookup: Versions, steps: Steps = HERE)
 
 
 def _anew(
-    flows: Mapping[str, Inner], thrown: Mapping[str, Updates], lookup: Versions, steps: Steps
+    flows: Mapping[str, Inner], thrown: Mapping[str, Updates], lookup: Versions, steps: Steps,
+    spent: dict[str, float] | None,
 ) -> dict[str, Made]:
     """What a loop without state makes of all that is there at the last closing time; nothing if that is too much."""
     closing = lookup.closing
@@ -66,7 +69,7 @@ def _anew(
     if not any(len(closing.updates(one)) for one in _outer(flows)):
         return nothing
     try:
-        made = loop_fill(flows, lookup, closing.after, steps, last=True)
+        made = loop_fill(flows, lookup, closing.after, steps, last=True, spent=spent)
     except DataError:
         return nothing
     time = closing.after - 1
@@ -111,10 +114,11 @@ def kept(state: State, name: str, made: Updates, upper: int) -> Updates:
 
 
 def loop_fill(
-    flows: Mapping[str, Inner], lookup: RunsOf, upper: int, steps: Steps = HERE, *, last: bool = False
+    flows: Mapping[str, Inner], lookup: RunsOf, upper: int, steps: Steps = HERE, *, last: bool = False,
+    spent: dict[str, float] | None = None,
 ) -> dict[str, Made]:
     """The output and error updates of each node of a loop for the whole history below `upper`. With `last`, they are
-    what is there at the last time below it."""
+    what is there at the last time below it. `spent`: as of `Pass`."""
 
     def entering(collection: str) -> Sequence[Part]:
         parts = _closed(lookup(collection, Version.AFTER), upper)
@@ -128,7 +132,7 @@ def loop_fill(
 
     closing = Closing(MINIMUM, MINIMUM, max(upper, FIRST), updates, lambda _: False)
     try:
-        found = Pass(flows, lambda _: (), entering, closing, steps, first=True).run()
+        found = Pass(flows, lambda _: (), entering, closing, steps, first=True, spent=spent).run()
     except DataError as problem:
         raise in_words(problem, [flow.plan for flow in flows.values()]) from None
     if not last:

@@ -244,14 +244,16 @@ def stage(
         if flow.loop:
             if flow.loop not in looped:
                 looped.add(flow.loop)
-                for one, (added, wrong) in loop_changes(state, flow.loop, lookup, runner.steps(state)).items():
+                spent: dict[str, float] = {}
+                made = loop_changes(state, flow.loop, lookup, runner.steps(state), spent)
+                for one, (added, wrong) in made.items():
                     rounds[one] = per_round(added)
                     if len(added := kept(state, one, added, upper)):
                         runs[one] = make_run(added, upper)
                         changed.add(one)
                     if len(wrong):
                         errors[one] = make_run(wrong, upper)
-                    work[one] = Work(len(added), perf_counter() - began, began)
+                    work[one] = Work(len(added), spent.get(one, 0.0), began)
             continue
         if not (flow.reads.isdisjoint(changed) and flow.asked.isdisjoint(closed)) or (passing and name in closed):
             title = f"{name}, view {number} of {len(due)}"

@@ -18,7 +18,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
+from time import perf_counter
 from types import MappingProxyType
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +40,7 @@ from halfjoin.engine.updates.updates import MINIMUM, Mask, Updates, concat, empt
 from halfjoin.errors import DataError
 from halfjoin.planner.plan import ROUND, Version, round_names
 
+T = TypeVar("T")
 Made = tuple[Updates, Updates]
 _FEW = 4  # runs of a collection; looking up so few costs less than merging them
 _CANCEL = 4  # runs of which every fourth row is taken away are added up
@@ -50,13 +53,15 @@ class Pass:
     """One pass through the nodes of a loop.
 
     `base`: the parts of a collection before the pass. `entering`: the parts of an outer collection that close now.
-    `waited`: the updates of the nodes' own collections that close now.
+    `waited`: the updates of the nodes' own collections that close now. `spent`: where the seconds that each node takes
+    are added up, of all its rounds.
     """
 
     def __init__(
         self, flows: Mapping[str, Dataflow | RoundReduce], base: Callable[[str], Sequence[Part]],
         entering: Callable[[str], Sequence[Part]], closing: Closing, steps: Steps, *,
         waited: Mapping[str, Updates] = MappingProxyType({}), first: bool = False,
+        spent: dict[str, float] | None = None,
     ) -> None:  # fmt: skip
         self.flows, self.closing, self.steps = flows, closing, steps
         self._scope = scope_of({name: flow.plan.loops for name, flow in flows.items()})
@@ -77,6 +82,7 @@ class Pass:
         self._later: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
         self._again: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
         self._waited = {name: dict(self._by_round(name, updates)) for name, updates in waited.items()}
+        self._spent: dict[str, float] = {} if spent is None else spent
         self._rows = self._bytes = 0
         self._copies = 0.0
         if first:
@@ -106,10 +112,15 @@ class Pass:
                 if isinstance(member, Scope):
                     self._run(member, (*around, round))
                 else:
-                    self._take(member, (*around, round))
+                    self._timed(member, self._take, (*around, round))
             for name in scope.names:
-                self._merge(name, round)
+                self._timed(name, self._merge, round)
             round = self._next(scope, around, round + 1)
+
+    def _timed(self, name: str, step: Callable[[str, T], None], round: T) -> None:
+        began = perf_counter()
+        step(name, round)
+        self._spent[name] = self._spent.get(name, 0.0) + perf_counter() - began
 
     def _begin(self, name: str, flow: Dataflow | RoundReduce) -> None:
         """What is there before anything enters: what constants make, and the group of an aggregate without keys."""

@@ -70,9 +70,12 @@ def _of_batches(stats: Stats, batches: Sequence[BatchWork]) -> str:
 
 
 def _named(name: str, stats: Stats) -> str:
-    """A view's name; of a node, with the views that share it."""
-    users = next((one.users for one in stats.collections if one.name == name and one.kind == "node"), [])
-    return f"{name} (of {', '.join(users)})" if users else name
+    """A view's name; of a node, with the views that share it, and the name of the recursive query that it is."""
+    node = next((one for one in stats.collections if one.name == name and one.kind == "node" and one.users), None)
+    if node is None:
+        return name
+    binding = f"the recursive query {node.binding} " if node.binding else ""
+    return f"{name} ({binding}of {', '.join(node.users)})"
 
 
 def counted(number: int, word: str, words: str | None = None) -> str:

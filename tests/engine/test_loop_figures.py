@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 import halfjoin as hj
+from halfjoin.console.bottleneck import bottleneck
 
 VIEW = """
     CREATE MATERIALIZED VIEW v AS
@@ -64,3 +67,21 @@ def test_a_loop_that_is_opened_again_has_no_last_batch(tmp_path: Path) -> None:
         assert rounds(engine) == []
         engine.apply({"edge": [{"a": 2, "b": 3}]}, time=2)
         assert rounds(engine) == [0, 0, 1] and engine.read("v").num_rows == 3
+
+
+def test_seconds_are_told_of_each_node_of_a_recursive_query(monkeypatch: pytest.MonkeyPatch, engine: hj.Engine) -> None:
+    nodes = {one["name"] for one in json.loads(engine.explain("v", "json"))["nodes"]}
+    monkeypatch.setattr("halfjoin.engine.loop.rounds.perf_counter", count().__next__)  # each step takes 1 second
+    engine.apply({"edge": [{"a": 4, "b": 40}, {"a": 40, "b": 41}, {"a": 40, "b": 42}]}, time=2)
+    batch = engine.activity().recent[-1]
+    steps = 2 * 4  # in rounds 0, 4, 5 and 6 a node takes what has come, and merges its runs
+    assert {name: work.seconds for name, work in batch.nodes.items() if name in nodes} == dict.fromkeys(nodes, steps)
+    loop = next(one.name for one in engine.stats().collections if one.binding)
+    only = replace(batch, seconds=8.0, nodes={loop: batch.nodes[loop]})
+    assert bottleneck(engine.stats(), [only]).startswith(f"{loop} (the recursive query reach of v) takes 100%")
+
+
+def test_the_seconds_of_nodes_are_no_more_than_the_batch_took(engine: hj.Engine) -> None:
+    engine.apply({"edge": [{"a": number, "b": number % 7} for number in range(40)]}, time=2)
+    for batch in engine.activity().recent:
+        assert 0 < sum(work.seconds for work in batch.nodes.values()) <= batch.seconds
