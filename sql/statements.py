@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
@@ -392,10 +392,19 @@ class Subscribe:
 
 @dataclass(frozen=True)
 class Explain:
-    """EXPLAIN [MATERIALIZED VIEW name | VIEW name | SELECT ...]."""
+    """EXPLAIN [(FORMAT TEXT | JSON)] [MATERIALIZED VIEW name | VIEW name | SELECT ...]."""
 
     view: str | None = None
     query: exp.Query | None = None
+    format: Literal["text", "json"] = "text"
+
+
+@dataclass(frozen=True)
+class Maintain:
+    """VACUUM or ANALYZE of tables with columns, or of all: nothing is to be done, the engine does it by itself."""
+
+    kind: Literal["vacuum", "analyze"]
+    tables: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -474,7 +483,7 @@ Change: TypeAlias = Insert | Delete | Update | Merge  # statements that change t
 Statement: TypeAlias = (
     CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | CreateSource | AlterSource | AlterTable
     | Rename | Insert | Delete | Update | Merge | WithChanges | Copy | Truncate | Select | Subscribe | Explain
-    | Refresh | RefreshPlan | Show | SetTime | SetSetting | Begin | Commit | Rollback | Savepoint | Drop | Prepare
-    | Execute | Deallocate | CreateEnum | AlterEnum | CreateDomain | CreateSchema | CreateSequence | Comment
+    | Maintain | Refresh | RefreshPlan | Show | SetTime | SetSetting | Begin | Commit | Rollback | Savepoint | Drop
+    | Prepare | Execute | Deallocate | CreateEnum | AlterEnum | CreateDomain | CreateSchema | CreateSequence | Comment
     | AlterSequence | AlterDomain
 )

@@ -17,6 +17,7 @@ from halfjoin.engine.statements.dependents import truncated
 from halfjoin.engine.statements.dropping import drop
 from halfjoin.engine.statements.enums import alter_enum
 from halfjoin.engine.statements.explaining import explain_query, explain_view
+from halfjoin.engine.statements.maintaining import maintain
 from halfjoin.engine.statements.naming import name_things
 from halfjoin.engine.statements.remembered import key_of
 from halfjoin.engine.statements.renaming import rename
@@ -67,6 +68,7 @@ from halfjoin.sql.statements import (
     Execute,
     Explain,
     Insert,
+    Maintain,
     Merge,
     Prepare,
     Refresh,
@@ -301,13 +303,15 @@ def _run(
             return found
         case Subscribe(collection, as_of, up_to):
             return _changes(session, state, collection, time_of(as_of), time_of(up_to))
-        case Explain(view, query):
+        case Explain(view, query, format):
             runners = session.runners
             if query is not None:
-                text = explain_query(session.known(state), runners, query, sql, "text")
+                text = explain_query(session.known(state), runners, query, sql, format)
             else:
-                text = explain_view(session.known(state), runners, view, "text")
-            return pa.table({"plan": text.splitlines()})
+                text = explain_view(session.known(state), runners, view, format)
+            return pa.table({"plan": text.splitlines() if format == "text" else [text]})
+        case Maintain():
+            session.report(maintain(session.known(state), statement))
         case Refresh(view):
             check_refreshed(session.known(state), view)
         case RefreshPlan(view):

@@ -11,11 +11,13 @@ import pyarrow as pa
 
 from halfjoin.engine.statements.connection import Connection
 from halfjoin.engine.statements.describing import Described
+from halfjoin.engine.statements.maintaining import NOTHING
 from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.server.changes import Changes
 from halfjoin.server.cursors import declared, fetched, name_at
 from halfjoin.server.limits import Limits
 from halfjoin.server.portals import Held, Parsed, Portal, Result
+from halfjoin.server.reports import notice
 from halfjoin.server.splitting import Piece, split
 from halfjoin.server.tags import counted, tag_of
 from halfjoin.server.transactions import Transactions
@@ -93,7 +95,10 @@ class Commands:
             return Result(answer.tag, answer.rows, answer.columns)
         if answer.rows is not None and (counted(piece.words) or piece.words[0] == "EXECUTE"):
             return Result("SELECT", answer.rows, answer.columns, counted=True)
-        return Result(tag_of(piece.words), answer.rows, answer.columns)
+        tag = tag_of(piece.words)
+        if tag.lower() in NOTHING:
+            self._transactions.say(notice(NOTHING[tag.lower()]))
+        return Result(tag, answer.rows, answer.columns)
 
     async def check(self, one: Parsed) -> None:
         """Check a statement when it is prepared: its names, its types, its syntax. Where only the value of a parameter

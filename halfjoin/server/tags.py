@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 _KINDS = ("TABLE", "MATERIALIZED VIEW", "VIEW", "INDEX", "TYPE", "DOMAIN", "SCHEMA", "SEQUENCE", "SINK", "SOURCE")
 _SKIPPED = ("OR", "REPLACE", "UNIQUE", "TEMP", "TEMPORARY", "LOCAL", "GLOBAL", "UNLOGGED")
+_OTHER = {"END": "COMMIT", "ABORT": "ROLLBACK", "ANALYSE": "ANALYZE", "DESC": "SHOW", "DESCRIBE": "SHOW"}
 _COUNTED = ("SELECT", "VALUES", "WITH", "TABLE", "(")
 
 
@@ -20,7 +21,7 @@ def tag_of(words: Sequence[str]) -> str:
         return "REFRESH MATERIALIZED VIEW"
     if first in ("REFRESH", "START", "DISCARD"):
         return " ".join(words[:2])
-    return {"END": "COMMIT", "ABORT": "ROLLBACK", "DESC": "SHOW", "DESCRIBE": "SHOW"}.get(first, first)
+    return _OTHER.get(first, first)
 
 
 def counted(words: Sequence[str]) -> bool:

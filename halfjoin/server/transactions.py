@@ -26,7 +26,7 @@ class Transactions:
     """
 
     def __init__(self, connection: Connection, variables: Variables, held: Held, say: Callable[[bytes], None]) -> None:
-        self._connection, self._variables, self._held, self._say = connection, variables, held, say
+        self._connection, self._variables, self._held, self.say = connection, variables, held, say
         self.implicit = False
 
     @property
@@ -37,7 +37,7 @@ class Transactions:
     def begin(self, words: Sequence[str]) -> None:
         """BEGIN, with any options."""
         if self._connection.transaction != "idle" and not self.implicit:
-            self._say(notice("there is already a transaction in progress", "25001", "WARNING"))
+            self.say(notice("there is already a transaction in progress", "25001", "WARNING"))
             return
         default = self._variables.get("default_transaction_read_only") == "on"
         read_only = "READ ONLY" in " ".join(words) or ("READ WRITE" not in " ".join(words) and default)
@@ -58,7 +58,7 @@ class Transactions:
         """COMMIT; the tag."""
         before = self._connection.transaction
         if before == "idle" or self.implicit:
-            self._say(notice("there is no transaction in progress", "25P01", "WARNING"))
+            self.say(notice("there is no transaction in progress", "25P01", "WARNING"))
             if before == "idle":
                 return "COMMIT"
         self.implicit = False
@@ -73,7 +73,7 @@ class Transactions:
     def roll_back(self) -> str:
         """ROLLBACK; the tag."""
         if self._connection.transaction == "idle" or self.implicit:
-            self._say(notice("there is no transaction in progress", "25P01", "WARNING"))
+            self.say(notice("there is no transaction in progress", "25P01", "WARNING"))
         self.implicit = False
         self._connection.roll_back()
         self._finish(keep=False)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from halfjoin.sql.parse.named import NamedParser
+from halfjoin.sql.parse.explained import ExplainParser
 from halfjoin.sql.parse.syntax import CreateSink, Refresh, RefreshPlan, ShowObjects
 
 SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "sources", "comments", "columns")
 SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder', or INTO KAFKA (brokers 'host:9092', topic 't', key 'k')"
 
 
-class CommandParser(NamedParser):
+class CommandParser(ExplainParser):
     """The part of the parser that reads these statements."""
 
     def _parse_refresh_plan(self) -> exp.Expr:

@@ -25,7 +25,6 @@ from halfjoin.sql.parse.syntax import (
     AsOf,
     Deallocate,
     Execute,
-    Explain,
     Iterate,
     OnCommitDrop,
     Prepare,
@@ -103,6 +102,8 @@ class HalfjoinParser(OperatorParser, CommandParser):
             return self._parse_subscribe()
         if self._match_text_seq("EXPLAIN"):
             return self._parse_explain()
+        if self._match_texts(("VACUUM", "ANALYZE", "ANALYSE")):
+            return self._parse_maintain("vacuum" if self._prev.text.upper() == "VACUUM" else "analyze")
         if self._match_text_seq("ALTER", "MATERIALIZED", "VIEW"):
             return self._parse_rename_view()
         if self._match_text_seq("REFRESH"):
@@ -230,17 +231,6 @@ class HalfjoinParser(OperatorParser, CommandParser):
         as_of = self._parse_as_of()
         up_to = self._parse_disjunction() if self._match_text_seq("UP", "TO") else None
         return self.expression(Subscribe(this=collection, as_of=as_of, up_to=up_to))
-
-    def _parse_explain(self) -> exp.Expr:
-        for words in (("MATERIALIZED", "VIEW"), ("VIEW",)):
-            if self._match_text_seq(*words):
-                return self.expression(Explain(this=self._parse_table_parts(), kind=" ".join(words).lower()))
-        if self._match_text_seq("ANALYZE"):
-            raise self._refused("EXPLAIN ANALYZE is not supported", "write EXPLAIN SELECT ...")
-        query = self._parse_statement()
-        if query is None:
-            raise self._refused("EXPLAIN needs a query, or VIEW and a name")
-        return self.expression(Explain(this=query))
 
     def _parse_retain_history(self) -> exp.Expr:
         if not self._match_text_seq("HISTORY"):

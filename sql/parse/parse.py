@@ -18,7 +18,7 @@ from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin
 from halfjoin.sql.parse.expanded import expanded
 from halfjoin.sql.parse.json_paths import positional
-from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
+from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse, schema_of
 from halfjoin.sql.parse.naming import alter_domain, alter_enum, alter_sequence, comment, schema_named
 from halfjoin.sql.parse.parameters import Params, check_nul, check_unicode, with_arguments, with_values
 from halfjoin.sql.parse.sourced import alter_source, create_source
@@ -36,6 +36,7 @@ from halfjoin.sql.statements import (
     Execute,
     Explain,
     Insert,
+    Maintain,
     Merge,
     Prepare,
     Refresh,
@@ -51,7 +52,7 @@ from halfjoin.sql.statements import (
     Update,
     WithChanges,
 )
-from halfjoin.sql.system import DATABASE, INFORMATION, PG_CATALOG
+from halfjoin.sql.system import DATABASE, INFORMATION, PG_CATALOG, SCHEMAS
 
 Tree: TypeAlias = exp.Expr  # a parsed statement; only the package `sql` looks inside
 
@@ -200,14 +201,22 @@ def _subscribe(node: syntax.Subscribe, text: str) -> Statement:
 
 
 def _explain(node: syntax.Explain, text: str) -> Statement:
+    format = node.args["format"]
     if node.args.get("kind"):
-        return Explain(view=table_name(node.this, text))
+        return Explain(view=table_name(node.this, text), format=format)
     if not isinstance(node.this, (exp.Query, syntax.AsOf)):
         raise refuse(node, text, "EXPLAIN takes a query or a view", EXPLAINED)
     inner = statement_of(node.this, text)
     if not isinstance(inner, Select) or inner.as_of is not None:
         raise refuse(node, text, "EXPLAIN takes a view, or a query without AS OF", EXPLAINED)
-    return Explain(query=inner.query)
+    return Explain(query=inner.query, format=format)
+
+
+def _maintain(node: syntax.Maintain, text: str) -> Statement:
+    parts = (part.expressions for part in node.expressions)  # vacuumdb names the tables of the catalog, too
+    own = ((table, columns) for table, *columns in parts if schema_of(table, text) not in SCHEMAS)
+    return Maintain(node.args["kind"], tuple((table_name(one, text), tuple(map(name_of, columns)))
+                                             for one, columns in own))  # fmt: skip
 
 
 def _refreshed(node: syntax.Refresh, text: str) -> Statement:
@@ -291,6 +300,7 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     syntax.AsOf: _as_of,
     syntax.Subscribe: _subscribe,
     syntax.Explain: _explain,
+    syntax.Maintain: _maintain,
     syntax.Refresh: _refreshed,
     syntax.RefreshPlan: _refresh,
     syntax.ShowObjects: _show,
@@ -321,10 +331,10 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     syntax.Savepoint: _savepoint,
     exp.Query: _select,
 }
-FIRST_WORDS = ("ABORT", "ALTER", "BEGIN", "COMMENT", "COMMIT", "COPY", "CREATE", "DEALLOCATE", "DELETE", "DESC",
-               "DESCRIBE", "DROP", "END", "EXECUTE", "EXPLAIN", "INSERT", "MERGE", "PREPARE", "REFRESH", "RELEASE",
-               "RESET", "ROLLBACK", "SAVEPOINT", "SELECT", "SET", "SHOW", "START", "SUBSCRIBE", "TABLE", "TRUNCATE",
-               "UPDATE", "VALUES", "WITH")
+FIRST_WORDS = ("ABORT", "ALTER", "ANALYSE", "ANALYZE", "BEGIN", "COMMENT", "COMMIT", "COPY", "CREATE", "DEALLOCATE",
+               "DELETE", "DESC", "DESCRIBE", "DROP", "END", "EXECUTE", "EXPLAIN", "INSERT", "MERGE", "PREPARE",
+               "REFRESH", "RELEASE", "RESET", "ROLLBACK", "SAVEPOINT", "SELECT", "SET", "SHOW", "START", "SUBSCRIBE",
+               "TABLE", "TRUNCATE", "UPDATE", "VACUUM", "VALUES", "WITH")
 PREPARABLE = (exp.Query, exp.Values, exp.Insert, exp.Update, exp.Delete, exp.Merge)
 CREATED = ("DOMAIN", "INDEX", "MATERIALIZED", "OR", "SCHEMA", "SEQUENCE", "SINK", "SOURCE", "TABLE", "TEMP",
            "TEMPORARY", "TYPE", "UNIQUE", "VIEW")

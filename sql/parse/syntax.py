@@ -20,9 +20,15 @@ class Subscribe(exp.Expression):
 
 
 class Explain(exp.Expression):
-    """EXPLAIN of a view by name (`kind` is `view` or `materialized view`) or of a query."""
+    """EXPLAIN of a view by name (`kind` is `view` or `materialized view`) or of a query; `format`: text or json."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": False, "format": False}
+
+
+class Maintain(exp.Expression):
+    """VACUUM or ANALYZE (`kind`) of all, or of tables: each is a tuple of its name and those of columns."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "expressions": False}
 
 
 class RefreshPlan(exp.Expression):

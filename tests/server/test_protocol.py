@@ -127,6 +127,25 @@ def test_what_postgresql_warns_of_is_a_notice(raw: Raw) -> None:
     assert fields(raw.query("BEGIN")[0][1])["C"] == "25001"
 
 
+def test_what_has_nothing_to_do_is_a_notice(raw: Raw) -> None:
+    for sql, tag in (("VACUUM", "VACUUM"), ("VACUUM (ANALYZE) t", "VACUUM"), ("ANALYSE t (a)", "ANALYZE")):
+        found = raw.query(sql)
+        assert _letters(found) == "NCZ" and _tags(found) == [tag]
+        assert fields(found[0][1])["M"].startswith(f"{tag} has nothing to do")
+    raw.send(_parse("VACUUM t"), _bind(), DESCRIBE, _execute(), SYNC)
+    assert _letters(raw.until("Z")) == "12nNCZ"
+    for sql, code in (("VACUUM none", "42P01"), ("ANALYZE t (none)", "42703")):
+        (letter, body), _ = raw.query(sql)
+        assert letter == "E" and fields(body)["C"] == code
+
+
+def test_a_plan_is_explained_with_the_options_of_clients(raw: Raw) -> None:
+    plain = raw.query("EXPLAIN SELECT a FROM t")
+    assert raw.query("EXPLAIN (VERBOSE, COSTS OFF) SELECT a FROM t") == plain
+    assert _letters(raw.query("EXPLAIN (FORMAT JSON) SELECT a FROM t")) == "TDCZ"
+    assert "engine.activity()" in fields(raw.query("EXPLAIN (ANALYZE) SELECT 1")[0][1])["H"]
+
+
 def test_a_portal_gives_rows_up_to_its_limit(raw: Raw) -> None:
     raw.query("INSERT INTO t SELECT x, 'r' FROM generate_series(1, 5) AS g(x)")
     raw.send(_parse("SELECT a FROM t ORDER BY a"), _bind(portal="p"), _execute(2, "p"), _execute(2, "p"),

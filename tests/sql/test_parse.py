@@ -21,6 +21,7 @@ from halfjoin.sql.statements import (
     Drop,
     Explain,
     Insert,
+    Maintain,
     Select,
     Show,
     Subscribe,
@@ -176,6 +177,16 @@ def test_other_statements() -> None:
     assert parse("EXPLAIN VIEW v; EXPLAIN MATERIALIZED VIEW v") == [Explain("v"), Explain("v")]
     (explain,) = parse("EXPLAIN SELECT 1")
     assert isinstance(explain, Explain) and explain.view is None and explain.query is not None
+    assert parse("EXPLAIN (FORMAT JSON, COSTS OFF) VIEW v") == [Explain("v", format="json")]
+    for options in ("VERBOSE", "(VERBOSE)", "(COSTS OFF)", "(VERBOSE 1, SETTINGS TRUE, FORMAT 'text')",
+                    "(ANALYZE FALSE, ANALYSE OFF, BUFFERS 0, TIMING FALSE, WAL OFF, SUMMARY FALSE)"):
+        assert parse(f"EXPLAIN {options} SELECT 1") == [explain], options
+        assert parse(f"EXPLAIN {options} WITH q AS (SELECT 1) TABLE q") != [explain]
+    assert parse("VACUUM; VACUUM FULL a; VACUUM (ANALYZE, VERBOSE OFF) a (x, \"Y\"), s.b; ANALYZE; "
+                 "ANALYSE VERBOSE a") == [
+        Maintain("vacuum"), Maintain("vacuum", (("a", ()),)), Maintain("vacuum", (("a", ("x", "Y")), ("s.b", ()))),
+        Maintain("analyze"), Maintain("analyze", (("a", ()),))]
+    assert parse("VACUUM (ANALYZE) pg_catalog.pg_class") == [Maintain("vacuum")]
     assert parse("SHOW TABLES; SHOW VIEWS; SHOW MATERIALIZED VIEWS; SHOW INDEXES; SHOW INDEXES ON t; "
                  "SHOW COLUMNS FROM t") == [
         Show("tables"), Show("views"), Show("materialized views"), Show("indexes"), Show("indexes", "t"),

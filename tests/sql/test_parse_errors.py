@@ -81,6 +81,16 @@ def test_a_quote_or_comment_without_an_end_is_named(sql: str, kind: str, at: int
     ("EXPLAIN v", "EXPLAIN takes a query or a view", "EXPLAIN VIEW name"),
     ("EXPLAIN INSERT INTO t VALUES (1)", "EXPLAIN takes a query or a view", "EXPLAIN SELECT"),
     ("EXPLAIN ANALYZE SELECT 1", "EXPLAIN ANALYZE is not supported", "EXPLAIN SELECT"),
+    ("EXPLAIN (VERBOSE, ANALYSE, FORMAT JSON) SELECT 1", "EXPLAIN ANALYZE is not supported", "engine.activity()"),
+    ("EXPLAIN (BUFFERS) SELECT 1", "EXPLAIN (BUFFERS) tells of a run", "engine.activity()"),
+    ("EXPLAIN (FORMAT XML) SELECT 1", "EXPLAIN has no format XML", "FORMAT JSON"),
+    ("EXPLAIN (COLOURS) SELECT 1", "EXPLAIN has no option COLOURS", "COSTS"),
+    ("EXPLAIN (COSTS maybe) SELECT 1", "COSTS is true or false, not MAYBE", "COSTS FALSE"),
+    ("EXPLAIN (VERBOSE,) SELECT 1", "syntax error at ')'", None),
+    ("EXPLAIN (VERBOSE", "syntax error at the end", None),
+    ("VACUUM (ANALYZE", "syntax error at the end", None),
+    ("VACUUM a b", "syntax error at the end", None),
+    ("ANALYZE 1", "syntax error", None),
     ("SHOW 5", "SHOW needs a kind of object", "TABLES"),
     ("SHOW COLUMNS", "SHOW COLUMNS needs FROM and a name", None),
     ("ALTER TABLE t ALTER a TYPE int USING a + 1", "USING is not supported in ALTER TABLE", "no value changes"),
@@ -92,7 +102,7 @@ def test_a_quote_or_comment_without_an_end_is_named(sql: str, kind: str, at: int
     ("UPDATE t SET (a, b) = (1, 2, 3)", "number of columns (2) does not match number of values (3)", None),
     ("PREPARE p AS CREATE TABLE x (a int)", "PREPARE takes a query", None),
     ("SET TIME = 1 + 1", "a time must be a constant", "write a number"),
-    ("VACUUM", "not a supported statement", "CREATE TABLE"),
+    ("CHECKPOINT", "not a supported statement", "CREATE TABLE"),
 ])  # fmt: skip
 def test_refused(sql: str, reason: str, instead: str | None) -> None:
     error = refusal(sql)
