@@ -104,7 +104,7 @@ def test_overflow_fails_in_its_group() -> None:
 
 def test_ranges_beyond_the_last_timestamp_fail() -> None:
     key = Column("d", TIMESTAMP)
-    last = 9_223_371_331_200_000_000  # the last day that fits into 64 bits of microseconds
+    last = 9_223_372_022_400_000_000  # the last day that fits into 64 bits of microseconds
     columns = {"d": pa.array([0, 1, 2, last]).cast(pa.timestamp("us"))}
     groups = Groups(columns, np.ones(4, np.int64), np.array([0, 2, 4]))
     frame = Frame("range", Bound("preceding"), Bound("following", Literal("1 day", UNKNOWN)))
