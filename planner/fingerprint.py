@@ -15,6 +15,8 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 
+from halfjoin.sql.unseen import Unseen
+
 STATE_VERSION = 1  # of the state that nodes keep; another version of the engine may keep another state
 DIGITS = 16
 
@@ -44,11 +46,11 @@ def written(value: object) -> str:
     if (names := _fields(kind)) is None:
         return repr(value)
     parts = [(name, getattr(value, name)) for name in names]
-    return f"{kind.__name__}({','.join([written(part) for name, part in parts if part or name not in LATER])})"
+    return f"{kind.__name__}({','.join([written(part) for name, part in parts if name not in LATER or part])})"
 
 
 LATER = ("named", "labels")
-_PLAIN = {str, int, bool, type(None)}
+_PLAIN = {str, int, bool, type(None), Unseen}
 
 
 @cache

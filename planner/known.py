@@ -27,6 +27,7 @@ from halfjoin.planner.plan import ArrangementKey, Branch, InputKind, Join, Known
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, rewrite
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.types import Kind, SqlType, innermost
+from halfjoin.sql.unseen import is_unseen
 
 MOST_KEYS = 10_000  # combinations of the values of several columns
 _SMALL = 1000.0  # rows; among so few a lookup is as good as a scan
@@ -215,7 +216,7 @@ def _elements(array: Expr) -> tuple[Literal, ...] | None:
     if array.value is None:
         return ()
     assert isinstance(array.value, list | tuple)
-    if any(isinstance(one, list | tuple) for one in array.value):
+    if any(not is_unseen(one) and isinstance(one, list | tuple) for one in array.value):
         return None
     return _there([Literal(one, array.type.element) for one in array.value])
 

@@ -8,6 +8,7 @@ from operator import is_not
 from typing import TypeAlias
 
 from halfjoin.sql.types import BOOLEAN, MZ_TIMESTAMP, SqlType
+from halfjoin.sql.unseen import is_unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Literal:
     def __eq__(self, other: object) -> bool:  # 1, 1.0 and True are different literals, as are 1.0 and 1.00
         if not isinstance(other, Literal) or type(self.value) is not type(other.value):
             return False
-        if isinstance(self.value, (int, str)):
+        if not is_unseen(self.value) and isinstance(self.value, (int, str)):
             return self.value == other.value and self.type == other.type
         return repr(self.value) == repr(other.value) and self.type == other.type
 

@@ -19,7 +19,7 @@ from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.scalar.arrow_types import sql_type
 from halfjoin.engine.statements.describing import Described, describe
 from halfjoin.engine.statements.execute import RETURNED, TAG, copied_columns, copy_from, copy_lines, copy_rows, run_one
-from halfjoin.engine.statements.remembered import key_of
+from halfjoin.engine.statements.remembered import asked_of
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked
 from halfjoin.engine.statements.snapshot import InFiles
@@ -81,13 +81,14 @@ class Connection:
             that was open can only be rolled back now.
         """
         session = self._session
-        key = None
+        asked = None
         if prepared.reads:
-            key = key_of(prepared.text, values, session.settings, session.path, tuple(types))
+            asked = asked_of(prepared.text, values, session.settings, session.path,
+                             lambda given: [prepared.with_values(given, types)], list(map(repr, types)))
 
         def answer(state: State) -> Answer:
             made = partial(prepared.with_values, values, types)
-            return _answer(session, run_one(session, state, made, prepared.text, key))
+            return _answer(session, run_one(session, state, made, prepared.text, asked))
 
         if prepared.reads:
             return self._read(prepared.text, answer)

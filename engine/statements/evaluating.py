@@ -5,8 +5,8 @@ What needs no data is prepared once (`Evaluation`), and may be used again for th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from halfjoin.engine.arrange.collection import User
@@ -44,12 +44,34 @@ class Evaluation:
 
 def prepare(state: State, relation: Relation) -> Evaluation:
     """Plan a bound query, and compile it."""
-    planned = with_known(plan(relation, state, QUERY.name), state, state.arranged)
-    flows = {node.output: flow_of(node, state.functions, QUERY_NAME) for node in planned.nodes}
-    own = flows.keys()
+    planned = planned_query(state, relation)
+    return compiled(state, planned, planned.nodes)
+
+
+def planned_query(state: State, relation: Relation) -> ViewPlan:
+    """The plan of a bound query."""
+    return with_known(plan(relation, state, QUERY.name), state, state.arranged)
+
+
+def compiled(state: State, planned: ViewPlan, nodes: Iterable[Node]) -> Evaluation:
+    """A planned query with some of its nodes in executable form; it can be evaluated once it has all."""
+    flows = {node.output: flow_of(node, state.functions, QUERY_NAME) for node in nodes}
+    return Evaluation(planned, flows, planned.collections, _keys(planned), reads_by_key(planned))
+
+
+def filled(state: State, evaluation: Evaluation, planned: ViewPlan) -> Evaluation:
+    """The evaluation of a plan that differs in constants only, in nodes that are not yet in executable form."""
+    flows = {node.output: flow_of(node, state.functions, QUERY_NAME) for node in planned.nodes
+             if node.output not in evaluation.flows}  # fmt: skip
+    return replace(evaluation, plan=planned, flows={**evaluation.flows, **flows}, keys=_keys(planned))
+
+
+def _keys(planned: ViewPlan) -> tuple[ArrangementKey, ...]:
+    """The arrangements of stored collections that a query looks up."""
+    own = {node.output for node in planned.nodes}
     keys = [key for key in (*_looked_up(planned), *(known.arrangement for known in lookups(planned)))
             if key.constant is None and key.collection not in own]  # fmt: skip
-    return Evaluation(planned, flows, planned.collections, tuple(dict.fromkeys(keys)), reads_by_key(planned))
+    return tuple(dict.fromkeys(keys))
 
 
 def _looked_up(planned: ViewPlan) -> Iterator[ArrangementKey]:

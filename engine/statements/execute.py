@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import pyarrow as pa
 
@@ -19,7 +20,7 @@ from halfjoin.engine.statements.enums import alter_enum
 from halfjoin.engine.statements.explaining import explain_query, explain_view
 from halfjoin.engine.statements.maintaining import maintain
 from halfjoin.engine.statements.naming import name_things
-from halfjoin.engine.statements.remembered import key_of
+from halfjoin.engine.statements.remembered import Asked, asked_of
 from halfjoin.engine.statements.renaming import rename
 from halfjoin.engine.statements.replan import check_refreshed, refresh
 from halfjoin.engine.statements.sequences import restart
@@ -35,7 +36,7 @@ from halfjoin.engine.statements.with_changes import carry_out_all, followed, tog
 from halfjoin.engine.updates.updates import Updates, empty
 from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
 from halfjoin.sql.bind.search_path import check_dots, placed
-from halfjoin.sql.expr import Column
+from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.named import (
     AlterDomain,
     AlterEnum,
@@ -94,8 +95,8 @@ RETURNED = "returned"  # metadata key of a table that has the rows of RETURNING
 
 def execute(session: Session, state: State, sql: str, params: Params = None) -> pa.Table | None:
     """Run the statements in order, and return the rows of the last one, if it returns any."""
-    key = key_of(sql, params, session.settings, session.path)
-    if (known := _known(session, state, key)) is not None:
+    asked = asked_of(sql, params, session.settings, session.path, partial(trees_of, sql))
+    if (known := _known(session, state, asked)) is not None:
         return known
     trees = trees_of(sql, params)
     elsewhere = session.path != (PUBLIC,) or any(word in sql.lower() for word in ("search_path", "temp"))
@@ -107,20 +108,22 @@ def execute(session: Session, state: State, sql: str, params: Params = None) -> 
             check_dots(tree, sql, session.known(state).catalog.schemas)
             if session.path != (PUBLIC,):
                 statement = statement_of(placed(tree, session.known(state).catalog, session.path), sql)
-            result = _run(session, state, statement, sql, key if len(trees) == 1 else None)
+            result = _run(session, state, statement, sql, asked if len(trees) == 1 else None)
     except BaseException:
         session.fail(keep=open_before)
         raise
     return result
 
 
-def _known(session: Session, state: State, key: Hashable | None) -> pa.Table | None:
+def _known(session: Session, state: State, asked: Asked | None) -> pa.Table | None:
     """The answer to a query that is remembered; None if it is not. As for other statements, a failure ends what is
     open."""
-    if key not in session.remembered or (session.transaction is not None and session.transaction.failed):
+    if asked is None or not session.remembered.knows(asked.key, asked.shape) or (
+        session.transaction is not None and session.transaction.failed
+    ):
         return None
     seen = session.seen(state)
-    found = session.remembered.find(key, seen)
+    found = session.remembered.find(asked.key, seen, asked.shape)
     if found is None:
         return None
     ready, as_of = found
@@ -133,11 +136,11 @@ def _known(session: Session, state: State, key: Hashable | None) -> pa.Table | N
 
 
 def run_one(
-    session: Session, state: State, make: Callable[[], Tree], sql: str, key: Hashable | None = None
+    session: Session, state: State, make: Callable[[], Tree], sql: str, asked: Asked | None = None
 ) -> pa.Table | None:
-    """Run one statement, whose tree `make` makes. Its rows, and in `session.columns` their columns. `key`: what tells a
-    query apart from others; None for other statements."""
-    if (known := _known(session, state, key)) is not None:
+    """Run one statement, whose tree `make` makes. Its rows, and in `session.columns` their columns. `asked`: a query
+    that may be remembered."""
+    if (known := _known(session, state, asked)) is not None:
         return known
     open_before, tree = session.transaction is not None, make()
     try:
@@ -146,7 +149,7 @@ def run_one(
             tree = placed(tree, session.known(state).catalog, session.path)
         statement = statement_of(tree, sql)
         check([statement], open_before)
-        return _run(session, state, statement, sql, key)
+        return _run(session, state, statement, sql, asked)
     except BaseException:
         session.fail(keep=open_before)
         raise
@@ -154,8 +157,9 @@ def run_one(
 
 def query(session: Session, state: State, sql: str, as_of: int | None, params: Params = None) -> pa.Table:
     """The rows of one SELECT as of a time, which its AS OF may give. An open transaction is not read."""
-    key, state = key_of(sql, params, session.settings, session.path), session.temporary.over(state)
-    known = session.remembered.find(key, state)
+    asked = asked_of(sql, params, session.settings, session.path, partial(trees_of, sql))
+    state = session.temporary.over(state)
+    known = None if asked is None else session.remembered.find(asked.key, state, asked.shape)
     if known is not None:
         return querying.answered(state, known[0], as_of if as_of is not None else time_of(known[1]))[0]
     trees = trees_of(sql, params)
@@ -169,7 +173,7 @@ def query(session: Session, state: State, sql: str, as_of: int | None, params: P
     time = as_of if as_of is not None else time_of(statement.as_of)
     given, sequences = dict(state.catalog.numbers), dict(state.catalog.sequences)
     state.catalog.speak_for({})
-    found = querying.query(state, statement.query, time, sql, _keeping(session, state, key, statement))
+    found = querying.query(state, statement.query, time, sql, _keeping(session, state, asked, statement, sql))
     if state.catalog.numbers != given or state.catalog.sequences != sequences:
         for name, one in sequences.items():
             state.catalog.sequences[name] = one
@@ -178,9 +182,34 @@ def query(session: Session, state: State, sql: str, as_of: int | None, params: P
     return found
 
 
-def _keeping(session: Session, state: State, key: Hashable | None, statement: Select) -> querying.Keep | None:
+def _keeping(
+    session: Session, state: State, asked: Asked | None, statement: Select, sql: str
+) -> querying.Keep | None:
     """What remembers a query once it is ready."""
-    return None if key is None else lambda ready: session.remembered.keep(key, statement.as_of, state, ready)
+    if asked is None:
+        return None
+
+    def keep(made: querying.Ready) -> None:
+        session.remembered.keep(asked.key, statement.as_of, state, made)
+        if asked.shape is not None:
+            session.remembered.keep_shape(asked.shape, state, lambda given: _shaped(session, state, asked, given, sql))
+
+    return keep
+
+
+def _shaped(
+    session: Session, state: State, asked: Asked, given: Params, sql: str
+) -> tuple[querying.Ready, Expr | None] | None:
+    """A query with other parameters, with the time that its text names; None if it cannot be remembered."""
+    (tree,) = asked.trees(given)
+    check_dots(tree, sql, state.catalog.schemas)
+    if session.path != (PUBLIC,):
+        tree = placed(tree, state.catalog, session.path)
+    statement = statement_of(tree, sql)
+    assert isinstance(statement, Select)
+    time_of(statement.as_of)  # a parameter in it is looked at
+    made = querying.ready(state, statement.query, sql)
+    return None if made is None else (made, statement.as_of)
 
 
 @bounded()
@@ -233,7 +262,7 @@ def _copy(session: Session, state: State, sql: str, *, incoming: bool | None = N
 
 @bounded()
 def _run(
-    session: Session, state: State, statement: Statement, sql: str, key: Hashable | None = None
+    session: Session, state: State, statement: Statement, sql: str, asked: Asked | None = None
 ) -> pa.Table | None:
     session.check_alive(statement)
     session.known(state).catalog.speak_for(session.last)
@@ -297,7 +326,7 @@ def _run(
             session.settings[name] = checked(name, value)
         case Select(query, as_of):
             seen = session.seen(state)
-            keep = _keeping(session, seen, key, statement)
+            keep = _keeping(session, seen, asked, statement, sql)
             found, session.columns = querying.answer(seen, query, time_of(as_of), sql, keep)
             session.keep_numbers(state)
             return found

@@ -14,8 +14,9 @@ from halfjoin.engine.batch.readable import closed, readable
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.reduce import top
 from halfjoin.engine.reduce.groups import Groups
-from halfjoin.engine.statements.evaluating import QUERY_NAME, Evaluation, check_memory, evaluate, prepare, run
+from halfjoin.engine.statements.evaluating import QUERY_NAME, Evaluation, check_memory, compiled, evaluate, planned_query, prepare, run
 from halfjoin.engine.statements.numbering import with_numbers
+from halfjoin.engine.statements.shapes import Unfit, fill_of
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import bounded
 from halfjoin.planner.group_functions import Top
@@ -72,6 +73,28 @@ def answer(
         return _shown(bound, found)
     rows = expand(found.select(list(found.columns)[: len(bound.names)]), QUERY_NAME)
     return with_numbers(now, halves, bound, list(rows.columns.values()), len(rows), text)
+
+
+@bounded()
+def ready(state: State, statement: Query, text: str) -> Ready | None:
+    """A query with values that cannot be looked at. Those of its nodes that have such a value are not in executable
+    form. None for a query that means something only now.
+
+    Raises:
+        Looked, Unfit: the query depends on a value in another way than as a constant of its plan.
+    """
+    state = closed(state)
+    reads = tuple(sorted(tables_of(statement, state.catalog, text)))
+    bound = bind_query(statement, state.catalog, text)
+    if bound.fleeting or numbered_rows(statement) is not None:
+        return None
+    planned = planned_query(state, bound.relation)
+    evaluation = compiled(state, planned, [node for node in planned.nodes if fill_of(node) is None])
+    top = bound.top
+    order = () if top is None else (top.order, top.limit, top.offset, top.with_ties)
+    if fill_of((reads, bound.names, bound.relation.columns, order, evaluation.collections)) is not None:
+        raise Unfit
+    return Ready(reads, bound, evaluation)
 
 
 @bounded()

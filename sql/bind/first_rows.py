@@ -21,6 +21,7 @@ from halfjoin.sql.relation import (
     TableFunction,
     TopK,
     Window,
+    inputs_below,
     with_inputs,
 )
 
@@ -74,9 +75,9 @@ def _planned(relation: Relation, above: _Above) -> Relation:
 
 def _filtered(item: Relation, predicate: Expr, above: _Above) -> Relation:
     """A filter without the conditions that a top-k below it makes true."""
-    most, others = dict(above.most), []
+    most, others, numbered = dict(above.most), [], _has_numbers(item)
     for part in conjuncts(predicate):
-        found = _at_most(part)
+        found = _at_most(part) if numbered else None
         if found is not None:
             most[found.name] = min(found.most, most.get(found.name, found.most))
         if found is None or not found.whole:
@@ -85,6 +86,11 @@ def _filtered(item: Relation, predicate: Expr, above: _Above) -> Relation:
     gone = _gone(item, inner)
     left = tuple(part for part in conjuncts(predicate) if gone.isdisjoint(columns_of(part)))
     return Filter(inner, conjunction(left)) if left else inner
+
+
+def _has_numbers(relation: Relation) -> bool:
+    """Whether there is something to be planned: otherwise no condition is looked at."""
+    return isinstance(relation, Window) or any(map(_has_numbers, inputs_below(relation)))
 
 
 class _AtMost(NamedTuple):

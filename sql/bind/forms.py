@@ -19,6 +19,7 @@ from halfjoin.sql.bind.system_functions import cast_system
 from halfjoin.sql.expr import TRUE, Expr, Literal
 from halfjoin.sql.functions.parameters import untyped
 from halfjoin.sql.parse.locate import only
+from halfjoin.sql.parse.syntax import Given
 from halfjoin.sql.parse.type_names import sql_type
 from halfjoin.sql.system import plain
 from halfjoin.sql.types import (
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
 
 def _literal(scalars: Scalars, node: exp.Literal) -> Expr:
     return untyped(node.name) if node.is_string else number(node.name)
+
+
+def _given(scalars: Scalars, node: Given) -> Expr:
+    return Literal(node.unseen, node.unseen.type)
 
 
 def number(text: str) -> Literal:
@@ -256,6 +261,7 @@ def _array(scalars: Scalars, node: exp.Array) -> Expr:
 
 FORMS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.Literal: _literal,
+    Given: _given,
     exp.RawString: _string,
     exp.Concat: _joined_strings,
     exp.Null: lambda scalars, node: Literal(None, UNKNOWN),

@@ -15,6 +15,7 @@ from halfjoin.sql.functions.nested_arrays import nested, type_of_text
 from halfjoin.sql.functions.parameters import is_parameter, typed
 from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of, rounded, type_of_decimal
 from halfjoin.sql.functions.text_input import parse
+from halfjoin.sql.unseen import is_unseen
 from halfjoin.sql.types import (
     FLOATS,
     INTEGER,
@@ -148,6 +149,8 @@ def _fold(literal: Literal, type: SqlType, explicit: bool) -> Literal | None:
         return Literal(None, type)
     if type.kind is Kind.UNKNOWN:
         return None
+    if is_unseen(value):
+        return Literal(value.cast(type, explicit), type)
     if source.kind is Kind.UNKNOWN or source.kind in STRINGS:
         assert isinstance(value, str)
         if type.kind in STRINGS:

@@ -43,7 +43,8 @@ def untyped(text: str) -> Literal:
 
 def is_parameter(literal: Literal) -> bool:
     """Whether a literal is a parameter's mark."""
-    return literal.type.kind is Kind.UNKNOWN and isinstance(literal.value, str) and literal.value.startswith(_MARK)
+    value = literal.value
+    return type(value) is str and literal.type.kind is Kind.UNKNOWN and value.startswith(_MARK)
 
 
 def typed(literal: Literal, type: SqlType) -> Literal:

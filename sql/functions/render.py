@@ -13,6 +13,7 @@ from halfjoin.sql.functions.calendar import Far, shown
 from halfjoin.sql.functions.coercion import implicit, same_values
 from halfjoin.sql.functions.sum_results import SUM_RESULTS
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
+from halfjoin.sql.unseen import is_unseen
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 # The precedence of operators, loosest first; functions that are not listed are written as calls.
@@ -168,6 +169,8 @@ def _identifier(name: str) -> str:
 
 def _literal(literal: Literal) -> str:
     value, type = literal.value, literal.type
+    if is_unseen(value):  # planning may order by it; no message has it
+        return repr(value)
     match value:
         case None:
             return "NULL"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -17,7 +18,9 @@ from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.parse.locate import refuse
+from halfjoin.sql.parse.syntax import Given
 from halfjoin.sql.statements import Prepare
+from halfjoin.sql.unseen import Unseen
 
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
 CHANGES_AND_QUERIES = (exp.Query, exp.Insert, exp.Update, exp.Delete, exp.Merge)
@@ -79,8 +82,31 @@ def with_arguments(statement: Prepare, values: tuple[exp.Expr, ...]) -> exp.Expr
     return statement.statement.transform(changed)
 
 
+@dataclass(frozen=True)
+class Hidden:
+    """A parameter whose value cannot be looked at. `like`: a value of its shape; `constants`: those in its place."""
+
+    like: object
+    constants: tuple[Unseen, ...]
+
+    def tree(self) -> exp.Expr:
+        """The constant, with nothing to look at."""
+        waiting = iter(self.constants)
+
+        def hidden(node: exp.Expr) -> exp.Expr:
+            if not isinstance(node, exp.Literal | exp.Neg):
+                return node
+            return Given.of(next(waiting), is_string=bool(node.args.get("is_string")))
+
+        return constant(self.like).transform(hidden)
+
+
 def constant(value: object) -> exp.Expr:
     """A Python value as a constant."""
+    if isinstance(value, Hidden):
+        return value.tree()
+    if (text := typed_text(value)) is not None:
+        return exp.Cast(this=exp.Literal.string(text[0]), to=exp.DataType.build(text[1]))
     match value:
         case None:
             return exp.Null()
@@ -93,31 +119,37 @@ def constant(value: object) -> exp.Expr:
             check_unicode(value, "a parameter")
             check_nul(value, "a parameter")
             return exp.Literal.string(value)
-        case float():
-            return _cast(repr(value).replace("inf", "Infinity"), "DOUBLE")
-        case Decimal():
-            return _cast(format(value, "f"), "DECIMAL")
-        case datetime():
-            return _cast(value.isoformat(" "), "TIMESTAMP" if value.tzinfo is None else "TIMESTAMPTZ")
-        case date():
-            return _cast(value.isoformat(), "DATE")
-        case time():
-            return _cast(value.isoformat(), "TIME")
-        case timedelta():
-            micros = value.seconds * 1_000_000 + value.microseconds
-            return _cast(f"{value.days} days {micros} microseconds", "INTERVAL")
-        case (int(months), int(days), int(nanos)) if hasattr(value, "nanoseconds") and nanos % 1000 == 0:
-            return _cast(f"{months} months {days} days {nanos // 1000} microseconds", "INTERVAL")  # as Arrow has it
-        case bytes():
-            return _cast("\\x" + value.hex(), "VARBINARY")
-        case UUID():
-            return _cast(str(value), "UUID")
         case dict():
             return exp.Literal.string(json.dumps(value))
         case list() | tuple():
             return exp.Array(expressions=[constant(one) for one in value]) if value else exp.Literal.string("{}")
     raise UnsupportedSQL(f"a parameter cannot be a {type(value).__name__}",
                          remedy="give a number, text, bytes, a date or time, a UUID, a list or None")
+
+
+def typed_text(value: object) -> tuple[str, str] | None:
+    """The text and the SQL type of a value that is written as a cast; None for others."""
+    match value:
+        case float():
+            return repr(value).replace("inf", "Infinity"), "DOUBLE"
+        case Decimal():
+            return format(value, "f"), "DECIMAL"
+        case datetime():
+            return value.isoformat(" "), "TIMESTAMP" if value.tzinfo is None else "TIMESTAMPTZ"
+        case date():
+            return value.isoformat(), "DATE"
+        case time():
+            return value.isoformat(), "TIME"
+        case timedelta():
+            micros = value.seconds * 1_000_000 + value.microseconds
+            return f"{value.days} days {micros} microseconds", "INTERVAL"
+        case (int(months), int(days), int(nanos)) if hasattr(value, "nanoseconds") and nanos % 1000 == 0:
+            return f"{months} months {days} days {nanos // 1000} microseconds", "INTERVAL"  # as Arrow has it
+        case bytes():
+            return "\\x" + value.hex(), "VARBINARY"
+        case UUID():
+            return str(value), "UUID"
+    return None
 
 
 def check_unicode(text: str, words: str) -> None:
@@ -142,10 +174,6 @@ def check_nul(text: str, words: str) -> None:
     if isinstance(text, str) and "\0" in text:
         raise UnsupportedSQL(f"{words} has a NUL character at character {text.index(chr(0)) + 1}",
                              remedy="leave it out; a bytea holds any bytes", code="22021")
-
-
-def _cast(text: str, type: str) -> exp.Expr:
-    return exp.Cast(this=exp.Literal.string(text), to=exp.DataType.build(type))
 
 
 def takes_parameters(tree: exp.Expr) -> bool:

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.functions.parameters import mark
-from halfjoin.sql.parse.parameters import name_of_parameter, placed_as, takes_parameters
+from halfjoin.sql.parse.parameters import Hidden, constant, name_of_parameter, placed_as, takes_parameters
 from halfjoin.sql.parse.parse import statement_of, trees_of
 from halfjoin.sql.parse.syntax import Prepare
 from halfjoin.sql.parse.with_changes import split
@@ -36,7 +36,7 @@ class Prepared:
         return self._with({n: exp.Literal.string(mark(n)) if n not in given
                            else exp.Cast(this=exp.Null(), to=_node(given[n])) for n in self.parameters})  # fmt: skip
 
-    def with_values(self, values: Sequence[str | None], types: Sequence[SqlType | None]) -> exp.Expr:
+    def with_values(self, values: Sequence[str | Hidden | None], types: Sequence[SqlType | None]) -> exp.Expr:
         """The tree to run. A value is None for NULL; a type is None for a literal whose place gives it a type.
 
         Raises:
@@ -48,7 +48,7 @@ class Prepared:
         made: dict[int, exp.Expr] = {}
         for number in self.parameters:
             text, type = values[number - 1], types[number - 1]
-            value = exp.Null() if text is None else exp.Literal.string(text)
+            value = exp.Literal.string(text) if isinstance(text, str) else constant(text)
             made[number] = value if type is None else exp.Cast(this=value, to=_node(type))
         return self._with(made)
 

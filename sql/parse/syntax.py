@@ -2,9 +2,41 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from sqlglot import exp
+
+from halfjoin.sql.unseen import Looked, Unseen
+
+
+class Given(exp.Literal):
+    """A literal whose value cannot be looked at. Equal ones are the same value."""
+
+    @classmethod
+    def of(cls, unseen: Unseen, *, is_string: bool) -> Given:
+        """The literal of a value."""
+        made = cls(this=repr(unseen), is_string=is_string)
+        made.meta["unseen"] = unseen
+        return made
+
+    @property
+    def unseen(self) -> Unseen:
+        """The value."""
+        found: Unseen = self.meta["unseen"]
+        return found
+
+    def _looked(self) -> NoReturn:
+        raise Looked(self.unseen.parameter)
+
+    this = name = output_name = property(_looked)
+
+    def text(self, key: str) -> NoReturn:
+        """Its text cannot be looked at either."""
+        self._looked()
+
+    def to_py(self) -> Any:
+        """Nor can its value."""
+        self._looked()
 
 
 class AsOf(exp.Expression):

@@ -37,7 +37,7 @@ QUERIES = [
 class Forgetful(Remembered):
     """Remembers nothing."""
 
-    def find(self, key: Any, state: Any) -> None:
+    def find(self, *_: Any) -> None:
         return None
 
 
