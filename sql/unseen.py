@@ -51,7 +51,7 @@ class Unseen:
     def __deepcopy__(self, _: object) -> Unseen:
         return self
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> NoReturn:  # type: ignore[override]
         raise Looked(self.parameter)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
@@ -83,8 +83,10 @@ class Connection:
         session = self._session
         asked = None
         if prepared.reads:
-            asked = asked_of(prepared.text, values, session.settings, session.path,
-                             lambda given: [prepared.with_values(given, types)], list(map(repr, types)))
+            asked = asked_of(
+                prepared.text, values, session.settings, session.path,
+                lambda given: [prepared.with_values(cast("Sequence[Any]", given), types)], [repr(one) for one in types],
+            )  # fmt: skip
 
         def answer(state: State) -> Answer:
             made = partial(prepared.with_values, values, types)

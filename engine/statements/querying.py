@@ -14,7 +14,16 @@ from halfjoin.engine.batch.readable import closed, readable
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.reduce import top
 from halfjoin.engine.reduce.groups import Groups
-from halfjoin.engine.statements.evaluating import QUERY_NAME, Evaluation, check_memory, compiled, evaluate, planned_query, prepare, run
+from halfjoin.engine.statements.evaluating import (
+    QUERY_NAME,
+    Evaluation,
+    check_memory,
+    compiled,
+    evaluate,
+    planned_query,
+    prepare,
+    run,
+)
 from halfjoin.engine.statements.numbering import with_numbers
 from halfjoin.engine.statements.shapes import Unfit, fill_of
 from halfjoin.engine.updates.updates import Updates

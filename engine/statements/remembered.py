@@ -2,7 +2,9 @@
 
 An entry is found by all that is said: the text, the values of parameters with their types, and the settings of the
 session. A query that is asked again with other values is made once more, for all values of its shape
-(`statements.shapes`), and found by that. An entry is used only where everything that it was made from is as it was: every definition of the catalog, what is
+(`statements.shapes`), and found by that.
+
+An entry is used only where everything that it was made from is as it was: every definition of the catalog, what is
 temporary and what an open transaction has defined included; the user's functions; which arrangements exist; about how
 many rows there are. These are compared, not counted, so no statement can change a definition and leave an entry
 behind. What a query means only now (the clock, chance, sequences, PostgreSQL's catalog) is never remembered.
@@ -174,8 +176,8 @@ class Asked:
 
 
 def asked_of(
-    sql: str, params: Params, settings: Mapping[str, str], path: Sequence[str], trees: Callable[[Params], Sequence[Tree]],
-    types: Sequence[str] = (),
+    sql: str, params: Params, settings: Mapping[str, str], path: Sequence[str],
+    trees: Callable[[Params], Sequence[Tree]], types: Sequence[str] = (),
 ) -> Asked | None:
     """A question that may be remembered; None if it is too long, or has a parameter of an unknown type. `types`: those
     of the parameters that a client has told."""

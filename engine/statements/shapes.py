@@ -65,7 +65,7 @@ def shape_of(params: Params, *said: Hashable) -> Shape | None:
     return Shape((*said, named, told), values, found, named)
 
 
-def _kind(value: object) -> tuple[Hashable, ...]:
+def _kind(value: object) -> tuple[object, ...]:
     """What the syntax of a constant depends on, besides the types of its parts."""
     if isinstance(value, list | tuple):
         return ("list", *map(_kind, value))

@@ -15,7 +15,6 @@ from halfjoin.sql.functions.nested_arrays import nested, type_of_text
 from halfjoin.sql.functions.parameters import is_parameter, typed
 from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of, rounded, type_of_decimal
 from halfjoin.sql.functions.text_input import parse
-from halfjoin.sql.unseen import is_unseen
 from halfjoin.sql.types import (
     FLOATS,
     INTEGER,
@@ -31,6 +30,7 @@ from halfjoin.sql.types import (
     numeric,
     with_digits,
 )
+from halfjoin.sql.unseen import is_unseen
 
 
 def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
