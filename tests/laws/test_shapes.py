@@ -136,12 +136,14 @@ def question(chosen: random.Random, pick: random.Random) -> tuple[str, list[Any]
     return sql, [pick.choice([one for one in FREE if type(one) is kind or pick.random() < 0.002]) for kind in kinds]
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 def test_other_values_answer_and_fail_as_anew(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen, found = random.Random(seed), list[object]()
     monkeypatch.setattr(remembered, "filled", lambda *made: (found.append(made), filled(*made))[1])
     with engines() as (one, other):
-        for _ in range(20):
+        for value in (1, 2, 3):
+            assert said(one.query, ONE[0].format(c="k"), [value]) == said(other.query, ONE[0].format(c="k"), [value])
+        for _ in range(12):
             asked = chosen.randrange(2**32)
             for _ in range(6):
                 sql, values = question(random.Random(asked), chosen)
@@ -156,14 +158,14 @@ def test_other_values_answer_and_fail_as_anew(seed: int, monkeypatch: pytest.Mon
 TYPES = [None, None, TEXT, SMALLINT, INTEGER, BIGINT, DATE, BOOLEAN, SqlType(Kind.NUMERIC), SqlType(Kind.UUID)]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_other_texts_of_a_client_answer_and_fail_as_anew(seed: int) -> None:
     chosen = random.Random(seed)
     texts = [one for one in FREE if isinstance(one, str) and one.isascii() and "\0" not in one]
     with engines() as (one, other):
         mine, others = one.connect(), other.connect()
         others._session.remembered = Forgetful()
-        for _ in range(20):
+        for _ in range(8):
             sql, values = question(chosen, chosen)
             types = [chosen.choice(TYPES) for _ in values]
             try:
