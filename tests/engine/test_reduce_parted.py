@@ -54,7 +54,7 @@ def test_a_change_of_a_large_group_reads_a_few_rows(monkeypatch: pytest.MonkeyPa
     Random(1).shuffle(numbers)
     engine.apply({"t": _many(numbers, 1, 1)})
     read: list[int] = []
-    rows, pairs = reading._Range.rows, HalfJoinOperator._gather
+    rows, pairs, kernels = reading._Range.rows, HalfJoinOperator._gather, HalfJoinOperator._through_kernels
 
     def from_orders(self: Any, names: Any, entries: Any) -> Any:
         read.append(len(entries))
@@ -65,6 +65,11 @@ def test_a_change_of_a_large_group_reads_a_few_rows(monkeypatch: pytest.MonkeyPa
         read.append(sum(len(one.rows) for one in given))
         return pairs(self, stream, keys, given, *rest)
 
+    def by_kernels(self: Any, stream: Any, keys: Any, partners: Any, *rest: Any) -> Any:
+        read.append(len(partners))
+        return kernels(self, stream, keys, partners, *rest)
+
+    monkeypatch.setattr(HalfJoinOperator, "_through_kernels", by_kernels)
     monkeypatch.setattr(reading._Range, "rows", from_orders)
     monkeypatch.setattr(HalfJoinOperator, "_gather", looked_up)
     middle = [(number, diff) for number in range(5_000, 5_005) for diff in (1, -1)]
