@@ -26,6 +26,7 @@ from halfjoin.engine.arrange.netting import laid, net, together
 from halfjoin.engine.arrange.run import Run, make_run, present
 from halfjoin.engine.join import half_join
 from halfjoin.engine.join.half_join import HalfJoinOperator
+from halfjoin.engine.kernels import native
 from halfjoin.engine.updates.updates import MINIMUM, Updates
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
@@ -254,7 +255,7 @@ def counted() -> Iterator[Counts]:
         counts["entries"] += sum(len(rows) for _, rows in found)
         return found
 
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, native.used(False):
         patch.setattr(half_join, "_NET_FROM", 0)  # batches here are small
         patch.setattr(HalfJoinOperator, "__call__", call)
         patch.setattr(Index, "find", entries)

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.reduce import around, reading, single
 from halfjoin.engine.updates.updates import Updates
 from tests.support.ordering import read_in_order
+from tests.support.read_rows import rows_read
 
 DDL = "CREATE TABLE t (g text, x integer, s text)"
 CALLS = {
@@ -153,23 +153,11 @@ def test_one_row_of_a_large_group_reads_a_few_rows(monkeypatch: pytest.MonkeyPat
 
 def _reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of rows that are read from order indexes, or looked up, from now on."""
-    found = list[int]()
-    rows, pairs, key = reading._Range.rows, HalfJoinOperator._gather, reading.place
-
-    def read(self: Any, names: Any, entries: Any) -> Any:
-        found.append(len(entries))
-        return rows(self, names, entries)
-
-    def looked_up(self: Any, stream: Any, keys: Any, given: Any, *rest: Any) -> Any:
-        given = list(given)
-        found.append(sum(len(one.rows) for one in given))
-        return pairs(self, stream, keys, given, *rest)
+    found, key = rows_read(monkeypatch), reading.place
 
     def searched(entries: Any, low: int, high: int, own: Any, asked: Any, *, after: bool) -> int:
         found.append((high - low).bit_length())
         return key(entries, low, high, own, asked, after=after)
 
-    monkeypatch.setattr(reading._Range, "rows", read)
-    monkeypatch.setattr(HalfJoinOperator, "_gather", looked_up)
     monkeypatch.setattr(reading, "place", searched)
     return found

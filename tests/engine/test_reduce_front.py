@@ -14,8 +14,8 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.arrange import merging, netting
 from halfjoin.engine.arrange import run as runs_module
-from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.reduce import around, front, reading, seen
+from tests.support.read_rows import rows_read
 
 VIEWS = {
     "least": "SELECT g, min(x) AS a, max(x) AS b, min(s) AS c, count(*) AS n FROM t GROUP BY g",
@@ -140,21 +140,7 @@ def test_first_rows_answer_as_whole_groups(
 
 def _reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of rows that are read from order indexes, or looked up, from now on."""
-    found: list[int] = []
-    rows, pairs = reading._Range.rows, HalfJoinOperator._gather
-
-    def read(self: Any, names: Any, entries: Any) -> Any:
-        found.append(len(entries))
-        return rows(self, names, entries)
-
-    def looked_up(self: Any, stream: Any, keys: Any, given: Any, *rest: Any) -> Any:
-        given = list(given)
-        found.append(sum(len(one.rows) for one in given))
-        return pairs(self, stream, keys, given, *rest)
-
-    monkeypatch.setattr(reading._Range, "rows", read)
-    monkeypatch.setattr(HalfJoinOperator, "_gather", looked_up)
-    return found
+    return rows_read(monkeypatch)
 
 
 LENGTH = 100_000

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.join.half_join import HalfJoinOperator
-from halfjoin.engine.reduce import reading
+from tests.support.read_rows import rows_read
 
 LENGTH, MOST = 10_000, 600
 FOLLOWING = {
@@ -53,25 +52,7 @@ def test_a_change_of_a_large_group_reads_a_few_rows(monkeypatch: pytest.MonkeyPa
     numbers = list(range(LENGTH))
     Random(1).shuffle(numbers)
     engine.apply({"t": _many(numbers, 1, 1)})
-    read: list[int] = []
-    rows, pairs, kernels = reading._Range.rows, HalfJoinOperator._gather, HalfJoinOperator._through_kernels
-
-    def from_orders(self: Any, names: Any, entries: Any) -> Any:
-        read.append(len(entries))
-        return rows(self, names, entries)
-
-    def looked_up(self: Any, stream: Any, keys: Any, given: Any, *rest: Any) -> Any:
-        given = list(given)
-        read.append(sum(len(one.rows) for one in given))
-        return pairs(self, stream, keys, given, *rest)
-
-    def by_kernels(self: Any, stream: Any, keys: Any, partners: Any, *rest: Any) -> Any:
-        read.append(len(partners))
-        return kernels(self, stream, keys, partners, *rest)
-
-    monkeypatch.setattr(HalfJoinOperator, "_through_kernels", by_kernels)
-    monkeypatch.setattr(reading._Range, "rows", from_orders)
-    monkeypatch.setattr(HalfJoinOperator, "_gather", looked_up)
+    read = rows_read(monkeypatch)
     middle = [(number, diff) for number in range(5_000, 5_005) for diff in (1, -1)]
     ends = [(number, -1) for number in (0, 1, LENGTH - 1, 2, LENGTH - 2, 5_000, 4_999)]
     for time, (number, diff) in enumerate([*middle, (-1, 1), (-1, -1), *ends], 2):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -10,8 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.join.half_join import HalfJoinOperator
-from halfjoin.engine.reduce import reading
+from tests.support.read_rows import rows_read
 
 LENGTH, FEW = 20_000, 1_000  # rows of the partition; entries that a batch may read
 BESIDE = {  # a change reaches rows beside it
@@ -55,23 +53,9 @@ BOTH = {
 
 
 @pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of rows that are read from order indexes, or looked up."""
-    found: list[int] = []
-    rows, pairs = reading._Range.rows, HalfJoinOperator._gather
-
-    def read(self: Any, names: Any, entries: Any) -> Any:
-        found.append(len(entries))
-        return rows(self, names, entries)
-
-    def looked_up(self: Any, stream: Any, keys: Any, given: Any, *rest: Any) -> Any:
-        given = list(given)
-        found.append(sum(len(one.rows) for one in given))
-        return pairs(self, stream, keys, given, *rest)
-
-    monkeypatch.setattr(reading._Range, "rows", read)
-    monkeypatch.setattr(HalfJoinOperator, "_gather", looked_up)
-    yield found
+    return rows_read(monkeypatch)
 
 
 def _rows(places: Any, *, v: int = 0, diff: int = 1) -> pa.Table:

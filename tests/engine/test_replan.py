@@ -13,6 +13,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.arrange import index
+from halfjoin.engine.kernels import native
 from halfjoin.engine.statements import replan
 from halfjoin.engine.storage import filing
 from tests.oracle.rows import bag
@@ -76,7 +77,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
             found[1] += len(made[0])
             yield made
 
-    with monkeypatch.context() as patched:
+    with monkeypatch.context() as patched, native.used(False):
         patched.setattr(index.Index, "find", find)
         yield found
 
