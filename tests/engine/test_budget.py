@@ -195,7 +195,7 @@ CREATE TABLE topics (tag bigint, topic text);
 CREATE MATERIALIZED VIEW found AS
     SELECT p.id, t.topic FROM posts p, unnest(p.tags) AS u (tag), topics t WHERE u.tag = t.tag;
 """
-BY_TAG = 'posts(unnest#1."1")'
+BY_TAG = "posts(unnest(tags))"
 
 
 def _posts(first: int, last: int, most: int = 4) -> list[dict[str, object]]:
