@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatch
@@ -96,9 +96,11 @@ class Folder:
             time.sleep(min(seconds, _AGAIN if settling else _REMOTE))
         elif seconds > 0:
             watchfiles: Any = needed("watchfiles", "FILES", "files")
-            with self._reaching():
-                next(watchfiles.watch(self._path, rust_timeout=max(1, int(seconds * 1000)), yield_on_timeout=True,
-                                      debounce=50, step=10, raise_interrupt=True, recursive=False), None)  # fmt: skip
+            # Closed here, and not when it is collected: an interrupt that comes then would be lost.
+            watched = watchfiles.watch(self._path, rust_timeout=max(1, int(seconds * 1000)), yield_on_timeout=True,
+                                       debounce=50, step=10, raise_interrupt=True, recursive=False)  # fmt: skip
+            with self._reaching(), closing(watched):
+                next(watched, None)
 
     @contextmanager
     def _reaching(self) -> Iterator[None]:
