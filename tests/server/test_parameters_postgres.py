@@ -60,8 +60,8 @@ def test_dimensions_follow_from_the_value(both: tuple[Any, Any]) -> None:
 
 
 @pytest.mark.parametrize("days", [-746_117, -2_000_000, 2_922_700, 60_000_000])
-def test_a_day_that_texts_cannot_have_is_named(both: tuple[Any, Any], days: int) -> None:
+def test_a_day_of_a_far_year_is_that_of_postgresql(both: tuple[Any, Any], days: int) -> None:
     value = days.to_bytes(4, "big", signed=True)
-    said, _ = _answer(both[1], "SELECT $1::date", value, 1, 0)
-    _, error = _answer(both[0], "SELECT $1::date", value, 1, 0)
-    assert f"'{said.decode()}' is outside of the years 1 to 9999" in error
+    for shown in (0, 1):
+        ours, theirs = (_answer(one, "SELECT $1::date", value, 1, shown) for one in both)
+        assert ours == theirs
