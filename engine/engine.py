@@ -30,7 +30,7 @@ from halfjoin.engine.display.html import note, piece
 from halfjoin.engine.display.plan import Plan
 from halfjoin.engine.feeds.feeding import Feeding
 from halfjoin.engine.feeds.sourcing import Sourcing
-from halfjoin.engine.intake.given import given_name, given_names
+from halfjoin.engine.intake.given import given_count, given_name, given_names
 from halfjoin.engine.intake.schemas import schema_of
 from halfjoin.engine.intake.times import Time, to_time
 from halfjoin.engine.sinks.sinks import Sinks
@@ -311,8 +311,8 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
             UnknownName, InvalidTime; UnsupportedSQL: it is a plain view.
         """
         with self._reading() as state:
-            state, name = self._session.temporary.found(state, name)
-            return failing_rows(state, name, _optional(as_of), limit)
+            state, name = self._session.temporary.found(state, given_name(name, "a table or view"))
+            return failing_rows(state, name, _optional(as_of), given_count(limit, "lines"))
 
     @retried
     @exclusive

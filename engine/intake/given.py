@@ -1,4 +1,4 @@
-"""Names that users give to methods in Python: texts, or several texts. Anything else has a plain error."""
+"""What users give to methods in Python: names and numbers. Anything else has a plain error."""
 
 from __future__ import annotations
 
@@ -31,3 +31,14 @@ def given_names(given: Any, what: str) -> tuple[str, ...]:
     if not isinstance(given, Iterable) or isinstance(given, bytes):
         return (given_name(given, what),)
     return tuple(given_name(one, what) for one in given)
+
+
+def given_count(given: Any, what: str) -> int:
+    """How many there may be of something, such as `lines`.
+
+    Raises:
+        HalfjoinError: it is not a whole number from 0 on.
+    """
+    if type(given) is not int or given < 0:
+        raise HalfjoinError(f"{reprlib.repr(given)} is not a number of {what}", remedy="give an int, 0 or more")
+    return given

@@ -254,6 +254,11 @@ def test_errors_of_a_view_include_those_of_what_it_reads(engine: hj.Engine) -> N
         ["v", "division by zero in 10 / t.x", "t.x = 0", 40]]  # fmt: skip
     engine.execute("CREATE MATERIALIZED VIEW each AS SELECT 1 / (k - k) AS z FROM t")
     assert engine.errors("each").num_rows == 41 and engine.errors("each", limit=7).num_rows == 7
+    for limit in (-1, "7", True, 1.5):
+        with pytest.raises(hj.HalfjoinError, match="is not a number of lines"):
+            engine.errors("each", limit=limit)  # type: ignore[arg-type]
+    with pytest.raises(hj.HalfjoinError, match="3 is not the name of a table or view"):
+        engine.errors(3)  # type: ignore[arg-type]
     assert {one["view"] for one in engine.errors("loop").to_pylist()} == {"a part of loop"}
     assert all("loop#" not in text for one in engine.errors("loop").to_pylist() for text in (one["error"], one["row"]))
     with pytest.raises(hj.UnsupportedSQL, match="plain is a plain view"):
