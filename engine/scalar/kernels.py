@@ -12,6 +12,7 @@ from halfjoin.engine.scalar.casts_text import FIT
 from halfjoin.engine.scalar.characters import CHARACTERS
 from halfjoin.engine.scalar.comparison import COMPARISON
 from halfjoin.engine.scalar.dates import DATES
+from halfjoin.engine.scalar.char_encodings import CHAR_ENCODINGS
 from halfjoin.engine.scalar.encodings import ENCODINGS
 from halfjoin.engine.scalar.enums import ENUMS
 from halfjoin.engine.scalar.formats import FORMATS
@@ -42,7 +43,7 @@ KERNELS: dict[str, Callable[[Call], Kernel]] = {
     **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **REGEXPS,
     **DATES, **FORMATS, **MOMENT_PARTS, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY,
     **CHARACTERS, **JSON_PATHS,
-    **ENCODINGS, **QUOTING, **TEXT_ARRAYS, **JSON_PARTS, **JSON_CHANGES, **JSON_MADE, **JSON_ORDER, **ENUMS,
+    **ENCODINGS, **CHAR_ENCODINGS, **QUOTING, **TEXT_ARRAYS, **JSON_PARTS, **JSON_CHANGES, **JSON_MADE, **JSON_ORDER, **ENUMS,
     **PRECISION, **ROW_TEXT, **NESTED_ARRAYS, **LOOKUPS,
 }  # fmt: skip
 

@@ -214,7 +214,7 @@ def _numeric_bucket(value: Decimal, low: Decimal, high: Decimal, count: int) -> 
     """The bucket from the quotient rounded to PostgreSQL's decimals."""
     left, right = (_units_of(_EXACT.multiply(_EXACT.subtract(value, low), count)), _units_of(_EXACT.subtract(high, low)))
     scale = decimals_of_quotient(left, right)
-    return quotient_units(left, right, scale) // 10**scale + 1
+    return quotient_units(left, right, scale) // int(10**scale) + 1
 
 
 def _units_of(value: Decimal) -> Number:

@@ -51,6 +51,14 @@ class _MoscowTime(tzinfo):
             return None
         return self._at(clock.replace(tzinfo=None) - offset_at(ZoneInfo("Europe/Moscow"), clock))
 
+    def dst(self, clock: datetime | None, /) -> timedelta:
+        """MSK is never a summer time."""
+        return timedelta(0)
+
+    def tzname(self, clock: datetime | None, /) -> str:
+        """Its abbreviation."""
+        return "MSK"
+
     def fromutc(self, utc: datetime, /) -> datetime:
         """What the clock shows at a time in UTC."""
         return utc + self._at(utc.replace(tzinfo=None))
