@@ -74,7 +74,8 @@ _REASONS: tuple[tuple[str, str], ...] = (
     (r"domain .* does not allow null values", "23502"),
     (r"timestamps cannot be binned", "0A000"),
     (r"could not find jsonpath variable", "42704"),
-    (r"unrecognized|invalid (source|destination) encoding|invalid normalization form|encoding \"|time zone \"|an interval as a time zone|unterminated format|"
+    (r"unrecognized|invalid (source encoding|destination encoding|normalization form)|"
+     r"encoding \"|time zone \"|an interval as a time zone|unterminated format|"
      r"too few arguments for format|format specifies|new bit must|invalid value for parameter|"
      r"field position|\"vars\" argument|character number|cannot set path|"
      r"cannot get array length|cannot delete|cannot replace|cannot extract elements|cannot call|cannot cast jsonb|"

@@ -1,7 +1,7 @@
 """Kernels of convert, convert_from and convert_to: texts as bytes in other encodings.
 
-Python's codecs are used where they have exactly PostgreSQL's letters: those of one byte a letter, and some Chinese ones.
-The Japanese and Korean ones and BIG5 are refused, since Python and PostgreSQL read some of their bytes as other letters.
+Python's codecs are used where they have exactly PostgreSQL's letters: those of one byte a letter, and some Chinese
+ones. The Japanese and Korean ones and BIG5 are refused: Python and PostgreSQL read some of their bytes differently.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def convert(data: bytes, source: str, target: str) -> bytes:
         _check(data, second if first == _ASCII else first)
         return data
     if _UTF8 not in (first, second):
-        raise Bad(f'encoding "{first}" to "{second}" is not supported: write convert(convert(x, \'{first}\', \'UTF8\'), '
-                  f"'UTF8', '{second}')")  # fmt: skip
+        raise Bad(f'encoding "{first}" to "{second}" is not supported: write '
+                  f"convert(convert(x, '{first}', 'UTF8'), 'UTF8', '{second}')")  # fmt: skip
     return _encoded(_decoded(data, first, second), second)
 
 
@@ -104,7 +104,8 @@ def _encoded(text: str, encoding: str) -> bytes:
 
 
 def _no_equivalent(data: bytes, source: str, target: str) -> NoReturn:
-    raise Bad(f'character with byte sequence {_hex(data)} in encoding "{source}" has no equivalent in encoding "{target}"')
+    raise Bad(f'character with byte sequence {_hex(data)} in encoding "{source}" has no equivalent '
+              f'in encoding "{target}"')  # fmt: skip
 
 
 def _hex(data: bytes) -> str:

@@ -9,10 +9,10 @@ from halfjoin.engine.scalar.array_parts import ARRAY_PARTS
 from halfjoin.engine.scalar.arrays import ARRAYS
 from halfjoin.engine.scalar.bits import BITS
 from halfjoin.engine.scalar.casts_text import FIT
+from halfjoin.engine.scalar.char_encodings import CHAR_ENCODINGS
 from halfjoin.engine.scalar.characters import CHARACTERS
 from halfjoin.engine.scalar.comparison import COMPARISON
 from halfjoin.engine.scalar.dates import DATES
-from halfjoin.engine.scalar.char_encodings import CHAR_ENCODINGS
 from halfjoin.engine.scalar.encodings import ENCODINGS
 from halfjoin.engine.scalar.enums import ENUMS
 from halfjoin.engine.scalar.formats import FORMATS
@@ -42,8 +42,8 @@ from halfjoin.sql.expr import Call
 KERNELS: dict[str, Callable[[Call], Kernel]] = {
     **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **REGEXPS,
     **DATES, **FORMATS, **MOMENT_PARTS, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY,
-    **CHARACTERS, **JSON_PATHS,
-    **ENCODINGS, **CHAR_ENCODINGS, **QUOTING, **TEXT_ARRAYS, **JSON_PARTS, **JSON_CHANGES, **JSON_MADE, **JSON_ORDER, **ENUMS,
+    **CHARACTERS, **JSON_PATHS, **CHAR_ENCODINGS,
+    **ENCODINGS, **QUOTING, **TEXT_ARRAYS, **JSON_PARTS, **JSON_CHANGES, **JSON_MADE, **JSON_ORDER, **ENUMS,
     **PRECISION, **ROW_TEXT, **NESTED_ARRAYS, **LOOKUPS,
 }  # fmt: skip
 

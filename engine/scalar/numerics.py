@@ -212,7 +212,8 @@ def _float_bucket(value: float, low: float, high: float, count: int) -> int:
 
 def _numeric_bucket(value: Decimal, low: Decimal, high: Decimal, count: int) -> int:
     """The bucket from the quotient rounded to PostgreSQL's decimals."""
-    left, right = (_units_of(_EXACT.multiply(_EXACT.subtract(value, low), count)), _units_of(_EXACT.subtract(high, low)))
+    left = _units_of(_EXACT.multiply(_EXACT.subtract(value, low), count))
+    right = _units_of(_EXACT.subtract(high, low))
     scale = decimals_of_quotient(left, right)
     return quotient_units(left, right, scale) // int(10**scale) + 1
 

@@ -8,7 +8,6 @@ from sqlglot import exp
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import TokenType
 
-
 _NORMAL_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
 
