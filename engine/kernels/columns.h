@@ -65,6 +65,7 @@ typedef struct {
 int open_columns(PyObject *list, Columns *out);
 int open_ints(PyObject *object, Array *out);    /* int64, in any steps */
 int open_numbers(PyObject *object, Array *out); /* uint32, one beside the other */
+int open_flags(PyObject *object, Array *out);   /* booleans, one beside the other */
 void close_columns(Columns *columns);
 void close_array(Array *array);
 
@@ -77,6 +78,16 @@ static inline int64_t int_at(const Array *array, int64_t i) { return ((const int
 static inline int is_valid(const Column *column, int64_t i) {
     i += column->offset;
     return column->valid == NULL || (column->valid[i >> 3] >> (i & 7) & 1);
+}
+
+static inline int64_t integer_at(const Column *column, int64_t i) {
+    i += column->offset;
+    switch (column->width) {
+    case 1: return ((const int8_t *)column->data)[i];
+    case 2: return ((const int16_t *)column->data)[i];
+    case 4: return ((const int32_t *)column->data)[i];
+    default: return ((const int64_t *)column->data)[i];
+    }
 }
 
 static inline int bit_at(const Column *column, int64_t i) {
@@ -116,5 +127,6 @@ PyObject *py_pairs(PyObject *self, PyObject *args);
 PyObject *py_sorted(PyObject *self, PyObject *args);
 PyObject *py_merged(PyObject *self, PyObject *args);
 PyObject *py_starts(PyObject *self, PyObject *args);
+PyObject *py_totals(PyObject *self, PyObject *args);
 
 #endif

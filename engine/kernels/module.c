@@ -17,6 +17,8 @@ static PyMethodDef functions[] = {
     {"sorted", py_sorted, METH_VARARGS, "sorted(codes): codes in order, and their positions, or None"},
     {"merged", py_merged, METH_VARARGS, "merged(indexes, kept): codes in order, and their rows, or None"},
     {"starts", py_starts, METH_VARARGS, "starts(codes, shift): where the ranges of a guide start, or None"},
+    {"totals", py_totals, METH_VARARGS,
+     "totals(summed, args, old, diff, rows, starts, group, was, begins): the buffers of a column of sums, or None"},
     {NULL, NULL, 0, NULL},
 };
 

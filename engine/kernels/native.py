@@ -137,5 +137,24 @@ def starts(values: Ints, shift: int) -> RowNumbers | None:
     return None if made is None else np.frombuffer(made, np.uint32)
 
 
+def totals(
+    summed: pa.Array | None, args: list[pa.Array], old: pa.Array | None, diff: Ints, rows: Ints, starts: Ints,
+    group: Ints, was: NDArray[np.bool_], begins: bool,
+) -> pa.Array | None:  # fmt: skip
+    """The sum of a group at each of its moments (`engine.reduce.law.Moments`), as `Totals.kept` gives it.
+
+    `summed`: integers or numerics; None: rows are counted. `args`: a row in which one is NULL adds nothing. `old`: what
+    was kept for each group; NULL, or no array, is a sum of nothing.
+    """
+    if not on:
+        return None
+    parts = _native.totals([] if summed is None else [summed], args, [] if old is None else [old], diff, rows, starts,
+                           group, was, begins)  # fmt: skip
+    if parts is None:
+        return None
+    buffers = [None if part is None else pa.py_buffer(part) for part in parts]
+    return pa.Array.from_buffers(pa.int64() if summed is None else pa.binary(), len(group), buffers)
+
+
 def _ints(made: bytearray) -> Ints:
     return np.frombuffer(made, np.int64)

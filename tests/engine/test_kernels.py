@@ -16,6 +16,9 @@ from halfjoin.engine.arrange.index import Index, build, build_from_codes, find_a
 from halfjoin.engine.intake.key_pairs import KeyedRows, plain
 from halfjoin.engine.join.at_once import Partners
 from halfjoin.engine.kernels import native
+from halfjoin.engine.reduce.law import moments_of
+from halfjoin.engine.reduce.plain import Plain
+from halfjoin.engine.scalar import kept
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, same
 from halfjoin.engine.updates.consolidate import cancel, consolidate, groups
@@ -268,3 +271,24 @@ def test_partners_are_filtered_run_by_run() -> None:
     left = found.filter(np.array([True, False, True, False]))
     assert (left.runs, left.counts, left.rows.tolist()) == (["a"], [2], [0, 2])
     assert not len(found.filter(np.zeros(4, np.bool_)))
+
+
+@pytest.mark.parametrize("number", [
+    0, 1, -1, 127, 128, -128, -129, 2**31, 2**32, -(2**32), 3 << 64, 2**96, -(2**96), 2**127 - 2, -(2**127), 5 << 400,
+])  # fmt: skip
+def test_kept_sums_of_any_size_add_up(number: int) -> None:
+    """A sum that 128 bits do not hold has no kernel, whether it was kept or is made."""
+    old, ones = pa.array([kept.bytes_of(number), None], pa.binary()), pa.array([1, 1])
+    moments = moments_of(Updates({"k": pa.array([1, 2])}, constant(1, 2), constant(1, 2)), ["k"])
+    with native.used(True):
+        found = Plain("integers", [ones], constant(1, 2)).running(moments, old)
+    if abs(number) >= 2**127:
+        assert found is None or number == -(2**127)
+    if found is not None:
+        assert found.to_pylist() == [kept.bytes_of(one) for one in (number, number + 1, 0, 1)]
+
+
+def test_a_count_beyond_bigint_has_no_kernel() -> None:
+    moments = moments_of(Updates({"k": pa.array([1])}, constant(1, 1), constant(1, 1)), ["k"])
+    with native.used(True):
+        assert Plain("count", [], constant(1, 1)).running(moments, pa.array([MAXIMUM])) is None
