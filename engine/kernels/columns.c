@@ -209,9 +209,9 @@ PyObject *py_codes(PyObject *self, PyObject *args) {
     if (opened == 0) result = Py_NewRef(Py_None);
     if (opened == 1 && (result = PyByteArray_FromStringAndSize(NULL, length * 8)) != NULL) {
         uint64_t *hashes = (uint64_t *)PyByteArray_AsString(result);
-        PyThreadState *state = length >= LARGE_WORK ? PyEval_SaveThread() : NULL;
+        PyThreadState *paused = pause_for(length);
         hash_columns(&columns, length, hashes);
-        if (state != NULL) PyEval_RestoreThread(state);
+        go_on(paused);
     }
     close_columns(&columns);
     return result;

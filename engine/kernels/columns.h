@@ -107,6 +107,13 @@ static inline int64_t text_at(const Column *column, int64_t i, const uint8_t **t
     return stop - start;
 }
 
+/* Lets other threads of Python run while there is much to do; NULL: there is not. */
+static inline PyThreadState *pause_for(int64_t work) { return work >= LARGE_WORK ? PyEval_SaveThread() : NULL; }
+
+static inline void go_on(PyThreadState *paused) {
+    if (paused != NULL) PyEval_RestoreThread(paused);
+}
+
 /* splitmix64's finaliser: every input bit reaches every output bit (Steele, Lea, Flood 2014). */
 static inline uint64_t mixed(uint64_t word) {
     word = (word ^ (word >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
@@ -119,6 +126,8 @@ PyObject *py_codes(PyObject *self, PyObject *args);
 PyObject *py_equal(PyObject *self, PyObject *args);
 PyObject *py_find(PyObject *self, PyObject *args);
 PyObject *py_gather(PyObject *self, PyObject *args);
+PyObject *py_passing(PyObject *self, PyObject *args);
+PyObject *py_joined(PyObject *self, PyObject *args);
 PyObject *py_weights(PyObject *self, PyObject *args);
 PyObject *py_products(PyObject *self, PyObject *args);
 PyObject *py_groups(PyObject *self, PyObject *args);

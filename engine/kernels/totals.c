@@ -154,16 +154,16 @@ PyObject *py_totals(PyObject *self, PyObject *args) {
     if ((going = open_sums(part, &given)) < 1) goto done;
     length = given.group.length;
     if (given.summed.count == 0) {
-        PyThreadState *state;
+        PyThreadState *paused;
         int64_t *counts;
         if ((made = PyBytes_FromStringAndSize(NULL, length * 8)) == NULL) goto done;
         counts = (int64_t *)PyBytes_AsString(made);
-        state = given.rows.length + length >= LARGE_WORK ? PyEval_SaveThread() : NULL;
+        paused = pause_for(given.rows.length + length);
         going = run(&given, counts, NULL, NULL, &size);
-        if (state != NULL) PyEval_RestoreThread(state);
+        go_on(paused);
         if (going == 1) result = PyTuple_Pack(2, Py_None, made);
     } else {
-        PyThreadState *state;
+        PyThreadState *paused;
         int32_t *ends;
         if ((offsets = PyBytes_FromStringAndSize(NULL, (length + 1) * 4)) == NULL) goto done;
         if ((body = malloc(length * MOST_BYTES + 1)) == NULL) {
@@ -172,9 +172,9 @@ PyObject *py_totals(PyObject *self, PyObject *args) {
         }
         ends = (int32_t *)PyBytes_AsString(offsets);
         ends[0] = 0;
-        state = given.rows.length + length >= LARGE_WORK ? PyEval_SaveThread() : NULL;
+        paused = pause_for(given.rows.length + length);
         going = run(&given, NULL, ends, body, &size);
-        if (state != NULL) PyEval_RestoreThread(state);
+        go_on(paused);
         if (going == 1 && (made = PyBytes_FromStringAndSize((char *)body, size)) != NULL)
             result = PyTuple_Pack(3, Py_None, offsets, made);
     }
