@@ -13,6 +13,7 @@ from halfjoin.sql.bind.row_values import row_of
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope, find, find_star
 from halfjoin.sql.expr import Expr
+from halfjoin.sql.functions.records import is_record, members
 from halfjoin.sql.parse.locate import name_of
 
 SHOWN = "shown"  # marks a query whose outputs nothing else reads
@@ -33,10 +34,7 @@ def outputs_of(query: exp.Select, scalars: Scalars, bound: dict[int, Expr]) -> l
     for node in query.expressions:
         columns = star(node, scalars.scopes, scalars.context)
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star):
-            if (row := row_of(node.this, scalars)) is None:
-                raise scalars.context.refuse(node, "no column holds a row, so none has fields",
-                                             "make each field a column")
-            outputs += [Output(name, member) for name, member in zip(row.names, row.members, strict=True)]
+            outputs += _fields(node, scalars, bound)
         elif columns is None:
             output = Output(output_name(node), node.unalias())
             outputs.append(_shown(output, scalars) if query.meta.get(SHOWN) else output)
@@ -45,6 +43,22 @@ def outputs_of(query: exp.Select, scalars: Scalars, bound: dict[int, Expr]) -> l
             made.parent = node  # for its place in the text
             bound[id(made)] = column
             outputs.append(Output(name, made))
+    return outputs
+
+
+def _fields(node: exp.Dot, scalars: Scalars, bound: dict[int, Expr]) -> list[Output]:
+    """The outputs of `(row).*`; `bound` gets those of a value."""
+    if (row := row_of(node.this, scalars)) is not None:
+        return [Output(name, member) for name, member in zip(row.names, row.members, strict=True)]
+    value = scalars.value(node.this)
+    if not is_record(value):
+        raise scalars.context.wrong(node, f"a {value.type} is no row, so it has no fields")
+    outputs = []
+    for (name, _), one in zip(value.type.fields, members(value), strict=True):
+        made = exp.Column(this=exp.to_identifier(name, quoted=True))
+        made.parent = node  # for its place in the text
+        bound[id(made)] = one
+        outputs.append(Output(name, made))
     return outputs
 
 

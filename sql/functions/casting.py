@@ -42,6 +42,10 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
     """
     if isinstance(expr, Literal) and is_parameter(expr):
         return cast(typed(expr, type), type, explicit)
+    if Kind.RECORD in (type.kind, expr.type.kind):
+        from halfjoin.sql.functions.records import cast_row  # casts the members
+
+        return expr if expr.type == type else cast_row(expr, type)
     if explicit and type.kind is Kind.ARRAY:
         type = _with_dimensions(expr, type)
     type = _with_digits(expr, type)
