@@ -135,7 +135,8 @@ def _common_record(types: Sequence[SqlType]) -> SqlType:
     """The common type of rows: that of each member, under the first row's names."""
     first = types[0]
     if any(len(type.fields) != len(first.fields) for type in types):
-        raise UnsupportedSQL("rows of different numbers of columns have no common type", remedy="add NULLs to the shorter")
+        raise UnsupportedSQL("rows of different numbers of columns have no common type",
+                             remedy="add NULLs to the shorter")
     fields = tuple((name, common_type(type.fields[place][1] for type in types))
                    for place, (name, _) in enumerate(first.fields))  # fmt: skip
     made = replace(first, fields=fields)
