@@ -16,7 +16,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.expr import FALSE, TRUE, Call, Cast, Column, Expr, Literal
 from halfjoin.sql.functions.order import key_in_order
-from halfjoin.sql.functions.records import INSTEAD, MEMBER, ROW, THERE, is_record
+from halfjoin.sql.functions.record_values import INSTEAD, MEMBER, ROW, THERE, is_record
 from halfjoin.sql.relation import (
     Aggregate,
     AggregateCall,
@@ -66,8 +66,8 @@ def apart(relation: Relation) -> Relation:
             return replace(relation, columns=_columns(columns), rows=tuple(map(_values, rows)))
         case Scan() | Join() | Once():
             return relation
-        case Fed(columns=columns):
-            return replace(relation, columns=_columns(columns))
+        case Fed():
+            return _fed(relation)
         case UnionAll(columns=columns):
             return replace(relation, columns=_columns(columns))
         case TableFunction(args=args):
@@ -92,6 +92,15 @@ def apart(relation: Relation) -> Relation:
                 name for given, column in zip(one.names, one.relation.columns, strict=True)
                 for name in _named(given, column))) for one in bindings)  # fmt: skip
             return replace(relation, bindings=made, columns=_columns(columns))
+
+
+def _fed(relation: Fed) -> Relation:
+    """The rows of a loop's binding, whose columns are called `c1`, `c2` and so on."""
+    if not any(map(is_record, relation.columns)):
+        return relation
+    columns, alias = _columns(relation.columns), f"{relation.alias} apart"
+    read = tuple(replace(column, name=f"{alias}.c{number}") for number, column in enumerate(columns, 1))
+    return Project(replace(relation, alias=alias, columns=read), tuple(zip(columns, read, strict=True)))
 
 
 def _named(name: str, column: Column) -> Iterable[str]:

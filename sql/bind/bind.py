@@ -16,7 +16,7 @@ from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.select import project, select
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import length_of
-from halfjoin.sql.functions.records import INSTEAD, is_record
+from halfjoin.sql.functions.record_values import INSTEAD, is_record
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.types import Kind
 

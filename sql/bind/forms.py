@@ -194,7 +194,7 @@ def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     type, system = _meant(type, scalars), scalars.context.system
     if type.kind is Kind.RECORD:
         scalars.context.records.append(str(type))
-    if system is None and plain(type) != type:
+    elif system is None and plain(type) != type:
         raise scalars.context.refuse(node, f"a view cannot cast to {type}, which only catalogs have",
                                      f"write {plain(type)}")
     if type.kind in STRINGS and (text := as_text(node.this, scalars)) is not None:

@@ -18,7 +18,7 @@ from halfjoin.sql.bind.selected import Selected, column_for, known
 from halfjoin.sql.bind.system_functions import shown
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.clock import at_one_moment, moment, was_read
-from halfjoin.sql.functions.records import is_record
+from halfjoin.sql.functions.record_values import is_record
 from halfjoin.sql.relation import Project, Relation, SortKey, TopK
 from halfjoin.sql.types import TEXT
 
@@ -69,8 +69,8 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
     last = selected.input if isinstance(selected.input, TopK) and not selected.input.partition else None  # LIMIT
     made, order = _with_keys(selected.input if last is None else last.input, selected, context)
     if context.records:
-        made, order = apart(made), order_apart(order)
-    relation, top = first_rows(made), None
+        order = order_apart(order)
+    relation, top = first_rows(apart(made) if context.records else made), None
     if last is not None:
         top = replace(last, input=relation, order=order)
     elif order:

@@ -14,8 +14,8 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind.row_values import Row, row_of
 from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import TRUE, Call, Expr, Literal
-from halfjoin.sql.functions import records
-from halfjoin.sql.functions.casting import padded
+from halfjoin.sql.functions import record_values, records
+from halfjoin.sql.functions.padding import padded
 from halfjoin.sql.types import BOOLEAN, TEXT, UNKNOWN
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _as_jsonb(node: exp.Expr, scalars: Scalars) -> Expr:
     row = row_of(node, scalars)
     if row is None:
         value = scalars.value(node)
-        return records.to_jsonb(functions.resolve, value) if records.is_record(value) else value
+        return records.to_jsonb(functions.resolve, value) if record_values.is_record(value) else value
     parts = [part for name, member in zip(row.names, row.members, strict=True)
              for part in (Literal(name, TEXT), _as_jsonb(member, scalars))]  # fmt: skip
     return _if_there(row, functions.resolve("jsonb_build_object", parts), scalars)
@@ -53,7 +53,7 @@ def as_value(row: Row, scalars: Scalars) -> Expr:
     """A row as a value, which `apart` takes apart."""
     scalars.context.records.append("row")
     there = TRUE if row.there is None else scalars.value(row.there)
-    return records.record(row.names, tuple(map(known, scalars.values(row.members))), there)
+    return record_values.record(row.names, tuple(map(known, scalars.values(row.members))), there)
 
 
 def as_text(node: exp.Expr, scalars: Scalars) -> Expr | None:

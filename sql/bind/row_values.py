@@ -22,7 +22,7 @@ from halfjoin.sql.bind.row_order import compared, of_records
 from halfjoin.sql.bind.scope import THERE
 from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import TRUE, Expr
-from halfjoin.sql.functions import records
+from halfjoin.sql.functions import record_values
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.types import UNKNOWN
 
@@ -181,7 +181,7 @@ def _compared_values(name: str, left: exp.Expr, right: exp.Expr, scalars: Scalar
     for node in (left, right):
         found = row_of(node, scalars)
         values.append(scalars.value(node) if found is None else as_value(found, scalars))
-    if all(records.is_record(value) or value.type == UNKNOWN for value in values):
+    if all(record_values.is_record(value) or value.type == UNKNOWN for value in values):
         return functions.resolve(name, values)
     return None
 

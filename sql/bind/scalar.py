@@ -22,7 +22,7 @@ from halfjoin.sql.bind.sequences import CALLS, sequence_value
 from halfjoin.sql.bind.system_functions import system_call
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.functions import records
+from halfjoin.sql.functions import record_values
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.syntax import OrderText, Variadic
@@ -150,11 +150,15 @@ def _is(scalars: Scalars, node: exp.Is, word: str = "is") -> Expr:
 
 
 def _column(scalars: Scalars, node: exp.Column) -> Expr:
-    if (row := row_of(node, scalars)) is not None:
-        return as_value(row, scalars)
+    if isinstance(node.this, exp.Star):
+        return _row(scalars, node)
     table = node.args.get("table")
     try:
         return find(scalars.scopes, name_of(node), table and name_of(table))
+    except UnsupportedSQL:
+        if (row := row_of(node, scalars)) is None:
+            raise
+        return as_value(row, scalars)
     except UnknownName:
         if table is not None or node.this.quoted or node.name.lower() != "user":
             raise
@@ -164,17 +168,18 @@ def _column(scalars: Scalars, node: exp.Column) -> Expr:
 def _field(scalars: Scalars, node: exp.Dot) -> Expr:
     """`(t).a`, `(ROW(1, 2)).f1`."""
     value = scalars.value(node.this)
-    if not records.is_record(value) or not isinstance(node.expression, exp.Identifier):
+    if not record_values.is_record(value) or not isinstance(node.expression, exp.Identifier):
         raise scalars.context.wrong(node, f"a {value.type} is no row, so it has no fields")
     name, names = name_of(node.expression), [name for name, _ in value.type.fields]
     if name not in names:
         raise UnknownName("column", name, names)
-    return records.member(value, names.index(name))
+    return record_values.member(value, names.index(name))
 
 
 def _row(scalars: Scalars, node: exp.Expr) -> Expr:
     row = row_of(node, scalars)
-    assert row is not None
+    if row is None:
+        raise UnknownName("table or alias", name_of(node.args["table"]))
     return as_value(row, scalars)
 
 

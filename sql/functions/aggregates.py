@@ -17,7 +17,7 @@ from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.decompose import SUMS, Decomposed, Part, adds_up, decompose, decompose_lifted, filtered
 from halfjoin.sql.functions.jsonb_aggregates import collected
 from halfjoin.sql.functions.order import order_of, ordered_value
-from halfjoin.sql.functions.records import is_record, is_there
+from halfjoin.sql.functions.record_values import is_record, is_there
 from halfjoin.sql.functions.resolve import call, cast_all, choose
 from halfjoin.sql.functions.signature import Function, Overload
 from halfjoin.sql.relation import AggregateCall, SortKey

@@ -1,8 +1,4 @@
-"""Rows as values in expressions: `ROW(a, b)`, what is made of them, and how they compare.
-
-A row is a Call of `row` while a query is bound: whether it is there, then its members. A row that is not there is NULL
-as a whole, and its members are NULL. `bind.apart` takes rows apart before anything is computed, so here each function
-of a row becomes one of its members: `r = s` compares them, `r::text` joins their texts.
+"""Functions of rows: each becomes functions of their members. `r = s` compares these, `to_jsonb(r)` has a key for each.
 
 As in PostgreSQL, two rows are equal if their members are, where NULL equals NULL; else the first member that differs
 decides, where NULL is greater than others.
@@ -13,54 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.expr import FALSE, TRUE, Call, Expr, Literal
-from halfjoin.sql.functions.casting import cast, padded
-from halfjoin.sql.functions.row_text import members_of_text
+from halfjoin.sql.expr import FALSE, TRUE, Expr, Literal
+from halfjoin.sql.functions.casting import cast
+from halfjoin.sql.functions.record_values import INSTEAD, is_record, is_there, members
 from halfjoin.sql.functions.signature import Resolve
 from halfjoin.sql.relation import SortKey
-from halfjoin.sql.types import BOOLEAN, INTEGER, JSONB, STRINGS, TEXT, UNKNOWN, Kind, SqlType
+from halfjoin.sql.types import JSONB, TEXT, Kind
 
-ROW, MEMBER, THERE = "row", "member of row", "row is there"
-INSTEAD = "give each member a column of its own, or write to_jsonb(ROW(a, b)) or ROW(a, b)::text"
 _MIRRORED = {">": "<", ">=": "<="}
 _COMPARED = ("=", "<>", "<", "<=", ">", ">=")
 _DISTINCT = ("is distinct from", "is not distinct from")
 _PASSED = frozenset(("case", "single row", "lag", "lead", "first_value", "last_value", "nth_value"))
-
-
-def is_record(expr: Expr) -> bool:
-    """Whether an expression is a row."""
-    return expr.type.kind is Kind.RECORD
-
-
-def record(names: Sequence[str], values: Sequence[Expr], there: Expr = TRUE, named: str = "") -> Expr:
-    """The row of some members."""
-    fields = tuple((name, value.type) for name, value in zip(names, values, strict=True))
-    return Call(ROW, (there, *values), SqlType(Kind.RECORD, named=named, fields=fields))
-
-
-def is_there(value: Expr) -> Expr:
-    """Whether a row is there: true or NULL or false."""
-    if isinstance(value, Literal):
-        return FALSE
-    if isinstance(value, Call) and value.function == ROW:
-        return value.args[0]
-    return Call(THERE, (value,), BOOLEAN)
-
-
-def member(value: Expr, number: int) -> Expr:
-    """A member of a row, from 0."""
-    type = value.type.fields[number][1]
-    if isinstance(value, Literal):
-        return Literal(None, type)
-    if isinstance(value, Call) and value.function == ROW:
-        return value.args[number + 1]
-    return Call(MEMBER, (value, Literal(number, INTEGER)), type)
-
-
-def members(value: Expr) -> tuple[Expr, ...]:
-    """All members of a row."""
-    return tuple(member(value, number) for number in range(len(value.type.fields)))
 
 
 def if_there(resolve: Resolve, value: Expr, made: Expr) -> Expr:
@@ -150,7 +109,7 @@ def _row(value: Expr, beside: Expr) -> Expr:
         return value
     if value.type.kind is not Kind.UNKNOWN:
         raise UnsupportedSQL("a row is compared with a value that is not a row", remedy="write both as rows")
-    return cast_row(value, beside.type)
+    return cast(value, beside.type)
 
 
 def of_records(resolve: Resolve, name: str, left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
@@ -185,52 +144,3 @@ def to_jsonb(resolve: Resolve, value: Expr) -> Expr:
              for part in (Literal(name, TEXT), to_jsonb(resolve, one) if is_record(one) else one)]  # fmt: skip
     made = resolve("jsonb_build_object", parts) if parts else Literal("{}", JSONB)
     return if_there(resolve, value, made)
-
-
-def cast_row(value: Expr, type: SqlType) -> Expr:
-    """A cast from a row, or to one.
-
-    Raises:
-        UnsupportedSQL: there is no such cast.
-    """
-    if not is_record(value):
-        return _from_text(value, type)
-    if type.kind in STRINGS:
-        return cast(_text(value), type, explicit=True)
-    if type.kind is not Kind.RECORD:
-        raise UnsupportedSQL(f"cannot cast type {value.type} to {type}", remedy=INSTEAD, code="42846")
-    if isinstance(value, Literal):
-        return Literal(None, type)
-    if len(value.type.fields) != len(type.fields):
-        few = "few" if len(value.type.fields) < len(type.fields) else "many"
-        raise UnsupportedSQL(f"cannot cast type {value.type} to {type}: the row has too {few} columns", code="42846")
-    made = [cast(one, wanted, explicit=True) for one, (_, wanted) in zip(members(value), type.fields, strict=True)]
-    return Call(ROW, (is_there(value), *made), type)
-
-
-def _from_text(value: Expr, type: SqlType) -> Expr:
-    if not isinstance(value, Literal) or value.type.kind not in (Kind.UNKNOWN, *STRINGS):
-        raise UnsupportedSQL(f"a {value.type} that is no constant cannot be cast to {type}",
-                             remedy=f"write ROW(a, b)::{type}", code="42846")  # fmt: skip
-    if value.value is None:
-        return Literal(None, type)
-    texts = members_of_text(str(value.value), len(type.fields))
-    return Call(ROW, (TRUE, *(cast(Literal(text, UNKNOWN), wanted, explicit=True)
-                              for text, (_, wanted) in zip(texts, type.fields, strict=True))), type)
-
-
-def _text(value: Expr) -> Expr:
-    texts = tuple(map(_member_text, members(value)))
-    made = Call("row text", texts, TEXT) if texts else Literal("()", TEXT)
-    there = is_there(value)
-    return made if there == TRUE else Call("case", (there, made, Literal(None, TEXT)), TEXT)
-
-
-def _member_text(value: Expr) -> Expr:
-    """The text of a member as it is in a row, before quotes."""
-    if is_record(value):
-        return _text(value)
-    if value.type != BOOLEAN:
-        return cast(padded(value), TEXT, explicit=True)
-    letters = (value, Literal("t", TEXT), Call("not", (value,), BOOLEAN), Literal("f", TEXT), Literal(None, TEXT))
-    return Call("case", letters, TEXT)

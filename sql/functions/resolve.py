@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.functions.casting import coerce, padded
+from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.coercion import PREFERRED, category, common_type, comparison_type, implicit
 from halfjoin.sql.functions.jsonb import of_jsonb
 from halfjoin.sql.functions.nested_arrays import of_nested
 from halfjoin.sql.functions.order import ORDERING, compared
-from halfjoin.sql.functions.records import is_record, of_rows, refuse_rows
+from halfjoin.sql.functions.padding import padded
+from halfjoin.sql.functions.record_values import is_record
+from halfjoin.sql.functions.records import of_rows, refuse_rows
 from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.signature import ANY, ANY_ARRAY, Function, Overload, type_named
 from halfjoin.sql.functions.sum_results import INTERNAL
