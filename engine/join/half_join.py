@@ -251,6 +251,19 @@ class HalfJoinOperator:
         indices = pa.array(positions)
         return [key.take(indices) for key in keys], stream.take(positions)
 
+    def counts(self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM) -> Ints:
+        """For each row of the stream, how many entries of the arrangement have the code of its key: at least as many as
+        it has partners. 0 where it has none."""
+        found = np.zeros(len(stream), np.int64)
+        keys, left = self.keys(stream.with_columns({_PROBE: pa.array(np.arange(len(stream)))}))
+        probes, counts = codes(keys, len(left)), np.zeros(len(left), np.int64)
+        for part in runs:
+            for run in part.narrowed(self.spec.arrangement, self.columns, keys, []):
+                for index in run.entries(self.spec.arrangement, self.columns, closed):
+                    counts += index.count(probes)
+        found[left.columns[_PROBE].to_numpy()] = counts
+        return found
+
     def verified(self, keys: list[pa.Array], positions: Ints, run: Run, rows: RowNumbers) -> tuple[Ints, RowNumbers]:
         """The pairs whose keys are equal, not just their codes."""
         candidates = run.updates.select(self.needed).take(rows)
