@@ -86,21 +86,17 @@ class Choices:
 
     def _next(self, agenda: Agenda, left: list[Input], ways: Sequence[LookupWay], everywhere: bool) -> _Order:
         """The next lookup; or the next lookups, where rows choose among several orders of them."""
-        checks = [way for way in ways if self._is_check(agenda, way)]
+        checks = [way for way in ways if not self._new(agenda, way)]
         first = self.best(checks or ways)
         if checks or first.unique or self._is_small(first):
             return self._one(agenda, left, first)
-        main, orders = self._begun(agenda, left, first, everywhere), dict[object, _Order]()
-        tried = {_probed(first)}
-        for way in sorted(ways, key=lambda way: way.input.alias):
-            if _probed(way) in tried:
-                continue
-            order = self._begun(agenda, left, way, everywhere)
-            if everywhere or order.left == main.left:  # else another one with this lookup may meet the first order
-                tried.add(_probed(way))
-            if self._agree(main, order):
-                orders[_probed(way)] = order
-        begin = replace(main.stages[0], otherwise=[order.stages for order in orders.values()])
+        rivals = {_probed(way): way for way in sorted(ways, key=lambda way: way.input.alias, reverse=True)
+                  if everywhere or self._new(agenda, way) == self._new(agenda, first)}  # fmt: skip
+        rivals.pop(_probed(first), None)
+        main = self._begun(agenda, left, first, everywhere)
+        others = (self._begun(agenda, left, way, everywhere) for way in reversed(rivals.values()))
+        orders = [order for order in others if self._agree(main, order)]
+        begin = replace(main.stages[0], otherwise=[order.stages for order in orders])
         return _Order([begin, *main.stages[1:]], main.agenda, main.left)
 
     def _begun(self, agenda: Agenda, left: list[Input], way: LookupWay, everywhere: bool) -> _Order:
@@ -114,7 +110,7 @@ class Choices:
             return self._ordered(order, everywhere)
         while order.left:
             ways = self.lookups.ways(order.agenda, order.left, whole=True)
-            checks = [one for one in ways if one.pairs and self._is_check(order.agenda, one)]
+            checks = [one for one in ways if one.pairs and not self._new(order.agenda, one)]
             if not checks:
                 break
             more = self._one(order.agenda, order.left, self.best(checks))
@@ -126,10 +122,10 @@ class Choices:
         stage = self.take(after, way)
         return _Order([stage], after, [item for item in left if item is not way.input])
 
-    def _is_check(self, agenda: Agenda, way: LookupWay) -> bool:
-        """Whether all links of an input are bound: it finds no new values for them."""
-        return all(any(agenda.usable(member) for member in agenda.block.classes[link])
-                   for link in self.links[way.input.alias])  # fmt: skip
+    def _new(self, agenda: Agenda, way: LookupWay) -> Links:
+        """The links of an input that are not bound yet. Without any, its lookup only confirms what is bound."""
+        return frozenset(link for link in self.links[way.input.alias]
+                         if not any(map(agenda.usable, agenda.block.classes[link])))  # fmt: skip
 
     def _is_small(self, way: LookupWay) -> bool:
         collection = way.input.collection

@@ -14,14 +14,15 @@ from halfjoin.planner.block import Block, Input
 from halfjoin.planner.estimates import Estimates
 from halfjoin.sql.expr import Column, Literal
 
-Links = frozenset[int]  # positions of the equalities that an input has a column in
+Links = frozenset[int]  # positions of the equalities that have a member of an input
 
 
 def cyclic(block: Block, is_plain: Callable[[Input], bool], estimates: Estimates) -> Mapping[str, Links]:
     """The links of each input in the cyclic part, by alias.
 
-    Only equalities of plain columns are links. A class with a constant is none: its value is known. An input is no part
-    of a cycle if some of its links are a unique key: then a row of it fixes the others, and a lookup finds one row.
+    A class with a constant is no link, because its value is known. Neither is one that may fail, because its failures
+    belong to a fixed place. An input is no part of a cycle if some of its links, but not all, are a unique key: then a
+    lookup by these finds one row, and with it the values of the others.
     """
     links = {item.alias: _links(block, item) for item in block.inputs if is_plain(item) and item.rows is None}
     for item in block.inputs:
@@ -55,7 +56,7 @@ def _links(block: Block, item: Input) -> Links:
     return frozenset(
         position for position, members in enumerate(block.classes)
         if not any(isinstance(member.expr, Literal) or member.fallible for member in members)
-        and any(isinstance(member.expr, Column) and member.expr.name in own for member in members)
+        and any(member.inputs == {item.alias} and member.columns <= own for member in members)
     )  # fmt: skip
 
 

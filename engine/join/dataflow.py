@@ -143,12 +143,14 @@ class CompiledPath:
         if len(stream) >= _GROWTH * size and not is_wide(stream.diff) and stream.diff.min() < 0 < stream.diff.max():
             stream = consolidate(stream)
             size = len(stream)
+            if not size:
+                return
         if not stages[0].otherwise:
             yield from self._past(stream, stages, lookup, made, closing, size)
             return
         parts_of = lambda spec: lookup(spec.arrangement.collection, spec.version)  # noqa: E731
         for rows, order in orders(stream, stages, parts_of, closing.netted):
-            share = -(-size * len(rows) // len(stream))
+            share = -(-size * len(rows) // len(stream))  # each order's rows grow from their share of the size
             yield from self._past(rows, order, lookup, made, closing, share)
 
     def _past(

@@ -66,7 +66,7 @@ def find(
 
 def count(probes: Ints, indexes: list[SortedCodes]) -> Ints | None:
     """The number of entries of each probe in all these indexes."""
-    made = _native.count(probes, indexes) if on else None
+    made = _native.count(probes, indexes) if on and hasattr(_native, "count") else None  # older builds have none
     return None if made is None else _ints(made)
 
 
