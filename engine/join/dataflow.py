@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange.run import Part, Run, present
 from halfjoin.engine.join.choosing import CompiledStage, Stages, compiled, orders
+from halfjoin.engine.join.gates import gates_of
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.join.known import KnownRows, compile_known
 from halfjoin.engine.join.presence import AppearingKeys, PresenceOperator, compile_appearing, compile_presence
@@ -190,6 +191,7 @@ class Dataflow:
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
+        self.gates = gates_of(plan.branches)
         self.told = frozenset(step.half_join.arrangement.collection for paths in self.branches for path in paths
                               if path.reports for step in path.spec.stages)  # rows of errors may be looked up in them
         self.reads = frozenset(plan.collections)

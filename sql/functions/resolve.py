@@ -9,7 +9,7 @@ from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import coerce, padded
 from halfjoin.sql.functions.coercion import PREFERRED, category, common_type, comparison_type, implicit
 from halfjoin.sql.functions.jsonb import of_jsonb
-from halfjoin.sql.functions.nested_arrays import of_nested
+from halfjoin.sql.functions.nested_arrays import in_shape, of_nested
 from halfjoin.sql.functions.order import ORDERING, compared
 from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.signature import ANY, ANY_ARRAY, Function, Overload, type_named
@@ -32,6 +32,8 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
         reason, instead = REFUSED[name]
         raise UnsupportedSQL(f"{name}: {reason}", remedy=instead)
     name = of_jsonb(name, args)
+    if (shaped := in_shape(resolve, name, args)) is not None:
+        return shaped
     args = of_nested(name, args)
     function = ENTRIES.get(ALIASES.get(name, name))
     if function is None or function.category == INTERNAL:
