@@ -263,7 +263,8 @@ class Dataflow:
                     runs = whole(path.spec.collection, Version.AFTER)
                     read = present(runs, closed, path.reads) if path.known is None else path.known(
                         runs, closed, upper, path.reads)  # fmt: skip
-                    for change in read:
+                    for one in read:
+                        change = one.settled(closed) if closed > MINIMUM else one
                         if number == branch.fill:
                             for _ in path.run(change, whole, made, closing):
                                 if made.rows >= limits.PIECE_ROWS or made.bytes >= limits.PIECE_BYTES:
