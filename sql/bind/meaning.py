@@ -17,7 +17,7 @@ from halfjoin.sql.types import FLOATS, STRINGS, Kind, all_digits, dimensions
 from halfjoin.version import MEANING
 
 # 7: width_bucket just below a bound; date_trunc to a moment before 4714 BC is an error; zones that are rules, and MSK;
-#    encodings other than UTF8.
+#    encodings other than UTF8. Quotients, roots and logarithms of numeric constants have their own decimals.
 # 6: texts of dates and timestamps before year 1 and after 9999 have values, and `timezone` and dates of such years;
 #    to_char of NaN and infinities; back references in repeats; to_date by weeks and centuries; the variables of the
 #    paths of @? and @@ are null; sums of moments and intervals whose months alone lead out of the calendar are errors;
@@ -72,6 +72,8 @@ def _sorts_jsonb(call: AggregateCall) -> bool:
 def _differs(node: Expr, meaning: int) -> bool:
     if isinstance(node, Cast | Literal) and dimensions(node.type) > 1:
         return True
+    if isinstance(node, Literal) and node.type.kind is Kind.NUMERIC:
+        return meaning < 7
     if isinstance(node, Cast):
         read = node.arg.type.kind in STRINGS
         return node.type != all_digits(node.type) or (
