@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
+from halfjoin.engine.arrange.index import count_all
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run, present
@@ -157,9 +158,12 @@ class HalfJoinOperator:
             if columns is None:
                 return None
             if len(partners):
-                partners = partners.filter(mask_of(scalar.evaluate(columns, len(partners)).values))
+                partners = partners.passing(scalar.evaluate(columns, len(partners)).values)
         if not len(partners):
             return stream.slice(0, 0)
+        names = [name for name in stream.columns if self.wanted is None or name in self.wanted]
+        if note is None and (closed == MINIMUM or len(partners) < _NET_FROM):
+            return partners.joined(stream, names, self.made, closed)
         positions, fetched, weights = partners.positions, partners.columns(self.made), partners.weights(closed)
         if fetched is None or weights is None:
             return None
@@ -168,7 +172,6 @@ class HalfJoinOperator:
             found = Updates(fetched, time, diff)
             positions, found = _netted(positions, found, closed)
             fetched, time, diff = found.columns, found.time, found.diff
-        names = [name for name in stream.columns if self.wanted is None or name in self.wanted]
         made = native.gather([[stream.columns[name] for name in names]], positions, [len(positions)])
         both = native.products(positions, stream.time, stream.diff, time, diff)
         if made is None or both is None:
@@ -250,6 +253,22 @@ class HalfJoinOperator:
         positions = where_true(alive)
         indices = pa.array(positions)
         return [key.take(indices) for key in keys], stream.take(positions)
+
+    def counts(self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM) -> Ints:
+        """For each row of the stream, how many entries of the arrangement have the code of its key: at least as many as
+        it has partners. 0 where it has none."""
+        found = np.zeros(len(stream), np.int64)
+        keys, left = self.keys(stream.with_columns({_PROBE: pa.array(np.arange(len(stream)))}))
+        found[left.columns[_PROBE].to_numpy()] = self.counts_of(keys, len(left), runs, closed)
+        return found
+
+    def counts_of(self, keys: list[pa.Array], length: int, runs: Sequence[Part], closed: int = MINIMUM) -> Ints:
+        """As `counts`, of `length` rows with these keys."""
+        probes, key, counts = codes(keys, length), self.spec.arrangement, np.zeros(length, np.int64)
+        for part in runs if length else ():
+            for run in part.narrowed(key, self.columns, keys, []):
+                counts += count_all(probes, run.entries(key, self.columns, closed))
+        return counts
 
     def verified(self, keys: list[pa.Array], positions: Ints, run: Run, rows: RowNumbers) -> tuple[Ints, RowNumbers]:
         """The pairs whose keys are equal, not just their codes."""
