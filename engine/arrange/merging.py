@@ -96,13 +96,10 @@ def side_by_side(runs: Sequence[Run], upper: int) -> Run:
 def _net_of(run: Run, since: int, upper: int, known: Net, *, summed: bool) -> Net:
     """The net of the closed updates of a merged run. `summed`: the updates at `since` are added up already.
 
-    With an index that tells most rows apart this is cheap enough for every merge of many rows; otherwise it is done now
-    and then.
+    With an index that tells most rows apart this is cheap enough for every merge; otherwise it is done now and then.
     """
     updates = run.updates
     if len(run) < NET_FROM or (summed and not ((updates.time > since) & (updates.time < upper)).any()):
-        return known
-    if len(run) < LATER and not known.due(len(run)):
         return known
     best = max(run.indexes.values(), key=Index.distinct, default=None)
     if best is not None and best.distinct() * SELECTIVE >= len(best):
