@@ -8,6 +8,7 @@ static PyMethodDef functions[] = {
     {"codes", py_codes, METH_VARARGS, "codes(columns, length): the 64-bit hash of each row, or None"},
     {"equal", py_equal, METH_VARARGS, "equal(columns, positions, sources, rows, counts): which pairs are equal, or None"},
     {"find", py_find, METH_VARARGS, "find(probes, indexes, most): positions, rows and counts, or None"},
+    {"count", py_count, METH_VARARGS, "count(probes, indexes): the number of entries of each probe, or None"},
     {"gather", py_gather, METH_VARARGS, "gather(sources, rows, counts): the buffers of each column, or None"},
     {"filtered", py_filtered, METH_VARARGS,
      "filtered(columns, time, diff, mask): the buffers of the columns of the rows that pass, times and diffs; True or None"},

@@ -66,6 +66,12 @@ def find(
     return None if found is None else (_ints(found[0]), np.frombuffer(found[1], np.uint32), found[2])
 
 
+def count(probes: Ints, indexes: list[SortedCodes]) -> Ints | None:
+    """The number of entries of each probe in all these indexes."""
+    made = _native.count(probes, indexes) if on else None
+    return None if made is None else _ints(made)
+
+
 def equal(
     columns: list[pa.Array], positions: Ints, sources: list[list[pa.Array]], rows: Positions, counts: list[int]
 ) -> NDArray[np.bool_] | None:
