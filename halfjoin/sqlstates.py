@@ -73,9 +73,11 @@ _REASONS: tuple[tuple[str, str], ...] = (
     (r"value for domain .* violates check constraint", "23514"),
     (r"domain .* does not allow null values", "23502"),
     (r"timestamps cannot be binned", "0A000"),
-    (r"unrecognized|encoding \"|time zone \"|an interval as a time zone|unterminated format|"
+    (r"could not find jsonpath variable", "42704"),
+    (r"unrecognized|invalid (source encoding|destination encoding|normalization form)|"
+     r"encoding \"|time zone \"|an interval as a time zone|unterminated format|"
      r"too few arguments for format|format specifies|new bit must|invalid value for parameter|"
-     r"field position|character number|cannot set path|"
+     r"field position|\"vars\" argument|character number|cannot set path|"
      r"cannot get array length|cannot delete|cannot replace|cannot extract elements|cannot call|cannot cast jsonb|"
      r"argument of jsonb|argument \d+: key|field name must|invalid hexadecimal|invalid symbol|invalid base64|"
      r"unexpected \"=\"|step size cannot|(start|stop) value cannot|(extract|date_trunc) has no unit|"

@@ -142,30 +142,32 @@ def _found(key: ArrangementKey, values: Sequence[Sequence[Literal]], estimates: 
 
 def _values(path: Path) -> dict[Expr, tuple[Literal, ...]]:
     """What expressions over the collection's columns may be in rows that the path's operator lets through."""
+    found: dict[Expr, tuple[Literal, ...]] = {}
+    for predicate in certain(path):
+        for expr, values in told(predicate):
+            if expr not in found or len(values) < len(found[expr]):
+                found[expr] = values
+    return found
+
+
+def certain(path: Path) -> Iterator[Expr]:
+    """Predicates over the collection's columns that each row must meet before any expression can fail for it."""
     bare = {name: column for column, name in path.fetch}
 
     def named(node: Expr) -> Expr:
         return replace(node, name=bare[node.name]) if isinstance(node, Column) else node
 
-    found: dict[Expr, tuple[Literal, ...]] = {}
     for step in path.source.steps:
         if isinstance(step, Keep):
             continue
         if not isinstance(step, Filter):
             break
-        for predicate in step.predicates:
-            if fallible(predicate):
-                continue
-            for key, values in _told(predicate):
-                expr = rewrite(key, named)
-                if expr not in found or len(values) < len(found[expr]):
-                    found[expr] = values
+        yield from (rewrite(predicate, named) for predicate in step.predicates if not fallible(predicate))
         if step_fallible(step):  # for rows that a later step drops, an expression may have failed here
             break
-    return found
 
 
-def _told(predicate: Expr) -> Iterator[tuple[Expr, tuple[Literal, ...]]]:
+def told(predicate: Expr) -> Iterator[tuple[Expr, tuple[Literal, ...]]]:
     """The expressions that a predicate compares with constants, and those constants; also without casts."""
     found = _compared(predicate)
     if found is None:

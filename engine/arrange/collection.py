@@ -18,7 +18,7 @@ from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.updates.consolidate import cancel, consolidate
-from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty, fits, fitting, is_fixed
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Updates, concat, empty, fits, fitting, is_fixed
 from halfjoin.errors import DataError
 from halfjoin.planner.plan import ArrangementKey
 
@@ -80,6 +80,7 @@ class Collection:
     cold: Cold | None = None
     order: tuple[str, ...] = ()  # the columns to sort files by: the primary key's
     _has_texts: bool = field(init=False, repr=False)  # only columns of variable width are too long for one array
+    _settled: tuple[Part, ...] | None = field(default=None, repr=False)  # held parts whose times are all closed
 
     def __post_init__(self) -> None:
         self._has_texts = not all(map(is_fixed, self.schema.values()))
@@ -171,10 +172,12 @@ class Collection:
 
         This runs after the commit point, so no row may make it fail.
         """
-        if not self.held:
+        if not self.held or self.held is self._settled:
             return
         held = tuple([run.closed(upper) for run in self.held])
         if all(map(is_, held, self.held)):  # nothing is new
+            if not any(run.closes(upper, MAXIMUM) for run in held):
+                self._settled = self.held
             return
         self.held = held
         runs = self.in_memory
@@ -241,6 +244,8 @@ class Collection:
 
     def closes(self, low: int, high: int) -> bool:
         """Whether updates close when `upper` goes from `low` to `high`. They may cancel each other."""
+        if self.held is self._settled and self.cold is None:
+            return False
         runs = self.held if self.cold is not None and self.cold.latest < low else self.runs
         return bool([run for run in runs if run.closes(low, high)])
 

@@ -337,6 +337,8 @@ class Run:
 
 def make_run(updates: Updates, upper: int, indexes: dict[ArrangementKey, Index] | None = None) -> Run:
     """A run of updates, with the indexes that exist already. Times below `upper` are closed."""
+    if updates.time.strides == (0,) and len(updates) and updates.time.item(0) < upper:
+        return Run(updates, indexes or {})
     rows = (updates.time >= upper).nonzero()[0]
     return Run(updates, indexes or {}, build_from_codes(updates.time[rows], rows, True) if len(rows) else None)
 

@@ -5,7 +5,7 @@ The state does not change before `publish`, so a refused or failing batch leaves
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
@@ -17,7 +17,7 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.batch.activity import Work
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
-from halfjoin.engine.batch.flows import alone, is_passing
+from halfjoin.engine.batch.flows import Flow, Inner, alone, is_passing
 from halfjoin.engine.batch.looping import kept, loop_changes, per_round
 from halfjoin.engine.batch.runner import LOCAL, Checked, Output, Runner, Tasks
 from halfjoin.engine.batch.state import MaintainedView, State
@@ -33,7 +33,10 @@ from halfjoin.engine.intake.referential import Effects
 from halfjoin.engine.intake.rows import Submitted, unnumbered
 from halfjoin.engine.intake.unnamed import filled
 from halfjoin.engine.intake.upserts import latest
+from halfjoin.engine.join.dataflow import Dataflow
+from halfjoin.engine.join.gates import Changed
 from halfjoin.engine.linear.failures import of_view
+from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty, where_true
 from halfjoin.errors import DataError, InvalidRow, InvalidTime
@@ -222,8 +225,9 @@ def stage(
 ) -> Staged:
     """Let a runner take each node through the batch, once, in order of dependency. Times below `upper` close.
 
-    A view is due when a collection that it reads changes. It is also due, even in an empty batch, when updates close of
-    a collection in which it asks whether keys are present, or whose groups it reduces.
+    A view is due when a collection that it reads changes, by a row that may pass its filters. It is also due, even in
+    an empty batch, when updates close of a collection in which it asks whether keys are present, or whose groups it
+    reduces.
 
     A passing node's output is not kept: what closes goes to the reduces above, what does not is pending.
 
@@ -236,7 +240,8 @@ def stage(
     lookup = state.before_and_after(runs, upper)
     closed = state.closing(upper)
     due = state.above({*runs, *closed})
-    changed, looped, rounds = set(runs), set[str](), dict[str, tuple[int, ...]]()
+    changed, values = set(runs), Changed(runs)
+    looped, rounds = set[str](), dict[str, tuple[int, ...]]()
     work: dict[str, Work] = {}
     for number, name in enumerate(due, 1):
         began, view, found = perf_counter(), state.maintained[name], lookup.looked_up.rows
@@ -255,7 +260,7 @@ def stage(
                         errors[one] = make_run(wrong, upper)
                     work[one] = Work(len(added), spent.get(one, 0.0), began)
             continue
-        if not (flow.reads.isdisjoint(changed) and flow.asked.isdisjoint(closed)) or (passing and name in closed):
+        if (passing and name in closed) or not flow.asked.isdisjoint(closed) or _concerned(flow, changed, values):
             title = f"{name}, view {number} of {len(due)}"
             try:
                 output, failed = runner.changes(alone(flow), state, runs, lookup, title)
@@ -280,11 +285,25 @@ def stage(
         if view.plan is None:
             continue  # a node collection: its changes are reported to nobody
         run = runs.get(name)
-        if run is None or run.in_memory:
+        if run is None and not view.contents.closes(state.upper, upper):
+            staged.diffs[name] = _unchanged(view.contents.schema)
+        elif run is None or run.in_memory:
             staged.diffs[name] = view.contents.closing(state.upper, upper, run).table(changes=True)
         else:
             staged.diffs[name] = view.contents.closing_in_files(state.upper, upper, run)
     return staged
+
+
+def _concerned(flow: Flow | Inner, changed: Set[str], values: Changed) -> bool:
+    """Whether what changed may change the output."""
+    reads = flow.reads & changed
+    return bool(reads) and (not isinstance(flow, Dataflow) or any(flow.gates.open(name, values) for name in reads))
+
+
+@by_identity
+def _unchanged(schema: Mapping[str, pa.DataType]) -> pa.Table:
+    """No changes. Most views are unchanged by a batch, and one table is enough for all batches."""
+    return empty(schema).table(changes=True)
 
 
 def _passed(node: MaintainedView, output: Part, low: int, upper: int) -> tuple[Updates | StoredChanges, Updates]:

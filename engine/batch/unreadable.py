@@ -106,6 +106,8 @@ def closing(state: State, upper: int, errors: Mapping[str, Part]) -> tuple[dict[
     costs almost nothing.
     """
     failures, standing, low = dict[str, Failure](), dict[str, Standing](), state.upper
+    if not errors and not any(view.errors.held or view.errors.cold for view in state.maintained.values()):
+        return failures, standing
     for name, view in state.maintained.items():
         own = None
         if upper > low and (len(view.errors) or name in errors):

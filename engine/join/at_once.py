@@ -11,7 +11,8 @@ import pyarrow as pa
 from halfjoin.engine.arrange.index import find_all
 from halfjoin.engine.arrange.run import KeyColumns, Run
 from halfjoin.engine.kernels import native
-from halfjoin.engine.updates.updates import Ints, Mask, Positions
+from halfjoin.engine.scalar.values import mask_of
+from halfjoin.engine.updates.updates import Ints, Mask, Positions, Updates
 from halfjoin.planner.plan import ArrangementKey
 
 Fetch = tuple[tuple[str, str], ...]  # columns of the collection, and their names in the stream
@@ -47,6 +48,19 @@ class Partners(NamedTuple):
         runs, counts = [run for run, _ in some], [count for _, count in some]
         return Partners(self.positions[mask], runs, self.rows[mask], counts, self.exact)
 
+    def passing(self, mask: pa.Array) -> Partners:
+        """The pairs where a condition is true, not false or NULL."""
+        made = native.passing(mask, self.positions, self.rows, self.counts)
+        if made is None:
+            return self.filter(mask_of(mask))
+        positions, rows, counts = made
+        if counts is self.counts:
+            return self
+        if 0 not in counts:
+            return Partners(positions, self.runs, rows, counts, self.exact)
+        runs = [run for run, count in zip(self.runs, counts, strict=True) if count]
+        return Partners(positions, runs, rows, [count for count in counts if count], self.exact)
+
     def sources(self, names: Sequence[str]) -> list[list[pa.Array]]:
         """These columns of each run."""
         return [[columns[name] for name in names] for columns in [run.updates.columns for run in self.runs]]
@@ -61,6 +75,18 @@ class Partners(NamedTuple):
     def weights(self, closed: int) -> tuple[Ints, Ints] | None:
         """The partners' times and diffs. Updates below `closed` are added up, where a run has netted them."""
         return native.weights([run.weights(closed) for run in self.runs], self.rows, self.counts)
+
+    def joined(self, stream: Updates, names: Sequence[str], fetch: Fetch, closed: int) -> Updates | None:
+        """The stream's columns `names` with the partners' columns, by one call. None: there is no kernel."""
+        sources, weights = self.sources([name for name, _ in fetch]), [run.weights(closed) for run in self.runs]
+        made = native.joined([stream.columns[name] for name in names], self.positions, stream.time, stream.diff,
+                             sources, weights, self.rows, self.counts)  # fmt: skip
+        if made is None:
+            return None
+        left, right, time, diff = made
+        columns = dict(zip(names, left, strict=True))
+        columns.update(zip([name for _, name in fetch], right, strict=True))
+        return Updates(columns, time, diff)
 
 
 def search(

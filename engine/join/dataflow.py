@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.run import Part, Run, present
+from halfjoin.engine.join.gates import gates_of
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.join.known import KnownRows, compile_known
 from halfjoin.engine.join.presence import AppearingKeys, PresenceOperator, compile_appearing, compile_presence
@@ -176,6 +177,7 @@ class Dataflow:
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
+        self.gates = gates_of(plan.branches)
         self.told = frozenset(step.spec.arrangement.collection for paths in self.branches for path in paths
                               if path.reports for step, _ in path.stages)  # rows of errors may be looked up in them
         self.reads = frozenset(plan.collections)
@@ -247,7 +249,8 @@ class Dataflow:
                     runs = whole(path.spec.collection, Version.AFTER)
                     read = present(runs, closed, path.reads) if path.known is None else path.known(
                         runs, closed, upper, path.reads)  # fmt: skip
-                    for change in read:
+                    for one in read:
+                        change = one.settled(closed) if closed > MINIMUM else one
                         if number == branch.fill:
                             for _ in path.run(change, whole, made, closing):
                                 if made.rows >= limits.PIECE_ROWS or made.bytes >= limits.PIECE_BYTES:

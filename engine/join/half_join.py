@@ -157,9 +157,12 @@ class HalfJoinOperator:
             if columns is None:
                 return None
             if len(partners):
-                partners = partners.filter(mask_of(scalar.evaluate(columns, len(partners)).values))
+                partners = partners.passing(scalar.evaluate(columns, len(partners)).values)
         if not len(partners):
             return stream.slice(0, 0)
+        names = [name for name in stream.columns if self.wanted is None or name in self.wanted]
+        if note is None and (closed == MINIMUM or len(partners) < _NET_FROM):
+            return partners.joined(stream, names, self.made, closed)
         positions, fetched, weights = partners.positions, partners.columns(self.made), partners.weights(closed)
         if fetched is None or weights is None:
             return None
@@ -168,7 +171,6 @@ class HalfJoinOperator:
             found = Updates(fetched, time, diff)
             positions, found = _netted(positions, found, closed)
             fetched, time, diff = found.columns, found.time, found.diff
-        names = [name for name in stream.columns if self.wanted is None or name in self.wanted]
         made = native.gather([[stream.columns[name] for name in names]], positions, [len(positions)])
         both = native.products(positions, stream.time, stream.diff, time, diff)
         if made is None or both is None:

@@ -64,7 +64,7 @@ class KnownRows:
 def compile_known(known: Known, registry: Registry) -> KnownRows:
     """Make the lookup of known keys executable. A value that the key's type does not have finds nothing."""
     key = known.arrangement
-    each = [_column(values, expr.type) for expr, values in zip(key.keys, known.values, strict=True)]
+    each = [cells_of(values, expr.type) for expr, values in zip(key.keys, known.values, strict=True)]
     if len(each) == 1:
         keys = each
     else:
@@ -73,7 +73,7 @@ def compile_known(known: Known, registry: Registry) -> KnownRows:
     return KnownRows(key, key_columns(key, registry), keys, np.unique(codes(keys, len(keys[0]))))
 
 
-def _column(values: Sequence[Literal], type: SqlType) -> pa.Array:
+def cells_of(values: Sequence[Literal], type: SqlType) -> pa.Array:
     """The values as a column of a key. Those that do not fit its type are left out."""
     cells = list[pa.Array]()
     for own in dict.fromkeys(value.type for value in values):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+VERSION: int
+
 def codes(columns: list[Any], length: int, /) -> bytearray | None: ...
 def equal(
     columns: list[Any], positions: Any, sources: list[list[Any]], rows: Any, counts: list[int], /
@@ -10,6 +12,13 @@ def find(probes: Any, indexes: list[Any], most: int, /) -> tuple[bytearray, byte
 def gather(
     sources: list[list[Any]], rows: Any, counts: list[int], /
 ) -> list[tuple[bytes | None, ...] | None] | None: ...
+def passing(
+    mask: list[Any], positions: Any, rows: Any, counts: list[int], /
+) -> tuple[Any, Any, list[int]] | None: ...
+def joined(
+    columns: list[Any], positions: Any, time: Any, diff: Any, sources: list[list[Any]], weights: list[Any], rows: Any,
+    counts: list[int], /,
+) -> tuple[list[Any], list[Any], bytearray, bytearray] | None: ...  # fmt: skip
 def weights(sources: list[Any], rows: Any, counts: list[int], /) -> tuple[bytearray, bytearray] | None: ...
 def products(
     positions: Any, time: Any, diff: Any, times: Any, diffs: Any, /
@@ -20,3 +29,7 @@ def pairs(places: list[Any], keys: int, /) -> bytearray | None: ...
 def sorted(codes: Any, /) -> tuple[bytearray, bytearray] | None: ...
 def merged(indexes: list[Any], kept: Any, /) -> tuple[bytearray, bytearray] | None: ...
 def starts(codes: Any, shift: int, /) -> bytearray | None: ...
+def totals(
+    summed: list[Any], args: list[Any], old: list[Any], diff: Any, rows: Any, starts: Any, group: Any, was: Any,
+    begins: bool, /,
+) -> tuple[bytes | None, ...] | None: ...  # fmt: skip

@@ -109,6 +109,11 @@ int open_numbers(PyObject *object, Array *out) {
     return opened == 1 ? out->step == 1 || out->length < 2 : opened;
 }
 
+int open_flags(PyObject *object, Array *out) {
+    int opened = open_array(object, out, 1, "?");
+    return opened == 1 ? out->step == 1 || out->length < 2 : opened;
+}
+
 void close_array(Array *array) {
     if (array->open) PyBuffer_Release(&array->buffer);
     array->open = 0;
@@ -119,16 +124,6 @@ int comparable(const Column *one, const Column *other) {
     if (strcmp(one->format, other->format) == 0) return 1;
     return one->kind == INTEGER && other->kind == INTEGER && strlen(one->format) == 1 && strlen(other->format) == 1 &&
            strchr("csil", one->format[0]) != NULL && strchr("csil", other->format[0]) != NULL;
-}
-
-static inline int64_t integer_at(const Column *column, int64_t i) {
-    i += column->offset;
-    switch (column->width) {
-    case 1: return ((const int8_t *)column->data)[i];
-    case 2: return ((const int16_t *)column->data)[i];
-    case 4: return ((const int32_t *)column->data)[i];
-    default: return ((const int64_t *)column->data)[i];
-    }
 }
 
 static inline double float_at(const Column *column, int64_t i) {
@@ -214,9 +209,9 @@ PyObject *py_codes(PyObject *self, PyObject *args) {
     if (opened == 0) result = Py_NewRef(Py_None);
     if (opened == 1 && (result = PyByteArray_FromStringAndSize(NULL, length * 8)) != NULL) {
         uint64_t *hashes = (uint64_t *)PyByteArray_AsString(result);
-        PyThreadState *state = length >= LARGE_WORK ? PyEval_SaveThread() : NULL;
+        PyThreadState *paused = pause_for(length);
         hash_columns(&columns, length, hashes);
-        if (state != NULL) PyEval_RestoreThread(state);
+        go_on(paused);
     }
     close_columns(&columns);
     return result;

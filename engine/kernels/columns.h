@@ -65,6 +65,7 @@ typedef struct {
 int open_columns(PyObject *list, Columns *out);
 int open_ints(PyObject *object, Array *out);    /* int64, in any steps */
 int open_numbers(PyObject *object, Array *out); /* uint32, one beside the other */
+int open_flags(PyObject *object, Array *out);   /* booleans, one beside the other */
 void close_columns(Columns *columns);
 void close_array(Array *array);
 
@@ -77,6 +78,16 @@ static inline int64_t int_at(const Array *array, int64_t i) { return ((const int
 static inline int is_valid(const Column *column, int64_t i) {
     i += column->offset;
     return column->valid == NULL || (column->valid[i >> 3] >> (i & 7) & 1);
+}
+
+static inline int64_t integer_at(const Column *column, int64_t i) {
+    i += column->offset;
+    switch (column->width) {
+    case 1: return ((const int8_t *)column->data)[i];
+    case 2: return ((const int16_t *)column->data)[i];
+    case 4: return ((const int32_t *)column->data)[i];
+    default: return ((const int64_t *)column->data)[i];
+    }
 }
 
 static inline int bit_at(const Column *column, int64_t i) {
@@ -96,6 +107,13 @@ static inline int64_t text_at(const Column *column, int64_t i, const uint8_t **t
     return stop - start;
 }
 
+/* Lets other threads of Python run while there is much to do; NULL: there is not. */
+static inline PyThreadState *pause_for(int64_t work) { return work >= LARGE_WORK ? PyEval_SaveThread() : NULL; }
+
+static inline void go_on(PyThreadState *paused) {
+    if (paused != NULL) PyEval_RestoreThread(paused);
+}
+
 /* splitmix64's finaliser: every input bit reaches every output bit (Steele, Lea, Flood 2014). */
 static inline uint64_t mixed(uint64_t word) {
     word = (word ^ (word >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
@@ -108,6 +126,8 @@ PyObject *py_codes(PyObject *self, PyObject *args);
 PyObject *py_equal(PyObject *self, PyObject *args);
 PyObject *py_find(PyObject *self, PyObject *args);
 PyObject *py_gather(PyObject *self, PyObject *args);
+PyObject *py_passing(PyObject *self, PyObject *args);
+PyObject *py_joined(PyObject *self, PyObject *args);
 PyObject *py_weights(PyObject *self, PyObject *args);
 PyObject *py_products(PyObject *self, PyObject *args);
 PyObject *py_groups(PyObject *self, PyObject *args);
@@ -116,5 +136,6 @@ PyObject *py_pairs(PyObject *self, PyObject *args);
 PyObject *py_sorted(PyObject *self, PyObject *args);
 PyObject *py_merged(PyObject *self, PyObject *args);
 PyObject *py_starts(PyObject *self, PyObject *args);
+PyObject *py_totals(PyObject *self, PyObject *args);
 
 #endif

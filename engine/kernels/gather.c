@@ -1,16 +1,8 @@
-/* Gathers the values of pairs: rows of several runs, one after the other, become one column.
+/* Gathers columns: the values at rows of several runs, one after the other, become one column. */
 
-   `rows` are the row numbers in run 0, then those in run 1, and so on; `counts` says how many there are of each. */
+#include "rows.h"
 
-#include "columns.h"
-
-typedef struct {
-    PyObject *object;
-    Array wide, narrow; /* int64 or uint32, as given */
-    int64_t length;
-} Rows;
-
-static int open_rows(PyObject *object, Rows *out) {
+int open_rows(PyObject *object, Rows *out) {
     int opened = open_numbers(object, &out->narrow);
     if (opened == 0) {
         close_array(&out->narrow);
@@ -20,17 +12,12 @@ static int open_rows(PyObject *object, Rows *out) {
     return opened;
 }
 
-static void close_rows(Rows *rows) {
+void close_rows(Rows *rows) {
     close_array(&rows->wide);
     close_array(&rows->narrow);
 }
 
-static inline int64_t row_at(const Rows *rows, int64_t i) {
-    return rows->narrow.open ? ((const uint32_t *)rows->narrow.at)[i] : int_at(&rows->wide, i);
-}
-
-/* Whether rows `from` to `to` are below a length, and not negative. */
-static int inside(const Rows *rows, int64_t from, int64_t to, int64_t length) {
+int inside(const Rows *rows, int64_t from, int64_t to, int64_t length) {
     int fine = 1;
     for (int64_t i = from; i < to; i++) fine &= (uint64_t)row_at(rows, i) < (uint64_t)length;
     return fine;
@@ -67,66 +54,89 @@ static void copy_values(const Column *column, const Rows *rows, int64_t from, in
     }
 }
 
+/* The bits of what is not NULL; returns how many are NULL. */
+static int64_t fill_valid(const Column **each, const int64_t *counts, Py_ssize_t runs, const Rows *rows, uint8_t *bits) {
+    int64_t from = 0, nulls = 0;
+    for (Py_ssize_t run = 0; run < runs; from += counts[run++])
+        for (int64_t i = from; i < from + counts[run]; i++) {
+            int here = is_valid(each[run], row_at(rows, i));
+            bits[i >> 3] |= here << (i & 7), nulls += !here;
+        }
+    return nulls;
+}
+
+/* Where each text ends; returns their bytes, or -1 if they are too long for one column. */
+static int64_t fill_ends(const Column **each, const int64_t *counts, Py_ssize_t runs, const Rows *rows, int32_t *ends) {
+    int64_t from = 0, total = 0;
+    const uint8_t *one;
+    ends[0] = 0;
+    for (Py_ssize_t run = 0; run < runs; from += counts[run++])
+        for (int64_t i = from; i < from + counts[run]; i++) {
+            total += text_at(each[run], row_at(rows, i), &one);
+            if (total > INT32_MAX) return -1;
+            ends[i + 1] = (int32_t)total;
+        }
+    return total;
+}
+
+/* The values; those of texts begin where `ends` says. Those of BITS are 0 before. */
+static void fill_values(const Column **each, const int64_t *counts, Py_ssize_t runs, const Rows *rows,
+                        const int32_t *ends, uint8_t *into) {
+    int64_t from = 0;
+    const uint8_t *one;
+    for (Py_ssize_t run = 0; run < runs; from += counts[run++]) {
+        if (ends == NULL && each[run]->kind != BITS) {
+            copy_values(each[run], rows, from, from + counts[run], into);
+            continue;
+        }
+        for (int64_t i = from; i < from + counts[run]; i++) {
+            if (ends == NULL) {
+                into[i >> 3] |= bit_at(each[run], row_at(rows, i)) << (i & 7);
+            } else {
+                int64_t size = text_at(each[run], row_at(rows, i), &one);
+                if (size) memcpy(into + ends[i], one, size);
+            }
+        }
+    }
+}
+
 /* A column of Arrow, as its buffers: (validity or None, values) or (validity or None, offsets, values). `each`: the
    column of each run. None if the texts are too long for one column. */
 static PyObject *gather_column(const Column **each, const int64_t *counts, Py_ssize_t runs, const Rows *rows) {
-    int64_t length = rows->length, from, nulls = 0;
+    int64_t length = rows->length, nulls = 0, size = length * each[0]->width;
     PyObject *valid = NULL, *values = NULL, *offsets = NULL, *result = NULL;
-    int nullable = 0, text = each[0]->kind == TEXT;
+    PyThreadState *paused;
+    int32_t *ends = NULL;
+    uint8_t *into;
+    int nullable = 0;
     for (Py_ssize_t run = 0; run < runs; run++) nullable |= each[run]->valid != NULL;
     if (nullable) {
-        uint8_t *bits;
         if ((valid = PyBytes_FromStringAndSize(NULL, (length + 7) / 8)) == NULL) goto done;
-        bits = (uint8_t *)PyBytes_AsString(valid);
-        memset(bits, 0, (length + 7) / 8);
-        from = 0;
-        for (Py_ssize_t run = 0; run < runs; from += counts[run++])
-            for (int64_t i = from; i < from + counts[run]; i++) {
-                int here = is_valid(each[run], row_at(rows, i));
-                bits[i >> 3] |= here << (i & 7), nulls += !here;
-            }
+        into = (uint8_t *)PyBytes_AsString(valid);
+        memset(into, 0, (length + 7) / 8);
+        paused = pause_for(length);
+        nulls = fill_valid(each, counts, runs, rows, into);
+        go_on(paused);
     }
-    if (text) {
-        int32_t *ends;
-        int64_t total = 0;
-        uint8_t *bytes;
-        const uint8_t *one;
+    if (each[0]->kind == TEXT) {
         if ((offsets = PyBytes_FromStringAndSize(NULL, (length + 1) * 4)) == NULL) goto done;
         ends = (int32_t *)PyBytes_AsString(offsets);
-        ends[0] = 0, from = 0;
-        for (Py_ssize_t run = 0; run < runs; from += counts[run++])
-            for (int64_t i = from; i < from + counts[run]; i++) {
-                total += text_at(each[run], row_at(rows, i), &one);
-                if (total > INT32_MAX) {
-                    result = Py_NewRef(Py_None);
-                    goto done;
-                }
-                ends[i + 1] = (int32_t)total;
-            }
-        if ((values = PyBytes_FromStringAndSize(NULL, total)) == NULL) goto done;
-        bytes = (uint8_t *)PyBytes_AsString(values);
-        from = 0;
-        for (Py_ssize_t run = 0; run < runs; from += counts[run++])
-            for (int64_t i = from; i < from + counts[run]; i++) {
-                int64_t size = text_at(each[run], row_at(rows, i), &one);
-                if (size) memcpy(bytes + ends[i], one, size);
-            }
-    } else if (each[0]->kind == BITS) {
-        uint8_t *bits;
-        if ((values = PyBytes_FromStringAndSize(NULL, (length + 7) / 8)) == NULL) goto done;
-        bits = (uint8_t *)PyBytes_AsString(values);
-        memset(bits, 0, (length + 7) / 8);
-        from = 0;
-        for (Py_ssize_t run = 0; run < runs; from += counts[run++])
-            for (int64_t i = from; i < from + counts[run]; i++)
-                bits[i >> 3] |= bit_at(each[run], row_at(rows, i)) << (i & 7);
-    } else {
-        if ((values = PyBytes_FromStringAndSize(NULL, length * each[0]->width)) == NULL) goto done;
-        from = 0;
-        for (Py_ssize_t run = 0; run < runs; from += counts[run++])
-            copy_values(each[run], rows, from, from + counts[run], (uint8_t *)PyBytes_AsString(values));
+        paused = pause_for(length);
+        size = fill_ends(each, counts, runs, rows, ends);
+        go_on(paused);
+        if (size < 0) {
+            result = Py_NewRef(Py_None);
+            goto done;
+        }
     }
-    if (text) {
+    if (each[0]->kind == BITS) size = (length + 7) / 8;
+    if ((values = PyBytes_FromStringAndSize(NULL, size)) == NULL) goto done;
+    into = (uint8_t *)PyBytes_AsString(values);
+    if (each[0]->kind == BITS) memset(into, 0, size);
+    paused = pause_for(length);
+    fill_values(each, counts, runs, rows, ends, into);
+    go_on(paused);
+    if (ends != NULL) {
         result = PyTuple_Pack(3, nulls ? valid : Py_None, offsets, values);
     } else {
         result = PyTuple_Pack(2, nulls ? valid : Py_None, values);
@@ -138,8 +148,7 @@ done:
     return result;
 }
 
-/* The counts as numbers; NULL with an exception, also if they do not add up to `total`. */
-static int64_t *read_counts(PyObject *list, Py_ssize_t runs, int64_t total) {
+int64_t *read_counts(PyObject *list, Py_ssize_t runs, int64_t total) {
     int64_t *counts, left = total;
     Py_ssize_t run = 0;
     if (PyList_Size(list) != runs) {
@@ -162,22 +171,12 @@ static int64_t *read_counts(PyObject *list, Py_ssize_t runs, int64_t total) {
     return NULL;
 }
 
-PyObject *py_gather(PyObject *self, PyObject *args) {
-    PyObject *sources, *given, *list, *result = NULL;
-    Rows rows = {0};
-    Columns *columns = NULL;
-    const Column **each = NULL;
-    int64_t *counts = NULL, from = 0;
-    Py_ssize_t runs, opened = 0, width = 0;
-    if (!PyArg_ParseTuple(args, "OOO", &sources, &given, &list) || (runs = PyList_Size(sources)) < 0) return NULL;
-    if (runs == 0) return PyErr_Format(PyExc_ValueError, "no runs");
-    if (open_rows(given, &rows) < 1) {
-        if (!PyErr_Occurred()) result = Py_NewRef(Py_None); /* numbers of another width */
-        goto done;
-    }
-    if ((counts = read_counts(list, runs, rows.length)) == NULL) goto done;
-    columns = PyMem_Calloc(runs, sizeof *columns);
-    each = PyMem_Calloc(runs, sizeof *each);
+PyObject *gather_columns(PyObject *sources, const Rows *rows, const int64_t *counts) {
+    PyObject *result = NULL;
+    int64_t from = 0;
+    Py_ssize_t runs = PyList_Size(sources), opened = 0, width = 0;
+    Columns *columns = PyMem_Calloc(runs, sizeof *columns);
+    const Column **each = PyMem_Calloc(runs, sizeof *each);
     if (columns == NULL || each == NULL) {
         PyErr_NoMemory();
         goto done;
@@ -204,7 +203,7 @@ PyObject *py_gather(PyObject *self, PyObject *args) {
                 goto done;
             }
             if ((c == 0 || column->length != column[-1].length) &&
-                !inside(&rows, from, from + counts[opened], column->length)) {
+                !inside(rows, from, from + counts[opened], column->length)) {
                 PyErr_SetString(PyExc_IndexError, "a row number beyond its run"), opened++;
                 goto done;
             }
@@ -214,7 +213,7 @@ PyObject *py_gather(PyObject *self, PyObject *args) {
     for (Py_ssize_t c = 0; c < width; c++) {
         PyObject *made;
         for (Py_ssize_t run = 0; run < runs; run++) each[run] = &columns[run].at[c];
-        if ((made = gather_column(each, counts, runs, &rows)) == NULL) {
+        if ((made = gather_column(each, counts, runs, rows)) == NULL) {
             Py_CLEAR(result);
             goto done;
         }
@@ -224,145 +223,22 @@ done:
     for (Py_ssize_t run = 0; columns != NULL && run < opened; run++) close_columns(&columns[run]);
     PyMem_Free(columns);
     PyMem_Free(each);
-    PyMem_Free(counts);
-    close_rows(&rows);
     return result;
 }
 
-/* The diff of a row: as netting has it, if it is among the ascending `netted` rows. */
-static inline int64_t netted_diff(const Array *diff, const Array *netted, const Array *nets, int64_t row) {
-    int64_t low = 0, high = netted->length;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (int_at(netted, middle) < row) low = middle + 1;
-        else high = middle;
-    }
-    return low < netted->length && int_at(netted, low) == row ? int_at(nets, low) : int_at(diff, row);
-}
-
-PyObject *py_weights(PyObject *self, PyObject *args) {
-    PyObject *sources, *given, *list, *times = NULL, *diffs = NULL, *result = NULL;
+PyObject *py_gather(PyObject *self, PyObject *args) {
+    PyObject *sources, *given, *list, *result = NULL;
     Rows rows = {0};
-    int64_t *counts = NULL, from = 0;
+    int64_t *counts = NULL;
     Py_ssize_t runs;
     if (!PyArg_ParseTuple(args, "OOO", &sources, &given, &list) || (runs = PyList_Size(sources)) < 0) return NULL;
+    if (runs == 0) return PyErr_Format(PyExc_ValueError, "no runs");
     if (open_rows(given, &rows) < 1) {
         if (!PyErr_Occurred()) result = Py_NewRef(Py_None); /* numbers of another width */
-        goto done;
+    } else if ((counts = read_counts(list, runs, rows.length)) != NULL) {
+        result = gather_columns(sources, &rows, counts);
     }
-    if ((counts = read_counts(list, runs, rows.length)) == NULL) goto done;
-    times = PyByteArray_FromStringAndSize(NULL, rows.length * 8);
-    diffs = PyByteArray_FromStringAndSize(NULL, rows.length * 8);
-    if (times == NULL || diffs == NULL) goto done;
-    for (Py_ssize_t run = 0; run < runs; from += counts[run++]) {
-        PyObject *part[4];
-        Array open[4] = {0};
-        int going = 1, count;
-        int64_t *time = (int64_t *)PyByteArray_AsString(times), *diff = (int64_t *)PyByteArray_AsString(diffs);
-        if (!PyArg_ParseTuple(PyList_GetItem(sources, run), "OOOO", &part[0], &part[1], &part[2], &part[3])) goto done;
-        count = part[2] == Py_None ? 2 : 4;
-        for (int i = 0; going == 1 && i < count; i++) going = open_ints(part[i], &open[i]);
-        if (going == 1) going = open[1].length == open[0].length && open[2].length == open[3].length;
-        if (going == 1 && !inside(&rows, from, from + counts[run], open[0].length)) {
-            PyErr_SetString(PyExc_IndexError, "a row number beyond its run");
-            going = -1;
-        }
-        for (int64_t i = from; going == 1 && i < from + counts[run]; i++) {
-            int64_t row = row_at(&rows, i);
-            time[i] = int_at(&open[0], row);
-            diff[i] = count == 2 ? int_at(&open[1], row) : netted_diff(&open[1], &open[2], &open[3], row);
-        }
-        for (int i = 0; i < 4; i++) close_array(&open[i]);
-        if (going == 0) result = Py_NewRef(Py_None);
-        if (going < 1) goto done;
-    }
-    result = PyTuple_Pack(2, times, diffs);
-done:
-    Py_XDECREF(times);
-    Py_XDECREF(diffs);
     PyMem_Free(counts);
     close_rows(&rows);
-    return result;
-}
-
-PyObject *py_products(PyObject *self, PyObject *args) {
-    PyObject *part[5], *times = NULL, *diffs = NULL, *result = NULL;
-    Array open[5] = {0}; /* positions; the stream's time and diff; the partners' time and diff */
-    int going = 1;
-    if (!PyArg_ParseTuple(args, "OOOOO", &part[0], &part[1], &part[2], &part[3], &part[4])) return NULL;
-    for (int i = 0; going == 1 && i < 5; i++) going = open_ints(part[i], &open[i]);
-    if (going == 1) {
-        int64_t length = open[0].length, *time, *diff;
-        going = open[1].length == open[2].length && open[3].length == length && open[4].length == length;
-        times = PyByteArray_FromStringAndSize(NULL, length * 8);
-        diffs = PyByteArray_FromStringAndSize(NULL, length * 8);
-        if (times == NULL || diffs == NULL) goto done;
-        time = (int64_t *)PyByteArray_AsString(times), diff = (int64_t *)PyByteArray_AsString(diffs);
-        for (int64_t i = 0; going == 1 && i < length; i++) {
-            int64_t at = int_at(&open[0], i), own, other = int_at(&open[3], i);
-            if ((uint64_t)at >= (uint64_t)open[1].length) {
-                PyErr_SetString(PyExc_IndexError, "a position beyond the stream");
-                goto done;
-            }
-            own = int_at(&open[1], at);
-            time[i] = own > other ? own : other;
-            going = !__builtin_mul_overflow(int_at(&open[2], at), int_at(&open[4], i), &diff[i]);
-        }
-    }
-    if (going == 1) result = PyTuple_Pack(2, times, diffs);
-    if (going == 0) result = Py_NewRef(Py_None);
-done:
-    for (int i = 0; i < 5; i++) close_array(&open[i]);
-    Py_XDECREF(times);
-    Py_XDECREF(diffs);
-    return result;
-}
-
-PyObject *py_equal(PyObject *self, PyObject *args) {
-    PyObject *left, *given_positions, *sources, *given, *list, *result = NULL;
-    Array positions = {0};
-    Rows rows = {0};
-    Columns mine = {0}, theirs = {0};
-    int64_t *counts = NULL, from = 0;
-    Py_ssize_t runs;
-    char *mask;
-    int going;
-    if (!PyArg_ParseTuple(args, "OOOOO", &left, &given_positions, &sources, &given, &list)) return NULL;
-    if ((runs = PyList_Size(sources)) < 0) return NULL;
-    if ((going = open_columns(left, &mine)) < 1 || (going = open_ints(given_positions, &positions)) < 1 ||
-        (going = open_rows(given, &rows)) < 1)
-        goto done;
-    if ((counts = read_counts(list, runs, rows.length)) == NULL) goto done;
-    if ((going = positions.length == rows.length) == 0) goto done;
-    if ((result = PyByteArray_FromStringAndSize(NULL, rows.length)) == NULL) goto done;
-    mask = PyByteArray_AsString(result);
-    memset(mask, 1, rows.length);
-    for (Py_ssize_t run = 0; run < runs; from += counts[run++]) {
-        if ((going = open_columns(PyList_GetItem(sources, run), &theirs)) < 1) break;
-        if ((going = theirs.count == mine.count) == 0) break;
-        for (Py_ssize_t c = 0; going == 1 && c < mine.count; c++) {
-            const Column *one = &mine.at[c], *other = &theirs.at[c];
-            if ((going = comparable(one, other)) == 0) break;
-            for (int64_t i = from; i < from + counts[run]; i++) {
-                int64_t at = int_at(&positions, i), row = row_at(&rows, i);
-                if ((uint64_t)at >= (uint64_t)one->length || (uint64_t)row >= (uint64_t)other->length) {
-                    PyErr_SetString(PyExc_IndexError, "a row number beyond its run");
-                    going = -1;
-                    break;
-                }
-                if (mask[i]) mask[i] = (char)equal_values(one, at, other, row);
-            }
-        }
-        if (going < 1) break;
-        close_columns(&theirs);
-    }
-done:
-    close_columns(&mine);
-    close_columns(&theirs);
-    close_array(&positions);
-    close_rows(&rows);
-    PyMem_Free(counts);
-    if (going < 1) Py_CLEAR(result);
-    if (going == 0 && !PyErr_Occurred()) result = Py_NewRef(Py_None);
     return result;
 }

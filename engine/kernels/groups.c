@@ -79,10 +79,10 @@ PyObject *py_groups(PyObject *self, PyObject *args) {
     if (going == 0) result = Py_NewRef(Py_None);
     if (going == 1 && (numbers = PyByteArray_FromStringAndSize(NULL, length * 8)) != NULL) {
         int64_t *number = (int64_t *)PyByteArray_AsString(numbers);
-        PyThreadState *state = length >= LARGE_WORK ? PyEval_SaveThread() : NULL;
+        PyThreadState *paused = pause_for(length);
         hash_rows(&table, &columns, &time, length);
         for (int64_t i = 0; i < length; i++) number[i] = group_of(&table, &columns, &time, i);
-        if (state != NULL) PyEval_RestoreThread(state);
+        go_on(paused);
         firsts = PyByteArray_FromStringAndSize((const char *)table.firsts, table.count * 8);
         if (firsts != NULL) result = PyTuple_Pack(2, numbers, firsts);
     }
@@ -123,10 +123,10 @@ PyObject *py_sums(PyObject *self, PyObject *args) {
         going = -1;
     }
     if (going == 1) {
-        PyThreadState *state = diff.length >= LARGE_WORK ? PyEval_SaveThread() : NULL;
+        PyThreadState *paused = pause_for(diff.length);
         hash_rows(&table, &columns, &time, diff.length);
         left = add_up(&table, &columns, &time, &diff, sums);
-        if (state != NULL) PyEval_RestoreThread(state);
+        go_on(paused);
         if (left < 0) going = 0;
     }
     if (going == 0) result = Py_NewRef(Py_None);

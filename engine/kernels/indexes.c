@@ -64,11 +64,11 @@ PyObject *py_sorted(PyObject *self, PyObject *args) {
         going = -1;
     }
     if (going == 1) {
-        PyThreadState *state = codes.length >= LARGE_WORK ? PyEval_SaveThread() : NULL;
+        PyThreadState *paused = pause_for(codes.length);
         Entry *found;
         for (int64_t i = 0; i < codes.length; i++) entries[i] = (Entry){int_at(&codes, i), (uint32_t)i};
         found = sort_entries(entries, entries + codes.length, codes.length);
-        if (state != NULL) PyEval_RestoreThread(state);
+        go_on(paused);
         result = columns_of(found, codes.length);
     }
     if (going == 0) result = Py_NewRef(Py_None);
@@ -138,7 +138,7 @@ PyObject *py_merged(PyObject *self, PyObject *args) {
         goto done;
     }
     if (going == 1) {
-        PyThreadState *state = total >= LARGE_WORK ? PyEval_SaveThread() : NULL;
+        PyThreadState *paused = pause_for(total);
         Entry *merged = entries, *spare = entries + total;
         /* The newest runs are the smallest, so merging from the last one copies each entry but a few times. The merged
            part stands at the end of its half, and what is merged next is put before it. */
@@ -155,7 +155,7 @@ PyObject *py_merged(PyObject *self, PyObject *args) {
                 one = merged, merged = spare, spare = one;
             }
         }
-        if (state != NULL) PyEval_RestoreThread(state);
+        go_on(paused);
         if (going == 1) result = columns_of(merged + total - length, length);
     }
     if (going == 0) result = Py_NewRef(Py_None);
@@ -184,10 +184,12 @@ PyObject *py_starts(PyObject *self, PyObject *args) {
         if (going == 1 && (result = PyByteArray_FromStringAndSize(NULL, (ranges + 1) * 4)) != NULL) {
             uint32_t *starts = (uint32_t *)PyByteArray_AsString(result);
             uint64_t next = 0;
+            PyThreadState *paused = pause_for(codes.length);
             for (int64_t i = 0; i < codes.length; i++) {
                 uint64_t range = ((uint64_t)int_at(&codes, i) - least) >> shift;
                 while (next <= range && next < ranges) starts[next++] = (uint32_t)i;
             }
+            go_on(paused);
             starts[ranges] = (uint32_t)codes.length;
         }
     }

@@ -9,6 +9,10 @@ static PyMethodDef functions[] = {
     {"equal", py_equal, METH_VARARGS, "equal(columns, positions, sources, rows, counts): which pairs are equal, or None"},
     {"find", py_find, METH_VARARGS, "find(probes, indexes, most): positions, rows and counts, or None"},
     {"gather", py_gather, METH_VARARGS, "gather(sources, rows, counts): the buffers of each column, or None"},
+    {"passing", py_passing, METH_VARARGS, "passing(mask, positions, rows, counts): the pairs that pass, or None"},
+    {"joined", py_joined, METH_VARARGS,
+     "joined(columns, positions, time, diff, sources, weights, rows, counts): the buffers of the columns of both, times "
+     "and diffs, or None"},
     {"weights", py_weights, METH_VARARGS, "weights(sources, rows, counts): times and diffs, or None"},
     {"products", py_products, METH_VARARGS, "products(positions, time, diff, times, diffs): times and diffs, or None"},
     {"groups", py_groups, METH_VARARGS, "groups(columns, time, length): group numbers and first rows, or None"},
@@ -17,10 +21,15 @@ static PyMethodDef functions[] = {
     {"sorted", py_sorted, METH_VARARGS, "sorted(codes): codes in order, and their positions, or None"},
     {"merged", py_merged, METH_VARARGS, "merged(indexes, kept): codes in order, and their rows, or None"},
     {"starts", py_starts, METH_VARARGS, "starts(codes, shift): where the ranges of a guide start, or None"},
+    {"totals", py_totals, METH_VARARGS,
+     "totals(summed, args, old, diff, rows, starts, group, was, begins): the buffers of a column of sums, or None"},
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {{0, NULL}};
+/* `native` uses no other version: an editable installation may have one that was built from older sources. */
+static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 2); }
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
 
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, "_native", "Native kernels; halfjoin.engine.kernels says what they mean.", 0, functions,

@@ -19,12 +19,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+_VERSION = 2  # of the extension; each change of what its functions take or give raises it, here and in module.c
+
 try:
     from halfjoin.engine.kernels import _native
 except ImportError:  # it was not built
     BUILT = False
 else:
-    BUILT = True
+    BUILT = getattr(_native, "VERSION", 1) == _VERSION  # no: it was built from other sources
 
 Ints = NDArray[np.int64]
 RowNumbers = NDArray[np.uint32]
@@ -75,15 +77,30 @@ def equal(
 def gather(sources: list[list[pa.Array]], rows: Positions, counts: list[int]) -> list[pa.Array] | None:
     """The values at rows, of each column."""
     made = _native.gather(sources, rows, counts) if on else None
+    return None if made is None else _arrays(sources[0], made, len(rows))
+
+
+def passing(
+    mask: pa.Array, positions: Ints, rows: Positions, counts: list[int]
+) -> tuple[Ints, Positions, list[int]] | None:
+    """The pairs of positions and rows for which the mask is true, not false or NULL; what is given if all are."""
+    made = _native.passing([mask], positions, rows, counts) if on else None
+    if made is None or made[2] is counts:
+        return made
+    return _ints(made[0]), np.frombuffer(made[1], np.uint32), made[2]
+
+
+def joined(
+    columns: list[pa.Array], positions: Ints, time: Ints, diff: Ints, sources: list[list[pa.Array]],
+    weights: list[Weights], rows: Positions, counts: list[int],
+) -> tuple[list[pa.Array], list[pa.Array], Ints, Ints] | None:  # fmt: skip
+    """`gather` of both sides of pairs, and `products` with the `weights` of the right side: the columns at positions,
+    those of the sources at rows, times and diffs."""
+    made = _native.joined(columns, positions, time, diff, sources, weights, rows, counts) if on else None
     if made is None:
         return None
-    buffer, length, columns = pa.py_buffer, len(rows), []
-    for column, parts in zip(sources[0], made, strict=True):
-        if parts is None:  # the texts are too long for one array
-            return None
-        buffers = [None if part is None else buffer(part) for part in parts]
-        columns.append(pa.Array.from_buffers(column.type, length, buffers))
-    return columns
+    left, right = _arrays(columns, made[0], len(rows)), _arrays(sources[0], made[1], len(rows))
+    return None if left is None or right is None else (left, right, _ints(made[2]), _ints(made[3]))
 
 
 def weights(sources: list[Weights], rows: Positions, counts: list[int]) -> tuple[Ints, Ints] | None:
@@ -135,6 +152,36 @@ def starts(values: Ints, shift: int) -> RowNumbers | None:
     """Where the ranges of a guide to sorted codes start, as `engine.arrange.guide` defines them."""
     made = _native.starts(values, shift) if on else None
     return None if made is None else np.frombuffer(made, np.uint32)
+
+
+def totals(
+    summed: pa.Array | None, args: list[pa.Array], old: pa.Array | None, diff: Ints, rows: Ints, starts: Ints,
+    group: Ints, was: NDArray[np.bool_], begins: bool,
+) -> pa.Array | None:  # fmt: skip
+    """The sum of a group at each of its moments (`engine.reduce.law.Moments`), as `Totals.kept` gives it.
+
+    `summed`: integers or numerics; None: rows are counted. `args`: a row in which one is NULL adds nothing. `old`: what
+    was kept for each group; NULL, or no array, is a sum of nothing.
+    """
+    if not on:
+        return None
+    parts = _native.totals([] if summed is None else [summed], args, [] if old is None else [old], diff, rows, starts,
+                           group, was, begins)  # fmt: skip
+    if parts is None:
+        return None
+    buffers = [None if part is None else pa.py_buffer(part) for part in parts]
+    return pa.Array.from_buffers(pa.int64() if summed is None else pa.binary(), len(group), buffers)
+
+
+def _arrays(like: list[pa.Array], made: list[Any], length: int) -> list[pa.Array] | None:
+    """Columns of these buffers, with the types of `like`. None: the texts of one are too long for one array."""
+    buffer, columns = pa.py_buffer, []
+    for column, parts in zip(like, made, strict=True):
+        if parts is None:
+            return None
+        buffers = [None if part is None else buffer(part) for part in parts]
+        columns.append(pa.Array.from_buffers(column.type, length, buffers))
+    return columns
 
 
 def _ints(made: bytearray) -> Ints:

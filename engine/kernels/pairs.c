@@ -148,9 +148,9 @@ PyObject *py_pairs(PyObject *self, PyObject *args) {
             going = -1;
         } else {
             char *sure = PyByteArray_AsString(result);
-            PyThreadState *state = total >= LARGE_WORK ? PyEval_SaveThread() : NULL;
+            PyThreadState *paused = pause_for(total);
             going = pair_up(places, count, keys, all, numbers, numbers + keys + 1, sure, comes);
-            if (state != NULL) PyEval_RestoreThread(state);
+            go_on(paused);
         }
     }
     if (going < 1) Py_CLEAR(result);

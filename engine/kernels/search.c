@@ -143,13 +143,13 @@ PyObject *py_find(PyObject *self, PyObject *args) {
         opened_indexes++;
     }
     if (going == 1) {
-        PyThreadState *state = probes.length * count >= LARGE_WORK ? PyEval_SaveThread() : NULL;
+        PyThreadState *paused = pause_for(probes.length * count);
         for (Py_ssize_t i = 0; going == 1 && i < count; i++) {
             int64_t before = found.count;
             if (indexes[i].codes.length) going = find_in(&indexes[i], &probes, most, &found);
             counts[i] = found.count - before;
         }
-        if (state != NULL) PyEval_RestoreThread(state);
+        go_on(paused);
         if (going == -1) PyErr_NoMemory();
     }
     if (going == 1) result = answer(&found, counts, count);

@@ -93,8 +93,8 @@ def _sum(
 ) -> pa.Array:
     """A sum at each moment: what was kept for the group, and what the updates up to the moment add."""
     name, kind = part.column.name, part.kind
-    if lifted is not None and lifted.few:
-        found = lifted.few[number].running(moments, None if kept is None else kept[name])
+    if lifted is not None and lifted.parts:
+        found = lifted.parts[number].running(moments, None if kept is None else kept[name])
         if found is not None:
             return found
     added = [] if lifted is None else [lifted.total(number).take(moments.rows).added(moments.starts)]

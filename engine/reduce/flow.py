@@ -194,10 +194,9 @@ class ReduceFlow:
     def _history(self, lookup: RunsOf, upper: int, closed: int) -> Iterator[Updates]:
         """The input's updates below `upper`, one piece at a time."""
         for piece in present(lookup(self.plan.input, Version.AFTER), closed, self._names):
-            part, early = piece.select(self._names), piece.time < upper
-            part = part if early.all() else part.filter(early)
+            part = piece.select(self._names).before(upper)
             if len(part):
-                yield _at_most_one_closed(part, closed) if closed > MINIMUM else part
+                yield part.settled(closed) if closed > MINIMUM else part
 
     def _lifted(self, updates: Updates) -> Lifted | None:
         """What updates add to sums, if this reduce keeps sums."""
@@ -249,13 +248,6 @@ def columns_read(plan: Reduce) -> list[Column]:
         case Own(_, takes, order):
             keys = [key.expr for key in order]
             return [column for column in (*(one for _, one in takes), *keys) if isinstance(column, Column)]
-
-
-def _at_most_one_closed(updates: Updates, closed: int) -> Updates:
-    """The updates with times below `closed` at the last of these, so that most histories have one time."""
-    if int(updates.time.max()) < closed:
-        return Updates(updates.columns, constant(closed - 1, len(updates)), updates.diff)
-    return updates.not_before(closed - 1)
 
 
 def _by_group(rows: Updates, groups: int, schema: Iterable[str]) -> dict[str, pa.Array]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from halfjoin.engine.kernels import native
 from halfjoin.engine.reduce.at_once import at_once
 from halfjoin.engine.reduce.few import FEW, Few
 from halfjoin.engine.reduce.law import moments_of
+from halfjoin.engine.reduce.plain import KINDS, Plain
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Updates, concat, constant
@@ -20,19 +22,19 @@ from halfjoin.planner.group_functions import Aggregates, Sums
 class Lifted:
     """`rows`: the keys and times of the entries. `totals`: what the entries add, for each of `sums_of` the function.
 
-    `few`: the same for a few updates; then there are no `totals`.
+    `parts`: the same for the updates of a batch; then there are no `totals`.
     """
 
     rows: Updates
     totals: tuple[Totals, ...]
-    few: tuple[Few, ...] = ()
+    parts: tuple[Few | Plain, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def total(self, number: int) -> Totals:
         """What the entries add to one of the sums."""
-        return self.few[number].totals() if self.few else self.totals[number]
+        return self.parts[number].totals() if self.parts else self.totals[number]
 
     def summed(self) -> Lifted:
         """One entry for each group and time."""
@@ -73,14 +75,13 @@ def lift(function: Aggregates, keys: Sequence[str], updates: Updates) -> Lifted:
 
 
 def lift_change(function: Aggregates, keys: Sequence[str], updates: Updates) -> Lifted:
-    """As `lift`; a few updates as `few` if possible."""
-    few = list[Few]()
-    for part in sums_of(function) if len(updates) <= FEW else ():
-        made = Few.lifted(part.kind, [updates.columns[arg.name] for arg in part.args], updates.diff)
-        if made is None:
-            return lift(function, keys, updates)
-        few.append(made)
-    return Lifted(_entries(keys, updates), (), tuple(few)) if few else lift(function, keys, updates)
+    """As `lift`, as `parts`: in Python's integers if the updates are few, and else with nothing made yet."""
+    few, parts = len(updates) <= FEW, list[Few | Plain]()
+    for part in sums_of(function):
+        arrays = [updates.columns[arg.name] for arg in part.args]
+        made = Few.lifted(part.kind, arrays, updates.diff) if few and not (native.on and part.kind in KINDS) else None
+        parts.append(Plain(part.kind, arrays, updates.diff) if made is None else made)
+    return Lifted(_entries(keys, updates), (), tuple(parts))
 
 
 def _entries(keys: Sequence[str], updates: Updates) -> Updates:

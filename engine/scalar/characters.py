@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from typing import Any
 
@@ -109,6 +110,17 @@ def _unistr(text: str) -> str:
         raise Bad("invalid Unicode surrogate pair") from None
 
 
+def _normal(compute: Callable[[Any, str], Any]) -> Callable[..., Any]:
+    """A function of a text and one of Unicode's normal forms, NFC if none is given."""
+
+    def run(text: str, form: str = "NFC") -> Any:
+        if form.upper() not in ("NFC", "NFD", "NFKC", "NFKD"):
+            raise Bad(f"invalid normalization form: {form}")
+        return compute(form.upper(), text)
+
+    return run
+
+
 def _get_byte(data: bytes, at: int) -> int:
     return data[_inside(data, at)]
 
@@ -157,6 +169,8 @@ CHARACTERS: dict[str, Callable[[Call], Kernel]] = {
     "to_hex": _to_hex,
     "bit_length": _bit_length,
     "unistr": _each(_unistr, _TEXT),
+    "normalize": _each(_normal(unicodedata.normalize), _TEXT),
+    "is_normalized": _each(_normal(unicodedata.is_normalized), pa.bool_()),
     "get_bit": _each(_get_bit, _INT),
     "set_bit": _each(_set_bit, _BYTES),
     "get_byte": _each(_get_byte, _INT),

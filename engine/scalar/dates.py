@@ -17,7 +17,7 @@ from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Kernel, call, from_numpy, on_arrays, raw, valid
 from halfjoin.engine.updates.intervals import DAY, Fields, fields, intervals
 from halfjoin.sql.expr import Call, Literal
-from halfjoin.sql.functions.calendar import LAST_DAY
+from halfjoin.sql.functions.calendar import FIRST_DAY, LAST_DAY
 from halfjoin.sql.types import Kind
 
 _HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000
@@ -75,7 +75,7 @@ def _trunc_years(datum: Any, unit: str, type: Any) -> Any:
         shift = 0 if unit == "decade" else 1
         start = (years - shift) // _YEARS[unit] * _YEARS[unit] + shift
         micros = (start - 1970).astype("datetime64[Y]").astype("datetime64[us]").astype(np.int64)
-        return from_numpy(micros, type, ~valid(a))
+        return _in_calendar(micros, type, ~valid(a))
 
     return run(datum)
 
@@ -87,9 +87,16 @@ def _trunc_months(datum: Any, count: int, type: Any) -> Any:
     def run(a: Any) -> Any:
         months = raw(a).astype("datetime64[us]").astype("datetime64[M]").astype(np.int64)
         micros = (months // count * count).astype("datetime64[M]").astype("datetime64[us]").astype(np.int64)
-        return from_numpy(micros, type, ~valid(a))
+        return _in_calendar(micros, type, ~valid(a))
 
     return run(datum)
+
+
+def _in_calendar(micros: _Numbers, type: Any, null: NDArray[np.bool_]) -> Any:
+    """Moments, none of them before the first day."""
+    if (bad := (micros < FIRST_DAY * DAY) & ~null).any():
+        raise Failed("timestamp out of range", bad)
+    return from_numpy(micros, type, null)
 
 
 def _extract(expr: Call) -> Kernel:

@@ -16,7 +16,6 @@ from halfjoin.sql.expr import Call
 
 _BLANKS = b" \t\n\r"
 _ESCAPED = re.compile(rb"\\(?:([0-3][0-7][0-7])|(\\))|(\\)")
-_UTF8 = ("utf8", "unicode")
 
 
 def _hashed(name: str) -> Callable[[Call], Kernel]:
@@ -111,28 +110,6 @@ def _from_escapes(text: str) -> bytes:
     return _ESCAPED.sub(byte, text.encode())
 
 
-def _convert_from(data: bytes, encoding: str) -> str:
-    _utf8(encoding)
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        bad = " ".join(f"0x{byte:02x}" for byte in data[error.start : max(error.end, error.start + 1)])
-        raise Bad(f'invalid byte sequence for encoding "UTF8": {bad}') from None
-    if "\0" in text:
-        raise Bad('invalid byte sequence for encoding "UTF8": 0x00')
-    return text
-
-
-def _convert_to(text: str, encoding: str) -> bytes:
-    _utf8(encoding)
-    return text.encode()
-
-
-def _utf8(encoding: str) -> None:
-    if re.sub(r"[^a-z0-9]", "", encoding.lower()) not in _UTF8:
-        raise Bad(f'encoding "{encoding}" is not supported: write UTF8')
-
-
 def _each(compute: Callable[..., Any], type: Any) -> Callable[[Call], Kernel]:
     kernel = each(compute, type)
     return lambda _: kernel
@@ -143,6 +120,4 @@ ENCODINGS: dict[str, Callable[[Call], Kernel]] = {
     "md5": _each(_md5, pa.string()),
     "encode": _each(_encode, pa.string()),
     "decode": _each(_decode, pa.binary()),
-    "convert_from": _each(_convert_from, pa.string()),
-    "convert_to": _each(_convert_to, pa.binary()),
 }

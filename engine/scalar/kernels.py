@@ -9,6 +9,7 @@ from halfjoin.engine.scalar.array_parts import ARRAY_PARTS
 from halfjoin.engine.scalar.arrays import ARRAYS
 from halfjoin.engine.scalar.bits import BITS
 from halfjoin.engine.scalar.casts_text import FIT
+from halfjoin.engine.scalar.char_encodings import CHAR_ENCODINGS
 from halfjoin.engine.scalar.characters import CHARACTERS
 from halfjoin.engine.scalar.comparison import COMPARISON
 from halfjoin.engine.scalar.dates import DATES
@@ -41,7 +42,7 @@ from halfjoin.sql.expr import Call
 KERNELS: dict[str, Callable[[Call], Kernel]] = {
     **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **REGEXPS,
     **DATES, **FORMATS, **MOMENT_PARTS, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY,
-    **CHARACTERS, **JSON_PATHS,
+    **CHARACTERS, **JSON_PATHS, **CHAR_ENCODINGS,
     **ENCODINGS, **QUOTING, **TEXT_ARRAYS, **JSON_PARTS, **JSON_CHANGES, **JSON_MADE, **JSON_ORDER, **ENUMS,
     **PRECISION, **ROW_TEXT, **NESTED_ARRAYS, **LOOKUPS,
 }  # fmt: skip

@@ -111,6 +111,24 @@ def _flat(array: Any) -> Any:
     return lists_of(rows, values, len(array), ~valid(array), pa.list_(values.type))
 
 
+def _in_shape(expr: Call) -> Kernel:
+    """The elements of the first array in the shape of the second, which has as many."""
+    type = arrow_type(expr.type)
+
+    @on_arrays
+    def run(elements: Any, array: Any) -> Any:
+        return _shaped_as(array, elements.flatten(), type)
+
+    return run
+
+
+def _shaped_as(array: Any, values: Any, type: Any) -> Any:
+    if not pt.is_list(type):
+        return values
+    rows, parts, _ = positions(array)
+    return lists_of(rows, _shaped_as(parts, values, type.value_type), len(array), ~valid(array), type)
+
+
 def sliced(expr: Call) -> Kernel:
     """`a[1:2][1:1]`: bounds of one dimension after the other."""
     type = arrow_type(expr.type)
@@ -182,6 +200,7 @@ NESTED_ARRAYS: dict[str, Callable[[Call], Kernel]] = {
     "append part": _with_part("array_append"),
     "prepend part": _with_part("array_prepend"),
     "flat array": lambda _: _flat,
+    "in shape": _in_shape,
     "slice": sliced,
     "array_length": _bound(False),
     "array_upper": _bound(False),

@@ -9,7 +9,6 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal, Overflow
-from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -18,15 +17,17 @@ import pyarrow.compute as pc
 from halfjoin.engine.scalar import places
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.casts_text import to_text
-from halfjoin.engine.scalar.division import OVERFLOW
+from halfjoin.engine.scalar.division import OVERFLOW, quotient_units
 from halfjoin.engine.scalar.each import Bad, each
 from halfjoin.engine.scalar.json_order import order_key
 from halfjoin.engine.scalar.values import Datum, Kernel, call
+from halfjoin.engine.scalar.weights import Number, decimals_of_quotient
 from halfjoin.engine.updates.intervals import DAY
 from halfjoin.sql.expr import Call
 from halfjoin.sql.types import TEXT, Kind, SqlType
 
 _WIDE = Context(prec=130, rounding=ROUND_HALF_UP)
+_EXACT = Context(prec=200)
 _LARGEST_EXPONENT = 180  # e to this power has more digits than a numeric
 
 
@@ -141,7 +142,7 @@ def _whole(combine: Callable[[int, int], int]) -> Callable[[Call], Kernel]:
 
 
 def _units(value: Decimal, scale: int) -> int:
-    return int(value.scaleb(scale, _WIDE))
+    return int(value.scaleb(scale, _EXACT))
 
 
 def _factorial(n: int) -> Decimal:
@@ -190,28 +191,36 @@ def _between(value: Any, low: Any, high: Any, count: int) -> int:
         raise Bad("lower and upper bounds must be finite")
     if low == high:
         raise Bad("lower bound cannot equal upper bound")
-    if math.isinf(value):
-        bucket = count + 1 if (value > 0) == (high > low) else 0
-    elif isinstance(value, float):
-        bucket = _float_bucket(value, low, high, count)
+    if low > high:
+        value, low, high = -value, -low, -high
+    if value < low or value >= high:
+        bucket = 0 if value < low else count + 1
     else:
-        at = (Fraction(value) - Fraction(low)) / (Fraction(high) - Fraction(low))
-        bucket = 0 if at < 0 else count + 1 if at >= 1 else math.floor(at * count) + 1
+        bucket = (_float_bucket if isinstance(value, float) else _numeric_bucket)(value, low, high, count)
     if bucket >= 1 << 31:
         raise Bad("integer out of range")
     return bucket
 
 
 def _float_bucket(value: float, low: float, high: float, count: int) -> int:
-    if low > high:
-        value, low, high = -value, -low, -high
-    if value < low:
-        return 0
-    if value >= high:
-        return count + 1
-    wide = math.isinf(high - low)
-    at = (value / 2 - low / 2) / (high / 2 - low / 2) if wide else (value - low) / (high - low)
-    return min(int(count * at), count - 1) + 1
+    """The bucket by PostgreSQL's roundings, which put a value just below a bound above it."""
+    found = count * (value - low) / (high - low) if high - low < math.inf else math.inf
+    if found == math.inf:  # PostgreSQL's number has no meaning then
+        found = count * ((value / 2 - low / 2) / (high / 2 - low / 2))
+    return int(found + 1)
+
+
+def _numeric_bucket(value: Decimal, low: Decimal, high: Decimal, count: int) -> int:
+    """The bucket from the quotient rounded to PostgreSQL's decimals."""
+    left = _units_of(_EXACT.multiply(_EXACT.subtract(value, low), count))
+    right = _units_of(_EXACT.subtract(high, low))
+    scale = decimals_of_quotient(left, right)
+    return quotient_units(left, right, scale) // int(10**scale) + 1
+
+
+def _units_of(value: Decimal) -> Number:
+    scale = -int(value.as_tuple().exponent)
+    return _units(value, scale), scale
 
 
 def _min_scale(expr: Call) -> Kernel:

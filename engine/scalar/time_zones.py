@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.each import Bad, each
@@ -17,7 +16,7 @@ _EPOCH = datetime(1970, 1, 1)
 _MICRO = timedelta(microseconds=1)
 
 
-def _zone(name: str) -> ZoneInfo | timedelta:
+def _zone(name: str) -> tzinfo | timedelta:
     found = zone_of(name)
     if found is None:
         raise Bad(f'time zone "{name}" not recognized')

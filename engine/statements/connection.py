@@ -154,7 +154,7 @@ class Connection:
     def enums(self) -> list[SqlType]:
         """The enums of the warehouse."""
         catalog = self._read("", lambda state: state.catalog)
-        return [type for name in catalog.enums if (type := catalog.named_type(name)) is not None]
+        return [type for name in catalog.enums if (type := catalog.named_type(name)) is not None and type.labels]
 
     def begin(self) -> None:
         """Open a transaction, if none is open."""

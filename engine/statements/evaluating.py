@@ -138,15 +138,9 @@ def _at(moment: _Moment, planned: ViewPlan, flow: Flow) -> Updates:
     """
     time = moment.time
     parts = list(flow.fill(moment, time + 1, moment.closed, gathered=True))
-    output, errors = (concat([_until(part, time) for part in side]) for side in zip(*parts, strict=True))
+    output, errors = (concat([part.before(time + 1) for part in side]) for side in zip(*parts, strict=True))
     raise_any(errors, QUERY_NAME, time, planned.below, flow.plan)
     return cancel(output, by_time=False)
-
-
-def _until(updates: Updates, time: int) -> Updates:
-    """The updates at or before a time."""
-    early = updates.time <= time
-    return updates if early.all() else updates.filter(early)
 
 
 def _run_loop(moment: _Moment, evaluation: Evaluation, nodes: Sequence[Node]) -> None:

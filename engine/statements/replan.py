@@ -49,7 +49,7 @@ def reconsider(state: State, runners: Runners, changed: Collection[str], keep: K
     After an interrupt the next batch tries again.
     """
     due = [name for name, view in state.maintained.items()
-           if view.limits and outgrown(view.limits, changed, state.rows)]  # fmt: skip
+           if not view.limits.keys().isdisjoint(changed) and outgrown(view.limits, changed, state.rows)]  # fmt: skip
     if due:
         with suppress(HalfjoinError, MemoryError):
             keep(lambda: _plan_anew(state, runners, due))

@@ -59,7 +59,7 @@ class Updates:
     def take(self, positions: Positions) -> Updates:
         """The updates at these positions, in their order."""
         columns = taken(self.columns, positions) if native.on else gathered(self.columns, indices_of(positions))
-        return Updates(columns, self.time[positions], self.diff[positions])
+        return Updates(columns, _at(self.time, positions), _at(self.diff, positions))
 
     def filter(self, mask: Mask) -> Updates:
         """The updates where the mask is true. If it is true everywhere, the same object."""
@@ -88,11 +88,31 @@ class Updates:
         """The updates with these columns added or replaced."""
         return Updates({**self.columns, **columns}, self.time, self.diff)
 
+    def before(self, end: int) -> Updates:
+        """The updates with times below `end`. If all are, the same object."""
+        if self.time.strides == (0,) and len(self):
+            return self if self.time.item(0) < end else self.slice(0, 0)
+        return self.filter(self.time < end)
+
     def not_before(self, since: int) -> Updates:
         """The updates with times below `since` raised to `since`."""
         if not len(self) or int(self.time.min()) >= since:
             return self
         return Updates(self.columns, np.maximum(self.time, since), self.diff)
+
+    def settled(self, closed: int) -> Updates:
+        """The updates with times below `closed` at the last of these, so that most histories have one time. Times and
+        diffs that are all the same take no memory."""
+        if not len(self):
+            return self
+        time = self.time
+        if time.strides == (0,):
+            time = constant(max(time.item(0), closed - 1), len(time))
+        elif int(time.max()) < closed:
+            time = constant(closed - 1, len(time))
+        else:
+            time = np.maximum(time, closed - 1)
+        return Updates(self.columns, time, self.diff if is_wide(self.diff) else _as_one(self.diff))
 
     def table(self, *, changes: bool) -> pa.Table:
         """The updates as an Arrow table. With `changes`, the columns `__time` and `__diff` come last."""
@@ -139,6 +159,20 @@ def where_true(mask: Mask) -> Ints:
     """The positions at which a mask is true. For a few rows it costs a fifth of `np.flatnonzero`."""
     found: Ints = mask.nonzero()[0]
     return found
+
+
+def _as_one(numbers: Ints) -> Ints:
+    """The numbers, as a broadcast view if they are all the same."""
+    if numbers.strides == (0,) or numbers[0] != numbers[-1] or (numbers != numbers[0]).any():
+        return numbers
+    return constant(numbers.item(0), len(numbers))
+
+
+def _at(numbers: Ints, positions: Positions) -> Ints:
+    """The numbers at positions; a broadcast view stays one."""
+    if numbers.strides == (0,) and len(numbers):
+        return constant(numbers.item(0), len(positions))
+    return numbers[positions]
 
 
 _TAKE = pc.get_function("array_take")

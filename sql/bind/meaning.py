@@ -16,6 +16,8 @@ from halfjoin.sql.relation import Aggregate, AggregateCall, Relation, SortKey, T
 from halfjoin.sql.types import FLOATS, STRINGS, Kind, all_digits, dimensions
 from halfjoin.version import MEANING
 
+# 7: width_bucket just below a bound; date_trunc to a moment before 4714 BC is an error; zones that are rules, and MSK;
+#    encodings other than UTF8.
 # 6: texts of dates and timestamps before year 1 and after 9999 have values, and `timezone` and dates of such years;
 #    to_char of NaN and infinities; back references in repeats; to_date by weeks and centuries; the variables of the
 #    paths of @? and @@ are null; sums of moments and intervals whose months alone lead out of the calendar are errors;
@@ -25,7 +27,7 @@ from halfjoin.version import MEANING
 #    sines of -0 degrees; width_bucket of dates, intervals, enums and jsonb; texts such as 0x1 and `{a\,b}`.
 _SINCE_4 = frozenset({"sqrt", "~", "!~", "~*", "!~*", "regexp_replace", "regexp_match", "regexp_like", "regexp_count",
                       "regexp_instr", "regexp_substr", "regexp_split_to_array", "timezone", "make_timestamptz",
-                      "to_char", "width_bucket", "sind", "cotd", "date_trunc",
+                      "to_char", "width_bucket", "convert_from", "convert_to", "sind", "cotd", "date_trunc",
                       "jsonb_path_exists", "jsonb_path_match", "parse_ident",
                       "to_date", "to_timestamp", "make_timestamp"})  # fmt: skip
 # 3: casts to fewer digits of the second, whose type now tells of them; DISTINCT jsonb come in PostgreSQL's order.

@@ -63,7 +63,8 @@ ARRAY_PARTS = (
         ("array_remove(ARRAY[1,NULL], NULL)", "{1}"), ("array_remove(NULL::int[], 1)", None)]),
     function("array_replace", "arrays", "With each equal element replaced; replaces NULL as well",
         "any[], any, any -> any[]", examples=[("array_replace(ARRAY[1,2,5,4], 5, 3)", "{1,2,3,4}"),
-        ("array_replace(ARRAY[1,NULL], NULL, 0)", "{1,0}"), ("array_replace(ARRAY[1,2], 2, NULL)", "{1,NULL}")]),
+        ("array_replace(ARRAY[1,NULL], NULL, 0)", "{1,0}"), ("array_replace(ARRAY[1,2], 2, NULL)", "{1,NULL}"),
+        ("array_replace(ARRAY[[1,2],[2,3]], 2, 9)", "{{1,9},{9,3}}")]),
     _sets("@>", "Whether each element of the second is in the first; NULL is in none", [
         ("ARRAY[1,4,3] @> ARRAY[3,1,3]", "true"), ("ARRAY[1,NULL] @> ARRAY[NULL]::int[]", "false"),
         ("ARRAY[1] @> '{}'::int[]", "true")]),

@@ -32,9 +32,17 @@ ENCODINGS = (
         ("decode('YWJ', 'base64')", "ERROR: invalid base64 end sequence"),
         ("decode('Y*', 'base64')", 'ERROR: invalid symbol "*" found while decoding base64 sequence'),
         ("decode('a\\9', 'escape')", "ERROR: invalid input syntax for type bytea")]),
-    function("convert_from", "strings", "The text of bytes in UTF8", "bytea, text -> text or error", examples=[
+    function("convert", "strings", "Bytes in one encoding as those in another, one of them UTF8",
+        "bytea, text, text -> bytea or error", examples=[("convert('\\xc3a9'::bytea, 'UTF8', 'LATIN1')", "\\xe9"),
+        ("convert('\\x80'::bytea, 'WIN1252', 'UTF8')", "\\xe282ac"),
+        ("convert('a'::bytea, 'x', 'UTF8')", 'ERROR: invalid source encoding name "x"')]),
+    function("convert_from", "strings", "The text of bytes in an encoding", "bytea, text -> text or error", examples=[
         ("convert_from('\\xc3a9'::bytea, 'UTF8')", "é"),
+        ("convert_from('\\xe9'::bytea, 'LATIN1')", "é"), ("convert_from('\\xd6'::bytea, 'KOI8R')", "ж"),
         ("convert_from('\\xff'::bytea, 'UTF8')", 'ERROR: invalid byte sequence for encoding "UTF8": 0xff')]),
-    function("convert_to", "strings", "The bytes of a text in UTF8", "text, text -> bytea or error", examples=[
-        ("convert_to('é', 'UTF8')", "\\xc3a9")]),
+    function("convert_to", "strings", "The bytes of a text in an encoding", "text, text -> bytea or error", examples=[
+        ("convert_to('é', 'UTF8')", "\\xc3a9"), ("convert_to('日本', 'GBK')", "\\xc8d5b1be"),
+        ("convert_to('ß', 'WIN1252')", "\\xdf"),
+        ("convert_to('€', 'LATIN1')", 'ERROR: character with byte sequence 0xe2 0x82 0xac in encoding "UTF8" has no '
+                                      'equivalent in encoding "LATIN1"')]),
 )  # fmt: skip

@@ -19,6 +19,13 @@ from halfjoin.sql.types import INTEGER, TEXT, SqlType, array, dimensions, innerm
 MOST = 6  # dimensions, as in PostgreSQL
 _OPENING = re.compile(r"\s*((?:\{\s*)+)")
 _FLAT = frozenset(("array_to_string", "@>", "<@", "&&"))
+# What PostgreSQL, too, does for one dimension only.
+_REFUSED = {
+    "array_position": ("searching for elements in multidimensional arrays is not supported", "0A000"),
+    "array_positions": ("searching for elements in multidimensional arrays is not supported", "0A000"),
+    "array_remove": ("removing elements from multidimensional arrays is not supported", "0A000"),
+    "width_bucket": ("thresholds must be one-dimensional array", "2202E"),
+}
 _TAKES = frozenset((
     "=", "<>", "<", "<=", ">", ">=", "is distinct from", "is not distinct from", "is null", "is not null", "case",
     "coalesce", "nullif", "greatest", "least", "array", "[]", "slice", "cardinality", "array_length", "array_upper",
@@ -59,9 +66,17 @@ def of_nested(name: str, args: Sequence[Expr]) -> Sequence[Expr]:
     if name in _FLAT or name.endswith((" any", " all")):
         return tuple(map(flat, args))
     if name not in _TAKES:
-        raise UnsupportedSQL(f"{name} of arrays of more than one dimension is not supported", remedy="unnest them",
-                             code="0A000")
+        reason, code = _REFUSED.get(name, (f"{name} of arrays of more than one dimension is not supported", "0A000"))
+        raise UnsupportedSQL(reason, remedy="unnest them", code=code, wrong=name in _REFUSED)
     return args
+
+
+def in_shape(resolve: Resolve, name: str, args: Sequence[Expr]) -> Expr | None:
+    """array_replace of an array of arrays: its elements, changed as one array, in its shape; None for other calls."""
+    if name != "array_replace" or not args or dimensions(args[0].type) < 2:
+        return None
+    made = resolve(name, (flat(args[0]), *args[1:]))
+    return Call("in shape", (made, args[0]), nested(innermost(made.type), dimensions(args[0].type)))
 
 
 def flat(value: Expr) -> Expr:
@@ -113,6 +128,7 @@ def filled(resolve: Resolve, args: Sequence[Expr]) -> Expr | None:
 NESTED_ARRAYS = (
     function("array shape", INTERNAL, "The array, if its parts have equal lengths", "any[], text -> any[] or error"),
     function("flat array", INTERNAL, "The elements of all dimensions", "any[] -> any[]"),
+    function("in shape", INTERNAL, "The elements, in the shape of the second array", "any[], any[] -> any[]"),
     function("append part", INTERNAL, "An array of arrays with one more", "any[], any[] -> any[] or error"),
     function("prepend part", INTERNAL, "An array of arrays with one more in front", "any[], any[] -> any[] or error"),
 )

@@ -16,6 +16,4 @@ REFUSED: dict[str, tuple[str, str]] = {
         "json_build_object", "json_each", "json_each_text", "json_extract_path", "json_extract_path_text",
         "json_object", "json_object_agg", "json_object_keys", "json_strip_nulls", "json_typeof", "to_json")},
     **dict.fromkeys(("row_to_json", "array_to_json"), ("the type json is not supported", "write to_jsonb")),
-    **dict.fromkeys(("normalize", "is_normalized"), (
-        "its answer depends on the version of Unicode", "normalize texts before you store them")),
 }  # fmt: skip

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta, tzinfo
 from fractions import Fraction
-from zoneinfo import ZoneInfo
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.functions.calendar import (
@@ -62,7 +61,7 @@ def time_of(text: str) -> time | None:
     moment = _moment(text, only_time=True)
     if "time" not in moment.told:
         return None
-    if isinstance(moment.zone, ZoneInfo) and not moment.told >= _DATE:  # its offset depends on the date
+    if isinstance(moment.zone, tzinfo) and not moment.told >= _DATE:  # its offset depends on the date
         return None
     if moment.told & _DATE:
         moment.days()
@@ -103,7 +102,7 @@ class _Moment:
     julian: int | None = None
     half: int | None = None
     since: timedelta = timedelta(0)  # midnight
-    zone: ZoneInfo | timedelta | None = None
+    zone: tzinfo | timedelta | None = None
     next: str = ""
     taken: int = 0
 

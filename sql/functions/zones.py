@@ -1,11 +1,12 @@
-"""Time zones by their names: those of the IANA database, usual abbreviations, and offsets such as GMT+4."""
+"""Time zones by their names: those of the IANA database, usual abbreviations, and rules such as GMT+4."""
 
 from __future__ import annotations
 
-import re
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from functools import cache, lru_cache
 from zoneinfo import ZoneInfo, available_timezones
+
+from halfjoin.sql.functions.posix_zones import posix_zone
 
 # What PostgreSQL knows by default: by hours east of UTC, those that have one meaning in all years; and those that stand
 # for the time of a place, whatever it was.
@@ -36,8 +37,34 @@ _PLACES = {
     "yekt": "Asia/Yekaterinburg",
 }  # fmt: skip
 _ABBREVIATIONS = {name: hours for hours, names in _FIXED.items() for name in names.split()}
-_POSIX = re.compile(r"(?:<[^>]*>|[^0-9,+<-]*)([+-]?)([0-9]+)(?::([0-9]+)(?::([0-9]+))?)?", re.DOTALL)
-_MOST_HOURS = 167
+_SAME_RULES = "posix/"  # a folder with the zones of the IANA database again
+
+
+class _MoscowTime(tzinfo):
+    """MSK, which is 3 hours ahead of UTC, and was 4 in the years in which Moscow had no winter time."""
+
+    _FOUR = (datetime(2011, 3, 26, 23), datetime(2014, 10, 25, 22))  # in UTC
+
+    def utcoffset(self, clock: datetime | None, /) -> timedelta | None:
+        """How far it is ahead when Moscow's clock shows a time."""
+        if clock is None:
+            return None
+        return self._at(clock.replace(tzinfo=None) - offset_at(ZoneInfo("Europe/Moscow"), clock))
+
+    def dst(self, clock: datetime | None, /) -> timedelta:
+        """MSK is never a summer time."""
+        return timedelta(0)
+
+    def tzname(self, clock: datetime | None, /) -> str:
+        """Its abbreviation."""
+        return "MSK"
+
+    def fromutc(self, utc: datetime, /) -> datetime:
+        """What the clock shows at a time in UTC."""
+        return utc + self._at(utc.replace(tzinfo=None))
+
+    def _at(self, utc: datetime) -> timedelta:
+        return timedelta(hours=4 if self._FOUR[0] <= utc < self._FOUR[1] else 3)
 
 
 @cache
@@ -52,29 +79,19 @@ def abbreviation(name: str) -> timedelta | None:
 
 
 @lru_cache(maxsize=1024)
-def zone_of(name: str) -> ZoneInfo | timedelta | None:
-    """The zone, or how far it is always ahead of UTC; None if there is no such zone.
-
-    A positive number is west of UTC, as POSIX has it: GMT+4 and +4 are 4 hours behind UTC.
-    """
+def zone_of(name: str) -> tzinfo | timedelta | None:
+    """The zone, or how far it is always ahead of UTC; None if there is no such zone."""
     lower = name.lower()
     fixed = abbreviation(lower)
     if fixed is not None:
         return fixed
-    known = _PLACES.get(lower) or _names().get(lower)
-    if known is not None:
-        return ZoneInfo(known)
-    match = _POSIX.fullmatch(lower)
-    if match is None:
-        return None
-    hours, minutes, seconds = (int(match[group] or 0) for group in (2, 3, 4))
-    if hours > _MOST_HOURS or minutes > 59 or seconds > 60:
-        return None
-    ahead = timedelta(hours=hours, minutes=minutes, seconds=seconds)
-    return ahead if match[1] == "-" else -ahead
+    if lower == "msk":
+        return _MoscowTime()
+    known = _PLACES.get(lower) or _names().get(lower.removeprefix(_SAME_RULES))
+    return ZoneInfo(known) if known is not None else posix_zone(name)
 
 
-def offset_at(zone: ZoneInfo | timedelta, clock: datetime) -> timedelta:
+def offset_at(zone: tzinfo | timedelta, clock: datetime) -> timedelta:
     """How far a zone is ahead of UTC when its clock shows a time.
 
     A time that the clock shows twice is the later one. One that it skips is read with the offset before the gap.

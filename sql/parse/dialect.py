@@ -66,6 +66,7 @@ class HalfjoinParser(OperatorParser, CommandParser):
         name: MaterializeParser.FUNCTION_PARSERS[name] for name in ("CAST", "EXTRACT", "OVERLAY", "POSITION", "TRIM")
     }
     FUNCTION_PARSERS["SUBSTRING"] = lambda self: self._parse_substring()
+    FUNCTION_PARSERS["NORMALIZE"] = lambda self: self._parse_normalize()
     NO_PAREN_FUNCTION_PARSERS: ClassVar = {
         name: MaterializeParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("ANY", "CASE")
     }

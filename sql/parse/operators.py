@@ -1,4 +1,4 @@
-"""Parses PostgreSQL's prefix operators, and SUBSTRING with a pattern."""
+"""Parses PostgreSQL's prefix operators, SUBSTRING with a pattern, and the words of Unicode's normal forms."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import ClassVar
 from sqlglot import exp
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import TokenType
+
+_NORMAL_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
 
 class OperatorParser(MaterializeParser):
@@ -57,3 +59,25 @@ class OperatorParser(MaterializeParser):
         pattern = self._parse_bitwise()
         escape = self._parse_bitwise() if self._match_text_seq("ESCAPE") else None
         return self.expression(exp.Substring(this=text, start=pattern, length=escape))
+
+    def _parse_normalize(self) -> exp.Anonymous:  # type: ignore[override]
+        """`normalize(text, NFC)`: the form is a word."""
+        text = self._parse_disjunction()
+        if not self._match(TokenType.COMMA):
+            return self.expression(exp.Anonymous(this="normalize", expressions=[text]))
+        form = self._parse_normal_form() or self._parse_disjunction()
+        return self.expression(exp.Anonymous(this="normalize", expressions=[text, form]))
+
+    def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
+        """`text IS [NOT] [NFC] NORMALIZED`, besides what else IS asks."""
+        index = self._index
+        negated = self._match(TokenType.NOT)
+        form = self._parse_normal_form()
+        if not self._match_text_seq("NORMALIZED"):
+            self._retreat(index)
+            return super()._parse_is(this)
+        asked = self.expression(exp.Anonymous(this="is_normalized", expressions=[this, *([form] if form else [])]))
+        return self.expression(exp.Not(this=asked)) if negated else asked
+
+    def _parse_normal_form(self) -> exp.Literal | None:
+        return exp.Literal.string(self._prev.text.upper()) if self._match_texts(_NORMAL_FORMS) else None

@@ -13,9 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfjoin.engine.arrange.index import Index, build, build_from_codes, find_all, merge
+from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.intake.key_pairs import KeyedRows, plain
 from halfjoin.engine.join.at_once import Partners
 from halfjoin.engine.kernels import native
+from halfjoin.engine.reduce.law import moments_of
+from halfjoin.engine.reduce.plain import Plain
+from halfjoin.engine.scalar import kept
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, same
 from halfjoin.engine.updates.consolidate import cancel, consolidate, groups
@@ -185,6 +189,38 @@ def test_pairs_of_several_runs_are_the_same(seed: int) -> None:
         start += count
     if gathered is None:  # texts with large offsets have no kernel
         assert pa.large_string() in kinds
+    joined = native.joined(keys, positions, stream.time, stream.diff, [columns for columns, _, _ in runs],
+                           [(one.time, one.diff, None, None) for _, one, _ in runs], rows, counts)  # fmt: skip
+    if joined is None:
+        assert gathered is None or both_sides is None
+    else:
+        assert gathered is not None and both_sides is not None
+        at = pa.array(positions)
+        assert [str(one.to_pylist()) for one in joined[0]] == [str(one.take(at).to_pylist()) for one in keys]
+        assert [str(one.to_pylist()) for one in joined[1]] == [str(one.to_pylist()) for one in gathered]
+        assert [one.tolist() for one in joined[2:]] == [one.tolist() for one in both_sides]
+
+
+@given(SEEDS)
+def test_pairs_that_pass_a_condition_are_the_same(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    counts = random.integers(1, 5, int(random.integers(1, 5))).tolist()
+    length = sum(counts)
+    runs = [make_run(Updates({}, constant(1, 5), constant(1, 5)), 2) for _ in counts]
+    found = Partners(random.integers(0, 9, length), runs, random.integers(0, 5, length).astype(np.uint32), counts, True)
+    picked = random.choice([True, False, None], length, p=random.choice([[1, 0, 0], [0, 1, 0], [0.4, 0.4, 0.2]]))
+    fast, slow = both(lambda: found.passing(pa.array([None, *picked.tolist()], pa.bool_())[1:]))
+    for one, other in zip(fast, slow, strict=True):
+        assert list(one) == list(other) if isinstance(one, list | np.ndarray) else one == other
+
+
+@pytest.mark.parametrize("position", [-1, 3])
+def test_a_position_beyond_the_stream_is_refused(position: int) -> None:
+    ones, at = constant(1, 3), np.array([position])
+    with pytest.raises(IndexError):
+        native.joined([], at, ones, ones, [[]], [(ones, ones, None, None)], np.array([0], np.uint32), [1])
+    with pytest.raises(IndexError):
+        native.joined([], np.array([0]), ones, ones, [[]], [(ones, ones, None, None)], np.array([3], np.uint32), [1])
 
 
 def test_a_product_beyond_an_int64_has_no_kernel() -> None:
@@ -268,3 +304,24 @@ def test_partners_are_filtered_run_by_run() -> None:
     left = found.filter(np.array([True, False, True, False]))
     assert (left.runs, left.counts, left.rows.tolist()) == (["a"], [2], [0, 2])
     assert not len(found.filter(np.zeros(4, np.bool_)))
+
+
+@pytest.mark.parametrize("number", [
+    0, 1, -1, 127, 128, -128, -129, 2**31, 2**32, -(2**32), 3 << 64, 2**96, -(2**96), 2**127 - 2, -(2**127), 5 << 400,
+])  # fmt: skip
+def test_kept_sums_of_any_size_add_up(number: int) -> None:
+    """A sum that 128 bits do not hold has no kernel, whether it was kept or is made."""
+    old, ones = pa.array([kept.bytes_of(number), None], pa.binary()), pa.array([1, 1])
+    moments = moments_of(Updates({"k": pa.array([1, 2])}, constant(1, 2), constant(1, 2)), ["k"])
+    with native.used(True):
+        found = Plain("integers", [ones], constant(1, 2)).running(moments, old)
+    if abs(number) >= 2**127:
+        assert found is None or number == -(2**127)
+    if found is not None:
+        assert found.to_pylist() == [kept.bytes_of(one) for one in (number, number + 1, 0, 1)]
+
+
+def test_a_count_beyond_bigint_has_no_kernel() -> None:
+    moments = moments_of(Updates({"k": pa.array([1])}, constant(1, 1), constant(1, 1)), ["k"])
+    with native.used(True):
+        assert Plain("count", [], constant(1, 1)).running(moments, pa.array([MAXIMUM])) is None

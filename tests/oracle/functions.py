@@ -40,6 +40,7 @@ INFIX = frozenset((
     "!~*", "@>", "<@", "&&", "->", "->>", "#>", "#>>", "?", "?|", "?&", "#-",
 ))  # fmt: skip
 _PREFIX = {"bit not": "~ ", "neg": "- "}
+_WORDS = {"normalize": "pg_catalog.normalize"}  # PostgreSQL reads the second argument of the others as a word
 # What PostgreSQL's C library decides, and what makes texts too long for a test.
 _LEFT_OUT = frozenset({"cbrt", "date_trunc", "extract", "date_part", "scale"})
 
@@ -69,7 +70,7 @@ def written(name: str, args: Sequence[str]) -> str:
         return f"({args[0]} {name} {args[1]})"
     if name == "overlaps":
         return f"(({args[0]}, {args[1]}) OVERLAPS ({args[2]}, {args[3]}))"
-    return f"({_PREFIX[name]}{args[0]})" if name in _PREFIX else f"{name}({', '.join(args)})"
+    return f"({_PREFIX[name]}{args[0]})" if name in _PREFIX else f"{_WORDS.get(name, name)}({', '.join(args)})"
 
 
 def _count(choices: Choices, overload: Overload) -> int:

@@ -1,0 +1,279 @@
+/* What a lookup makes of the pairs that it found, each a position in a stream and a row of a run: which of them have
+   equal keys or meet a condition, their times and diffs, and the columns of both sides. */
+
+#include "rows.h"
+
+/* The diff of a row: as netting has it, if it is among the ascending `netted` rows. */
+static inline int64_t netted_diff(const Array *diff, const Array *netted, const Array *nets, int64_t row) {
+    int64_t low = 0, high = netted->length;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (int_at(netted, middle) < row) low = middle + 1;
+        else high = middle;
+    }
+    return low < netted->length && int_at(netted, low) == row ? int_at(nets, low) : int_at(diff, row);
+}
+
+/* The times and diffs of rows. 1; 0: there is no fast way; -1 with an exception. */
+static int weigh(PyObject *sources, const Rows *rows, const int64_t *counts, int64_t *time, int64_t *diff) {
+    int64_t from = 0;
+    Py_ssize_t runs = PyList_Size(sources);
+    int going = 1;
+    for (Py_ssize_t run = 0; going == 1 && run < runs; from += counts[run++]) {
+        PyObject *part[4];
+        Array open[4] = {0};
+        int count;
+        if (!PyArg_ParseTuple(PyList_GetItem(sources, run), "OOOO", &part[0], &part[1], &part[2], &part[3])) return -1;
+        count = part[2] == Py_None ? 2 : 4;
+        for (int i = 0; going == 1 && i < count; i++) going = open_ints(part[i], &open[i]);
+        if (going == 1) going = open[1].length == open[0].length && open[2].length == open[3].length;
+        if (going == 1 && !inside(rows, from, from + counts[run], open[0].length)) {
+            PyErr_SetString(PyExc_IndexError, "a row number beyond its run");
+            going = -1;
+        }
+        if (going == 1) {
+            PyThreadState *paused = pause_for(counts[run]);
+            for (int64_t i = from; i < from + counts[run]; i++) {
+                int64_t row = row_at(rows, i);
+                time[i] = int_at(&open[0], row);
+                diff[i] = count == 2 ? int_at(&open[1], row) : netted_diff(&open[1], &open[2], &open[3], row);
+            }
+            go_on(paused);
+        }
+        for (int i = 0; i < 4; i++) close_array(&open[i]);
+    }
+    return going;
+}
+
+PyObject *py_weights(PyObject *self, PyObject *args) {
+    PyObject *sources, *given, *list, *times = NULL, *diffs = NULL, *result = NULL;
+    Rows rows = {0};
+    int64_t *counts = NULL;
+    Py_ssize_t runs;
+    int going = 0;
+    if (!PyArg_ParseTuple(args, "OOO", &sources, &given, &list) || (runs = PyList_Size(sources)) < 0) return NULL;
+    if (open_rows(given, &rows) < 1) {
+        if (!PyErr_Occurred()) result = Py_NewRef(Py_None); /* numbers of another width */
+        goto done;
+    }
+    if ((counts = read_counts(list, runs, rows.length)) == NULL) goto done;
+    times = PyByteArray_FromStringAndSize(NULL, rows.length * 8);
+    diffs = PyByteArray_FromStringAndSize(NULL, rows.length * 8);
+    if (times == NULL || diffs == NULL) goto done;
+    going = weigh(sources, &rows, counts, (int64_t *)PyByteArray_AsString(times), (int64_t *)PyByteArray_AsString(diffs));
+    if (going == 1) result = PyTuple_Pack(2, times, diffs);
+    if (going == 0) result = Py_NewRef(Py_None);
+done:
+    Py_XDECREF(times);
+    Py_XDECREF(diffs);
+    PyMem_Free(counts);
+    close_rows(&rows);
+    return result;
+}
+
+/* Later times and products of diffs, written over those of the partners. 1; 0: a product does not fit; -1: a position is
+   beyond the stream, without an exception. */
+static int multiply(const Array *positions, const Array *own_time, const Array *own_diff, int64_t *time, int64_t *diff) {
+    for (int64_t i = 0; i < positions->length; i++) {
+        int64_t at = int_at(positions, i), own;
+        if ((uint64_t)at >= (uint64_t)own_time->length) return -1;
+        own = int_at(own_time, at);
+        if (own > time[i]) time[i] = own;
+        if (__builtin_mul_overflow(int_at(own_diff, at), diff[i], &diff[i])) return 0;
+    }
+    return 1;
+}
+
+/* As `multiply`; answers the times and diffs, None, or NULL with an exception. */
+static PyObject *products_of(const Array *positions, const Array *own_time, const Array *own_diff, PyObject *times,
+                             PyObject *diffs) {
+    int64_t *time = (int64_t *)PyByteArray_AsString(times), *diff = (int64_t *)PyByteArray_AsString(diffs);
+    PyThreadState *paused = pause_for(positions->length);
+    int going = multiply(positions, own_time, own_diff, time, diff);
+    go_on(paused);
+    if (going == -1) return PyErr_Format(PyExc_IndexError, "a position beyond the stream");
+    return going ? PyTuple_Pack(2, times, diffs) : Py_NewRef(Py_None);
+}
+
+/* A copy of numbers, one beside the other. */
+static PyObject *copy_of(const Array *numbers) {
+    PyObject *copy = PyByteArray_FromStringAndSize(NULL, numbers->length * 8);
+    if (copy != NULL) {
+        int64_t *into = (int64_t *)PyByteArray_AsString(copy);
+        for (int64_t i = 0; i < numbers->length; i++) into[i] = int_at(numbers, i);
+    }
+    return copy;
+}
+
+PyObject *py_products(PyObject *self, PyObject *args) {
+    PyObject *part[5], *times = NULL, *diffs = NULL, *result = NULL;
+    Array open[5] = {0}; /* positions; the stream's time and diff; the partners' time and diff */
+    int going = 1;
+    if (!PyArg_ParseTuple(args, "OOOOO", &part[0], &part[1], &part[2], &part[3], &part[4])) return NULL;
+    for (int i = 0; going == 1 && i < 5; i++) going = open_ints(part[i], &open[i]);
+    if (going == 1) {
+        int64_t length = open[0].length;
+        going = open[1].length == open[2].length && open[3].length == length && open[4].length == length;
+    }
+    if (going == 1 && (times = copy_of(&open[3])) != NULL && (diffs = copy_of(&open[4])) != NULL)
+        result = products_of(&open[0], &open[1], &open[2], times, diffs);
+    if (going == 0) result = Py_NewRef(Py_None);
+    for (int i = 0; i < 5; i++) close_array(&open[i]);
+    Py_XDECREF(times);
+    Py_XDECREF(diffs);
+    return result;
+}
+
+/* All that a lookup makes of its pairs: the stream's columns at positions, the partners' columns, times and diffs. */
+PyObject *py_joined(PyObject *self, PyObject *args) {
+    PyObject *left, *part[3], *sources, *weights, *given, *list, *times = NULL, *diffs = NULL, *result = NULL;
+    PyObject *single = NULL, *mine = NULL, *theirs = NULL, *both = NULL;
+    Array open[3] = {0}; /* positions; the stream's time and diff */
+    Rows rows = {0}, positions = {0};
+    int64_t *counts = NULL;
+    Py_ssize_t runs;
+    int going = 1;
+    if (!PyArg_ParseTuple(args, "OOOOOOOO", &left, &part[0], &part[1], &part[2], &sources, &weights, &given, &list))
+        return NULL;
+    if ((runs = PyList_Size(sources)) < 0) return NULL;
+    if (runs == 0 || PyList_Size(weights) != runs)
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "weights of each run");
+    for (int i = 0; going == 1 && i < 3; i++) going = open_ints(part[i], &open[i]);
+    if (going == 1) going = open_rows(given, &rows);
+    if (going == 1) going = open[1].length == open[2].length && open[0].length == rows.length;
+    if (going < 1) goto done;
+    going = -1;
+    if ((counts = read_counts(list, runs, rows.length)) == NULL) goto done;
+    times = PyByteArray_FromStringAndSize(NULL, rows.length * 8);
+    diffs = PyByteArray_FromStringAndSize(NULL, rows.length * 8);
+    if (times == NULL || diffs == NULL) goto done;
+    going = weigh(weights, &rows, counts, (int64_t *)PyByteArray_AsString(times), (int64_t *)PyByteArray_AsString(diffs));
+    if (going < 1) goto done;
+    going = -1;
+    if ((both = products_of(&open[0], &open[1], &open[2], times, diffs)) == NULL) goto done;
+    if ((theirs = gather_columns(sources, &rows, counts)) == NULL) goto done;
+    if ((single = PyList_New(1)) == NULL) goto done;
+    PyList_SetItem(single, 0, Py_NewRef(left));
+    positions.wide = open[0], positions.length = open[0].length; /* `open` closes it */
+    if ((mine = gather_columns(single, &positions, &positions.length)) == NULL) goto done;
+    going = both != Py_None && theirs != Py_None && mine != Py_None;
+    if (going == 1) result = PyTuple_Pack(4, mine, theirs, times, diffs);
+done:
+    for (int i = 0; i < 3; i++) close_array(&open[i]);
+    close_rows(&rows);
+    PyMem_Free(counts);
+    Py_XDECREF(single);
+    Py_XDECREF(mine);
+    Py_XDECREF(theirs);
+    Py_XDECREF(both);
+    Py_XDECREF(times);
+    Py_XDECREF(diffs);
+    return going == 0 ? Py_NewRef(Py_None) : result;
+}
+
+/* The pairs for which a condition is true: positions, rows and counts; those that are given if it is true of all. */
+PyObject *py_passing(PyObject *self, PyObject *args) {
+    PyObject *list, *given_positions, *given, *mask_list, *result = NULL, *left = NULL, *right = NULL, *numbers = NULL;
+    Array positions = {0}, rows = {0};
+    Columns mask = {0};
+    int64_t *counts = NULL, from = 0, total = 0;
+    Py_ssize_t runs;
+    int going;
+    if (!PyArg_ParseTuple(args, "OOOO", &mask_list, &given_positions, &given, &list)) return NULL;
+    if ((runs = PyList_Size(list)) < 0) return NULL;
+    if ((going = open_columns(mask_list, &mask)) < 1 || (going = open_ints(given_positions, &positions)) < 1 ||
+        (going = open_numbers(given, &rows)) < 1)
+        goto done;
+    going = mask.count == 1 && mask.at->kind == BITS && mask.at->length == rows.length && positions.length == rows.length;
+    if (going == 0) goto done;
+    going = -1;
+    if ((counts = read_counts(list, runs, rows.length)) == NULL) goto done;
+    left = PyByteArray_FromStringAndSize(NULL, rows.length * 8);
+    right = PyByteArray_FromStringAndSize(NULL, rows.length * 4);
+    if (left == NULL || right == NULL) goto done;
+    int64_t *kept_positions = (int64_t *)PyByteArray_AsString(left);
+    uint32_t *kept_rows = (uint32_t *)PyByteArray_AsString(right);
+    PyThreadState *paused = pause_for(rows.length);
+    for (Py_ssize_t run = 0; run < runs; run++) {
+        int64_t until = from + counts[run], before = total;
+        for (; from < until; from++) {
+            kept_positions[total] = int_at(&positions, from);
+            kept_rows[total] = ((const uint32_t *)rows.at)[from];
+            total += is_valid(mask.at, from) && bit_at(mask.at, from);
+        }
+        counts[run] = total - before;
+    }
+    go_on(paused);
+    if (total == rows.length) {
+        result = PyTuple_Pack(3, given_positions, given, list);
+        goto done;
+    }
+    if (PyByteArray_Resize(left, total * 8) < 0 || PyByteArray_Resize(right, total * 4) < 0) goto done;
+    if ((numbers = PyList_New(runs)) == NULL) goto done;
+    for (Py_ssize_t run = 0; run < runs; run++) {
+        PyObject *number = PyLong_FromLongLong(counts[run]);
+        if (number == NULL) goto done;
+        PyList_SetItem(numbers, run, number);
+    }
+    result = PyTuple_Pack(3, left, right, numbers);
+done:
+    close_columns(&mask);
+    close_array(&positions);
+    close_array(&rows);
+    PyMem_Free(counts);
+    Py_XDECREF(left);
+    Py_XDECREF(right);
+    Py_XDECREF(numbers);
+    return going == 0 ? Py_NewRef(Py_None) : result;
+}
+
+PyObject *py_equal(PyObject *self, PyObject *args) {
+    PyObject *left, *given_positions, *sources, *given, *list, *result = NULL;
+    Array positions = {0};
+    Rows rows = {0};
+    Columns mine = {0}, theirs = {0};
+    int64_t *counts = NULL, from = 0;
+    Py_ssize_t runs;
+    char *mask;
+    int going;
+    if (!PyArg_ParseTuple(args, "OOOOO", &left, &given_positions, &sources, &given, &list)) return NULL;
+    if ((runs = PyList_Size(sources)) < 0) return NULL;
+    if ((going = open_columns(left, &mine)) < 1 || (going = open_ints(given_positions, &positions)) < 1 ||
+        (going = open_rows(given, &rows)) < 1)
+        goto done;
+    if ((counts = read_counts(list, runs, rows.length)) == NULL) goto done;
+    if ((going = positions.length == rows.length) == 0) goto done;
+    if ((result = PyByteArray_FromStringAndSize(NULL, rows.length)) == NULL) goto done;
+    mask = PyByteArray_AsString(result);
+    memset(mask, 1, rows.length);
+    for (Py_ssize_t run = 0; run < runs; from += counts[run++]) {
+        if ((going = open_columns(PyList_GetItem(sources, run), &theirs)) < 1) break;
+        if ((going = theirs.count == mine.count) == 0) break;
+        for (Py_ssize_t c = 0; going == 1 && c < mine.count; c++) {
+            const Column *one = &mine.at[c], *other = &theirs.at[c];
+            if ((going = comparable(one, other)) == 0) break;
+            PyThreadState *paused = pause_for(counts[run]);
+            for (int64_t i = from; going == 1 && i < from + counts[run]; i++) {
+                int64_t at = int_at(&positions, i), row = row_at(&rows, i);
+                if ((uint64_t)at >= (uint64_t)one->length || (uint64_t)row >= (uint64_t)other->length) {
+                    going = -1;
+                } else if (mask[i]) {
+                    mask[i] = (char)equal_values(one, at, other, row);
+                }
+            }
+            go_on(paused);
+            if (going == -1) PyErr_SetString(PyExc_IndexError, "a row number beyond its run");
+        }
+        if (going < 1) break;
+        close_columns(&theirs);
+    }
+done:
+    close_columns(&mine);
+    close_columns(&theirs);
+    close_array(&positions);
+    close_rows(&rows);
+    PyMem_Free(counts);
+    if (going < 1) Py_CLEAR(result);
+    if (going == 0 && !PyErr_Occurred()) result = Py_NewRef(Py_None);
+    return result;
+}
