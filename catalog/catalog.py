@@ -113,7 +113,7 @@ class Catalog:
                 "INDEX": self.indexes, "SINK": self.sinks, "SOURCE": self.sources}  # fmt: skip
 
     def named_type(self, name: str) -> SqlType | None:
-        """The enum of that name, or the type of the domain; None if there is neither."""
+        """The enum or the row type of that name, or the type of the domain; None if there is none."""
         domain = self.domains.get(name)
         return self.enums.get(name) if domain is None else domain.type
 

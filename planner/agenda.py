@@ -7,6 +7,7 @@ exception: a step that may fail runs where its failure is reported (see `planner
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 
 from halfjoin.planner.block import Aliases, Block, Function, Input, Known, expressions
 from halfjoin.planner.fallibility import explode_fallible, formula_fallible
@@ -37,6 +38,21 @@ class Agenda:
             if not isinstance(expr, Column) and columns_of(expr) and not fallible(expr) and "." not in column.name
         }
         self._early: set[str] = set()
+
+    def copy(self) -> Agenda:
+        """Another agenda of the same path, that goes on by itself."""
+        other = copy(self)
+        other.present, other.bound, other.links = set(self.present), set(self.bound), self.links.copy()
+        other.computed, other._outputs, other._early = dict(self.computed), dict(self._outputs), set(self._early)
+        other._predicates, other._temporal = list(self._predicates), list(self._temporal)
+        other._functions = list(self._functions)
+        return other
+
+    @property
+    def state(self) -> object:
+        """What the rest of the path depends on: two agendas with equal states go on in the same way."""
+        return (self.bound, self.present, self.computed, self._early, self._outputs, self._predicates, self._temporal,
+                self._functions, self.links.equal)  # fmt: skip
 
     def arrive(self, item: Input, *, report: bool, used: tuple[Expr, ...] = ()) -> list[Step]:
         """The steps that read one input alone, due once its columns are bound. They are the same in every path.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 
 from halfjoin.planner.block import Known
 from halfjoin.sql.expr import Expr, Literal
@@ -19,6 +20,17 @@ class Links:
         self._open = {
             position for position, members in enumerate(classes) if sum(not member.inputs for member in members) > 1
         }
+
+    def copy(self) -> Links:
+        """The same links, that change by themselves."""
+        other = copy(self)
+        other._groups, other._open = [list(groups) for groups in self._groups], set(self._open)
+        return other
+
+    @property
+    def equal(self) -> list[list[int]]:
+        """For each member of each class the first one that it is known to be equal to."""
+        return [[groups.index(group) for group in groups] for groups in self._groups]
 
     def arrive(self, alias: str) -> None:
         """Note that an input is bound."""

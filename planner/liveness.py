@@ -16,6 +16,15 @@ Names: TypeAlias = frozenset[str]
 
 
 @dataclass(frozen=True)
+class DraftStage:
+    """A stage before its needed columns are known. `otherwise`: see `planner.plan.Stage`."""
+
+    half_join: HalfJoin
+    then: Sequence[Step]
+    otherwise: Sequence[Sequence[DraftStage]] = ()
+
+
+@dataclass(frozen=True)
 class Draft:
     """A path before its needed columns are known: no `fetch`, no Keep.
 
@@ -25,25 +34,30 @@ class Draft:
 
     input: int
     source: Sequence[Step]
-    stages: Sequence[tuple[HalfJoin, Sequence[Step]]]
+    stages: Sequence[DraftStage]
     final: Sequence[Step]
     alone: Reports
     complete: Reports
     appearing: tuple[HalfJoin, Sequence[Step]] | None = None
 
 
+@dataclass(frozen=True)
+class _Needing:
+    """A stage with the columns that are needed before each of its steps (`then`), and before and after it."""
+
+    half_join: HalfJoin
+    then: list[tuple[Step, Names]]
+    before: Names
+    after: Names
+    otherwise: list[list[_Needing]]
+
+
 def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> Path:
     """The path that ends with exactly the columns `outputs`, and never carries a column that nothing later needs."""
     # Backwards: the columns needed before each step.
-    live = frozenset(outputs)
-    final, complete = _needs(draft.final, live, draft.complete)
-    live = complete
-    stages: list[tuple[HalfJoin, list[tuple[Step, Names]], Names]] = []
-    for half_join, then in reversed(draft.stages):
-        after, live = _needs(then, live)
-        fetch = _fetch(inputs[half_join.input], live)
-        live = (live - {name for _, name in fetch}).union(*map(columns_of, half_join.probe))
-        stages.append((_fetching(half_join, inputs[half_join.input], fetch), after, live))
+    final, complete = _needs(draft.final, frozenset(outputs), draft.complete)
+    stages = _needing(draft.stages, complete, inputs)
+    live = entering = stages[0].before if stages else complete
     item = inputs[draft.input]
     following: list[tuple[Step, Names]] = []
     if draft.appearing is not None:
@@ -61,25 +75,48 @@ def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> P
         present = _keep(first, present, made)
         default = tuple((name, value) for name, value in item.default_row.items() if name in present)
         segment, present = _trimmed(following, present)
-    operators, joins = [segment], []
-    for half_join, after, needed in reversed(stages):
-        present = _keep(operators[-1], present, needed)
-        segment, present = _trimmed(after, [*present, *(name for _, name in half_join.fetch)])
-        operators.append(segment)
-        joins.append(half_join)
-    present = _keep(operators[-1], present, complete)
-    segment, present = _trimmed(final, present)
+    present = _keep(segment, present, entering)
+    finished_stages, present = _kept(stages, present)
+    last, present = _trimmed(final, present)
     if present != list(outputs):
-        segment.append(Keep(tuple(outputs)))
+        last.append(Keep(tuple(outputs)))
     return Path(
         draft.input, item.alias, item.collection, own,
         _reporting(first, draft.alone),
-        tuple(Stage(join, Linear(tuple(after))) for join, after in zip(joins, operators[1:], strict=True)),
-        _reporting(segment, draft.complete),
+        finished_stages,
+        _reporting(last, draft.complete),
         item.kind,
-        Appearing(draft.appearing[0], default, Linear(tuple(operators[0]))) if draft.appearing else None,
+        Appearing(draft.appearing[0], default, Linear(tuple(segment))) if draft.appearing else None,
         constant=item.constant is not None,
     )  # fmt: skip
+
+
+def _needing(stages: Sequence[DraftStage], live: Names, inputs: Sequence[Input]) -> list[_Needing]:
+    """Stages with the columns that they need; `live` are those needed after the last. A column that some order needs is
+    there for all of them."""
+    found: list[_Needing] = []
+    ends = [live]  # the columns needed after the last stage, after the one before it, ...
+    for stage in reversed(stages):
+        after, live = _needs(stage.then, ends[-1])
+        item = inputs[stage.half_join.input]
+        fetch = _fetch(item, live)
+        live = (live - {name for _, name in fetch}).union(*map(columns_of, stage.half_join.probe))
+        others = [_needing(order, ends[-len(order)], inputs) for order in stage.otherwise]
+        live = live.union(*(order[0].before for order in others))
+        found.append(_Needing(_fetching(stage.half_join, item, fetch), after, live, ends[-1], others))
+        ends.append(live)
+    return found[::-1]
+
+
+def _kept(stages: Sequence[_Needing], present: list[str]) -> tuple[tuple[Stage, ...], list[str]]:
+    """The stages of rows that begin with the columns `present`, and the columns at the end."""
+    made = []
+    for stage in stages:
+        others = tuple(_kept(order, present)[0] for order in stage.otherwise)
+        steps, present = _trimmed(stage.then, [*present, *(name for _, name in stage.half_join.fetch)])
+        present = _keep(steps, present, stage.after)
+        made.append(Stage(stage.half_join, Linear(tuple(steps)), others))
+    return tuple(made), present
 
 
 def _fetching(half_join: HalfJoin, item: Input, fetch: tuple[tuple[str, str], ...]) -> HalfJoin:

@@ -52,7 +52,7 @@ class Lookups:
 
     def __init__(self, block: Block, estimates: Estimates, chosen: set[ArrangementKey]) -> None:
         self._estimates, self._chosen = estimates, chosen
-        self._sources = {item.alias: item.collection for item in block.inputs}
+        self.sources = {item.alias: item.collection for item in block.inputs}
         unique = {column.name for item in block.inputs for column in item.columns
                   if frozenset({item.bare(column.name)}) in estimates.unique_keys(item.collection)}  # fmt: skip
         self._partners = [sorted(_plain(members), key=lambda m: _preference(m, unique)) for members in block.classes]
@@ -65,19 +65,19 @@ class Lookups:
             self._chosen.add(arrangement)
             self._found.clear()
 
-    def ways(self, agenda: Agenda, waiting: Iterable[Input]) -> list[LookupWay]:
+    def ways(self, agenda: Agenda, waiting: Iterable[Input], *, whole: bool = False) -> list[LookupWay]:
         """The best way to look each input up from what the agenda has bound. Inputs that no equality connects are left
-        out while there are others."""
+        out while there are others. `whole`: by all equalities, even if a shorter key finds few rows on average."""
         partners = [self._partner(members, agenda) for members in self._partners]
         ways, apart = [], []
         for item in waiting:
             pairs = [(position, member, partner) for position, member in self._own[item.alias]
                      if (partner := partners[position]) is not None]  # fmt: skip
             if pairs:
-                ways.append(self._remembered(agenda, item, pairs))
+                ways.append(self._remembered(agenda, item, pairs, whole))
             else:
                 apart.append(item)
-        return ways or [self._remembered(agenda, item, []) for item in apart]
+        return ways or [self._remembered(agenda, item, [], whole) for item in apart]
 
     @staticmethod
     def _partner(members: Sequence[Known], agenda: Agenda) -> Known | None:
@@ -90,14 +90,16 @@ class Lookups:
                 first = first or member
         return first
 
-    def _remembered(self, agenda: Agenda, item: Input, pairs: Sequence[tuple[int, Known, Known]]) -> LookupWay:
+    def _remembered(
+        self, agenda: Agenda, item: Input, pairs: Sequence[tuple[int, Known, Known]], whole: bool
+    ) -> LookupWay:
         probes = ((position, id(partner), partner.expr in agenda.computed) for position, _, partner in pairs)
-        asked = (item.alias, *probes)
+        asked = (item.alias, whole, *probes)
         if asked not in self._found:
-            self._found[asked] = self._lookup(agenda, item, _pairs(agenda, item, pairs))
+            self._found[asked] = self._lookup(agenda, item, _pairs(agenda, item, pairs), whole)
         return self._found[asked]
 
-    def _lookup(self, agenda: Agenda, item: Input, pairs: Sequence[Pair]) -> LookupWay:
+    def _lookup(self, agenda: Agenda, item: Input, pairs: Sequence[Pair], whole: bool) -> LookupWay:
         """The best way to look `item` up by these equalities.
 
         If the equalities cover a unique key, that is the key. Otherwise it is the key of all equalities. If that one
@@ -118,7 +120,7 @@ class Lookups:
             key, ordered = keyed(parts, steps)
             return LookupWay(
                 item, key, ordered, estimates.is_unique(key), exists(key),
-                estimates.fan_out(key, [pair.probe for pair in ordered], self._sources),
+                estimates.fan_out(key, [pair.probe for pair in ordered], self.sources),
             )  # fmt: skip
 
         plain = [pair for pair in pairs if columns_of(pair.member) <= {column.name for column in item.columns}]
@@ -129,7 +131,7 @@ class Lookups:
             if unique <= by_name.keys():
                 return way(by_name[name] for name in unique)
         full = way(plain)
-        if full.exists or len(plain) > _MOST_SEARCHED:
+        if whole or full.exists or len(plain) > _MOST_SEARCHED:
             return full
         for size in range(len(plain) - 1, 0, -1):
             there = [parts for parts in combinations(plain, size) if exists(keyed(parts)[0])]

@@ -12,11 +12,13 @@ from collections.abc import Mapping, Sequence
 from halfjoin.planner import identity, kinds
 from halfjoin.planner.agenda import Agenda
 from halfjoin.planner.block import Block, Input
+from halfjoin.planner.choices import Choices, every_stage
 from halfjoin.planner.cost import path_cost
+from halfjoin.planner.cycles import cyclic
 from halfjoin.planner.estimates import Estimates, selectivity
 from halfjoin.planner.kinds import PathJoin
 from halfjoin.planner.linear import Filter, Linear, Reports, Step
-from halfjoin.planner.liveness import Draft, finished
+from halfjoin.planner.liveness import Draft, DraftStage, finished
 from halfjoin.planner.lookups import Lookups, LookupWay
 from halfjoin.planner.plan import ArrangementKey, Branch, HalfJoin, InputKind, Path, Version
 
@@ -58,26 +60,38 @@ def _path(block: Block, view: PathJoin, branch: int, start: int, estimates: Esti
     if first.kind is not InputKind.PLAIN:
         source, appearing = kinds.source(block.inputs[start]), (kinds.asked(block.inputs[start], start), then)
     numbers = {item.alias: number for number, item in enumerate(block.inputs)}
-    waiting = [item for item in view.block.inputs if item is not first]
-    stages: list[tuple[HalfJoin, Sequence[Step]]] = []
-    while waiting:
+
+    def take(agenda: Agenda, way: LookupWay) -> DraftStage:
+        half_join = _half_join(way, numbers[way.input.alias], start)
+        if way.arrangement.through is None:  # otherwise the rows found are candidates, still to be filtered
+            for pair in way.pairs:
+                agenda.links.join(pair.equality, pair.member, pair.partner)
+        after: list[Step] = [Filter(way.input.conditions)] if way.input.conditions else []
+        after += agenda.arrive(way.input, report=False, used=tuple(pair.member for pair in way.pairs))
+        return DraftStage(half_join, after + agenda.spread())
+
+    def best(ways: Sequence[LookupWay]) -> LookupWay:
+        return _best(ways, estimates, shares)
+
+    choices = Choices(cyclic(view.block, view.is_plain, estimates), lookups, estimates, take, best)
+    stages: list[DraftStage] = []
+    while len(agenda.bound) < len(numbers):
+        waiting = [item for item in view.block.inputs if item.alias not in agenda.bound]
         ready = [item for item in waiting if not view.is_plain(item) and kinds.is_ready(agenda, item)]
         if ready:  # those that may drop a row come first
             item = min(ready, key=lambda item: (item.kind is InputKind.PADDED, item.alias))
             half_join = kinds.looked_up(agenda, item, numbers[item.alias], _version(numbers[item.alias], start))
-            lookups.choose(half_join.arrangement)
-            after = agenda.arrive(item, report=False)
+            found = [DraftStage(half_join, agenda.arrive(item, report=False) + agenda.spread())]
         else:
-            best = _best(lookups.ways(agenda, filter(view.is_plain, waiting)), estimates, shares)
-            item, half_join = best.input, _half_join(best, numbers[best.input.alias], start)
-            lookups.choose(best.arrangement)
-            if best.arrangement.through is None:  # otherwise the rows found are candidates, still to be filtered
-                for pair in best.pairs:
-                    agenda.links.join(pair.equality, pair.member, pair.partner)
-            after = [Filter(item.conditions)] if item.conditions else []
-            after += agenda.arrive(item, report=False, used=tuple(pair.member for pair in best.pairs))
-        waiting = [other for other in waiting if other is not item]
-        stages.append((half_join, after + agenda.spread()))
+            way = best(lookups.ways(agenda, filter(view.is_plain, waiting)))
+            chosen = choices.stages(agenda, waiting) if way.input.alias in choices.links and not way.unique else None
+            if chosen is None:
+                found = [take(agenda, way)]
+            else:
+                found, agenda = chosen
+        for stage in every_stage(found):
+            lookups.choose(stage.half_join.arrangement)
+        stages += found
     alone, complete = (Reports(branch, tuple(sorted(names))) for names in (
         identity.of_input(block, block.inputs[start]), identity.of_complete_rows(block)))  # fmt: skip
     draft = Draft(start, source if appearing else source + then, stages, agenda.finish(), alone, complete, appearing)

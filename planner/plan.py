@@ -26,7 +26,8 @@ with an earlier time. Then both paths would make the pair, or neither.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import chain
 from typing import TypeAlias
@@ -115,10 +116,16 @@ class HalfJoin:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One half-join, and the fused linear operator of all steps whose columns it completes."""
+    """One half-join, and the fused linear operator of all steps whose columns it completes.
+
+    `otherwise`: other orders of the same inputs. Each has as many stages as it stands for: this one and those after it.
+    A row takes the order whose first half-join finds the fewest partners for it. All orders give the same results, so a
+    runner may let all rows take the stages as they are (`planner.choices`).
+    """
 
     half_join: HalfJoin
     then: Linear
+    otherwise: tuple[tuple[Stage, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +168,23 @@ class Path:
     appearing: Appearing | None = None  # set if that input is not plain
     constant: bool = False  # whether its input never changes, so the path can only fill
     known: Known | None = None  # of a query: rows without these keys need not be read to fill (`planner.known`)
+
+    @property
+    def fixed(self) -> tuple[Stage, ...]:
+        """The stages without choices: the order that all rows may take."""
+        return tuple(replace(stage, otherwise=()) for stage in self.stages)
+
+    @property
+    def every_stage(self) -> tuple[Stage, ...]:
+        """The stages of all orders that rows may take."""
+        return tuple(_every(self.stages))
+
+
+def _every(stages: Iterable[Stage]) -> Iterator[Stage]:
+    for stage in stages:
+        yield stage
+        for order in stage.otherwise:
+            yield from _every(order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +244,7 @@ class Join:
     @property
     def arrangements(self) -> tuple[ArrangementKey, ...]:
         """The arrangements that its half-joins look up, each once."""
-        stages = (stage for branch in self.branches for path in branch.paths for stage in path.stages)
+        stages = (stage for branch in self.branches for path in branch.paths for stage in path.every_stage)
         return tuple(dict.fromkeys(stage.half_join.arrangement for stage in stages))
 
 

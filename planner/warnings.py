@@ -19,7 +19,7 @@ def warnings(join: Join, estimates: Estimates) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for branch in join.branches:
         for path in branch.paths:
-            for stage in path.stages:
+            for stage in path.every_stage:
                 asks = stage.half_join.kind is not InputKind.PLAIN  # present, absent or padded
                 if stage.half_join.arrangement.constant is None and not asks:
                     found |= dict.fromkeys(_cross_product(path.alias, stage))

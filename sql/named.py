@@ -30,6 +30,14 @@ class CreateEnum:
 
 
 @dataclass(frozen=True)
+class CreateComposite:
+    """CREATE TYPE name AS (field type, ...)."""
+
+    name: str
+    fields: tuple[tuple[str, SqlType], ...]
+
+
+@dataclass(frozen=True)
 class AlterEnum:
     """ALTER TYPE name ADD VALUE [IF NOT EXISTS] label [BEFORE | AFTER `beside`], or RENAME VALUE `old` TO label, or
     RENAME TO `to`, then without a label."""

@@ -14,6 +14,7 @@ from halfjoin.sql.named import (
     AlterEnum,
     AlterSequence,
     Comment,
+    CreateComposite,
     CreateDomain,
     CreateEnum,
     CreateSchema,
@@ -484,6 +485,6 @@ Statement: TypeAlias = (
     CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | CreateSource | AlterSource | AlterTable
     | Rename | Insert | Delete | Update | Merge | WithChanges | Copy | Truncate | Select | Subscribe | Explain
     | Maintain | Refresh | RefreshPlan | Show | SetTime | SetSetting | Begin | Commit | Rollback | Savepoint | Drop
-    | Prepare | Execute | Deallocate | CreateEnum | AlterEnum | CreateDomain | CreateSchema | CreateSequence | Comment
-    | AlterSequence | AlterDomain
+    | Prepare | Execute | Deallocate | CreateEnum | CreateComposite | AlterEnum | CreateDomain | CreateSchema
+    | CreateSequence | Comment | AlterSequence | AlterDomain
 )

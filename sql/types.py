@@ -29,6 +29,7 @@ class Kind(StrEnum):
     INTERVAL = "interval"
     ENUM = "enum"  # a type of CREATE TYPE
     ARRAY = "array"
+    RECORD = "record"  # a row as a value, while a query is bound: no column holds one
     MZ_TIMESTAMP = "mz_timestamp"  # the type of mz_now() only: int64; milliseconds since 1970 when compared with dates
     UNKNOWN = "unknown"  # an untyped literal ('abc' or NULL) before its context gives it a type
     NAMED = "named"  # the name of a type of the user's, before the catalog says what it means
@@ -39,7 +40,8 @@ class SqlType:
     """A type. `precision`: digits of a numeric, length of a text, or digits of the second, None: all six; `scale`: of
     a numeric; `element`: of an array.
 
-    `named`: the name of a type of the user's. `labels`: the values of an enum, in their order.
+    `named`: the name of a type of the user's. `labels`: the values of an enum, in their order. `fields`: the names and
+    types of a row's members.
     """
 
     kind: Kind
@@ -48,6 +50,7 @@ class SqlType:
     element: SqlType | None = None
     named: str = ""
     labels: tuple[str, ...] = ()
+    fields: tuple[tuple[str, SqlType], ...] = ()
 
     def __str__(self) -> str:
         if self.named:

@@ -94,10 +94,6 @@ class Index:
             within = np.diff(np.minimum(ends[some], stop), prepend=start)
             yield positions[some].repeat(within), self.rows[np.arange(start, stop) + first[some].repeat(within)]
 
-    def count(self, probes: Ints) -> Ints:
-        """The number of entries that each probe would find."""
-        return self.codes.searchsorted(probes, "right") - self.codes.searchsorted(probes)
-
     def _first_at_least(self, probes: Ints) -> Ints:
         """For each probe that is among the codes, the position of the first code that equals it."""
         if self.guide is None or len(probes) * len(self.codes) < _GUIDED_FROM:
@@ -195,6 +191,16 @@ def find_all(probes: Ints, indexes: Sequence[Index]) -> tuple[Ints, RowNumbers, 
     None: no kernel can do it, or there are more than `limits.PIECE_ROWS` pairs.
     """
     return native.find(probes, [index.sorted_codes for index in indexes], limits.PIECE_ROWS)
+
+
+def count_all(probes: Ints, indexes: Sequence[Index]) -> Ints:
+    """The number of entries that each probe would find in all of several indexes."""
+    counts = native.count(probes, [index.sorted_codes for index in indexes])
+    if counts is None:
+        counts = np.zeros(len(probes), np.int64)
+        for index in indexes:
+            counts += index.codes.searchsorted(probes, "right") - index.codes.searchsorted(probes)
+    return counts
 
 
 def _index(values: Ints, rows: NDArray[Any], exact: bool) -> Index:

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.run import Part, Run, present
+from halfjoin.engine.join.choosing import CompiledStage, Stages, compiled, orders
 from halfjoin.engine.join.gates import gates_of
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.join.known import KnownRows, compile_known
 from halfjoin.engine.join.presence import AppearingKeys, PresenceOperator, compile_appearing, compile_presence
-from halfjoin.engine.join.stages import compile_stage
 from halfjoin.engine.join.too_large import TooLarge
 from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
@@ -68,7 +68,7 @@ class CompiledPath:
 
     spec: Path
     source: LinearOperator
-    stages: tuple[tuple[HalfJoinOperator | PresenceOperator, LinearOperator], ...]
+    stages: Stages
     final: LinearOperator
     appearing: AppearingKeys | None = None  # None: the path's input is plain
     then: LinearOperator | None = None  # the operator that the rows of an input that is not plain pass next
@@ -77,7 +77,7 @@ class CompiledPath:
     @property
     def reports(self) -> bool:
         """Whether an operator of it may report errors."""
-        operators = (self.source, *(operator for _, operator in self.stages), self.final)
+        operators = (self.source, *(stage.then for stage in self.stages), self.final)
         return any(one.reports is not None for one in operators)
 
     @property
@@ -96,9 +96,9 @@ class CompiledPath:
         for morsel in _morsels(change):
             try:
                 stream = self._entering(morsel, made.errors)
-                yield from self._onward(stream, 0, lookup, made, closing, len(stream))
+                yield from self._onward(stream, self.stages, lookup, made, closing, len(stream))
             except TooLarge as problem:
-                first = self.stages[0][0] if self.stages else None
+                first = self.stages[0].lookup if self.stages and not self.stages[0].otherwise else None
                 if isinstance(first, HalfJoinOperator):  # another morsel may have the key that finds most
                     runs = lookup(first.spec.arrangement.collection, first.spec.version)
                     for each in _morsels(change):
@@ -114,7 +114,7 @@ class CompiledPath:
         change = self.appearing(updates, lookup(name, Version.AFTER), closing.before, closing.after)
         for morsel in _morsels(change):
             stream = self.then(morsel, made.errors)
-            yield from self._onward(stream, 0, lookup, made, closing, len(stream))
+            yield from self._onward(stream, self.stages, lookup, made, closing, len(stream))
 
     def _entering(self, morsel: Updates, errors: list[Updates]) -> Updates:
         """Rows of the input, up to the step from which appearing keys follow the same way."""
@@ -124,9 +124,9 @@ class CompiledPath:
         return self.then(stream, errors) if self.spec.kind is InputKind.PADDED else stream.slice(0, 0)
 
     def _onward(
-        self, stream: Updates, number: int, lookup: RunsOf, made: Made, closing: Closing, size: int
+        self, stream: Updates, stages: Stages, lookup: RunsOf, made: Made, closing: Closing, size: int
     ) -> Iterator[None]:
-        """Run the stream through the stages from `number` on. Each piece that a lookup finds goes to the end before the
+        """Run the stream through the stages that are left. Each piece that a lookup finds goes to the end before the
         lookup continues.
 
         A key that has had n rows, one after the other, gives 2n - 1 pairs, of which all but few cancel: what was there
@@ -135,7 +135,7 @@ class CompiledPath:
         """
         if not len(stream):  # an operator with an empty result has not made all its columns
             return
-        if number == len(self.stages):
+        if not stages:
             result = self.final(stream, made.errors)
             if len(result):
                 made.take(result)
@@ -144,21 +144,35 @@ class CompiledPath:
         if len(stream) >= _GROWTH * size and not is_wide(stream.diff) and stream.diff.min() < 0 < stream.diff.max():
             stream = consolidate(stream)
             size = len(stream)
-        half_join, then = self.stages[number]
+            if not size:
+                return
+        if not stages[0].otherwise:
+            yield from self._past(stream, stages, lookup, made, closing, size)
+            return
+        parts_of = lambda spec: lookup(spec.arrangement.collection, spec.version)  # noqa: E731
+        for rows, order in orders(stream, stages, parts_of, closing.netted):
+            share = -(-size * len(rows) // len(stream))  # each order's rows grow from their share of the size
+            yield from self._past(rows, order, lookup, made, closing, share)
+
+    def _past(
+        self, stream: Updates, stages: Stages, lookup: RunsOf, made: Made, closing: Closing, size: int
+    ) -> Iterator[None]:
+        """Run the stream through the first of the stages, and what it finds through the others."""
+        half_join, then, rest = stages[0].lookup, stages[0].then, stages[1:]
         version = half_join.spec.version
         runs = lookup(half_join.spec.arrangement.collection, version)
         if isinstance(half_join, PresenceOperator):
             upper = closing.after if version is Version.AFTER else closing.before
             for found in half_join(stream, runs, closing.netted, upper):
                 closing.found.rows += len(found)
-                yield from self._onward(then(found, made.errors), number + 1, lookup, made, closing, size)
+                yield from self._onward(then(found, made.errors), rest, lookup, made, closing, size)
             return
         try:
             for found in half_join(stream, runs, closing.netted):
                 closing.found.rows += len(found)
-                yield from self._onward(then(found, made.errors), number + 1, lookup, made, closing, size)
+                yield from self._onward(then(found, made.errors), rest, lookup, made, closing, size)
         except TooLarge as problem:
-            if number:
+            if len(stages) < len(self.stages) or stages[0] is not self.stages[0] or stages[0].otherwise:
                 problem.consider(half_join, stream, runs)
             raise
 
@@ -178,8 +192,8 @@ class Dataflow:
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
         self.gates = gates_of(plan.branches)
-        self.told = frozenset(step.spec.arrangement.collection for paths in self.branches for path in paths
-                              if path.reports for step, _ in path.stages)  # rows of errors may be looked up in them
+        self.told = frozenset(step.half_join.arrangement.collection for paths in self.branches for path in paths
+                              if path.reports for step in path.spec.stages)  # rows of errors may be looked up in them
         self.reads = frozenset(plan.collections)
         # What closes of these matters. A loop's node may itself have made it, at a time that was open.
         self.asked = frozenset((*plan.collections, plan.output) if plan.loop else plan.asked)
@@ -362,14 +376,12 @@ def _compile_path(path: Path, registry: Registry) -> CompiledPath:
     )
 
 
-def _compile_stage(
-    stage: Stage, registry: Registry
-) -> tuple[HalfJoinOperator | PresenceOperator, LinearOperator]:
+def _compile_stage(stage: Stage, registry: Registry) -> CompiledStage:
     """Compile a stage. After an input that is not plain the next steps see its default row too, so none moves before
     the lookup."""
     if stage.half_join.kind is InputKind.PLAIN:
-        return compile_stage(stage, registry)
-    return compile_presence(stage.half_join, registry), compile_linear(stage.then, registry)
+        return compiled([stage], registry)[0]
+    return CompiledStage(compile_presence(stage.half_join, registry), compile_linear(stage.then, registry))
 
 
 def _constant_rows(item: Constant) -> Updates:

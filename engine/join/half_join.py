@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
+from halfjoin.engine.arrange.index import count_all
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run, present
@@ -252,6 +253,22 @@ class HalfJoinOperator:
         positions = where_true(alive)
         indices = pa.array(positions)
         return [key.take(indices) for key in keys], stream.take(positions)
+
+    def counts(self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM) -> Ints:
+        """For each row of the stream, how many entries of the arrangement have the code of its key: at least as many as
+        it has partners. 0 where it has none."""
+        found = np.zeros(len(stream), np.int64)
+        keys, left = self.keys(stream.with_columns({_PROBE: pa.array(np.arange(len(stream)))}))
+        found[left.columns[_PROBE].to_numpy()] = self.counts_of(keys, len(left), runs, closed)
+        return found
+
+    def counts_of(self, keys: list[pa.Array], length: int, runs: Sequence[Part], closed: int = MINIMUM) -> Ints:
+        """As `counts`, of `length` rows with these keys."""
+        probes, key, counts = codes(keys, length), self.spec.arrangement, np.zeros(length, np.int64)
+        for part in runs if length else ():
+            for run in part.narrowed(key, self.columns, keys, []):
+                counts += count_all(probes, run.entries(key, self.columns, closed))
+        return counts
 
     def verified(self, keys: list[pa.Array], positions: Ints, run: Run, rows: RowNumbers) -> tuple[Ints, RowNumbers]:
         """The pairs whose keys are equal, not just their codes."""

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-import pyarrow as pa
-
 from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.linear.failures import shown
-from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import DataError
 from halfjoin.planner.names import arrangement_name
@@ -40,7 +36,8 @@ class TooLarge(Exception):
         if not half_join.probes:
             found = _Lookup(sum(map(len, runs)), name, "")
         else:
-            keys, counts = _counts(half_join, stream, runs)
+            keys, stream = half_join.keys(stream)
+            counts = half_join.counts_of(keys, len(stream), runs)
             if not len(counts):
                 return
             most = int(counts.argmax())
@@ -59,17 +56,3 @@ class TooLarge(Exception):
                 why = f"in the arrangement {name} the key ({key}) finds {count:,} rows"
         remedy = "give the join another equality, or a condition that keeps fewer rows"
         return DataError(f"{what}: {why}", remedy=remedy)
-
-
-def _counts(
-    half_join: HalfJoinOperator, stream: Updates, runs: Sequence[Part]
-) -> tuple[list[pa.Array], np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """The keys that rows of the stream look up, and how many rows each of them finds."""
-    keys, stream = half_join.keys(stream)
-    probes, counts = codes(keys, len(stream)), np.zeros(len(stream), np.int64)
-    key = half_join.spec.arrangement
-    for part in runs:
-        for run in part.narrowed(key, half_join.columns, keys, []):
-            for index in run.entries(key, half_join.columns):
-                counts += index.count(probes)
-    return keys, counts

@@ -125,6 +125,7 @@ static inline uint64_t mixed(uint64_t word) {
 PyObject *py_codes(PyObject *self, PyObject *args);
 PyObject *py_equal(PyObject *self, PyObject *args);
 PyObject *py_find(PyObject *self, PyObject *args);
+PyObject *py_count(PyObject *self, PyObject *args);
 PyObject *py_gather(PyObject *self, PyObject *args);
 PyObject *py_passing(PyObject *self, PyObject *args);
 PyObject *py_joined(PyObject *self, PyObject *args);

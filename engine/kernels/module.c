@@ -8,6 +8,7 @@ static PyMethodDef functions[] = {
     {"codes", py_codes, METH_VARARGS, "codes(columns, length): the 64-bit hash of each row, or None"},
     {"equal", py_equal, METH_VARARGS, "equal(columns, positions, sources, rows, counts): which pairs are equal, or None"},
     {"find", py_find, METH_VARARGS, "find(probes, indexes, most): positions, rows and counts, or None"},
+    {"count", py_count, METH_VARARGS, "count(probes, indexes): the number of entries of each probe, or None"},
     {"gather", py_gather, METH_VARARGS, "gather(sources, rows, counts): the buffers of each column, or None"},
     {"passing", py_passing, METH_VARARGS, "passing(mask, positions, rows, counts): the pairs that pass, or None"},
     {"joined", py_joined, METH_VARARGS,
@@ -27,7 +28,7 @@ static PyMethodDef functions[] = {
 };
 
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
-static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 2); }
+static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 3); }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 2  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 3  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -64,6 +64,12 @@ def find(
     `most`."""
     found = _native.find(probes, indexes, most) if on else None
     return None if found is None else (_ints(found[0]), np.frombuffer(found[1], np.uint32), found[2])
+
+
+def count(probes: Ints, indexes: list[SortedCodes]) -> Ints | None:
+    """The number of entries of each probe in all these indexes."""
+    made = _native.count(probes, indexes) if on else None
+    return None if made is None else _ints(made)
 
 
 def equal(

@@ -1,4 +1,4 @@
-/* The lookup: finds probes in the indexes of several runs at once.
+/* The lookup: finds or counts probes in the indexes of several runs at once.
 
    An index has codes in order, and the row of each code. A large one has a guide (engine.arrange.guide): range `i` holds
    the codes from `least + (i << shift)` on, at positions `starts[i]` to `starts[i + 1]`. A search waits for memory at
@@ -48,29 +48,37 @@ static inline int64_t first_at_least(const int64_t *codes, int64_t low, int64_t 
     return base - codes + (*base < probe);
 }
 
+/* Where to search for each of `size` probes from `block` on: from `low` to `high`. */
+static void ranges(const Index *index, const Array *probes, int64_t block, int64_t size, int64_t *low, int64_t *high) {
+    const int64_t *codes = index->codes.at;
+    const uint32_t *starts = index->starts.at;
+    const int64_t length = index->codes.length;
+    if (index->guided) {
+        uint64_t last = (uint64_t)index->starts.length - 2;
+        for (int64_t i = 0; i < size; i++) { /* a probe below `least` wraps around, and finds nothing at the end */
+            uint64_t range = ((uint64_t)int_at(probes, block + i) - index->least) >> index->shift;
+            low[i] = (int64_t)(range < last ? range : last);
+            __builtin_prefetch(&starts[low[i]]);
+        }
+        for (int64_t i = 0; i < size; i++) {
+            high[i] = starts[low[i] + 1], low[i] = starts[low[i]];
+            if (high[i] > length) high[i] = length; /* whatever the guide says */
+            __builtin_prefetch(&codes[(low[i] + high[i]) / 2]);
+        }
+    } else {
+        for (int64_t i = 0; i < size; i++) low[i] = 0, high[i] = length;
+    }
+}
+
 /* Adds all pairs of one index. 1; 0: there are more than `most`; -1: no memory. */
 static int find_in(const Index *index, const Array *probes, int64_t most, Found *found) {
     const int64_t *codes = index->codes.at;
-    const uint32_t *rows = index->rows.at, *starts = index->starts.at;
+    const uint32_t *rows = index->rows.at;
     const int64_t length = index->codes.length;
     int64_t low[BLOCK], high[BLOCK];
     for (int64_t block = 0; block < probes->length; block += BLOCK) {
         int64_t size = probes->length - block < BLOCK ? probes->length - block : BLOCK;
-        if (index->guided) {
-            uint64_t last = (uint64_t)index->starts.length - 2;
-            for (int64_t i = 0; i < size; i++) { /* a probe below `least` wraps around, and finds nothing at the end */
-                uint64_t range = ((uint64_t)int_at(probes, block + i) - index->least) >> index->shift;
-                low[i] = (int64_t)(range < last ? range : last);
-                __builtin_prefetch(&starts[low[i]]);
-            }
-            for (int64_t i = 0; i < size; i++) {
-                high[i] = starts[low[i] + 1], low[i] = starts[low[i]];
-                if (high[i] > length) high[i] = length; /* whatever the guide says */
-                __builtin_prefetch(&codes[(low[i] + high[i]) / 2]);
-            }
-        } else {
-            for (int64_t i = 0; i < size; i++) low[i] = 0, high[i] = length;
-        }
+        ranges(index, probes, block, size, low, high);
         for (int64_t i = 0; i < size; i++) {
             int64_t probe = int_at(probes, block + i);
             int64_t entry = first_at_least(codes, low[i], high[i], probe), stop = entry;
@@ -85,6 +93,26 @@ static int find_in(const Index *index, const Array *probes, int64_t most, Found 
         }
     }
     return 1;
+}
+
+/* Adds the number of entries of each probe in one index. Steps double, so a key of very many entries costs few. */
+static void count_in(const Index *index, const Array *probes, int64_t *counts) {
+    const int64_t *codes = index->codes.at;
+    const int64_t length = index->codes.length;
+    int64_t low[BLOCK], high[BLOCK];
+    for (int64_t block = 0; block < probes->length; block += BLOCK) {
+        int64_t size = probes->length - block < BLOCK ? probes->length - block : BLOCK;
+        ranges(index, probes, block, size, low, high);
+        for (int64_t i = 0; i < size; i++) {
+            int64_t probe = int_at(probes, block + i), entry = first_at_least(codes, low[i], high[i], probe);
+            int64_t last = entry, step = 1; /* the last entry that is known to be the probe's */
+            if (entry >= length || codes[entry] != probe) continue;
+            while (step < length - last && codes[last + step] == probe) last += step, step *= 2;
+            for (; step > 0; step /= 2)
+                if (step < length - last && codes[last + step] == probe) last += step;
+            counts[block + i] += last - entry + 1;
+        }
+    }
 }
 
 static int open_index(PyObject *tuple, Index *out) {
@@ -121,6 +149,27 @@ static PyObject *answer(const Found *found, const int64_t *counts, Py_ssize_t co
     return result;
 }
 
+/* Opens the probes and the indexes of a list; `opened` says how many there are to close. */
+static int open_all(PyObject *given, PyObject *list, Array *probes, Index *indexes, Py_ssize_t *opened) {
+    Py_ssize_t count = PyList_Size(list);
+    int going = open_ints(given, probes);
+    while (going == 1 && *opened < count) {
+        going = open_index(PyList_GetItem(list, *opened), &indexes[*opened]);
+        (*opened)++;
+    }
+    return going;
+}
+
+static void close_all(Array *probes, Index *indexes, Py_ssize_t opened) {
+    for (Py_ssize_t i = 0; i < opened; i++) {
+        close_array(&indexes[i].codes);
+        close_array(&indexes[i].rows);
+        close_array(&indexes[i].starts);
+    }
+    close_array(probes);
+    PyMem_Free(indexes);
+}
+
 PyObject *py_find(PyObject *self, PyObject *args) {
     PyObject *given, *list, *result = NULL;
     Py_ssize_t most, count, opened_indexes = 0;
@@ -136,11 +185,7 @@ PyObject *py_find(PyObject *self, PyObject *args) {
         PyErr_NoMemory();
         going = -1;
     } else {
-        going = open_ints(given, &probes);
-    }
-    while (going == 1 && opened_indexes < count) {
-        going = open_index(PyList_GetItem(list, opened_indexes), &indexes[opened_indexes]);
-        opened_indexes++;
+        going = open_all(given, list, &probes, indexes, &opened_indexes);
     }
     if (going == 1) {
         PyThreadState *paused = pause_for(probes.length * count);
@@ -154,15 +199,33 @@ PyObject *py_find(PyObject *self, PyObject *args) {
     }
     if (going == 1) result = answer(&found, counts, count);
     if (going == 0) result = Py_NewRef(Py_None);
-    for (Py_ssize_t i = 0; i < opened_indexes; i++) {
-        close_array(&indexes[i].codes);
-        close_array(&indexes[i].rows);
-        close_array(&indexes[i].starts);
-    }
-    close_array(&probes);
+    close_all(&probes, indexes, opened_indexes);
     free(found.positions);
     free(found.rows);
-    PyMem_Free(indexes);
     PyMem_Free(counts);
+    return result;
+}
+
+PyObject *py_count(PyObject *self, PyObject *args) {
+    PyObject *given, *list, *result = NULL;
+    Py_ssize_t count, opened_indexes = 0;
+    Array probes = {0};
+    Index *indexes;
+    int going;
+    if (!PyArg_ParseTuple(args, "OO", &given, &list) || (count = PyList_Size(list)) < 0) return NULL;
+    indexes = PyMem_Calloc(count ? count : 1, sizeof *indexes);
+    if (indexes == NULL) return PyErr_NoMemory();
+    going = open_all(given, list, &probes, indexes, &opened_indexes);
+    if (going == 1 && (result = PyByteArray_FromStringAndSize(NULL, probes.length * 8)) != NULL) {
+        int64_t *counts = (int64_t *)PyByteArray_AsString(result);
+        PyThreadState *state = probes.length * count >= LARGE_WORK ? PyEval_SaveThread() : NULL;
+        memset(counts, 0, probes.length * 8);
+        for (Py_ssize_t i = 0; i < count; i++) {
+            if (indexes[i].codes.length) count_in(&indexes[i], &probes, counts);
+        }
+        if (state != NULL) PyEval_RestoreThread(state);
+    }
+    if (going == 0) result = Py_NewRef(Py_None);
+    close_all(&probes, indexes, opened_indexes);
     return result;
 }

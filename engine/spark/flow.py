@@ -151,7 +151,7 @@ class SparkFlow:
     def _resting(self, path: Path, parts: Sequence[Part]) -> Resting:
         """The stream that a change (or all rows) of a path's input starts."""
         schema, whole = self.held.schema(path.collection), self.held.rows(path.collection)
-        return Resting(tuple(self._seen(parts)), schema, path.fetch, path.source, path.stages, path.final, whole)
+        return Resting(tuple(self._seen(parts)), schema, path.fetch, path.source, path.fixed, path.final, whole)
 
     def _source(self, stream: Resting) -> tuple[Frame, Layout]:
         layout = stream.source
@@ -175,7 +175,7 @@ class SparkFlow:
         """The rows of a padded input as a stream, before the step from which appearing keys follow the same way."""
         assert path.appearing is not None
         frame, layout = self._apply(*self._source(stream), [path.source], ())
-        return Stream(frame, layout, path.appearing.then, path.stages, path.final, None, None, stream.whole, {})
+        return Stream(frame, layout, path.appearing.then, path.fixed, path.final, None, None, stream.whole, {})
 
     def _appearing(self, path: Path, closing: Closed) -> Stream | None:
         """The keys that appear or disappear in a path's input at times that close. None if there are none."""
@@ -190,7 +190,7 @@ class SparkFlow:
         after = self._partners.asked(spec, self._seen(self.parts_of(path.collection, Version.AFTER)), {})
         frame, layout = appearing(now, after, path.appearing, path.kind, times, self.registry)
         then, whole = path.appearing.then, self.held.rows(path.collection)
-        return Stream(frame, layout, then, path.stages, path.final, None, None, whole, {})
+        return Stream(frame, layout, then, path.fixed, path.final, None, None, whole, {})
 
     def _probe(self, streams: Sequence[Resting]) -> Probe | None:
         """The next half-join of streams with equal remaining stages, in tasks. None if Spark's joins suit it better."""

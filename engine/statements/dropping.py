@@ -104,6 +104,12 @@ def users_of_type(catalog: Catalog, name: str) -> tuple[list[tuple[Table, str]],
     return columns, views, domains
 
 
+def composites_of(catalog: Catalog, name: str) -> list[str]:
+    """The row types that have a field of a type."""
+    return [one.named for one in catalog.enums.values() for _, type in one.fields
+            if name in (type.named, type.element.named if type.element else "")]  # fmt: skip
+
+
 def _drop_type(state: State, name: str, statement: Drop) -> None:
     """DROP TYPE or DOMAIN. With CASCADE, the columns that have it go, too."""
     catalog = state.catalog
@@ -113,12 +119,15 @@ def _drop_type(state: State, name: str, statement: Drop) -> None:
             return
         raise UnknownName(statement.kind, name, known)
     columns, views, domains = users_of_type(catalog, name)
-    if not statement.cascade and (columns or views or domains):
-        holders = [*(f"{table.name}.{column}" for table, column in columns), *(view.name for view in views), *domains]
+    types = composites_of(catalog, name)
+    if not statement.cascade and (columns or views or domains or types):
+        holders = [*(f"{table.name}.{column}" for table, column in columns), *(view.name for view in views), *domains,
+                   *types]  # fmt: skip
         raise _held(f"{statement.kind} {name}", holders)
     _drop_items(state, views, cascade=True)
-    for domain in domains:
-        _drop_type(state, domain, statement)
+    for other in (*domains, *types):
+        if other in {**catalog.enums, **catalog.domains}:
+            _drop_type(state, other, statement)
     for table, column in columns:
         if column in {one.name for one in catalog.tables[table.name].columns}:
             alter_table(state, AlterTable(table.name, (AlterAction("drop column", column, cascade=True),)))

@@ -16,7 +16,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.definitions import create_index, create_view, drop_view
 from halfjoin.engine.statements.domains import alter_domain, new_name
-from halfjoin.engine.statements.dropping import users_of_type
+from halfjoin.engine.statements.dropping import composites_of, users_of_type
 from halfjoin.engine.statements.reshaping import put
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
@@ -41,6 +41,11 @@ def alter_enum(state: State, runners: Runners, statement: AlterEnum) -> None:
     old = catalog.enums.get(statement.name)
     if old is None:
         raise UnknownName("type", statement.name, catalog.enums)
+    if users := composites_of(catalog, old.named):
+        raise Conflict(f"the type {users[0]} has a field of type {old.named}", remedy="drop it first", name=old.named,
+                       holder=users[0], code="2BP01")  # fmt: skip
+    if statement.label and old.kind is not Kind.ENUM:
+        raise UnsupportedSQL(f"{old.named} is not an enum", code="42809")
     if statement.to:
         new = replace(old, named=new_name(catalog, "type", old.named, statement.to))
     else:

@@ -79,7 +79,7 @@ def _looked_up(planned: ViewPlan) -> Iterator[ArrangementKey]:
     for node in planned.nodes:
         if isinstance(node, Join) and not node.loops:
             for branch in node.branches:
-                yield from (stage.half_join.arrangement for stage in branch.paths[branch.fill].stages)
+                yield from (stage.half_join.arrangement for stage in branch.paths[branch.fill].every_stage)
         else:
             yield from node.arrangements
 

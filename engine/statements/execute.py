@@ -42,6 +42,7 @@ from halfjoin.sql.named import (
     AlterEnum,
     AlterSequence,
     Comment,
+    CreateComposite,
     CreateDomain,
     CreateEnum,
     CreateSchema,
@@ -284,8 +285,8 @@ def _run(
             return _create_table_as(session, state, statement, sql)
         case Drop():
             session.define(state, lambda state: drop(state, statement), statement)
-        case (CreateEnum() | CreateDomain() | CreateSchema() | CreateSequence() | Comment() | AlterSequence()
-              | AlterDomain()):  # fmt: skip
+        case (CreateEnum() | CreateComposite() | CreateDomain() | CreateSchema() | CreateSequence() | Comment()
+              | AlterSequence() | AlterDomain()):  # fmt: skip
             session.define(state, lambda state: name_things(state, statement), statement)
         case AlterEnum():
             session.define(state, lambda state: alter_enum(state, session.runners, statement))

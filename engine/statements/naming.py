@@ -12,11 +12,12 @@ from halfjoin.engine.statements.sequences import alter_sequence, create_sequence
 from halfjoin.engine.statements.tables import check_schema
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.constraints import bind_default
-from halfjoin.sql.bind.named_types import condition, resolved
+from halfjoin.sql.bind.named_types import column_type, composite, condition
 from halfjoin.sql.named import (
     AlterDomain,
     AlterSequence,
     Comment,
+    CreateComposite,
     CreateDomain,
     CreateEnum,
     CreateSchema,
@@ -24,7 +25,8 @@ from halfjoin.sql.named import (
 )
 from halfjoin.sql.types import Kind, SqlType
 
-Named = CreateEnum | CreateDomain | CreateSchema | CreateSequence | Comment | AlterSequence | AlterDomain
+Named = (CreateEnum | CreateComposite | CreateDomain | CreateSchema | CreateSequence | Comment | AlterSequence
+         | AlterDomain)  # fmt: skip
 RESERVED = ("public", "information_schema", "pg_catalog")
 
 
@@ -40,6 +42,9 @@ def name_things(state: State, statement: Named) -> None:
         case CreateEnum(name, labels):
             _check_free(state.catalog, name)
             state.catalog.enums[name] = SqlType(Kind.ENUM, named=name, labels=labels)
+        case CreateComposite(name, fields):
+            _check_free(state.catalog, name)
+            state.catalog.enums[name] = composite(name, fields, state.catalog)
         case CreateDomain():
             _create_domain(state.catalog, statement)
         case CreateSchema():
@@ -65,7 +70,7 @@ def _create_domain(catalog: Catalog, statement: CreateDomain) -> None:
     given = statement.domain
     _check_free(catalog, given.name)
     below = catalog.domain(given.type.named) if given.type.kind is Kind.NAMED else None
-    domain = replace(given, type=resolved(given.type, catalog))
+    domain = replace(given, type=column_type(given.type, catalog))
     if below is not None:
         domain = replace(domain, not_null=domain.not_null or below.not_null, default=domain.default or below.default,
                          base=below.name)  # fmt: skip

@@ -12,7 +12,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, names_read
-from halfjoin.sql.bind.named_types import resolved
+from halfjoin.sql.bind.named_types import column_type
 from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Like
 from halfjoin.sql.types import Kind, SqlType, looks_vary
 
@@ -172,7 +172,7 @@ def column_of(table: str, column: ColumnDef, catalog: Catalog, in_key: bool = Fa
     own = column.not_null or in_key
     not_null = own or (domain is not None and domain.not_null)
     sequence = "" if column.identity is None else free_sequence(catalog, table, column.name)
-    return ColumnModel(name=column.name, type=resolved(column.type, catalog), not_null=not_null, own_not_null=own,
+    return ColumnModel(name=column.name, type=column_type(column.type, catalog), not_null=not_null, own_not_null=own,
                        domain=domain, default=column.default, generated=column.generated, sequence=sequence,
                        always=column.identity is not None and column.identity.always)  # fmt: skip
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import logging
+import os
 import signal
+import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +26,8 @@ from halfjoin.server.limits import Limits
 from halfjoin.server.server import Server
 
 _default = Settings()
+_log = logging.getLogger("halfjoin.server")
+_MORE = 4.0  # seconds for the interrupt of statements that still run, and for closing the warehouse
 
 
 def _text(name: str) -> str:
@@ -88,7 +93,20 @@ async def _serve(
             typer.echo(f"the console is at {await page.start()}")
         await stopped.wait()
         typer.echo("stopping")
+        _end_within(limits.stop + _MORE)
     finally:
-        if page is not None:
-            await page.stop()
-        await server.stop()
+        await asyncio.gather(server.stop(), *([] if page is None else [page.stop()]))
+
+
+def _end_within(seconds: float) -> None:
+    """End the process if it has not ended by itself by then, as a kill would: what is acknowledged is kept. So a call
+    that no interrupt reaches does not hold it."""
+
+    def end() -> None:
+        _log.error("it has not stopped within %s s, and is ended; these calls were still running:", seconds)
+        faulthandler.dump_traceback()
+        os._exit(1)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()

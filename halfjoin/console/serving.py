@@ -12,7 +12,8 @@ import uvicorn
 
 from halfjoin.errors import HalfjoinError
 
-_STOPPING = 2  # seconds that open pages have when it stops
+_STOPPING = 2  # seconds that requests have which are being answered when it stops
+_STREAM = b"text/event-stream; charset=utf-8"
 
 
 class _Server(uvicorn.Server):
@@ -33,10 +34,12 @@ class HttpServer:
     """
 
     def __init__(self, app: Any, host: str, port: int, cert: Path | None = None, key: Path | None = None) -> None:
-        self._host, self._port = host, port
+        self._app, self._host, self._port = app, host, port
+        self._requests: dict[asyncio.Task[Any], bool] = {}  # and whether it is a stream, which does not end by itself
         self._server = _Server(uvicorn.Config(
-            app, host=host, port=port, log_level="warning", ssl_certfile=cert, ssl_keyfile=key, server_header=False,
-            timeout_graceful_shutdown=_STOPPING, limit_concurrency=200, ws="none",
+            self._answer, host=host, port=port, log_level="warning", ssl_certfile=cert, ssl_keyfile=key,
+            server_header=False, timeout_graceful_shutdown=2 * _STOPPING, interface="asgi3",
+            limit_concurrency=200, ws="none",
         ))  # fmt: skip
         self._task: asyncio.Task[None] | None = None
 
@@ -57,10 +60,42 @@ class HttpServer:
         return f"{'https' if self._server.config.is_ssl else 'http'}://{host}:{port}"
 
     async def stop(self) -> None:
-        """Close all pages."""
+        """Close all pages: streams at once, other requests after a while."""
         self._server.should_exit = True
+        for request, endless in self._requests.items():
+            if endless:
+                request.cancel()
+        if self._requests:
+            await asyncio.wait(self._requests, timeout=_STOPPING)
+        for request in self._requests:
+            request.cancel()
         if self._task is not None:
             await self._task
+
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        """The application, whose requests `stop` can end."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        task, begun = asyncio.current_task(), False
+        assert task is not None
+        self._requests[task] = False
+
+        async def sent(message: Any) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                self._requests[task] = (b"content-type", _STREAM) in message["headers"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        except asyncio.CancelledError:
+            if not begun:
+                await send({"type": "http.response.start", "status": 503, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            del self._requests[task]
 
     async def _serve(self) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import CancelledError
 from threading import Thread
 
 import pyarrow as pa
@@ -86,7 +87,7 @@ class Changes:
         putting = self._queue.put(item)
         try:
             asyncio.run_coroutine_threadsafe(putting, self._loop).result()
-        except (RuntimeError, asyncio.CancelledError):
+        except (RuntimeError, CancelledError):
             putting.close()  # a loop that is closed has not begun it
             return False
         return True

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from halfjoin.engine.statements.connection import Connection
-from halfjoin.errors import UnsupportedSQL
+from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.server import messages as m
 from halfjoin.server import reports
 from halfjoin.server.binding import bound
@@ -51,12 +51,13 @@ class Client:
         self._text, self._start = "", 0  # what the client sent, and where the running statement begins in it
         self._skipping = False  # after an error, until Sync
         self.idle = True
+        self.stopping = False  # the server takes no more statements
 
     async def serve(self) -> None:
         """Answer messages until the client leaves.
 
         Raises:
-            Gone: it left without a word. BadMessage: it does not follow the protocol.
+            Gone: it left without a word. BadMessage: it does not follow the protocol. HalfjoinError: the server stops.
         """
         try:
             await self._ready()
@@ -69,7 +70,9 @@ class Client:
             self._connection.roll_back()
 
     async def _next(self) -> Message:
-        """The next message; an error if none comes for too long."""
+        """The next message; an error if none comes for too long, or the server stops."""
+        if self.stopping:
+            raise stopped()
         inside = self._connection.transaction != "idle"
         own = self._variables.timeout("idle_in_transaction_session_timeout" if inside else "idle_session_timeout")
         most = self._limits.idle_in_transaction if inside else self._limits.idle
@@ -302,6 +305,11 @@ class Client:
         """Errors from here on are in the text of this statement."""
         self._text, self._start = one.text, one.piece.start if one.piece is not None else 0
         return one
+
+
+def stopped() -> HalfjoinError:
+    """What a client is told whose connection ends with the server."""
+    return HalfjoinError("terminating connection due to administrator command", code="57P01")
 
 
 def _oids(columns: Sequence[Column]) -> list[int]:

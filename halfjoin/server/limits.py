@@ -21,7 +21,7 @@ class Limits:
     idle_in_transaction: float = 3600
     statement: float = 3600
     write: float = 300
-    stop: float = 10
+    stop: float = 5
     message: int = 64 << 20
     first: int = 10_000
     copied: int = 1 << 30

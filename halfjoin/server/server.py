@@ -13,7 +13,7 @@ from halfjoin.errors import HalfjoinError
 from halfjoin.server import messages as m
 from halfjoin.server import reports
 from halfjoin.server.access import Access
-from halfjoin.server.client import Client
+from halfjoin.server.client import Client, stopped
 from halfjoin.server.limits import Limits
 from halfjoin.server.login import Login, log_in
 from halfjoin.server.variables import Variables, time_text
@@ -23,6 +23,7 @@ from halfjoin.sql.system import Asker
 
 _log = logging.getLogger("halfjoin.server")
 _CLOSING = 0.5  # seconds for the last bytes of a connection
+_LOOK = 0.05  # seconds between two looks for connections whose statement has ended, while the server stops
 
 
 @dataclass
@@ -64,20 +65,25 @@ class Server:
         return found[0], found[1]
 
     async def stop(self) -> None:
-        """Take no more connections; let statements end that run, and cancel them after a while."""
+        """Take no more connections; let statements end that run, and cancel them after a while.
+
+        A connection that waits ends at once: for its client's next message or password, for rows of a COPY, for
+        changes of a SUBSCRIBE, or for a client that does not read.
+        """
         self._stopping = True
         if self._server is not None:
             self._server.close()
-        for one in list(self._open.values()):
-            if one.client.idle:
-                one.task.cancel()
-        tasks = list(self._tasks)
-        if tasks:
-            await asyncio.wait(tasks, timeout=self._limits.stop)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        until = asyncio.get_running_loop().time() + self._limits.stop
+        while self._tasks and asyncio.get_running_loop().time() < until:
+            running = set()
+            for one in self._open.values():
+                one.client.stopping = True
+                if one.worker.running:
+                    running.add(one.task)
+            await _end(self._tasks - running)
+            if running:
+                await asyncio.wait(running, timeout=_LOOK)
+        await _end(self._tasks)
         self._threads.shutdown()
 
     @property
@@ -93,8 +99,7 @@ class Server:
         try:
             await self._serve(wire)
         except asyncio.CancelledError:
-            wire.put(reports.error(HalfjoinError("terminating connection due to administrator command", code="57P01"),
-                                   severity="FATAL"))  # fmt: skip
+            wire.put(reports.error(stopped(), severity="FATAL"))
         except m.BadMessage as problem:
             wire.put(reports.error(problem, severity="FATAL"))
         except (Gone, OSError):
@@ -167,3 +172,12 @@ class Server:
         one = self._open.get(number)
         if one is not None and secrets.compare_digest(str(one.secret), str(secret)):
             one.worker.cancel()
+
+
+async def _end(tasks: set[asyncio.Task[None]]) -> None:
+    """End connections, and wait until they have ended."""
+    tasks = set(tasks)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)

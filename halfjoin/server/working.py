@@ -34,6 +34,7 @@ class Worker:
         self._thread: int | None = None  # of the running call
         self._why: str | None = None  # why it is cancelled
         self._waiting: asyncio.Future[Any] | None = None
+        self.running = False  # whether a thread has a call, as the event loop sees it
 
     @property
     def busy(self) -> bool:
@@ -47,6 +48,7 @@ class Worker:
             HalfjoinError: it was cancelled (SQLSTATE 57014). And what the function raises.
         """
         loop = asyncio.get_running_loop()
+        self.running = True
         running = loop.run_in_executor(self._threads, self._outcome, function)
         late = None if most is None else loop.call_later(
             most, self.cancel, "canceling statement due to statement timeout")  # fmt: skip
@@ -57,6 +59,7 @@ class Worker:
             await asyncio.wait([running])
             raise
         finally:
+            self.running = False
             if late is not None:
                 late.cancel()
         if problem is not None:

@@ -42,7 +42,7 @@ def _path(path: PathModel, prefix: str, end: str) -> list[str]:
 
 def _lookup(lookup: LookupStep) -> list[str]:
     when = "after the batch" if lookup.after else "before the batch"
-    return [f"⋈ {lookup.target}", f"{lookup.arrangement.state}, {when}", *lookup.steps]
+    return [f"⋈ {lookup.target}", f"{lookup.arrangement.state}, {when}", *lookup.lines]
 
 
 def _label(lines: Iterable[str]) -> str:

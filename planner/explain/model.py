@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from halfjoin.planner.cost import StageCost, path_cost
 from halfjoin.planner.estimates import Estimates
@@ -36,7 +37,8 @@ class Arrangement:
 
 @dataclass(frozen=True, slots=True)
 class LookupStep:
-    """One half-join. `lookups`, `found` and `left` are expected numbers of rows for each changed row of the path."""
+    """One half-join. `lookups`, `found` and `left` are expected numbers of rows for each changed row of the path, if
+    all rows take the order that is shown. `otherwise` has a line for each other order that begins here."""
 
     input: str
     kind: str  # how the input is looked up: plain, present, absent or padded (`planner.plan.InputKind`)
@@ -49,11 +51,18 @@ class LookupStep:
     lookups: float
     found: float
     left: float
+    otherwise: tuple[str, ...] = ()
 
     @property
     def target(self) -> str:
         """The arrangement's name, after the input's kind unless that is plain."""
         return self.arrangement.name if self.kind == "plain" else f"{self.kind} {self.arrangement.name}"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What else rows may look up here, and the steps after the lookup."""
+        others = (f"or, for a row with fewer partners there: {order}" for order in self.otherwise)
+        return (*others, *self.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,11 @@ class PathModel:
     expected_lookups: float
     expected_found: float
     expected_results: float
+
+    @property
+    def chooses(self) -> bool:
+        """Whether rows may take several orders."""
+        return any(lookup.otherwise for lookup in self.lookups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +213,16 @@ def _lookup(stage: Stage, cost: StageCost, words: Words, estimates: Estimates, n
         cost.lookups,
         cost.found,
         cost.left,
+        tuple(", then ".join(map(partial(_named, words), order)) for order in stage.otherwise),
     )
+
+
+def _named(words: Words, stage: Stage) -> str:
+    """`edge(src) AS e3 by e1.src`."""
+    half_join = stage.half_join
+    name, own = arrangement_name(half_join.arrangement), input_name(half_join.alias, half_join.arrangement.collection)
+    shown = name if name.partition("(")[0] == own else f"{name} AS {own}"
+    return f"{shown} by {', '.join(map(words.expr, half_join.probe))}"
 
 
 def _arrangement(key: ArrangementKey, estimates: Estimates, name: str) -> Arrangement:

@@ -93,7 +93,7 @@ def _lookup(lookup: LookupStep, most: int) -> _Box:
     each = number(lookup.found / lookup.lookups) if lookup.lookups else "0"
     by = f"by {', '.join(lookup.by)}" if lookup.by else "every row: a cross product"
     kind = "cross" if not lookup.by and arrangement.state != "constant" else arrangement.state
-    return _box(f"lookup {kind}", f"⋈ {lookup.target}", [by, arrangement.text, *lookup.steps], most,
+    return _box(f"lookup {kind}", f"⋈ {lookup.target}", [by, arrangement.text, *lookup.lines], most,
                 f"{each}x {when}")
 
 

@@ -78,6 +78,8 @@ def _path(path: PathModel) -> _Node:
             head += f": {times(path.expected_lookups, 'lookup')}, {times(path.expected_found, 'row')} found per row"
     if path.fills and path.lookups:
         head += "; fills the view"
+    if path.chooses:
+        head += "; each row takes the order with the fewest partners, on Spark the first"
     below = [_Node(step) for step in path.source]
     below += [_lookup(lookup) for lookup in path.lookups]
     below += [_Node(step) for step in path.final]
@@ -95,7 +97,7 @@ def _lookup(lookup: LookupStep) -> _Node:
         head += ", candidates"
     each = lookup.found / lookup.lookups if lookup.lookups else 0.0
     return _Node(f"{head} [{lookup.arrangement.state}, {when}, {times(each, 'row')} each]",
-                 tuple(_Node(step) for step in lookup.steps))  # fmt: skip
+                 tuple(map(_Node, lookup.lines)))  # fmt: skip
 
 
 def _lines(node: _Node, first: str = "", rest: str = "") -> Iterator[str]:

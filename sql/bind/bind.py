@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from halfjoin.sql.bind.apart import apart, scalar
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.output_names import UNNAMED, output_name
@@ -15,6 +16,7 @@ from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.select import project, select
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import length_of
+from halfjoin.sql.functions.record_values import INSTEAD, is_record
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.types import Kind
 
@@ -32,7 +34,11 @@ def bind(query: exp.Query, schema: Schema, sql: str, notices: list[str] | None =
     """
     context = Context(schema, sql, notices=[] if notices is None else notices)
     selected = select(query, context)
-    bound = first_rows(project(selected, lambda name: name))
+    for name, value in selected.items:
+        if is_record(value):
+            raise context.refuse(query, f"the column {name} of a view would hold rows", INSTEAD)
+    made: Relation = project(selected, lambda name: name)
+    bound = first_rows(apart(made) if context.records else made)
     names = [column.name for column in bound.columns]
     if not names:
         raise context.refuse(query, "a view needs at least one column", "select a constant: SELECT 1 AS one FROM t")
@@ -56,7 +62,9 @@ def bind_scalar(node: exp.Expr, columns: Sequence[Column], schema: Schema, sql: 
                 table: str = "") -> Expr:
     """Bind an expression over columns, such as a WHERE; `table` may qualify the columns' names."""
     source = FromItem(table, tuple((column.name, column) for column in columns))
-    return Scalars(Context(schema, sql), (Scope.of(source),)).value(node)
+    context = Context(schema, sql)
+    bound = Scalars(context, (Scope.of(source),)).value(node)
+    return scalar(bound) if context.records else bound
 
 
 def bind_keys(nodes: Sequence[exp.Expr], columns: Sequence[Column], schema: Schema, sql: str, table: str) -> list[Expr]:

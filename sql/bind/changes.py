@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # before from_clause: the two call each other
+from halfjoin.sql.bind.apart import apart
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.from_clause import beside
@@ -234,7 +235,8 @@ def _typed_query(query: exp.Expr, target: Target, targets: tuple[Column, ...], s
             items.append((Column(f"{alias}.{column.name}", column.type), typed))
     order = _sorted(selected, alias) if ordered else ()
     keys = [(key.expr, known(of.expr)) for key, of in zip(order, selected.order, strict=False)]
-    relation = first_rows(Project(selected.input, (*items, *((c, e) for c, e in keys if isinstance(c, Column)))))
+    made: Relation = Project(selected.input, (*items, *((c, e) for c, e in keys if isinstance(c, Column))))
+    relation = first_rows(apart(made) if context.records else made)
     return relation, order
 
 

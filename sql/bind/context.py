@@ -87,6 +87,7 @@ class Context:
     ordered: bool = False  # whether the query around asks in which order the rows come (`row_sequence`)
     system: System | None = None  # PostgreSQL's catalog, in a query
     fleeting: list[str] = field(default_factory=list)  # what the query means only now: the clock, a session, chance
+    records: list[str] = field(default_factory=list)  # not empty: some expression is a row, to be taken apart
 
     def refuse(self, node: exp.Expr | None, reason: str, instead: str | None = None) -> UnsupportedSQL:
         """The error for a node, with the node's place."""

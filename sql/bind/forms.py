@@ -32,6 +32,7 @@ from halfjoin.sql.types import (
     UNKNOWN,
     WORKING_DIGITS,
     Kind,
+    SqlType,
     numeric,
 )
 
@@ -190,8 +191,10 @@ def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     domain = schema.domain(type.named) if type.kind is Kind.NAMED else None
     if domain is not None:
         return cast_to_domain(scalars.value(node.this), domain, schema)
-    type, system = resolved(type, schema), scalars.context.system
-    if system is None and plain(type) != type:
+    type, system = _meant(type, scalars), scalars.context.system
+    if type.kind is Kind.RECORD:
+        scalars.context.records.append(str(type))
+    elif system is None and plain(type) != type:
         raise scalars.context.refuse(node, f"a view cannot cast to {type}, which only catalogs have",
                                      f"write {plain(type)}")
     if type.kind in STRINGS and (text := as_text(node.this, scalars)) is not None:
@@ -203,6 +206,15 @@ def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     value = scalars.value(node.this)
     shown = None if system is None else cast_system(value, type, system)
     return functions.cast(value, type, explicit=True) if shown is None else shown
+
+
+def _meant(type: SqlType, scalars: Scalars) -> SqlType:
+    """The type of a cast. In a query the name of a table is that of its rows."""
+    schema = scalars.context.schema
+    if type.kind is Kind.NAMED and schema.named_type(type.named) is None and scalars.context.now is not None and (
+            columns := schema.columns(type.named)) is not None:
+        return SqlType(Kind.RECORD, named=type.named, fields=tuple((one.name, one.type) for one in columns))
+    return resolved(type, schema)
 
 
 def _json_path(scalars: Scalars, node: exp.Cast) -> Expr:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.named_arguments import positional
-from halfjoin.sql.bind.named_types import resolved
+from halfjoin.sql.bind.named_types import column_type
 from halfjoin.sql.bind.output_names import output_name
 from halfjoin.sql.bind.scalar import CHANCE, CLOCKS, Scalars
 from halfjoin.sql.bind.scope import FromItem
@@ -148,7 +148,7 @@ def _listed_type(node: exp.DataType, context: Context) -> SqlType:
     type = stored_type(node, context.sql)
     if type.kind is Kind.NAMED and context.schema.domain(type.named) is not None:
         raise context.refuse(node, "a domain in a list of columns is not supported", "name its base type, and cast")
-    return resolved(type, context.schema)
+    return column_type(type, context.schema)
 
 
 def rows_from(node: exp.Table | exp.Lateral, context: Context) -> list[exp.Anonymous]:

@@ -76,8 +76,7 @@ def keys_of(group: exp.Group | None, outputs: Sequence[Output], rows: Scalars) -
         if isinstance(node, exp.Tuple):
             return sum(map(simple, node.expressions), ())
         output = key_output(node, outputs, rows)
-        shown = node if output is None else outputs[output].row
-        row = None if shown is None else row_of(shown, rows)
+        row = row_of(node if output is None else outputs[output].node, rows)
         return (key(node),) if row is None else tuple(map(key, row.keys))
 
     def sets(node: exp.Expr) -> Iterator[Set]:

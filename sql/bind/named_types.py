@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,10 @@ def resolved(type: SqlType, schema: Schema) -> SqlType:
     if type.element is not None:
         if type.element.kind is Kind.NAMED and schema.domain(type.element.named) is not None:
             raise UnsupportedSQL(f"arrays of the domain {type.element} are not supported", remedy="name its base type")
-        return replace(type, element=resolved(type.element, schema))
+        element = resolved(type.element, schema)
+        if element.kind is Kind.RECORD:
+            raise UnsupportedSQL(f"arrays of the row type {element} are not supported", remedy="write jsonb")
+        return replace(type, element=element)
     if type.kind is not Kind.NAMED:
         return type
     found = schema.named_type(type.named)
@@ -35,6 +39,25 @@ def resolved(type: SqlType, schema: Schema) -> SqlType:
         nearest = ELSEWHERE.get(type.named)
         raise UnknownName("type", type.named, (), remedy=nearest and f"write {nearest}")
     return found
+
+
+def column_type(type: SqlType, schema: Schema) -> SqlType:
+    """The type of a column, which holds no rows; raises as `resolved`."""
+    found = resolved(type, schema)
+    if found.kind is Kind.RECORD:
+        raise UnsupportedSQL(f"a column of type {found} is not supported: no column holds rows",
+                             remedy="make each field a column, or write jsonb")
+    return found
+
+
+def composite(name: str, fields: Iterable[tuple[str, SqlType]], schema: Schema) -> SqlType:
+    """The type of CREATE TYPE ... AS (...)."""
+    made = []
+    for field, type in fields:
+        if type.kind is Kind.NAMED and schema.domain(type.named) is not None:
+            raise UnsupportedSQL(f"a field of the domain {type} is not supported", remedy="name its base type")
+        made.append((field, resolved(type, schema)))
+    return SqlType(Kind.RECORD, named=name, fields=tuple(made))
 
 
 def cast_to_domain(value: Expr, domain: Domain, schema: Schema) -> Expr:

@@ -154,9 +154,6 @@ def _keys(query: exp.Expr, outputs: Sequence[Output], scalars: Scalars) -> list[
     keys: list[tuple[exp.Ordered, int | None]] = []
     for node in order.expressions:
         place = _output_of(node.this, outputs, "ORDER BY", scalars)
-        row = None if place is None else outputs[place].row
-        if row is not None:  # its members order it, not its text
-            node, place = exp.Ordered(this=row, **{key: node.args.get(key) for key in ("desc", "nulls_first")}), None
         keys += [(node, place)] if place is not None else [(one, None) for one in expanded_order([node], scalars)]
     return keys
 

@@ -13,7 +13,7 @@ TYPE_NAMES = {
     exp.DType.VARBINARY: "bytea",
 }
 FIXED: dict[type[exp.Expr], str] = {
-    exp.Array: "array", exp.Extract: "extract", exp.StrPosition: "position",
+    exp.Array: "array", exp.Tuple: "row", exp.Extract: "extract", exp.StrPosition: "position",
     exp.Substring: "substring", exp.AtTimeZone: "timezone", exp.CurrentDate: "current_date",
     exp.CurrentTimestamp: "current_timestamp", exp.Exists: "exists",
     exp.CurrentUser: "current_user", exp.SessionUser: "session_user", exp.CurrentRole: "current_role",

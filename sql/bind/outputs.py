@@ -9,10 +9,11 @@ from sqlglot import exp
 
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.output_names import output_name
-from halfjoin.sql.bind.row_values import row_of
+from halfjoin.sql.bind.row_values import members_of, row_of
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope, find, find_star
 from halfjoin.sql.expr import Expr
+from halfjoin.sql.functions.record_values import is_record, members
 from halfjoin.sql.parse.locate import name_of
 
 SHOWN = "shown"  # marks a query whose outputs nothing else reads
@@ -20,11 +21,10 @@ SHOWN = "shown"  # marks a query whose outputs nothing else reads
 
 @dataclass(frozen=True)
 class Output:
-    """One output: its name, and the node that computes it. `row`: the row that it shows as text, which orders it."""
+    """One output: its name, and the node that computes it."""
 
     name: str
     node: exp.Expr
-    row: exp.Expr | None = None
 
 
 def outputs_of(query: exp.Select, scalars: Scalars, bound: dict[int, Expr]) -> list[Output]:
@@ -33,13 +33,10 @@ def outputs_of(query: exp.Select, scalars: Scalars, bound: dict[int, Expr]) -> l
     for node in query.expressions:
         columns = star(node, scalars.scopes, scalars.context)
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star):
-            if (row := row_of(node.this, scalars)) is None:
-                raise scalars.context.refuse(node, "no column holds a row, so none has fields",
-                                             "make each field a column")
-            outputs += [Output(name, member) for name, member in zip(row.names, row.members, strict=True)]
+            outputs += _fields(node, scalars, bound)
         elif columns is None:
-            output = Output(output_name(node), node.unalias())
-            outputs.append(_shown(output, scalars) if query.meta.get(SHOWN) else output)
+            shown = node.unalias()
+            outputs.append(Output(output_name(node), _shown(shown, scalars) if query.meta.get(SHOWN) else shown))
         for name, column in columns or ():
             made = exp.Column(this=exp.to_identifier(name, quoted=True))
             made.parent = node  # for its place in the text
@@ -48,22 +45,50 @@ def outputs_of(query: exp.Select, scalars: Scalars, bound: dict[int, Expr]) -> l
     return outputs
 
 
-def _shown(output: Output, scalars: Scalars) -> Output:
-    """An output of a query that is shown: a row is the text that PostgreSQL writes."""
-    if row_of(output.node, scalars) is None:
-        return output
-    made = exp.Cast(this=output.node.copy(), to=exp.DataType.build("text"))
-    made.parent = output.node.parent  # for its place in the text
-    return Output("row" if output.name == "?column?" else output.name, made, output.node)
+def _fields(node: exp.Dot, scalars: Scalars, bound: dict[int, Expr]) -> list[Output]:
+    """The outputs of `(row).*`; `bound` gets those of a value."""
+    if (row := row_of(node.this, scalars)) is not None:
+        return [Output(name, member) for name, member in zip(row.names, row.members, strict=True)]
+    value = scalars.value(node.this)
+    if not is_record(value):
+        raise scalars.context.wrong(node, f"a {value.type} is no row, so it has no fields")
+    outputs = []
+    for (name, _), one in zip(value.type.fields, members(value), strict=True):
+        made = exp.Column(this=exp.to_identifier(name, quoted=True))
+        made.parent = node  # for its place in the text
+        bound[id(made)] = one
+        outputs.append(Output(name, made))
+    return outputs
 
 
-def grouped_by_outputs(query: exp.Select, outputs: Sequence[Output]) -> exp.Select:
-    """SELECT DISTINCT of rows, which their texts do not compare, as GROUP BY of all outputs."""
-    numbers = [exp.Literal.number(number) for number in range(1, len(outputs) + 1)]
-    made = exp.Select(**{key: value for key, value in query.args.items() if key != "distinct"})
-    made.set("group", exp.Group(expressions=numbers))
-    made.parent, made.meta[SHOWN] = query.parent, True
+def _shown(node: exp.Expr, scalars: Scalars) -> exp.Expr:
+    """An output that nothing else reads: an array of rows is one of their texts, which PostgreSQL shows."""
+    made = node.copy()
+    made.parent = node.parent  # for its place in the text
+    call, one = made, node
+    while isinstance(one, (exp.Filter, exp.Window)):
+        call, one = call.this, one.this
+    name = one.name.lower() if isinstance(one, exp.Anonymous) else "array" if isinstance(one, exp.Array) else ""
+    if name not in ("array", "array_agg"):
+        return node
+    if isinstance(one, exp.Anonymous) and name == "array":  # of a query
+        call, one = call.expressions[0], one.expressions[0]
+        found = isinstance(one, exp.Select) and not one.args.get("distinct") and len(one.expressions) == 1
+        rows = [found and members_of(one.expressions[0].unalias()) is not None]
+    else:
+        if one.expressions and isinstance(one.expressions[0], exp.Order):  # array_agg(t ORDER BY a)
+            call, one = call.expressions[0], one.expressions[0]
+            call.set("this", _text(call.this))
+            return made if row_of(one.this, scalars) is not None else node
+        rows = [row_of(part, scalars) is not None for part in one.expressions]
+    if not rows or not all(rows):
+        return node
+    call.set("expressions", [_text(part.unalias()) for part in call.expressions])
     return made
+
+
+def _text(node: exp.Expr) -> exp.Cast:
+    return exp.Cast(this=node, to=exp.DataType.build("text"))
 
 
 def star(node: exp.Expr, scopes: tuple[Scope, ...], context: Context) -> list[tuple[str, Expr]] | None:

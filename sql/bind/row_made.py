@@ -13,8 +13,9 @@ from sqlglot import exp
 from halfjoin.sql import functions
 from halfjoin.sql.bind.row_values import Row, row_of
 from halfjoin.sql.bind.selected import known
-from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.functions.casting import padded
+from halfjoin.sql.expr import TRUE, Call, Expr, Literal
+from halfjoin.sql.functions import record_values, records
+from halfjoin.sql.functions.padding import padded
 from halfjoin.sql.types import BOOLEAN, TEXT, UNKNOWN
 
 if TYPE_CHECKING:
@@ -41,10 +42,18 @@ def arguments(name: str, nodes: Sequence[exp.Expr], scalars: Scalars) -> tuple[E
 def _as_jsonb(node: exp.Expr, scalars: Scalars) -> Expr:
     row = row_of(node, scalars)
     if row is None:
-        return scalars.value(node)
+        value = scalars.value(node)
+        return records.to_jsonb(functions.resolve, value) if record_values.is_record(value) else value
     parts = [part for name, member in zip(row.names, row.members, strict=True)
              for part in (Literal(name, TEXT), _as_jsonb(member, scalars))]  # fmt: skip
     return _if_there(row, functions.resolve("jsonb_build_object", parts), scalars)
+
+
+def as_value(row: Row, scalars: Scalars) -> Expr:
+    """A row as a value, which `apart` takes apart."""
+    scalars.context.records.append("row")
+    there = TRUE if row.there is None else scalars.value(row.there)
+    return record_values.record(row.names, tuple(map(known, scalars.values(row.members))), there)
 
 
 def as_text(node: exp.Expr, scalars: Scalars) -> Expr | None:

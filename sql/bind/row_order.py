@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
-from halfjoin.sql.expr import FALSE, TRUE, Expr, Literal
+from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.functions import records
 from halfjoin.sql.relation import SortKey
 from halfjoin.sql.types import FLOATS, INTEGERS, UNKNOWN, Kind, SqlType
 
-_MIRRORED = {">": "<", ">=": "<="}
 _MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 _SOME = {  # a value of each type, as text
     **dict.fromkeys((*INTEGERS, *FLOATS, Kind.NUMERIC, Kind.INTERVAL), "0"),
@@ -34,28 +34,12 @@ def compared(name: str, left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
 
 def of_records(name: str, left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
     """A comparison of two records: NULLs are equal, and greater than other values."""
-    if name in ("=", "<>"):
-        word, joined = ("is not distinct from", "and") if name == "=" else ("is distinct from", "or")
-        pairs = tuple(functions.resolve(word, pair) for pair in zip(left, right, strict=True))
-        return functions.resolve(joined, pairs)
-    if name in _MIRRORED:
-        return of_records(_MIRRORED[name], right, left)
-    ahead = before([(SortKey(one), other) for one, other in zip(left, right, strict=True)])
-    return ahead if name == "<" else functions.resolve("or", (ahead, of_records("=", left, right)))
+    return records.of_records(functions.resolve, name, left, right)
 
 
 def before(keys: Sequence[tuple[SortKey, Expr]]) -> Expr:
     """Whether a row comes before another in an order, whose keys are over the one beside values of the other."""
-    (key, value), *rest = keys
-    strict = functions.resolve("case", (
-        functions.resolve("is null", (key.expr,)),
-        functions.resolve("is not null", (value,)) if key.nulls_first else FALSE,
-        functions.resolve("is null", (value,)), FALSE if key.nulls_first else TRUE,
-        functions.resolve(">" if key.descending else "<", (key.expr, value))))  # fmt: skip
-    if not rest:
-        return strict
-    same = functions.resolve("is not distinct from", (key.expr, value))
-    return functions.resolve("or", (strict, functions.resolve("and", (same, before(rest)))))
+    return records.before(functions.resolve, keys)
 
 
 def never_null(value: Expr) -> tuple[Expr, Expr]:

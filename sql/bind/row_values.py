@@ -22,7 +22,9 @@ from halfjoin.sql.bind.row_order import compared, of_records
 from halfjoin.sql.bind.scope import THERE
 from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import TRUE, Expr
+from halfjoin.sql.functions import record_values
 from halfjoin.sql.parse.locate import name_of
+from halfjoin.sql.types import UNKNOWN
 
 if TYPE_CHECKING:
     from halfjoin.sql.bind.context import Context
@@ -143,6 +145,8 @@ def compared_rows(name: str, left: exp.Expr, right: exp.Expr, scalars: Scalars, 
     if one is None and other is None:
         return None
     if one is None or other is None:
+        if (made := _compared_values(name, left, right, scalars)) is not None:
+            return made
         raise scalars.context.refuse(left, "a row is compared with a value that is not a row",
                                      "write both as rows: (a, b) = (c, d)")
     if len(one.members) != len(other.members):
@@ -167,6 +171,19 @@ def compared_rows(name: str, left: exp.Expr, right: exp.Expr, scalars: Scalars, 
         return made
     there = functions.resolve("and", tuple(functions.resolve("is true", (value,)) for value, _ in keys))
     return functions.resolve("case", (there, made))
+
+
+def _compared_values(name: str, left: exp.Expr, right: exp.Expr, scalars: Scalars) -> Expr | None:
+    """The comparison of a row with an expression whose value is one, or with the text of one."""
+    from halfjoin.sql.bind.row_made import as_value  # makes rows of this module's
+
+    values = []
+    for node in (left, right):
+        found = row_of(node, scalars)
+        values.append(scalars.value(node) if found is None else as_value(found, scalars))
+    if all(record_values.is_record(value) or value.type == UNKNOWN for value in values):
+        return functions.resolve(name, values)
+    return None
 
 
 def _check_alike(left: Sequence[Expr], right: Sequence[Expr], node: exp.Expr, context: Context) -> None:

@@ -15,13 +15,14 @@ from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.bind.forms import FORMS
 from halfjoin.sql.bind.named_arguments import positional
 from halfjoin.sql.bind.operators import OPERATORS as NAMED_OPERATORS
-from halfjoin.sql.bind.row_made import arguments
+from halfjoin.sql.bind.row_made import arguments, as_value
 from halfjoin.sql.bind.row_values import compared_rows, row_of, tested
 from halfjoin.sql.bind.scope import Scope, find
 from halfjoin.sql.bind.sequences import CALLS, sequence_value
 from halfjoin.sql.bind.system_functions import system_call
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.functions import record_values
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.syntax import OrderText, Variadic
@@ -150,10 +151,14 @@ def _is(scalars: Scalars, node: exp.Is, word: str = "is") -> Expr:
 
 def _column(scalars: Scalars, node: exp.Column) -> Expr:
     if isinstance(node.this, exp.Star):
-        raise scalars.context.refuse(node, f"{node.table}.* is not a value", "name the column")
+        return _row(scalars, node)
     table = node.args.get("table")
     try:
         return find(scalars.scopes, name_of(node), table and name_of(table))
+    except UnsupportedSQL:
+        if (row := row_of(node, scalars)) is None:
+            raise
+        return as_value(row, scalars)
     except UnknownName:
         if table is not None or node.this.quoted or node.name.lower() != "user":
             raise
@@ -162,17 +167,26 @@ def _column(scalars: Scalars, node: exp.Column) -> Expr:
 
 def _field(scalars: Scalars, node: exp.Dot) -> Expr:
     """`(t).a`, `(ROW(1, 2)).f1`."""
-    row = row_of(node.this, scalars)
-    if row is None or not isinstance(node.expression, exp.Identifier):
-        raise scalars.context.refuse(node, "no column holds a row, so none has fields", "make each field a column")
-    name = name_of(node.expression)
-    if name not in row.names:
-        raise UnknownName("column", name, row.names)
-    return scalars.value(row.members[row.names.index(name)])
+    value = scalars.value(node.this)
+    if not record_values.is_record(value) or not isinstance(node.expression, exp.Identifier):
+        raise scalars.context.wrong(node, f"a {value.type} is no row, so it has no fields")
+    name, names = name_of(node.expression), [name for name, _ in value.type.fields]
+    if name not in names:
+        raise UnknownName("column", name, names)
+    return record_values.member(value, names.index(name))
+
+
+def _row(scalars: Scalars, node: exp.Expr) -> Expr:
+    row = row_of(node, scalars)
+    if row is None:
+        raise UnknownName("table or alias", name_of(node.args["table"]))
+    return as_value(row, scalars)
 
 
 def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     name, context = node.name.lower(), scalars.context
+    if name == "row":
+        return _row(scalars, node)
     refuse_function(name, node, context)
     if name == "array" and any(isinstance(item, exp.Query) for item in node.expressions):
         raise context.unmaintained(node, "ARRAY(subquery) is", ON_TOP)
@@ -269,6 +283,7 @@ HANDLERS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.Paren: lambda scalars, node: scalars.value(node.this),
     exp.Column: _column,
     exp.Dot: _field,
+    exp.Tuple: _row,
     exp.Anonymous: _function,
     OrderText: lambda scalars, node: functions.resolve("order text", (scalars.value(node.this),)),
     **{kind: _session(name) for kind, name in (

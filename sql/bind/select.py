@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -17,7 +16,7 @@ from halfjoin.sql.bind.iteration import iterative
 from halfjoin.sql.bind.loops import looped, mutual
 from halfjoin.sql.bind.ordering import Clauses, ordered_outputs
 from halfjoin.sql.bind.outer_aggregates import outer_aggregates
-from halfjoin.sql.bind.outputs import Output, grouped_by_outputs, outputs_of
+from halfjoin.sql.bind.outputs import outputs_of
 from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.recursion import dependent, reads
 from halfjoin.sql.bind.row_sequence import KEY, asks, in_sequence
@@ -138,8 +137,6 @@ def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Sco
     bound: dict[int, Expr] = {}
     outputs = outputs_of(query, scalars, bound)
     scalars = scalars.binding(bound)
-    if any(output.row is not None for output in outputs) and query.args.get("distinct"):
-        query = _distinct_rows(query, outputs, scalars)
     last = Clauses(query, outputs, scalars)
     nodes = [*(output.node for output in outputs), *last.nodes]
     conditions = [query.args[key].this for key in ("having", "qualify") if query.args.get(key)]
@@ -178,18 +175,6 @@ def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Sco
         return selected
     refuse_lateral(base, query, context)
     return last.apply(selected, scalars)
-
-
-def _distinct_rows(query: exp.Select, outputs: Sequence[Output], scalars: Scalars) -> exp.Select:
-    """A query with DISTINCT whose outputs are rows, without DISTINCT."""
-    nodes = [output.node for output in outputs]
-    if query.args["distinct"].args.get("on"):
-        return query
-    if is_grouped(query, nodes, scalars) or windows_in(nodes, scalars.bound):
-        raise scalars.context.refuse(query.args["distinct"],
-                                     "DISTINCT of rows beside groups or windows is not supported",
-                                     "compute those in a subquery in FROM")
-    return grouped_by_outputs(query, outputs)
 
 
 def _ordered_values(query: exp.Values, context: Context, base: Relation | None, outer: tuple[Scope, ...]) -> Selected:

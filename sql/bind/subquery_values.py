@@ -21,6 +21,7 @@ from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import FALSE, TRUE, Call, Column, Expr, Literal, columns_of, conjunction, conjuncts, substitute
 from halfjoin.sql.functions.aggregates import resolve_aggregate
 from halfjoin.sql.functions.nested_arrays import shaped
+from halfjoin.sql.functions.record_values import is_record, is_there, members
 from halfjoin.sql.relation import AggregateCall, Filter, Outer, Project, Scan, TopK, Values
 from halfjoin.sql.types import BIGINT, BOOLEAN, UNKNOWN, array
 
@@ -175,13 +176,23 @@ def _is_in(rows: Rows, value: Expr, found: Found) -> Expr:
     """`x IN (query)`. It is NULL if no row equals x, and there are rows, and x or an output is NULL."""
     (output,) = found.values
     count = resolve_aggregate("count", ())
-    equal = functions.resolve("=", (value, output))
-    (matches,) = rows.grouped(Inner(found.inner.relation, (*found.inner.on, equal)), [count])
+    equal = _equal_rows(value, output) if is_record(value) else (functions.resolve("=", (value, output)),)
+    (matches,) = rows.grouped(Inner(found.inner.relation, (*found.inner.on, *equal)), [count])
     every, not_null = rows.grouped(found.inner, [count, resolve_aggregate("count", (output,))])
+    missing = functions.resolve("is not true", (is_there(value),)) if is_record(value) else functions.resolve(
+        "is null", (value,))  # ROW(NULL) is not NULL as a whole
     null = functions.resolve("or", (
-        functions.resolve("is null", (value,)), functions.resolve("<", (not_null, every))))  # fmt: skip
+        missing, functions.resolve("<", (not_null, every))))  # fmt: skip
     unknown = functions.resolve("and", (_positive(every), null))
     return functions.resolve("case", (_positive(matches), TRUE, unknown, NULL, FALSE))
+
+
+def _equal_rows(value: Expr, output: Expr) -> tuple[Expr, ...]:
+    """The conditions that say that two rows are equal: one for each member, to group by."""
+    output = functions.cast(output, value.type)
+    pairs = zip(members(value), members(output), strict=True)
+    there = (functions.resolve("is true", (is_there(one),)) for one in (value, output) if is_there(one) != TRUE)
+    return (*there, *(functions.resolve("is not distinct from", pair) for pair in pairs))
 
 
 def _counted(rows: Rows, asked: Quantified, left: Sequence[Expr]) -> Expr:

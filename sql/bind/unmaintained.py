@@ -28,7 +28,6 @@ REFUSED_CLAUSES = {  # queries refuse them as well
     "into": ("SELECT INTO is not supported", "write CREATE MATERIALIZED VIEW ... AS SELECT"),
     "laterals": ("LATERAL VIEW is not supported", "write a table function in FROM"),
 }
-NO_ROWS = "a row is not a value that a column or a function takes"
 CLAUSES = ("distinct", "group", "having", "windows", "qualify", "order", "limit", "offset")
 EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
     exp.Subquery: (Unmaintained("a subquery as a value is"), "join with it in FROM"),
@@ -41,7 +40,6 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
     exp.Star: ("* is not a value", "name the columns"),
     TableArgument: ("TABLE is the argument of a reduce, in FROM", "name columns"),
     exp.BitString: ("bit strings are not supported", "write an integer, or a bytea: '\\x05'"),
-    exp.Tuple: (NO_ROWS, "give each member a column of its own, or write to_jsonb(ROW(a, b)) or ROW(a, b)::text"),
 }
 
 
@@ -122,8 +120,6 @@ def refuse_function(name: str, node: exp.Expr, context: Context) -> None:
     if name == "grouping":
         raise context.wrong(node, "arguments to GROUPING must be grouping expressions of the associated query level",
                             "write grouping(k) in a query with GROUP BY k")
-    if name == "row":
-        raise _refusal(node, *EXPRESSIONS[exp.Tuple], context)
     if name == "if":
         raise context.refuse(node, "PostgreSQL has no function if", "write CASE WHEN condition THEN a ELSE b END")
 

@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.expr import Call, Expr, Literal, columns_of, walk
+from halfjoin.sql.expr import TRUE, Call, Expr, Literal, columns_of, walk
 from halfjoin.sql.functions.aggregate_table import AGGREGATE_TABLE, AGGREGATES, ENTRIES
 from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.decompose import SUMS, Decomposed, Part, adds_up, decompose, decompose_lifted, filtered
 from halfjoin.sql.functions.jsonb_aggregates import collected
 from halfjoin.sql.functions.order import order_of, ordered_value
+from halfjoin.sql.functions.record_values import is_record, is_there
 from halfjoin.sql.functions.resolve import call, cast_all, choose
 from halfjoin.sql.functions.signature import Function, Overload
 from halfjoin.sql.relation import AggregateCall, SortKey
@@ -63,6 +64,8 @@ def resolve_aggregate(
         condition = coerce(condition, BOOLEAN)
     if defined is not None:
         return _of_user(defined, args, distinct, condition, order)
+    if name == "count" and len(args) == 1 and is_record(args[0]) and not distinct:
+        args = (Call("case", (is_there(args[0]), TRUE, Literal(None, BOOLEAN)), BOOLEAN),)
     entry = ENTRIES.get(name)
     if entry is None:
         raise UnknownName("aggregate", name, sorted(AGGREGATES))

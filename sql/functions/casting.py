@@ -12,7 +12,9 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Expr, Literal
 from halfjoin.sql.functions.coercion import NUMBERS, as_numeric, assignable, castable, common_type, same_values
 from halfjoin.sql.functions.nested_arrays import nested, type_of_text
+from halfjoin.sql.functions.padding import padded
 from halfjoin.sql.functions.parameters import is_parameter, typed
+from halfjoin.sql.functions.record_casts import cast_row
 from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of, rounded, type_of_decimal
 from halfjoin.sql.functions.text_input import parse
 from halfjoin.sql.types import (
@@ -42,6 +44,8 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
     """
     if isinstance(expr, Literal) and is_parameter(expr):
         return cast(typed(expr, type), type, explicit)
+    if Kind.RECORD in (type.kind, expr.type.kind):
+        return expr if expr.type == type else cast_row(cast, expr, type)
     if explicit and type.kind is Kind.ARRAY:
         type = _with_dimensions(expr, type)
     type = _with_digits(expr, type)
@@ -84,19 +88,6 @@ def _rounded(literal: Literal, type: SqlType) -> Expr:
     unit = 10 ** (SECOND_DIGITS - (type.precision or 0))
     size = (abs(micros) + unit // 2) // unit * unit
     return Literal((months, days, -size if micros < 0 else size), type)
-
-
-def padded(expr: Expr) -> Expr:
-    """A char(n) as text with its padding of blanks. Values are stored without it, and few functions count it."""
-    if expr.type.kind is not Kind.CHAR or (isinstance(expr, Literal) and expr.value is None):
-        return expr
-    length = expr.type.precision
-    if length is None:
-        raise UnsupportedSQL("a char without a length, where trailing blanks count",
-                             remedy="cast it to text, or to char(n)")
-    if isinstance(expr, Literal):
-        return Literal(str(expr.value).ljust(length), TEXT)
-    return Call("rpad", (expr, Literal(length, INTEGER)), TEXT)
 
 
 def coerce(expr: Expr, type: SqlType) -> Expr:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.types import DOUBLE, FLOATS, INTEGERS, SECONDS, STRINGS, TEXT, WORKING_DIGITS, Kind, SqlType, array
@@ -110,6 +111,8 @@ def common_type(types: Iterable[SqlType]) -> SqlType:
     known = [type for type in types if type.kind is not Kind.UNKNOWN]
     if not known:
         return TEXT
+    if all(type.kind is Kind.RECORD for type in known):
+        return _common_record(known)
     if all(type.kind is Kind.ARRAY for type in known):
         return array(common_type(type.element for type in known if type.element is not None))
     chosen = known[0]
@@ -126,6 +129,18 @@ def common_type(types: Iterable[SqlType]) -> SqlType:
             return chosen
         return SqlType(chosen.kind)
     return chosen
+
+
+def _common_record(types: Sequence[SqlType]) -> SqlType:
+    """The common type of rows: that of each member, under the first row's names."""
+    first = types[0]
+    if any(len(type.fields) != len(first.fields) for type in types):
+        raise UnsupportedSQL("rows of different numbers of columns have no common type",
+                             remedy="add NULLs to the shorter")
+    fields = tuple((name, common_type(type.fields[place][1] for type in types))
+                   for place, (name, _) in enumerate(first.fields))  # fmt: skip
+    made = replace(first, fields=fields)
+    return made if all(type == made for type in types) else replace(made, named="")
 
 
 def comparison_type(types: Sequence[SqlType]) -> SqlType:

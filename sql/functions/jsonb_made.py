@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.functions.casting import coerce, padded
+from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.coercion import MOMENTS
+from halfjoin.sql.functions.padding import padded
 from halfjoin.sql.functions.signature import Resolve, function
 from halfjoin.sql.types import JSONB, TEXT, Kind
 

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.functions.casting import coerce, padded
+from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.coercion import PREFERRED, category, common_type, comparison_type, implicit
+from halfjoin.sql.functions.constants import folded
 from halfjoin.sql.functions.jsonb import of_jsonb
 from halfjoin.sql.functions.nested_arrays import in_shape, of_nested
 from halfjoin.sql.functions.order import ORDERING, compared
+from halfjoin.sql.functions.padding import padded
+from halfjoin.sql.functions.record_values import is_record
+from halfjoin.sql.functions.records import of_rows, refuse_rows
 from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.signature import ANY, ANY_ARRAY, Function, Overload, type_named
 from halfjoin.sql.functions.sum_results import INTERNAL
@@ -38,6 +42,8 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
     function = ENTRIES.get(ALIASES.get(name, name))
     if function is None or function.category == INTERNAL:
         raise UnknownName("function", name, _NAMES)
+    if any(map(is_record, args)) and (made := of_rows(resolve, function.name, args)) is not None:
+        return made
     if function.special is not None:
         return function.special(resolve, args)
     if function.blanks and args:
@@ -45,11 +51,12 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
     overload = choose(function, args)
     if function.check is not None:
         function.check(args)
-    return call(function, overload, args)
+    return folded(call(function, overload, args))
 
 
 def call(function: Function, overload: Overload, args: Sequence[Expr]) -> Call:
     """The call of one overload, with its arguments cast."""
+    refuse_rows(function.name, args)
     typed = cast_all(function, overload, args)
     if function.category == "comparison":
         typed = tuple(compared(arg, equality=function.name not in ORDERING) for arg in typed)

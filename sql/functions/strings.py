@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.functions.casting import cast, coerce, padded
+from halfjoin.sql.functions.casting import cast, coerce
 from halfjoin.sql.functions.nested_arrays import joined
+from halfjoin.sql.functions.padding import padded
 from halfjoin.sql.functions.signature import Function, Resolve, function
 from halfjoin.sql.types import BYTEA, STRINGS, TEXT, Kind, SqlType
 

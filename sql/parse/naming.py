@@ -9,6 +9,7 @@ from halfjoin.sql.named import (
     AlterEnum,
     AlterSequence,
     Comment,
+    CreateComposite,
     CreateDomain,
     CreateEnum,
     CreateSchema,
@@ -19,14 +20,19 @@ from halfjoin.sql.parse import syntax
 from halfjoin.sql.parse.constraints import column, inside
 from halfjoin.sql.parse.locate import catalog_name, name_of, only, refuse
 from halfjoin.sql.parse.sequences import number, options
+from halfjoin.sql.statements import ColumnDef
+from halfjoin.sql.types import SqlType
 
 
-def create_type(node: exp.Create, text: str) -> CreateEnum:
-    """CREATE TYPE ... AS ENUM."""
+def create_type(node: exp.Create, text: str) -> CreateEnum | CreateComposite:
+    """CREATE TYPE ... AS ENUM, or AS (field type, ...)."""
     only(node, text, "CREATE TYPE", ("this", "kind", "expression"))
     type = node.expression
+    if isinstance(type, exp.Schema):
+        return _composite(node, type, text)
     if not isinstance(type, exp.DataType) or type.this is not exp.DType.ENUM:
-        raise refuse(node, text, "a type other than an enum is not supported", "write CREATE TYPE t AS ENUM ('a', 'b')")
+        raise refuse(node, text, "a type that is neither an enum nor a row is not supported",
+                     "write CREATE TYPE t AS ENUM ('a', 'b'), or CREATE TYPE t AS (a integer, b text)")
     labels = tuple(part.name for part in type.expressions)
     if not labels:
         raise refuse(node, text, "an enum without values is not supported", "name at least one value")
@@ -35,6 +41,19 @@ def create_type(node: exp.Create, text: str) -> CreateEnum:
             raise refuse(node, text, f"the label {label!r} appears twice").with_(code="23505")
         _check_label(label, node, text)
     return CreateEnum(catalog_name(node.this, text), labels)
+
+
+def _composite(node: exp.Create, fields: exp.Schema, text: str) -> CreateComposite:
+    given: dict[str, SqlType] = {}
+    for field in fields.expressions:
+        made, constraints = column(field, text)
+        plain = ColumnDef(made.name, made.type)
+        if made != plain or constraints:
+            raise refuse(field, text, "a field of a type has a name and a type only").with_(code="42601")
+        if made.name in given:
+            raise refuse(field, text, f'column "{made.name}" specified more than once').with_(code="42701")
+        given[made.name] = made.type
+    return CreateComposite(catalog_name(node.this, text), tuple(given.items()))
 
 
 def _check_label(label: str, node: exp.Expr, text: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfjoin.engine.arrange.index import Index, build, build_from_codes, find_all, merge
+from halfjoin.engine.arrange.index import Index, build, build_from_codes, count_all, find_all, merge
 from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.intake.key_pairs import KeyedRows, plain
 from halfjoin.engine.join.at_once import Partners
@@ -137,6 +137,10 @@ def test_indexes_are_the_same(seed: int) -> None:
         return sorted(found)
 
     assert len(set(map(str, both(pairs)))) == 1
+    several = [fast, *map(index_of, parts), index_of(np.repeat(parts[0][:2], 70)), index_of(parts[0][:0])]
+    fast_counts, slow_counts = both(lambda: count_all(probes, several))
+    found = [sum(int((index.codes == probe).sum()) for index in several) for probe in probes]
+    assert fast_counts.tolist() == slow_counts.tolist() == found
     assert list(fast.find(probes[:0])) == []
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import halfjoin as hj
-from tests.support.serving import Raw
+from tests.support.serving import Raw, fields
 
 
 @contextmanager
@@ -48,6 +49,50 @@ def test_a_signal_ends_it_and_keeps_what_was_acknowledged(tmp_path: Path, how: s
         assert ("stopping" in rest) == (how != signal.SIGKILL)
     with hj.Engine(tmp_path / "w") as engine:
         assert engine.query("SELECT sum(a) AS s FROM t").to_pylist() == [{"s": 3}]
+
+
+def test_no_client_that_waits_holds_up_a_stop(tmp_path: Path) -> None:
+    with _process(tmp_path / "w") as (process, port, page), ExitStack() as opened:
+
+        def client(*sends: str) -> Raw:
+            made = opened.enter_context(closing(Raw(port)))
+            for sql in sends[:-1]:
+                made.query(sql)
+            made.send(*(("Q", sql.encode() + b"\0") for sql in sends[-1:]))
+            return made
+
+        Raw(port).query("CREATE TABLE t (a integer); INSERT INTO t VALUES (1), (2)")
+        Raw(port).query("CREATE MATERIALIZED VIEW v AS SELECT a FROM t")
+        waits = [
+            client(),  # says nothing
+            client("BEGIN", "INSERT INTO t VALUES (3)"),  # inside a transaction
+            client("COPY (SUBSCRIBE v) TO STDOUT"),  # for changes
+            client("BEGIN", "DECLARE c CURSOR FOR SUBSCRIBE v", "FETCH ALL c", "FETCH ALL c"),  # for changes, too
+            client("COPY t FROM STDIN"),  # to send rows
+            client("SELECT repeat('x', 1000) FROM generate_series(1, 50000)"),  # does not read its rows
+        ]
+        for letter, one in (("Z", waits[1]), ("H", waits[2]), ("G", waits[4])):
+            one.until(letter)
+        nobody = opened.enter_context(socket.create_connection(("127.0.0.1", port), 20))
+        stream = opened.enter_context(urllib.request.urlopen(f"{page}/api/events", timeout=20))
+        half = opened.enter_context(socket.create_connection(("127.0.0.1", int(page.rsplit(":", 1)[1])), 20))
+        half.sendall(b"POST /batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                     b"Content-Length: 9\r\n\r\n{")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0  # 1: it was ended since a client held it
+        rest = process.stdout.read()
+        assert "Traceback" not in rest and "Exception" not in rest
+        assert stream.read() is not None and nobody.recv(1 << 16) is not None
+        assert fields(waits[2].until("E")[-1][1])["C"] == "57P01"
+    with hj.Engine(tmp_path / "w") as engine:
+        assert engine.query("SELECT sum(a) AS s FROM t").to_pylist() == [{"s": 3}]
+
+
+def test_a_stop_that_something_holds_up_ends_all_the_same(tmp_path: Path) -> None:
+    program = "from halfjoin.cli.serve import _end_within; import threading; _end_within(0.1); threading.Event().wait()"
+    ended = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert "threading.py" in ended.stderr  # where it was
 
 
 def test_a_statement_that_runs_when_it_is_told_to_stop_ends_first(tmp_path: Path) -> None:

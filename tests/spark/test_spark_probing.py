@@ -12,6 +12,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.arrange.run import Run
+from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.spark import flow, probing
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace
@@ -136,7 +137,8 @@ def test_a_stream_finds_a_bounded_number_of_rows_at_a_time(monkeypatch: pytest.M
         for sql in (*TABLES[:2], "CREATE MATERIALIZED VIEW v AS SELECT a.x, b.y FROM a, b WHERE a.k = b.k"):
             engine.execute(sql)
         path = engine._state.views["v"].dataflow.branches[0][0]
-    half_join, _ = path.stages[0]
+    half_join = path.stages[0].lookup
+    assert isinstance(half_join, HalfJoinOperator)
     keys = [None, *(k % 7 for k in range(50))]
     stream = _updates({"k": keys, "x": range(51)}).renamed(path.spec.fetch)
     some, more = {"k": [k % 5 for k in range(60)], "y": range(60)}, {"k": [6] * 30, "y": [0] * 30}

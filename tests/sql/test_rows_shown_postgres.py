@@ -29,6 +29,8 @@ TABLES = ("CREATE TABLE t (a integer, b text, c boolean)", "CREATE TABLE u (a in
     "SELECT u AS r, count(*) FROM t LEFT JOIN u ON u.a = t.a GROUP BY r HAVING count(*) > 0 ORDER BY r",
     "SELECT ROW(a % 2, c) AS r, max(b) FROM t GROUP BY ROW(a % 2, c) ORDER BY r",
     "SELECT DISTINCT ON (ROW(c)) c::text, t FROM t ORDER BY ROW(c), t DESC",
+    "SELECT DISTINCT t, count(*) OVER () FROM t ORDER BY t", "SELECT x FROM (SELECT t AS x FROM t) AS q ORDER BY x",
+    "SELECT t FROM t UNION SELECT t FROM t ORDER BY t DESC",
 ])  # fmt: skip
 def test_rows_are_shown_as_postgresql_shows_them(sql: str, postgres: Any) -> None:
     engine = hj.Engine()
@@ -45,11 +47,15 @@ def test_rows_are_shown_as_postgresql_shows_them(sql: str, postgres: Any) -> Non
     assert shown == expected
 
 
-@pytest.mark.parametrize("sql", ["SELECT DISTINCT t, count(*) OVER () FROM t",
-                                 "SELECT x FROM (SELECT t AS x FROM t) AS q",
-                                 "SELECT t FROM t UNION SELECT t FROM t"])  # fmt: skip
-def test_a_row_that_something_compares_is_refused(sql: str) -> None:
+@pytest.mark.parametrize("sql", [
+    "SELECT ARRAY[ROW(a, b), ROW(1, 'x')] FROM t ORDER BY a, b", "SELECT ARRAY(SELECT ROW(a, b) FROM t ORDER BY t)",
+    "SELECT array_agg(ROW(a, c) ORDER BY a, b) FROM t",
+    "SELECT array_agg(ROW(t.*) ORDER BY t) FILTER (WHERE a > 1) FROM t GROUP BY c ORDER BY c",
+])  # fmt: skip
+def test_arrays_of_rows_are_shown_as_their_texts(sql: str, postgres: Any) -> None:
     engine = hj.Engine()
-    engine.execute(TABLES[0])
-    with pytest.raises(hj.UnsupportedSQL, match=r"t is a table, not a column|DISTINCT of rows"):
-        engine.query(sql)
+    for statement in TABLES:
+        engine.execute(statement)
+        postgres.execute(statement)
+    expected = postgres.execute(f"SELECT c::text::text[] FROM ({sql}) AS q (c)").fetchall()
+    assert [tuple(row.values()) for row in engine.query(sql).to_pylist()] == expected

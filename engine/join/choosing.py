@@ -1,0 +1,80 @@
+"""Where a path has several orders, sends each row to the one whose first half-join finds the fewest partners for it.
+
+Counting looks at the ends of a key's entries in an index, not at the entries: the cost is that of two searches for each
+order. A row without partners in one of them has no result, so it goes no further. See `planner.choices` for the idea.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.join.half_join import HalfJoinOperator
+from halfjoin.engine.join.presence import PresenceOperator
+from halfjoin.engine.join.stages import compile_stage
+from halfjoin.engine.linear.operators import LinearOperator
+from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.updates import Updates, is_wide, where_true
+from halfjoin.planner.plan import HalfJoin, Stage
+
+_MANY = 8  # partners for each row; to find so many costs more than to add up the rows
+_NOWHERE = -1  # the order of a row without partners
+
+@dataclass(frozen=True, slots=True)
+class CompiledStage:
+    """A compiled `Stage`: the lookup, the steps after it, and other orders of this stage and some after it."""
+
+    lookup: HalfJoinOperator | PresenceOperator
+    then: LinearOperator
+    otherwise: tuple[Stages, ...] = ()
+
+
+Stages = tuple[CompiledStage, ...]
+
+
+def orders(
+    stream: Updates, stages: Stages, parts_of: Callable[[HalfJoin], Sequence[Part]], closed: int
+) -> Iterator[tuple[Updates, Stages]]:
+    """The rows of the stream by the order that they take, and all stages of that order up to the end of the path.
+
+    Where two inputs have equally many partners, a row takes the order that comes first, as the plan shows it. If rows
+    of history that cancel would find many partners, they are added up before.
+    """
+    every = [stages, *((*order, *stages[len(order) :]) for order in stages[0].otherwise)]
+    found = _counts(stream, every, parts_of, closed)
+    many = int(found.min(0).sum()) >= _MANY * len(stream) and not is_wide(stream.diff)
+    if many and stream.diff.min() < 0 < stream.diff.max():
+        rows = consolidate(stream)
+        if len(rows) < len(stream):
+            stream, found = rows, _counts(rows, every, parts_of, closed)
+    least = found.argmin(0)
+    least[found.min(0) == 0] = _NOWHERE
+    for number, order in enumerate(every):
+        chosen = where_true(least == number)
+        if len(chosen):
+            yield stream if len(chosen) == len(stream) else stream.take(chosen), order
+
+
+def _counts(
+    stream: Updates, every: Sequence[Stages], parts_of: Callable[[HalfJoin], Sequence[Part]], closed: int
+) -> NDArray[np.int64]:
+    """For each order, how many partners each row of the stream finds first."""
+    counts = []
+    for one in every:
+        lookup = one[0].lookup
+        assert isinstance(lookup, HalfJoinOperator)  # the inputs of a choice are plain
+        counts.append(lookup.counts(stream, parts_of(lookup.spec), closed))
+    return np.array(counts)
+
+
+def compiled(stages: Sequence[Stage], registry: Registry) -> Stages:
+    """The stages of an order that rows may choose, executable."""
+    return tuple(
+        CompiledStage(*compile_stage(stage, registry), tuple(compiled(order, registry) for order in stage.otherwise))
+        for stage in stages
+    )

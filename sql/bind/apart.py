@@ -1,0 +1,236 @@
+"""Takes rows apart: a bound relation whose columns may be rows becomes one whose columns hold their members.
+
+The binder treats a row as a value like others: an output of a subquery, a branch of CASE, a key of GROUP BY. Nothing
+below the binder knows rows. A column `r` that is a row becomes a column that tells whether the row is there, and one
+for each member; what was computed for `r` is computed for each of them. So rows are grouped, sorted, joined and united
+by their members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql import functions
+from halfjoin.sql.expr import FALSE, TRUE, Call, Cast, Column, Expr, Literal
+from halfjoin.sql.functions.order import key_in_order
+from halfjoin.sql.functions.record_values import INSTEAD, MEMBER, ROW, THERE, is_record
+from halfjoin.sql.relation import (
+    Aggregate,
+    AggregateCall,
+    Fed,
+    Filter,
+    Join,
+    Loop,
+    Once,
+    Outer,
+    Project,
+    Relation,
+    Scan,
+    Semi,
+    SortKey,
+    TableFunction,
+    TopK,
+    UnionAll,
+    UserReduce,
+    Values,
+    Window,
+    WindowCall,
+    with_inputs,
+)
+from halfjoin.sql.types import BOOLEAN, Kind, SqlType
+
+Made = TypeVar("Made", AggregateCall, WindowCall)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A row apart: whether it is there, and its members, which may be rows."""
+
+    there: Expr
+    members: tuple[Expr | Parts, ...]
+
+    def flat(self) -> tuple[Expr, ...]:
+        """Whether it is there, then its members, those of members in their places."""
+        return (self.there, *(one for part in self.members for one in (part.flat() if isinstance(part, Parts) else (
+            part,))))  # fmt: skip
+
+
+def apart(relation: Relation) -> Relation:
+    """The relation without rows as values."""
+    relation = with_inputs(relation, apart)
+    match relation:
+        case Values(columns=columns, rows=rows):
+            return replace(relation, columns=_columns(columns), rows=tuple(map(_values, rows)))
+        case Scan() | Join() | Once():
+            return relation
+        case Fed():
+            return _fed(relation)
+        case UnionAll(columns=columns):
+            return replace(relation, columns=_columns(columns))
+        case TableFunction(args=args):
+            return replace(relation, args=tuple(map(scalar, args)))
+        case Filter(predicate=predicate):
+            return replace(relation, predicate=scalar(predicate))
+        case Project(items=items):
+            return replace(relation, items=_items(items))
+        case Aggregate(keys=keys, calls=calls):
+            return replace(relation, keys=_items(keys), calls=_calls(calls))
+        case Window(partition=partition, order=order, calls=called):
+            return replace(relation, partition=_values(partition), order=order_apart(order), calls=_calls(called))
+        case TopK(partition=partition, order=order):
+            return replace(relation, partition=_values(partition), order=order_apart(order))
+        case UserReduce(keys=keys, takes=takes, order=order):
+            return replace(relation, keys=_items(keys), order=order_apart(order),
+                           takes=tuple((name, scalar(value)) for name, value in takes))
+        case Outer(on=on) | Semi(on=on):
+            return replace(relation, on=scalar(on))
+        case Loop(bindings=bindings, columns=columns):
+            made = tuple(replace(one, relation=apart(one.relation), names=tuple(
+                name for given, column in zip(one.names, one.relation.columns, strict=True)
+                for name in _named(given, column))) for one in bindings)  # fmt: skip
+            return replace(relation, bindings=made, columns=_columns(columns))
+
+
+def _fed(relation: Fed) -> Relation:
+    """The rows of a loop's binding, whose columns are called `c1`, `c2` and so on."""
+    if not any(map(is_record, relation.columns)):
+        return relation
+    columns, alias = _columns(relation.columns), f"{relation.alias} apart"
+    read = tuple(replace(column, name=f"{alias}.c{number}") for number, column in enumerate(columns, 1))
+    return Project(replace(relation, alias=alias, columns=read), tuple(zip(columns, read, strict=True)))
+
+
+def _named(name: str, column: Column) -> Iterable[str]:
+    return (name,) if not is_record(column) else (part.name for part in _columns([replace(column, name=name)]))
+
+
+def _columns(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns, with those of a row's parts in place of it."""
+    if not any(is_record(column) for column in columns):
+        return tuple(columns)
+    return tuple(part for column in columns for part in _values((column,)) if isinstance(part, Column))
+
+
+def _values(values: Iterable[Expr]) -> tuple[Expr, ...]:
+    return tuple(part for value in values for part in (parts(value).flat() if is_record(value) else (scalar(value),)))
+
+
+def _items(items: Sequence[tuple[Column, Expr]]) -> tuple[tuple[Column, Expr], ...]:
+    return tuple(item for column, value in items
+                 for item in zip(_columns((column,)), _values((value,)), strict=True))  # fmt: skip
+
+
+def _calls(calls: Sequence[tuple[Column, Made]]) -> tuple[tuple[Column, Made], ...]:
+    return tuple(item for column, call in calls for item in _call(column, call))
+
+
+def _call(column: Column, call: Made) -> list[tuple[Column, Made]]:
+    """A call that gives one of the rows that it takes, for each part of these."""
+    call = replace(call, condition=call.condition and scalar(call.condition))
+    if isinstance(call, AggregateCall):
+        call = replace(call, order=order_apart(call.order))
+    if not any(map(is_record, call.args)):
+        return [(column, replace(call, args=tuple(map(scalar, call.args))))]
+    if isinstance(call, WindowCall) and call.ignore_nulls:
+        raise UnsupportedSQL(f"{call.function} of a row with IGNORE NULLS is not supported", remedy=INSTEAD)
+    flat = [parts(arg).flat() if is_record(arg) else None for arg in call.args]
+    plain = [scalar(arg) if one is None else arg for arg, one in zip(call.args, flat, strict=True)]
+    return [(part, replace(call, type=part.type, args=tuple(
+        value if one is None else one[place] for value, one in zip(plain, flat, strict=True))))
+        for place, part in enumerate(_columns((column,)))]
+
+
+def order_apart(order: Iterable[SortKey]) -> tuple[SortKey, ...]:
+    """Sort keys, with those of a row's members in place of it: a NULL member is greater than others."""
+    keys: list[SortKey] = []
+    for key in order:
+        if not is_record(key.expr):
+            keys.append(replace(key, expr=scalar(key.expr)))
+            continue
+        there, *members = parts(key.expr).flat()
+        if there != TRUE:
+            keys.append(replace(key, expr=functions.resolve("nullif", (there, FALSE))))
+        keys += [key_in_order(SortKey(member, key.descending, key.descending)) for member in members]
+    return tuple(keys)
+
+
+def parts(value: Expr) -> Parts:
+    """A row apart."""
+    type = value.type
+    match value:
+        case Column(name=name):
+            return _of_column(name, type, value.nullable)
+        case Literal():
+            return _nothing(type)
+        case Call(function=function, args=(there, *members)) if function == ROW:
+            return Parts(scalar(there), tuple(parts(one) if is_record(one) else scalar(one) for one in members))
+        case Call(function="case", args=args):
+            conditions = [scalar(condition) for condition in args[:-1:2]]
+            branches = [parts(branch) for branch in (*args[1::2], args[-1])]
+            return _chosen(conditions, branches)
+        case Call(function="single row", args=(row, count)):
+            return _each(parts(row), scalar(count))
+        case Call(function=function, args=(row, Literal(number))) if function == MEMBER:
+            made = parts(row).members[int(str(number))]
+            assert isinstance(made, Parts)
+            return made
+    raise UnsupportedSQL("a row is not supported here", remedy=INSTEAD)
+
+
+def _of_column(name: str, type: SqlType, nullable: bool) -> Parts:
+    members = (f"{name} ({number})" for number in range(1, len(type.fields) + 1))
+    return Parts(Column(f"{name} is there", BOOLEAN, nullable), tuple(
+        _of_column(one, field, True) if field.kind is Kind.RECORD else Column(one, field)
+        for one, (_, field) in zip(members, type.fields, strict=True)))
+
+
+def _nothing(type: SqlType) -> Parts:
+    return Parts(FALSE, tuple(_nothing(field) if field.kind is Kind.RECORD else Literal(None, field)
+                              for _, field in type.fields))  # fmt: skip
+
+
+def _chosen(conditions: Sequence[Expr], branches: Sequence[Parts]) -> Parts:
+    def case(values: Sequence[Expr]) -> Expr:
+        *rest, default = values
+        args = [part for pair in zip(conditions, rest, strict=True) for part in pair]
+        return Call("case", (*args, default), default.type)
+
+    members = []
+    for place, part in enumerate(branches[0].members):
+        column = [branch.members[place] for branch in branches]
+        rows = [one for one in column if isinstance(one, Parts)]
+        members.append(_chosen(conditions, rows) if isinstance(part, Parts) else case(
+            [one for one in column if not isinstance(one, Parts)]))  # fmt: skip
+    return Parts(case([branch.there for branch in branches]), tuple(members))
+
+
+def _each(row: Parts, count: Expr) -> Parts:
+    def single(value: Expr) -> Expr:
+        return Call("single row", (value, count), value.type)
+
+    return Parts(single(row.there), tuple(
+        _each(one, count) if isinstance(one, Parts) else single(one) for one in row.members))  # fmt: skip
+
+
+def scalar(value: Expr) -> Expr:
+    """An expression that is not a row, without rows inside."""
+    match value:
+        case Call(function=function, args=(row, *rest)) if function in (THERE, MEMBER):
+            made = parts(row)
+            if function == THERE:
+                return made.there
+            (number,) = rest
+            assert isinstance(number, Literal)
+            found = made.members[int(str(number.value))]
+            assert not isinstance(found, Parts)
+            return found
+        case Call(args=args):
+            return replace(value, args=tuple(map(scalar, args)))
+        case Cast(arg=arg):
+            return replace(value, arg=scalar(arg))
+    if is_record(value):
+        raise UnsupportedSQL("a row is not supported here", remedy=INSTEAD)
+    return value

@@ -1,0 +1,50 @@
+"""Rows as values in expressions: the row of some members, and the members of a row.
+
+A row is a Call of `row` while a query is bound: whether it is there, then its members. A row that is not there is NULL
+as a whole, and its members are NULL. `bind.apart` takes rows apart before anything is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from halfjoin.sql.expr import FALSE, TRUE, Call, Expr, Literal
+from halfjoin.sql.types import BOOLEAN, INTEGER, Kind, SqlType
+
+ROW, MEMBER, THERE = "row", "member of row", "row is there"
+INSTEAD = "give each member a column of its own, or write to_jsonb(ROW(a, b)) or ROW(a, b)::text"
+
+
+def is_record(expr: Expr) -> bool:
+    """Whether an expression is a row."""
+    return expr.type.kind is Kind.RECORD
+
+
+def record(names: Sequence[str], values: Sequence[Expr], there: Expr = TRUE, named: str = "") -> Expr:
+    """The row of some members."""
+    fields = tuple((name, value.type) for name, value in zip(names, values, strict=True))
+    return Call(ROW, (there, *values), SqlType(Kind.RECORD, named=named, fields=fields))
+
+
+def is_there(value: Expr) -> Expr:
+    """Whether a row is there: true or NULL or false."""
+    if isinstance(value, Literal):
+        return FALSE
+    if isinstance(value, Call) and value.function == ROW:
+        return value.args[0]
+    return Call(THERE, (value,), BOOLEAN)
+
+
+def member(value: Expr, number: int) -> Expr:
+    """A member of a row, from 0."""
+    type = value.type.fields[number][1]
+    if isinstance(value, Literal):
+        return Literal(None, type)
+    if isinstance(value, Call) and value.function == ROW:
+        return value.args[number + 1]
+    return Call(MEMBER, (value, Literal(number, INTEGER)), type)
+
+
+def members(value: Expr) -> tuple[Expr, ...]:
+    """All members of a row."""
+    return tuple(member(value, number) for number in range(len(value.type.fields)))
