@@ -15,10 +15,11 @@ from halfjoin.engine.scalar.bounds import LONG, bounded, lengths, sizes
 from halfjoin.engine.scalar.each import Bad, each
 from halfjoin.engine.scalar.values import Datum, Kernel, broadcast, call, count
 from halfjoin.sql.expr import Call
+from halfjoin.sql.functions.regex_chars import lower_of, upper_of
+from halfjoin.sql.functions.regex_letters import is_alphanumeric
 from halfjoin.sql.types import VALUE_BYTES, Kind
 
 _TEXT, _BYTES, _INT = pa.string(), pa.binary(), pa.int32()
-_WORD = re.compile(r"[^\W_]+")
 _ESCAPE = re.compile(
     r"\\(?:(?P<four>u?[0-9A-Fa-f]{4})|(?:\+(?P<six>[0-9A-Fa-f]{6}))|U(?P<eight>[0-9A-Fa-f]{8})|(?P<same>\\))|\\")
 
@@ -31,16 +32,11 @@ def _translate(text: str, source: str, target: str) -> str:
 
 
 def _initcap(text: str) -> str:
-    def capital(word: re.Match[str]) -> str:
-        return _cased(word[0][0], str.upper) + "".join(_cased(char, str.lower) for char in word[0][1:])
-
-    return _WORD.sub(capital, text)
-
-
-def _cased(char: str, change: Callable[[str], str]) -> str:
-    """The character in the other case, if that is one character."""
-    changed = change(char)
-    return changed if len(changed) == 1 else char
+    inside, found = False, []
+    for char in text:
+        found.append(lower_of(char) if inside else upper_of(char))
+        inside = is_alphanumeric(char)
+    return "".join(found)
 
 
 def _chr(code: int) -> str:

@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.quotients import nearest_whole
 from halfjoin.engine.scalar.values import Datum, Kernel, call, count, fail_where, on_arrays
-from halfjoin.engine.scalar.weights import Number, decimals_of_quotient, decimals_of_quotients
+from halfjoin.engine.scalar.weights import decimals_of_quotients
+from halfjoin.sql.functions.decimal_places import Number, decimals_of_quotient
 from halfjoin.sql.types import STORED_DIGITS, WORKING_DIGITS
 
 OVERFLOW = "numeric field overflow"

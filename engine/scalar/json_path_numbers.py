@@ -8,7 +8,7 @@ from decimal import Context, Decimal
 
 from halfjoin.engine.scalar.division import quotient_units
 from halfjoin.engine.scalar.each import Bad
-from halfjoin.engine.scalar.weights import decimals_of_quotient
+from halfjoin.sql.functions.decimal_places import decimals_of_quotient
 from halfjoin.sql.functions.json_text import Json
 
 _EXACT = Context(prec=300_000, Emax=999_999, Emin=-999_999)

@@ -14,16 +14,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.scalar import places
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.casts_text import to_text
 from halfjoin.engine.scalar.division import OVERFLOW, quotient_units
 from halfjoin.engine.scalar.each import Bad, each
 from halfjoin.engine.scalar.json_order import order_key
 from halfjoin.engine.scalar.values import Datum, Kernel, call
-from halfjoin.engine.scalar.weights import Number, decimals_of_quotient
 from halfjoin.engine.updates.intervals import DAY
 from halfjoin.sql.expr import Call
+from halfjoin.sql.functions import decimal_places as places
+from halfjoin.sql.functions.decimal_places import Number, decimals_of_quotient
 from halfjoin.sql.types import TEXT, Kind, SqlType
 
 _WIDE = Context(prec=130, rounding=ROUND_HALF_UP)

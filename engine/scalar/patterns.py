@@ -14,6 +14,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.bounds import Sizes, bounded, check, lengths, sizes
 from halfjoin.engine.scalar.duck import duck_kernel
 from halfjoin.engine.scalar.each import each
+from halfjoin.engine.scalar.letter_case import lower
 from halfjoin.engine.scalar.regexps import match, matches, replaced
 from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, on_arrays
 from halfjoin.sql.expr import Call, Literal
@@ -43,7 +44,6 @@ def _null(expr: Call) -> Kernel:
 
 def _like(ignore_case: bool) -> Callable[[Call], Kernel]:
     """LIKE and ILIKE. ILIKE is LIKE on lower-case letters, letter by letter: `ſ` does not match s."""
-    lower = call("utf8_lower")
 
     def build(expr: Call) -> Kernel:
         if not isinstance(expr.args[1], Literal):

@@ -21,8 +21,8 @@ from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.kept import exact
 from halfjoin.engine.scalar.lifting import FLOAT_UNIT
 from halfjoin.engine.scalar.values import Datum, Kernel, on_arrays
-from halfjoin.engine.scalar.weights import decimals_of_quotient
 from halfjoin.sql.expr import Call, Literal
+from halfjoin.sql.functions.decimal_places import decimals_of_quotient
 from halfjoin.sql.functions.sum_results import SUM_RESULTS
 
 Sum: TypeAlias = int | None  # None if a value is NaN or infinite

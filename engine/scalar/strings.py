@@ -13,7 +13,8 @@ from halfjoin.engine.scalar.arrays import element_at
 from halfjoin.engine.scalar.bounds import Sizes, bounded, joined, lengths, sizes
 from halfjoin.engine.scalar.duck import duck_kernel
 from halfjoin.engine.scalar.each import Bad, each
-from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, on_arrays
+from halfjoin.engine.scalar.letter_case import lower, upper
+from halfjoin.engine.scalar.values import Datum, Kernel, call, fail_where, on_arrays
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.types import BIGINT, BYTEA, INTEGER, TEXT, VALUE_BYTES, Kind, SqlType
 from halfjoin.sql.types import BOOLEAN as BOOL
@@ -58,19 +59,6 @@ def _either(known: Callable[[list[Any]], Kernel | None], template: str, type: Sq
 
 def _length(expr: Call) -> Kernel:
     return _binary_length if expr.args[0].type.kind is Kind.BYTEA else _string_length
-
-
-def _upper(_: Call) -> Kernel:
-    """Upper case, character by character. The German `ß` stays, although Arrow makes it `ẞ`."""
-    upper, capital = call("utf8_upper"), call("match_substring", pc.MatchSubstringOptions("ẞ"))
-    source = call("replace_substring", pc.ReplaceSubstringOptions("ß", "\0"))
-    back = call("replace_substring", pc.ReplaceSubstringOptions("\0", "ß"))
-
-    def run(a: Datum) -> Datum:
-        result = upper(a)
-        return back(upper(source(a))) if any_true(capital(result)) else result
-
-    return run
 
 
 def _trim(name: str) -> Builder:
@@ -261,8 +249,8 @@ STRINGS: dict[str, Builder] = {
     "||": _joined,
     "length": _length,
     "octet_length": _simple("binary_length"),
-    "lower": _simple("utf8_lower"),
-    "upper": _upper,
+    "lower": lambda _: lower,
+    "upper": lambda _: upper,
     "btrim": _trim("btrim"),
     "ltrim": _trim("ltrim"),
     "rtrim": _trim("rtrim"),

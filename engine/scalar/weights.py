@@ -1,12 +1,4 @@
-"""How many decimals a quotient of numerics has: PostgreSQL's rule of weights.
-
-PostgreSQL writes a numeric in digits of base 10000. The weight of a number is the power of 10000 that its first digit
-counts. A quotient has 16 significant decimal digits or a few more: 16 - 4 * w decimals, where w is the weight that
-weights and first digits of both operands promise; never fewer decimals than an operand, and never fewer than 0.
-
-    >>> [decimals_of_quotient((dividend, 0), (3, 0)) for dividend in (1, 20, 100000)]
-    [20, 16, 12]
-"""
+"""How many decimals the quotients of columns of numerics have: PostgreSQL's rule of weights (`decimal_places`)."""
 
 from __future__ import annotations
 
@@ -19,38 +11,20 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.values import broadcast
+from halfjoin.sql.functions.decimal_places import GROUP, SIGNIFICANT
 from halfjoin.sql.types import WORKING_DIGITS
 
 Ints: TypeAlias = NDArray[np.int64]
-Number: TypeAlias = tuple[int, int]  # the digits without the point, and how many of them are after it
 
-SIGNIFICANT = 16
-_GROUP = 4  # decimal digits of a digit of base 10000
 _WORD = 18  # decimal digits that fit into int64
 _EXACT = Context(prec=100)
-
-
-def decimals_of_quotient(dividend: Number, divisor: Number) -> int:
-    """The decimals of one quotient."""
-    (w1, first1), (w2, first2) = leading(*dividend), leading(*divisor)
-    return max(SIGNIFICANT - _GROUP * (w1 - w2 - (first1 <= first2)), dividend[1], divisor[1])
-
-
-def leading(number: int, scale: int) -> tuple[int, int]:
-    """The weight and the value of the first digit in base 10000; (0, 0) of 0."""
-    if not number:
-        return 0, 0
-    number = abs(number)
-    weight = (len(str(number)) - 1 - scale) // _GROUP
-    shift = _GROUP * weight + scale
-    return weight, number // 10**shift if shift >= 0 else number * 10**-shift
 
 
 def decimals_of_quotients(dividends: Any, divisors: Any, count: int) -> Ints:
     """The decimals of the quotients of decimal arrays or scalars. Those of NULL are arbitrary."""
     (w1, first1), (w2, first2) = (_leading_digits(broadcast(datum, count)) for datum in (dividends, divisors))
     least = max(dividends.type.scale, divisors.type.scale)
-    found: Ints = np.maximum(SIGNIFICANT - _GROUP * (w1 - w2 - (first1 <= first2)), least)
+    found: Ints = np.maximum(SIGNIFICANT - GROUP * (w1 - w2 - (first1 <= first2)), least)
     return found
 
 
@@ -62,7 +36,7 @@ def _leading_digits(array: Any) -> tuple[Ints, Ints]:
     weights, firsts = np.zeros(len(array), np.int64), np.zeros(len(array), np.int64)
     below, open_rows = most, np.arange(len(array))
     while len(open_rows):
-        dropped = 0 if below <= _WORD else below - _WORD + (scale - below + _WORD) % _GROUP
+        dropped = 0 if below <= _WORD else below - _WORD + (scale - below + _WORD) % GROUP
         high = np.abs(_without(array.take(pa.array(open_rows)) if len(open_rows) < len(array) else array, dropped))
         found = high != 0
         rows = open_rows[found]
@@ -86,9 +60,9 @@ def _without(array: Any, dropped: int) -> Ints:
 
 def _leading_of_words(numbers: Ints, scale: int) -> tuple[Ints, Ints]:
     """Weights and first digits of positive numbers in int64. With `scale` below 0 there were digits after them."""
-    least = -(scale // _GROUP)  # the least weight whose power of 10000 is a whole number of units
-    exponents = range(_GROUP * least + scale, _WORD + 1, _GROUP)
+    least = -(scale // GROUP)  # the least weight whose power of 10000 is a whole number of units
+    exponents = range(GROUP * least + scale, _WORD + 1, GROUP)
     powers = np.array([10**exponent for exponent in exponents], np.int64)
     place = np.searchsorted(powers, numbers, "right") - 1
-    small = numbers * 10 ** (-scale % _GROUP)
+    small = numbers * 10 ** (-scale % GROUP)
     return place + least, np.where(place >= 0, numbers // powers[np.maximum(place, 0)], small)

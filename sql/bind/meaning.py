@@ -17,7 +17,8 @@ from halfjoin.sql.types import FLOATS, STRINGS, Kind, all_digits, dimensions
 from halfjoin.version import MEANING
 
 # 7: width_bucket just below a bound; date_trunc to a moment before 4714 BC is an error; zones that are rules, and MSK;
-#    encodings other than UTF8.
+#    encodings other than UTF8. Quotients, roots and logarithms of numeric constants have their own decimals. Letters
+#    and signs of all scripts have the classes of the C library, and letters newer than Unicode 15 no case.
 # 6: texts of dates and timestamps before year 1 and after 9999 have values, and `timezone` and dates of such years;
 #    to_char of NaN and infinities; back references in repeats; to_date by weeks and centuries; the variables of the
 #    paths of @? and @@ are null; sums of moments and intervals whose months alone lead out of the calendar are errors;
@@ -27,7 +28,9 @@ from halfjoin.version import MEANING
 #    sines of -0 degrees; width_bucket of dates, intervals, enums and jsonb; texts such as 0x1 and `{a\,b}`.
 _SINCE_4 = frozenset({"sqrt", "~", "!~", "~*", "!~*", "regexp_replace", "regexp_match", "regexp_like", "regexp_count",
                       "regexp_instr", "regexp_substr", "regexp_split_to_array", "timezone", "make_timestamptz",
-                      "to_char", "width_bucket", "convert_from", "convert_to", "sind", "cotd", "date_trunc",
+                      "to_char", "width_bucket", "convert_from", "convert_to",
+                      "initcap", "upper", "lower", "ilike", "similar to", "substring regex", "substring similar",
+                      "sind", "cotd", "date_trunc",
                       "jsonb_path_exists", "jsonb_path_match", "parse_ident",
                       "to_date", "to_timestamp", "make_timestamp"})  # fmt: skip
 # 3: casts to fewer digits of the second, whose type now tells of them; DISTINCT jsonb come in PostgreSQL's order.
@@ -72,6 +75,8 @@ def _sorts_jsonb(call: AggregateCall) -> bool:
 def _differs(node: Expr, meaning: int) -> bool:
     if isinstance(node, Cast | Literal) and dimensions(node.type) > 1:
         return True
+    if isinstance(node, Literal) and node.type.kind is Kind.NUMERIC:
+        return meaning < 7
     if isinstance(node, Cast):
         read = node.arg.type.kind in STRINGS
         return node.type != all_digits(node.type) or (

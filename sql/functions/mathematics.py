@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.functions import decimal_places as places
 from halfjoin.sql.functions.coercion import digits
 from halfjoin.sql.functions.numerics import exponential_type, logarithm_type, power_type, root_type
 from halfjoin.sql.functions.signature import Function, NumericResult, function
@@ -100,11 +101,12 @@ MATHEMATICS = (
         ("exp(-50.0)", "0.0000000000000000000001928749847963918"),
         ("exp(1000)", "ERROR: value out of range: overflow"),
         ("exp(-1000)", "ERROR: value out of range: underflow")]),
-    _real("ln", "Natural logarithm", logarithm_type, [
+    _real("ln", "Natural logarithm", logarithm_type(places.of_natural), [
         ("ln(1)", "0"), ("ln(2)", "0.6931471805599453"), ("ln(2.0)", "0.6931471805599453"),
         ("ln(0)", "ERROR: cannot take logarithm of zero"),
         ("ln(-1)", "ERROR: cannot take logarithm of a negative number")]),
-    _real("log", "Logarithm to base 10, or to the base of the first argument", logarithm_type, [
+    _real("log", "Logarithm to base 10, or to the base of the first argument",
+        logarithm_type(places.of_logarithm), [
         ("log(100)", "2"), ("log(2, 64)", "6.0000000000000000"), ("log(100.0)", "2.0000000000000000"),
         ("log(1.0, 5)", "ERROR: division by zero"),
         ("log(0)", "ERROR: cannot take logarithm of zero")], "numeric, numeric -> numeric or error"),

@@ -7,15 +7,16 @@ digits, as far as 38 digits allow. PostgreSQL gives each value its own number of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Expr, Literal
+from halfjoin.sql.functions import decimal_places as places
 from halfjoin.sql.functions.arithmetic import SIGNIFICANT
 from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.coercion import as_numeric, digits
+from halfjoin.sql.functions.constants import constants
 from halfjoin.sql.functions.signature import NumericResult, Resolve, function
-from halfjoin.sql.types import INTEGER, INTEGERS, STORED_DIGITS, TEXT, WORKING_DIGITS, Kind, SqlType
+from halfjoin.sql.types import INTEGER, INTEGERS, TEXT, WORKING_DIGITS, Kind, SqlType
 
 _MOST_SCALE = 30  # leaves room for 8 digits before the point in a stored numeric
 _EXP_SCALE = 24
@@ -30,30 +31,45 @@ def _with_scale(before: int, scale: int) -> SqlType:
     return numeric(before, max(SIGNIFICANT, min(scale, _MOST_SCALE)))
 
 
+def _of_constants(decimals: Callable[..., int], args: Sequence[Expr]) -> SqlType | None:
+    """The type of one result, whose decimals are known; None if an argument is not a constant, or has no result."""
+    values = constants(args)
+    if values is None:
+        return None
+    try:
+        scale = decimals(*values)
+    except ValueError:  # there is no logarithm of zero
+        return None
+    return SqlType(Kind.NUMERIC, WORKING_DIGITS, scale) if scale < WORKING_DIGITS else None
+
+
 def root_type(args: Sequence[Expr]) -> SqlType:
     """The least root of a number with s decimals has s/2 zeros after the point."""
     before, scale = digits(args[0].type)
-    return _with_scale((before + 1) // 2 + 1, max(SIGNIFICANT + (scale + 1) // 2, scale))
+    return _of_constants(places.of_root, args) or _with_scale((before + 1) // 2 + 1,
+                                                              max(SIGNIFICANT + (scale + 1) // 2, scale))  # fmt: skip
 
 
-def logarithm_type(args: Sequence[Expr]) -> SqlType:
+def logarithm_type(decimals: Callable[..., int]) -> NumericResult:
     """The logarithm of 1 plus a unit of the last decimal is about that unit."""
-    scale = max(digits(arg.type)[1] for arg in args)
-    return _with_scale(3 if len(args) == 1 else 3 + scale, SIGNIFICANT + scale)
+
+    def of(args: Sequence[Expr]) -> SqlType:
+        scale = max(digits(arg.type)[1] for arg in args)
+        return _of_constants(decimals, args) or _with_scale(3 if len(args) == 1 else 3 + scale, SIGNIFICANT + scale)
+
+    return of
 
 
 def exponential_type(args: Sequence[Expr]) -> SqlType:
     """A constant argument says how many decimals the result has."""
-    scale = _EXP_SCALE
-    if isinstance(args[0], Literal) and isinstance(args[0].value, (int, Decimal)):
-        scale = max(SIGNIFICANT, min(SIGNIFICANT - int(float(args[0].value) * 0.434294481903252), STORED_DIGITS))
-    return numeric(WORKING_DIGITS - scale, max(scale, digits(args[0].type)[1]))
+    scale = max(_EXP_SCALE, digits(args[0].type)[1])
+    return _of_constants(places.of_exponential, args) or numeric(WORKING_DIGITS - scale, scale)
 
 
 def power_type(args: Sequence[Expr]) -> SqlType:
     """As many decimals as PostgreSQL gives, at least."""
     scale = max(SIGNIFICANT, *(digits(arg.type)[1] for arg in args))
-    return numeric(WORKING_DIGITS - scale, scale)
+    return _of_constants(places.of_power, args) or numeric(WORKING_DIGITS - scale, scale)
 
 
 def _quotient(args: Sequence[Expr]) -> SqlType:

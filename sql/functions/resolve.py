@@ -8,6 +8,7 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.coercion import PREFERRED, category, common_type, comparison_type, implicit
+from halfjoin.sql.functions.constants import folded
 from halfjoin.sql.functions.jsonb import of_jsonb
 from halfjoin.sql.functions.nested_arrays import in_shape, of_nested
 from halfjoin.sql.functions.order import ORDERING, compared
@@ -50,7 +51,7 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
     overload = choose(function, args)
     if function.check is not None:
         function.check(args)
-    return call(function, overload, args)
+    return folded(call(function, overload, args))
 
 
 def call(function: Function, overload: Overload, args: Sequence[Expr]) -> Call:

@@ -1,15 +1,46 @@
-"""How many decimals PostgreSQL gives roots, powers and logarithms: 16 significant ones, by an estimate."""
+"""How many decimals PostgreSQL gives a quotient, a root, a power or a logarithm: 16 significant ones, by an estimate.
+
+PostgreSQL writes a numeric in digits of base 10000. The weight of a number is the power of 10000 that its first digit
+counts. A quotient has 16 significant decimal digits or a few more: 16 - 4 * w decimals, where w is the weight that
+weights and first digits of both operands promise; never fewer decimals than an operand, and never fewer than 0.
+
+    >>> [decimals_of_quotient((dividend, 0), (3, 0)) for dividend in (1, 20, 100000)]
+    [20, 16, 12]
+"""
 
 from __future__ import annotations
 
 import math
 from decimal import Context, Decimal
+from typing import TypeAlias
 
-from halfjoin.engine.scalar.weights import SIGNIFICANT, Number, leading
+Number: TypeAlias = tuple[int, int]  # the digits without the point, and how many of them are after it
 
+SIGNIFICANT = 16
+GROUP = 4  # decimal digits of a digit of base 10000
 _EXACT = Context(prec=200)
 _LOG10_E = 0.434294481903252
-_GROUP = 4
+
+
+def decimals_of_quotient(dividend: Number, divisor: Number) -> int:
+    """The decimals of one quotient."""
+    (w1, first1), (w2, first2) = leading(*dividend), leading(*divisor)
+    return max(SIGNIFICANT - GROUP * (w1 - w2 - (first1 <= first2)), dividend[1], divisor[1])
+
+
+def leading(number: int, scale: int) -> tuple[int, int]:
+    """The weight and the value of the first digit in base 10000; (0, 0) of 0."""
+    if not number:
+        return 0, 0
+    number = abs(number)
+    weight = (len(str(number)) - 1 - scale) // GROUP
+    shift = GROUP * weight + scale
+    return weight, number // 10**shift if shift >= 0 else number * 10**-shift
+
+
+def of_quotient(dividend: Decimal, divisor: Decimal) -> int:
+    """The decimals of a quotient."""
+    return decimals_of_quotient(_units(dividend), _units(divisor))
 
 
 def of_root(x: Decimal) -> int:
@@ -51,7 +82,7 @@ def _of_ln(x: Decimal) -> int:
         if not rest:
             return 0
         weight, first = leading(*_units(rest))
-        return _GROUP * weight + int(math.log10(first))
+        return GROUP * weight + int(math.log10(first))
     return int(math.log10(abs(_log10(x) * math.log(10))))
 
 
