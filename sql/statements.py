@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from sqlglot import exp
@@ -19,6 +19,7 @@ from halfjoin.sql.named import (
     CreateEnum,
     CreateSchema,
     CreateSequence,
+    SequenceOptions,
 )
 from halfjoin.sql.types import SqlType
 
@@ -28,11 +29,10 @@ Assignment: TypeAlias = tuple[str, exp.Expr]  # a column and its new value, whic
 
 @dataclass(frozen=True)
 class Identity:
-    """GENERATED ALWAYS | BY DEFAULT AS IDENTITY (START WITH n INCREMENT BY n)."""
+    """GENERATED ALWAYS | BY DEFAULT AS IDENTITY, with the options of its sequence."""
 
     always: bool
-    start: int = 1
-    step: int = 1
+    options: SequenceOptions = field(default_factory=SequenceOptions)
 
 
 @dataclass(frozen=True)

@@ -189,8 +189,8 @@ def _only_object(text: str | None) -> str:
     return f"[{text or '{}'}]"
 
 
-def _fields(text: str, key: str) -> list[Json]:
-    """A key's values in the objects of an array; None where it is missing or null."""
+def _fields(text: str, key: str, missing: Json = None) -> list[Json]:
+    """A key's values in the objects of an array; `missing` where an object has no such key."""
     value = value_of(text)
     if not isinstance(value, list):
         raise Bad("cannot call jsonb_to_recordset on a non-array")
@@ -198,12 +198,17 @@ def _fields(text: str, key: str) -> list[Json]:
     for item in value:
         if not isinstance(item, dict):
             raise Bad("argument of jsonb_to_recordset must be an array of objects")
-        found.append(item.get(key))
+        found.append(item.get(key, missing))
     return found
 
 
-def _field_values(text: str, key: str) -> list[str | None]:
-    return [None if value is None else written(value) for value in _fields(text, key)]
+def _field_values(text: str, key: str, missing: str | None = None) -> list[str | None]:
+    other = None if missing is None else value_of(missing)
+    return [None if value is None else written(value) for value in _fields(text, key, other)]
+
+
+def _field_texts(text: str, key: str, missing: str | None = None) -> list[str | None]:
+    return list(map(shown, _fields(text, key, missing)))
 
 
 _TEXTS = pa.list_(pa.string())
@@ -233,7 +238,7 @@ JSON_PARTS: dict[str, Callable[[Call], Kernel]] = {
     "jsonb elements": of_json(lambda text: list(map(written, _elements(text))), _TEXTS),
     "jsonb element texts": of_json(lambda text: list(map(shown, _elements(text))), _TEXTS),
     "jsonb only object": of_json(_only_object, pa.string(), nulls=True),
-    "jsonb field texts": of_json(lambda text, key: list(map(shown, _fields(text, key))), _TEXTS),
+    "jsonb field texts": of_json(_field_texts, _TEXTS),
     "jsonb field values": of_json(_field_values, _TEXTS),
     "jsonb keys": of_json(_keys, _TEXTS),
     "jsonb each keys": of_json(lambda text: list(_pairs(text)), _TEXTS),

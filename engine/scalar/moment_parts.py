@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.bins import date_bin
 from halfjoin.engine.scalar.each import Bad, each
 from halfjoin.engine.scalar.time_zones import timezone, utc_of
 from halfjoin.engine.scalar.values import Kernel
@@ -83,20 +84,6 @@ def _fit(months: int, days: int, micros: int) -> Interval:
     if not all(-(1 << 31) <= part < 1 << 31 for part in (months, days)) or abs(micros) > 9_223_372_036_854_775:
         raise Bad("interval out of range")
     return months, days, micros
-
-
-def _date_bin(stride: Interval, moment: int, origin: int) -> int:
-    months, days, micros = stride
-    if months:
-        raise Bad("timestamps cannot be binned into intervals containing months or years")
-    size = days * DAY + micros
-    if not -(1 << 63) <= size < 1 << 63:
-        raise Bad("interval out of range")
-    if size <= 0:
-        raise Bad("stride must be greater than zero")
-    if not -(1 << 63) <= moment - origin < 1 << 63:
-        raise Bad("interval out of range")
-    return moment - (moment - origin) % size
 
 
 def _clock(hour: int, minute: int, second: float) -> int:
@@ -176,7 +163,7 @@ MOMENT_PARTS: dict[str, Callable[[Call], Kernel]] = {
     "justify_hours": _each(_justify_hours, _MICROS),
     "justify_days": _each(_justify_days, _MICROS),
     "justify_interval": _each(_justify_interval, _MICROS),
-    "date_bin": _typed(_date_bin),
+    "date_bin": date_bin,
     "make_time": _typed(_make_time),
     "make_timestamp": _typed(_make_timestamp),
     "make_timestamptz": _typed(_make_timestamptz),

@@ -19,6 +19,7 @@ from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.scalar.arrow_types import sql_type
 from halfjoin.engine.statements.describing import Described, describe
 from halfjoin.engine.statements.execute import RETURNED, TAG, copied_columns, copy_from, copy_lines, copy_rows, run_one
+from halfjoin.engine.statements.isolation import Isolation
 from halfjoin.engine.statements.remembered import asked_of
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked
@@ -27,7 +28,7 @@ from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.statements.temporary import Temporary
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Column
-from halfjoin.sql.parse.prepared import Prepared
+from halfjoin.sql.parse.prepared import Prepared, change_in
 from halfjoin.sql.statements import Subscribe
 from halfjoin.sql.system import Asker
 from halfjoin.sql.types import BIGINT, SqlType
@@ -92,24 +93,43 @@ class Connection:
             made = partial(prepared.with_values, values, types)
             return _answer(session, run_one(session, state, made, prepared.text, asked))
 
-        if prepared.reads:
+        if self.reads(prepared):
             return self._read(prepared.text, answer)
-        made: Answer = self._locked(answer, writes=True)
+        made: Answer = self._locked(lambda state: answer(self._same(state, prepared)), writes=True)
         return made
 
+    def reads(self, prepared: Prepared) -> bool:
+        """Whether a statement is a query that changes nothing, or EXECUTE of one."""
+        kept = self._session.prepared.get(prepared.executes or "")
+        return prepared.reads if kept is None else change_in(kept.statement) is None
+
+    def changes(self, name: str) -> str | None:
+        """The first word of the change that PREPARE keeps under a name; None if it keeps none."""
+        kept = self._session.prepared.get(name)
+        return None if kept is None else change_in(kept.statement)
+
+    def _same(self, state: State, prepared: Prepared) -> State:
+        """The engine's state, as the transaction's isolation lets a statement use it."""
+        return state if prepared.keeps else self._isolation.same(state)
+
     def _read(self, sql: str, function: Callable[[State], T]) -> T:
-        """Run a function that reads the state as the last batch left it. It waits for the batch that another connection
-        is submitting only if the transaction has definitions, if the rows are in files, or if `sql` is not quiet."""
-        transaction = self._session.transaction
+        """Run a function that reads the state as the last batch left it, or as the transaction's isolation has it. It
+        waits for the batch that another connection is submitting only if the transaction has definitions, if the rows
+        are in files, or if `sql` is not quiet.
+
+        Raises:
+            Conflict: it waits, and the transaction's isolation does not let it read what is there then.
+        """
+        transaction, isolation = self._session.transaction, self._isolation
         if transaction is None or not transaction.defines:
-            state = self._latest()
+            state = isolation.read(self._latest)
             if _quiet(state, sql):
                 try:
                     return function(state)
                 except InFiles:
                     if transaction is not None:
                         transaction.failed = False  # it is asked again
-        found: T = self._locked(function)
+        found: T = self._locked(lambda state: function(isolation.same(state)))
         return found
 
     def copy_in(self, sql: str, data: bytes | pa.Table) -> str:
@@ -121,7 +141,8 @@ class Connection:
         Raises:
             UnsupportedSQL, UnknownName, InvalidRow, DataError: nothing is inserted.
         """
-        count: int = self._locked(lambda state: copy_from(self._session, state, sql, data), writes=True)
+        count: int = self._locked(lambda state: copy_from(self._session, self._isolation.same(state), sql, data),
+                                  writes=True)
         return f"COPY {count}"
 
     def copied(self, sql: str) -> tuple[Column, ...]:
@@ -156,10 +177,21 @@ class Connection:
         catalog = self._read("", lambda state: state.catalog)
         return [type for name in catalog.enums if (type := catalog.named_type(name)) is not None and type.labels]
 
-    def begin(self) -> None:
-        """Open a transaction, if none is open."""
+    def begin(self, level: str | None = None) -> None:
+        """Open a transaction, if none is open. `level`: of its isolation (`isolation.LEVELS`); None leaves it.
+
+        Raises:
+            UnsupportedSQL: it is open, with another level, and has read or changed something.
+        """
         if self._session.transaction is None:
             self._session.begin()
+        if level is not None:
+            self._isolation.set(level)
+
+    @property
+    def _isolation(self) -> Isolation:
+        """That of the open transaction. Without one, each statement reads what the last batch left."""
+        return Isolation() if self._session.transaction is None else self._session.transaction.isolation
 
     def commit(self) -> None:
         """Apply the open transaction's changes as one batch.

@@ -76,7 +76,10 @@ def _identity(catalog: Catalog, column: ColumnModel) -> str:
     if not column.sequence:
         return ""
     one = catalog.sequences[column.sequence]
-    options = [f"START WITH {one.start}"] * (one.start != 1) + [f"INCREMENT BY {one.step}"] * (one.step != 1)
+    least, most = (1, 2**63 - 1) if one.step > 0 else (-(2**63), -1)  # what the direction says
+    options = [f"START WITH {one.start}"] * (one.start != (one.least if one.step > 0 else one.most))
+    options += [f"INCREMENT BY {one.step}"] * (one.step != 1) + [f"MINVALUE {one.least}"] * (one.least != least)
+    options += [f"MAXVALUE {one.most}"] * (one.most != most) + ["CYCLE"] * one.cycle
     word = "ALWAYS" if column.always else "BY DEFAULT"
     return f" GENERATED {word} AS IDENTITY" + (f" ({' '.join(options)})" if options else "")
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import uuid
-
-from halfjoin.catalog.models import ColumnModel, Sequence, Table
+from halfjoin.catalog.models import ColumnModel, Table
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.statements.sequence_options import new_sequence
 from halfjoin.engine.statements.sequences import alter_sequence
 from halfjoin.engine.statements.tables import free_sequence
 from halfjoin.errors import UnknownName, UnsupportedSQL
@@ -54,6 +53,5 @@ def _added(state: State, table: Table, column: ColumnModel, action: AlterAction)
         raise UnsupportedSQL(f"column {column.name} of {table.name} must be declared NOT NULL before identity can be "
                              "added", remedy=f"ALTER TABLE {table.name} ALTER {column.name} SET NOT NULL", code="55000")
     name = free_sequence(state.catalog, table.name, column.name)
-    state.catalog.sequences[name] = Sequence(name=name, next=identity.start, start=identity.start, step=identity.step,
-                                             owner=table.name, id=uuid.uuid4().hex)  # fmt: skip
+    state.catalog.sequences[name] = new_sequence(state.catalog, name, identity.options, table.name)
     return column.model_copy(update={"sequence": name, "always": identity.always})

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from halfjoin.catalog.catalog import Catalog
-from halfjoin.catalog.models import Check, ColumnModel, ForeignKey, Sequence, Table, Unique
+from halfjoin.catalog.models import Check, ColumnModel, ForeignKey, Table, Unique
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.statements.sequence_options import new_sequence
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, names_read
@@ -188,9 +189,7 @@ def add_sequences(catalog: Catalog, table: Table, columns: Iterable[ColumnDef]) 
     for column in columns:
         if column.identity is not None:
             name = names[column.name]
-            start, step = column.identity.start, column.identity.step
-            catalog.sequences[name] = Sequence(name=name, next=start, start=start, step=step, owner=table.name,
-                                               id=uuid.uuid4().hex)  # fmt: skip
+            catalog.sequences[name] = new_sequence(catalog, name, column.identity.options, table.name)
 
 
 def check_schema(name: str, catalog: Catalog) -> None:

@@ -22,6 +22,7 @@ from halfjoin.engine.batch.stage import runs_of
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.rows import submitted
 from halfjoin.engine.statements.forking import forked
+from halfjoin.engine.statements.isolation import Isolation
 from halfjoin.engine.statements.temporary import Temporary
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, constant
@@ -78,6 +79,7 @@ class Transaction:
 
     def __init__(self, temporary: Temporary) -> None:
         self.failed = False
+        self.isolation = Isolation()
         self._done = _Done({}, None, (), temporary)
         self._begun: dict[str, tuple[str, int]] = {}  # by a changed table's id: its name, and `upper` at its change
         self._savepoints: list[tuple[str, _Done]] = []
@@ -176,8 +178,11 @@ class Transaction:
         """All changes, in the form that `Engine.apply` takes.
 
         Raises:
-            Conflict: another batch has changed one of the tables meanwhile.
+            Conflict: another batch has changed one of the tables meanwhile, or, if the transaction is SERIALIZABLE, has
+                come at all.
         """
+        if self._done.rows or self._done.definitions:
+            self.isolation.check_commit(state)
         there = {table.id: name for name, table in state.catalog.tables.items()}
         for id, (name, upper) in self._begun.items():
             table = state.tables.get(there.get(id, ""))

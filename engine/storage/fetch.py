@@ -10,6 +10,7 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.memory import INDEXED, Memory
 from halfjoin.engine.arrange.run import Part, loaded_runs
 from halfjoin.engine.storage.arranging import arrangements
+from halfjoin.engine.storage.copying import Copying
 from halfjoin.engine.storage.delta import DeltaFolder
 from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept, app_of
@@ -28,6 +29,7 @@ class Disk:
     site: Site
     journal: Journal
     memory: Memory
+    copying: Copying
 
     def fetch(self, number: int, collection: Collection, upper: int) -> Sequence[Part]:
         """All updates that a collection has now.
@@ -38,16 +40,17 @@ class Disk:
         with self.journal.snapshot():
             kept, base, pieces = self._look(number, collection)
             versions = self.journal.arranged(number)
+            known = {item.id for item in self.journal.collections()}
         recent = self._recent(kept, pieces, collection)
         size = base.loaded_bytes + recent.loaded_bytes
         size += INDEXED * len(collection.arrangements) * (len(base) + len(recent))
         if not self.memory.recommends(size):
             base = replace(base, arranged=self._arranged(kept, collection, versions))
-            stored: list[Part] = [run for run in (base, recent) if len(run)]
-        elif len(base) + len(recent):
-            stored = [*loaded_runs(chain(base.pieces(), recent.pieces()), upper)]
+            self.copying.only(known)
+            stored: list[Part] = [run for run in self.copying.of(number, [base, recent]) if len(run)]
         else:
-            stored = []
+            self.copying.only(known - {number})
+            stored = [*loaded_runs(chain(base.pieces(), recent.pieces()), upper)] if len(base) + len(recent) else []
         return [*stored, *self._in_journal(pieces, collection, upper)]
 
     def left(self, known: Mapping[int, Collection], collection: Collection) -> Sequence[Part] | None:

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.arrange.run import KeyColumns
+from halfjoin.engine.storage.mapped import Mapped
 from halfjoin.engine.storage.parquet_reader import Bounds, OpenFile
 from halfjoin.engine.updates.codes import codes, is_exact
-from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, Updates, constant, gather, indices_of
+from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, Updates, constant, gather, indices_of, taken
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column, columns_of
 
@@ -54,7 +55,8 @@ class KeySearch:
         rest = {name: schema[name] for name in names if name not in first}
         for part in source.parts(self._possible(source, schema, coded), most):
             read = source.columns(part, first)
-            rows = self._rows(read, int(source.group_rows[part].sum()))
+            source.decoded += (length := int(source.group_rows[part].sum()))
+            rows = self._rows(read, length)
             if not len(rows):
                 continue
             # Read only row groups with such rows: keys that are new to a table are in almost none.
@@ -70,6 +72,33 @@ class KeySearch:
             elif self.key.through is not None:
                 found = self._each_once(found, codes([mine[CODE]], len(found)))
             yield found
+
+    def find_mapped(self, part: Mapped, names: Sequence[str], coded: bool, most: int) -> Iterator[Updates]:
+        """The same, in a part of a file's mapped copy. `most`: about how many rows to give at a time."""
+        updates, rows = part.updates, self._mapped_rows(part, coded)
+        if len(rows) and not coded:
+            names = [*dict.fromkeys([*names, *key_reads(self.key, updates.columns)])]
+        for start in range(0, len(rows), most):
+            some = rows[start : start + most]
+            columns = taken({name: updates.columns[name] for name in names}, some)
+            found = Updates(columns, updates.time[some], updates.diff[some])
+            if coded and self.key.through is not None:
+                found = self._each_once(found, part.ascending[CODE][some])
+            yield found
+
+    def _mapped_rows(self, part: Mapped, coded: bool) -> Ints:
+        """The positions of rows that have one of the codes, ascending."""
+        if coded:
+            return _within(*part.spans(CODE, self.probes))
+        spans = [part.spans(name, one.values) for name, one in self.sought.items() if name in part.ascending]
+        reads = key_reads(self.key, part.updates.columns)
+        if not spans:
+            return self._rows({name: part.updates.columns[name] for name in reads}, len(part.updates))
+        rows = _within(*min(spans, key=lambda span: int((span[1] - span[0]).sum())))
+        if len(self.key.keys) == 1 or not len(rows):
+            return rows
+        arrays, _ = self.columns(part.updates.select(reads).take(rows))
+        return rows[_members(codes(arrays, len(rows)), self.probes)]
 
     def _each_once(self, found: Updates, under: Ints) -> Updates:
         """Keep one copy of each row. A row is stored under each of its codes; the least wanted code counts."""
@@ -138,7 +167,14 @@ def _members(entries: Ints, values: Ints) -> Ints:
         return np.flatnonzero(values[np.minimum(values.searchsorted(entries), len(values) - 1)] == entries)
     values = values[values.searchsorted(entries[0]) : values.searchsorted(entries[-1], "right")]
     low, high = entries.searchsorted(values), entries.searchsorted(values, "right")
+    return _within(low, high)
+
+
+def _within(low: Ints, high: Ints) -> Ints:
+    """The numbers in `[low, high)`, for one pair after the other."""
     counts = high - low
+    if not len(counts):
+        return counts
     return np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
 
 

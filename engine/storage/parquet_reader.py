@@ -35,6 +35,7 @@ class OpenFile:
         metadata = self._file.metadata
         self.groups = int(metadata.num_row_groups)
         self.group_rows = np.array([metadata.row_group(i).num_rows for i in range(self.groups)], np.int64)
+        self.decoded = 0  # rows that lookups have decoded so far, however many of their columns
         self._bounds: dict[str, Bounds | None] = {}
         self._text_bounds: dict[str, tuple[Any, Any, Mask]] = {}
 

@@ -14,6 +14,7 @@ from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.clock import Clock, Closing, closing_of, opened
 from halfjoin.engine.batch.progress import Progress, fact_of, progress_of
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.storage.copying import Copying
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.filling import unfilled
@@ -38,6 +39,7 @@ class Reader:
         self.place = self._site.place
         self._journal = self._site.journal(read_only=True)
         self.staging = self._site.staging(self._journal.meta("id"))
+        self._copying = Copying(self.staging)
         self._entry = self._defined = self._flushes = _UNKNOWN
         self._retain = RETAIN
         self._collections: dict[int, Collection] = {}
@@ -54,7 +56,7 @@ class Reader:
                                 remedy="leave retain out with read_only=True")
         with self._journal.snapshot():
             opened(self._journal.meta("clock"), clock, 0)
-            self._disk = Disk(self._site, self._journal, memory)
+            self._disk = Disk(self._site, self._journal, memory, self._copying)
             self._made = self._opened()
             for problem in self.foreign().values():
                 _log.warning("%s", problem)
@@ -149,4 +151,5 @@ class Reader:
 
     def close(self) -> None:
         """Close the journal."""
+        self._copying.close()
         self._journal.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow as pa
 from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.run import Footprint, KeyColumns, Part, Run, loaded_runs
 from halfjoin.engine.storage.lookup import KeySearch, key_reads, lookup
+from halfjoin.engine.storage.mapped import Copies
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.place import Place
@@ -43,6 +43,7 @@ class StoredRun:
     schema: Mapping[str, pa.DataType]
     arranged: Mapping[ArrangementKey, StoredRun] = field(default_factory=dict)
     coded: bool = False  # whether the files have the column of a key's codes, and are sorted by it
+    copies: Copies = field(default_factory=Copies, compare=False)
 
     def __len__(self) -> int:
         return sum(file.rows for file in self.files)
@@ -145,11 +146,11 @@ class StoredRun:
             try:
                 for updates in arranged._found(sought, wanted):
                     yield Run(updates)
-                    given += 1
+                    given += len(updates)
                 return
             except StorageError as problem:  # the arrangement is a copy, so the rows are here, too
                 _log.warning("an arrangement on disk cannot be used, so lookups will be slow: %s", problem)
-            for updates in islice(arranged._found(sought, wanted), given):  # take back what it gave before it failed
+            for updates in arranged._first(given, sought, wanted):  # take back what it gave before it failed
                 yield Run(Updates(updates.columns, updates.time, product(updates.diff, constant(-1, len(updates)))))
         for updates in self._found(sought, wanted):
             yield Run(updates)
@@ -157,15 +158,40 @@ class StoredRun:
     def _found(self, sought: KeySearch, names: Sequence[str]) -> Iterator[Updates]:
         """These columns of the updates that a search finds, about `limits.READ_ROWS` at a time."""
         found, rows = list[Updates](), 0
-        for file in self.files:
-            for updates in sought.find(opened(self.place, file.name), self.schema, names, self.coded, limits.READ_ROWS):
-                found.append(updates)
-                rows += len(updates)
-                if rows >= limits.READ_ROWS:
-                    yield concat(found).select(names)
-                    found, rows = [], 0
+        for updates in self._in_files(sought, names):
+            found.append(updates)
+            rows += len(updates)
+            if rows >= limits.READ_ROWS:
+                yield concat(found).select(names)
+                found, rows = [], 0
         if found:
             yield concat(found).select(names)
+
+    def _first(self, count: int, sought: KeySearch, names: Sequence[str]) -> Iterator[Updates]:
+        """The first rows that a search gives. Copies give the same rows in the same order, perhaps in other parts."""
+        parts = self._in_files(sought, names) if count else iter(())
+        for updates in parts:
+            yield updates.slice(0, min(count, len(updates))).select(names)
+            count -= len(updates)
+            if count <= 0:
+                return
+
+    def _in_files(self, sought: KeySearch, names: Sequence[str]) -> Iterator[Updates]:
+        """The same, one file after the other: in the file's mapped copy, if there is one or it pays to make one."""
+        decoded = copied = 0
+        for file in self.files:
+            parts = self.copies.of(self.place, file.name)
+            if not parts:
+                source = opened(self.place, file.name)
+                before = source.decoded
+                if copied <= decoded and self.copies.due(self.place, file.name, source):
+                    parts = self.copies.make(self.place, file.name, source, self.schema)
+                    copied += file.rows
+                if not parts:
+                    yield from sought.find(source, self.schema, names, self.coded, limits.READ_ROWS)
+                    decoded += source.decoded - before
+            for part in parts:
+                yield from sought.find_mapped(part, names, self.coded, limits.READ_ROWS)
 
     def serves(self, key: ArrangementKey) -> bool:
         """Whether lookups by a key read little: a column of the key ascends in each file, or an arrangement is on disk,

@@ -29,6 +29,7 @@ from halfjoin.engine.batch.unreadable import first_failure
 from halfjoin.engine.intake.times import now
 from halfjoin.engine.linear.failures import FORM as ERRORS_FORM
 from halfjoin.engine.storage.arranging import arrangements, unserved
+from halfjoin.engine.storage.copying import Copying
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import Piece
 from halfjoin.engine.storage.fetch import Disk
@@ -72,6 +73,7 @@ class Warehouse:
         if self.staging is not None:
             remove_leftovers(self.staging)
         self._flusher = Flusher(self._site, self._journal)
+        self._copying = Copying(self.staging)
         self._links = Links(self.staging)
         self._folders = Folders(self._site, self._journal)
         self._filing = Filing(self._folders)
@@ -103,7 +105,7 @@ class Warehouse:
         self._folders.known = {folder_of(item) for item in kept.values()}
         self._folders.remove_unclaimed()
         self._catalog = journal.meta("catalog")
-        self._disk = Disk(self._site, journal, memory)
+        self._disk = Disk(self._site, journal, memory, self._copying)
         with naming(f"the catalog in {journal.where}"):
             document = Document.model_validate_json(self._catalog) if self._catalog else Document()
             state = State(retain, self, upper=upper, clock=clock, memory=memory)
@@ -366,6 +368,7 @@ class Warehouse:
     def close(self) -> None:
         """Close the journal and release the lock."""
         self._flusher.close()
+        self._copying.close()
         self._journal.close()
         self._unlock()
 

@@ -20,7 +20,7 @@ from halfjoin.server.portals import Held, Parsed, Portal, Result
 from halfjoin.server.reports import notice
 from halfjoin.server.splitting import Piece, split
 from halfjoin.server.tags import counted, tag_of
-from halfjoin.server.transactions import Transactions
+from halfjoin.server.transactions import Transactions, level_of
 from halfjoin.server.variables import Variables
 from halfjoin.server.working import Worker
 from halfjoin.sql.expr import Column
@@ -90,6 +90,8 @@ class Commands:
             return await self._declare(one, values, types)
         if one.prepared is None:
             return await self._run_own(piece)
+        if one.prepared.executes is not None:
+            self._transactions.check_execute(one.prepared.executes)
         answer = await self.call(partial(self._connection.run, one.prepared, values, types))
         if answer.tag:
             return Result(answer.tag, answer.rows, answer.columns)
@@ -192,6 +194,11 @@ class Commands:
                 name = "default_transaction_read_only" if words[0] == "SESSION" else "transaction_read_only"
                 if words[0] == "SESSION" or self._connection.transaction != "idle":
                     self._variables.set(name, "on" if "READ ONLY" in said else "off", local=words[0] != "SESSION")
+            level = level_of(words)
+            if level is not None and words[0] == "SESSION":
+                self._variables.set("default_transaction_isolation", level)
+            elif level is not None:
+                self._transactions.isolate(level)
             return
         if words[:1] in (["LOCAL"], ["SESSION"]):
             at += 1
@@ -212,7 +219,10 @@ class Commands:
         values = [piece.tokens[n].text for n in range(first, len(piece.tokens)) if piece.words[n] != ","]
         default = len(values) == 1 and piece.words[first] in ("DEFAULT", "LOCAL") and values[0].upper() != "'DEFAULT'"
         value = (", " if name == "search_path" else "" if values[0] in "-+" else ", ").join(values)
-        self._variables.set(name, None if default else value, local=local)
+        if name == "transaction_isolation":
+            self._transactions.isolate(self._variables.get("default_transaction_isolation") if default else value)
+        else:
+            self._variables.set(name, None if default else value, local=local)
 
     def _reset(self, piece: Piece) -> None:
         if piece.words[1:2] == ("ALL",):

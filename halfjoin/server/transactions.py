@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from halfjoin.engine.statements.connection import Connection
+from halfjoin.engine.statements.isolation import LEVELS
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.server.portals import Held
 from halfjoin.server.reports import notice
@@ -20,9 +21,8 @@ Call = Callable[[Callable[[], None]], Awaitable[None]]  # runs a function in a t
 class Transactions:
     """The transaction of a connection. `implicit`: it is open only until the end of the messages that came together.
 
-    A transaction has the guarantees of PostgreSQL's level READ COMMITTED: each statement reads what the last batch
-    left, and the transaction's own changes. Beyond them, COMMIT fails if another batch has changed a table after this
-    transaction did. Other levels are taken, but give no more.
+    Its isolation is the one that the client asks for; see `statements.isolation`. At every level COMMIT fails if
+    another batch has changed a table after this transaction did.
     """
 
     def __init__(self, connection: Connection, variables: Variables, held: Held, say: Callable[[bytes], None]) -> None:
@@ -41,16 +41,30 @@ class Transactions:
             return
         default = self._variables.get("default_transaction_read_only") == "on"
         read_only = "READ ONLY" in " ".join(words) or ("READ WRITE" not in " ".join(words) and default)
-        self._connection.begin()
+        level = level_of(words) or self._variables.get("default_transaction_isolation")
+        self._connection.begin(level)
         if not self.implicit:
             self._variables.begin()
         self._variables.set("transaction_read_only", "on" if read_only else "off", local=True)
+        self._variables.set("transaction_isolation", level, local=True)
         self.implicit = False
+
+    def isolate(self, level: str) -> None:
+        """SET TRANSACTION ISOLATION LEVEL.
+
+        Raises:
+            UnsupportedSQL: the transaction has read or changed something already; or there is no such level.
+        """
+        if self._connection.transaction == "idle":
+            self.say(notice("SET TRANSACTION can only be used in transaction blocks", "25P01", "WARNING"))
+            return
+        self._variables.set("transaction_isolation", level, local=True)
+        self._connection.begin(self._variables.get("transaction_isolation"))
 
     def begin_implicit(self) -> None:
         """Open a transaction that ends with the messages that came together, if none is open."""
         if self._connection.transaction == "idle":
-            self._connection.begin()
+            self._connection.begin(self._variables.get("default_transaction_isolation"))
             self._variables.begin()
             self.implicit = True
 
@@ -106,12 +120,31 @@ class Transactions:
         if self._connection.transaction == "failed" and not ends:
             raise UnsupportedSQL("current transaction is aborted, commands ignored until end of transaction block",
                                  remedy="send ROLLBACK", code="25P02")
-        setting = "default_transaction_read_only" if self.status == "idle" else "transaction_read_only"
         changes = words[0] in _CHANGES or (words[0] == "COPY" and "FROM" in words) or (
             words[0] == "WITH" and not _IN_WITH.isdisjoint(words))  # fmt: skip
-        if changes and self._variables.get(setting) == "on":
-            raise UnsupportedSQL(f"cannot execute {words[0]} in a read-only transaction", code="25006")
+        if changes:
+            self._check_change(words[0])
+
+    def check_execute(self, name: str) -> None:
+        """Refuse EXECUTE of a change in a transaction that only reads.
+
+        Raises:
+            UnsupportedSQL: it is one.
+        """
+        if (word := self._connection.changes(name)) is not None:
+            self._check_change(word)
+
+    def _check_change(self, word: str) -> None:
+        setting = "default_transaction_read_only" if self.status == "idle" else "transaction_read_only"
+        if self._variables.get(setting) == "on":
+            raise UnsupportedSQL(f"cannot execute {word} in a read-only transaction", code="25006")
 
     def _finish(self, *, keep: bool) -> None:
         self._variables.end(keep=keep)
         self._held.end_transaction(keep=keep)
+
+
+def level_of(words: Sequence[str]) -> str | None:
+    """The level that the words of BEGIN or SET TRANSACTION name; None if they name none."""
+    said = " ".join(words).partition("ISOLATION LEVEL ")[2].lower()
+    return next((level for level in LEVELS if said.startswith(level)), None)

@@ -10,19 +10,19 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from halfjoin.engine.statements.connection import Connection
+from halfjoin.engine.statements.isolation import COMMITTED, LEVELS
 from halfjoin.engine.statements.settings import SETTINGS
 from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL
 
 VERSION = "15.0"  # of PostgreSQL, whose protocol, catalog and meaning clients find
 _SWITCH = ("on", "off", "true", "false", "yes", "no", "1", "0")
-_ISOLATION = ("serializable", "repeatable read", "read committed", "read uncommitted")
 
 # Each setting with its default, and the values that it can have (None: any).
 _FIXED: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
     "server_version": (VERSION, ()), "server_version_num": ("150000", ()), "integer_datetimes": ("on", ()),
     "is_superuser": ("off", ()), "max_identifier_length": ("63", ()), "lc_collate": ("C", ()), "lc_ctype": ("C", ()),
-    "transaction_isolation": ("read committed", _ISOLATION),
-    "default_transaction_isolation": ("read committed", _ISOLATION),
+    "transaction_isolation": (COMMITTED, LEVELS),
+    "default_transaction_isolation": (COMMITTED, LEVELS),
     "transaction_read_only": ("off", _SWITCH), "default_transaction_read_only": ("off", _SWITCH),
     "transaction_deferrable": ("off", _SWITCH), "default_transaction_deferrable": ("off", _SWITCH),
     "in_hot_standby": ("off", ()), "max_connections": ("100", ()), "ssl": ("off", ()),
@@ -74,12 +74,12 @@ class Variables:
             self._connection.set(name, value)
         elif name in _FIXED:
             default, allowed = self._fixed[name]
-            if value is None or value.lower() == default.lower():
+            if value is None or (value.lower() == default.lower() and name != "transaction_isolation"):
                 self._own.pop(name, None) if name != "session_authorization" else None
             elif allowed is None or value.lower() in allowed:
                 if name.endswith("_timeout"):
                     seconds(value)
-                self._own[name] = _switch(value) if allowed is _SWITCH else value
+                self._own[name] = _switch(value) if allowed is _SWITCH else value.lower() if allowed else value
             elif not allowed:
                 raise UnsupportedSQL(f'parameter "{name}" cannot be changed', code="55P02")
             else:
@@ -116,6 +116,8 @@ class Variables:
             return _SHOWN.get(name, value)
         if name in self._own:
             return self._own[name]
+        if name == "transaction_isolation":
+            return self.get("default_transaction_isolation")
         if name not in _FIXED:
             raise UnknownName("setting", name, (*SETTINGS, *self._fixed))
         return self._fixed[name][0]

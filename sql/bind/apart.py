@@ -8,13 +8,13 @@ by their members.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
-from halfjoin.sql.expr import FALSE, TRUE, Call, Cast, Column, Expr, Literal
+from halfjoin.sql.expr import FALSE, TRUE, Call, Cast, Column, Expr, Literal, conjunction, conjuncts
 from halfjoin.sql.functions.order import key_in_order
 from halfjoin.sql.functions.record_values import INSTEAD, MEMBER, ROW, THERE, is_record
 from halfjoin.sql.relation import (
@@ -73,7 +73,7 @@ def apart(relation: Relation) -> Relation:
         case TableFunction(args=args):
             return replace(relation, args=tuple(map(scalar, args)))
         case Filter(predicate=predicate):
-            return replace(relation, predicate=scalar(predicate))
+            return replace(relation, predicate=condition(predicate))
         case Project(items=items):
             return replace(relation, items=_items(items))
         case Aggregate(keys=keys, calls=calls):
@@ -86,7 +86,7 @@ def apart(relation: Relation) -> Relation:
             return replace(relation, keys=_items(keys), order=order_apart(order),
                            takes=tuple((name, scalar(value)) for name, value in takes))
         case Outer(on=on) | Semi(on=on):
-            return replace(relation, on=scalar(on))
+            return replace(relation, on=condition(on))
         case Loop(bindings=bindings, columns=columns):
             made = tuple(replace(one, relation=apart(one.relation), names=tuple(
                 name for given, column in zip(one.names, one.relation.columns, strict=True)
@@ -213,6 +213,20 @@ def _each(row: Parts, count: Expr) -> Parts:
 
     return Parts(single(row.there), tuple(
         _each(one, count) if isinstance(one, Parts) else single(one) for one in row.members))  # fmt: skip
+
+
+def condition(value: Expr) -> Expr:
+    """A condition, of which only matters where it is true: that two rows are equal is a chain of AND, to join by."""
+    return conjunction(tuple(part for one in conjuncts(value) for part in _conditions(scalar(one))))
+
+
+def _conditions(value: Expr) -> Iterator[Expr]:
+    match value:
+        case Call(function="case", args=(there, equal, Literal(None))):
+            yield from conjuncts(there)
+            yield from conjuncts(equal)
+        case _:
+            yield from conjuncts(value)
 
 
 def scalar(value: Expr) -> Expr:

@@ -53,9 +53,9 @@ def in_domain(relation: Relation, domain: Aggregate, outer: Mapping[str, Column]
             case Project(input, items):
                 return projected(in_domain(input, domain, outer, aliases), items)
     inside, values = _renamed(relation, outer), _Domain(domain, aliases)
-    on = tuple(
-        functions.resolve("is not distinct from", (Column(name, column.type), column)) for name, column in outer.items()
-    )
+    same = (functions.resolve("is not distinct from", (Column(name, column.type), column))
+            for name, column in outer.items())  # fmt: skip
+    on = tuple(part for one in same for part in conjuncts(one))  # of a row: one for each member
     if isinstance(inside, Aggregate) and not inside.keys:
         return Inner(values.grouped(inside), on, single=True, meanings=over_nothing(inside))
     return Inner(values.beside(inside), on)

@@ -211,8 +211,12 @@ def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
 def _meant(type: SqlType, scalars: Scalars) -> SqlType:
     """The type of a cast. In a query the name of a table is that of its rows."""
     schema = scalars.context.schema
-    if type.kind is Kind.NAMED and schema.named_type(type.named) is None and scalars.context.now is not None and (
-            columns := schema.columns(type.named)) is not None:
+    own = type.kind is Kind.NAMED and schema.named_type(type.named) is None
+    columns = schema.columns(type.named) if own else None
+    if columns is not None and scalars.context.now is None:
+        raise UnsupportedSQL(f"a view cannot cast to the rows of {type}, whose columns may change",
+                             remedy="CREATE TYPE ... AS (...), and cast to it; or write jsonb_to_record(j) AS x (...)")
+    if columns is not None:
         return SqlType(Kind.RECORD, named=type.named, fields=tuple((one.name, one.type) for one in columns))
     return resolved(type, schema)
 

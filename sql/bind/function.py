@@ -17,7 +17,8 @@ from halfjoin.sql.bind.scope import FromItem
 from halfjoin.sql.bind.selected import column_for, known, qualified
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.aggregates import is_aggregate_name
-from halfjoin.sql.functions.jsonb_records import POPULATED, RECORDS, record_columns
+from halfjoin.sql.functions.jsonb_records import POPULATED, RECORDS, populated, record_columns
+from halfjoin.sql.functions.record_values import is_record, members
 from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.functions.table_functions import EMPTY, WEIGHTS, returns_rows, signature
 from halfjoin.sql.parse.locate import name_of, only, written
@@ -128,19 +129,19 @@ def _populated(call: exp.Anonymous, scalars: Scalars) -> _Call:
     """`jsonb_populate_recordset(NULL::t, j)`: rows of the columns of a table."""
     context, function = scalars.context, call.name.lower()
     instead = f"write {POPULATED[function]}(j) AS x (a integer, b text)"
-    row = call.expressions[0].unnest() if len(call.expressions) == 2 else None
-    if not isinstance(row, exp.Cast) or not isinstance(row.this.unnest(), exp.Null):
-        raise context.refuse(call, f"{function} takes NULL::table, and a jsonb", instead)
-    if context.system is None and context.now is None:
-        raise context.refuse(call, f"a view cannot call {function}, whose columns change with those of the table",
-                             instead)
-    table = stored_type(row.to, context.sql)
-    columns = context.schema.columns(table.named) if table.kind is Kind.NAMED else None
-    if columns is None:
-        raise context.refuse(row, f"{table} is no table", instead)
+    if len(call.expressions) != 2:
+        raise context.refuse(call, f"{function} takes a row, such as NULL::table, and a jsonb", instead)
+    base = scalars.value(call.expressions[0])
+    if not is_record(base):
+        raise context.refuse(call, f"{function} takes a row, such as NULL::table, and a jsonb", instead)
     with context.at(call):
-        outputs = tuple((column.name, column.type) for column in columns)
-        args = record_columns(POPULATED[function], scalars.values(call.expressions[1:]), outputs)
+        outputs = base.type.fields
+        if function == "jsonb_populate_record":
+            row = populated(functions.resolve, base, scalars.value(call.expressions[1]))
+            args: tuple[Expr, ...] = tuple(functions.resolve("array", (value,)) for value in members(row))
+        else:
+            args = record_columns(POPULATED[function], scalars.values(call.expressions[1:]), outputs,
+                                  () if isinstance(base, Literal) else members(base))
         return _Call(function, "unnest", args, outputs)
 
 

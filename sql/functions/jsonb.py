@@ -169,7 +169,9 @@ JSONB_INTERNAL = (
     function("jsonb value texts", INTERNAL, "The values of an object as texts", "jsonb -> text[] or error"),
     function("jsonb only object", INTERNAL, "An array of an object, or of an empty one for NULL",
              "jsonb -> jsonb or error"),
-    function("jsonb field texts", INTERNAL, "A key's values in objects, as texts", "jsonb, text -> text[] or error"),
-    function("jsonb field values", INTERNAL, "A key's values in objects", "jsonb, text -> jsonb[] or error"),
+    function("jsonb field texts", INTERNAL, "A key's values in objects, as texts", "jsonb, text -> text[] or error",
+             "jsonb, text, text -> text[] or error"),
+    function("jsonb field values", INTERNAL, "A key's values in objects", "jsonb, text -> jsonb[] or error",
+             "jsonb, text, text -> jsonb[] or error"),
     function("jsonb of pairs", INTERNAL, "The object of arrays of a key and a value", "jsonb[] -> jsonb or error"),
 )  # fmt: skip

@@ -47,7 +47,7 @@ EMPTY: dict[str, tuple[tuple[str | None, SqlType], ...]] = {
 }  # fmt: skip
 RESERVED = ("analyse", "analyze", "asc", "desc", "do", "ilike", "isnull", "limit", "notnull", "offset", "placing",
             "returning", "variadic")  # words of PostgreSQL that are not those of the standard
-BUILT_IN = ("generate_series", "repeat_row", "unnest", *RECORDS, *POPULATED, *BY_NAME, *EMPTY)
+BUILT_IN = ("generate_series", "repeat_row", "unnest", *RECORDS, "jsonb_populate_recordset", *BY_NAME, *EMPTY)
 WEIGHTS = ("repeat_row", "repeat_row_non_negative")  # they have no columns
 _SERIES_DIGITS = 18
 MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)

@@ -9,7 +9,7 @@ from sqlglot import exp
 from halfjoin.sql.parse.constraints import column, constraints, identity_of
 from halfjoin.sql.parse.create import check_dots, table_name
 from halfjoin.sql.parse.locate import name_of, only, refuse, written
-from halfjoin.sql.parse.sequences import sequence_options
+from halfjoin.sql.parse.sequences import number
 from halfjoin.sql.parse.syntax import AlterIdentity
 from halfjoin.sql.parse.type_names import stored_type
 from halfjoin.sql.statements import AlterAction, AlterTable, Rename
@@ -81,6 +81,6 @@ def _identity(node: AlterIdentity, text: str) -> AlterAction:
             raise refuse(node, text, "expected GENERATED ALWAYS or BY DEFAULT AS IDENTITY")
         return AlterAction("add identity", name, identity=identity_of(kind, BIGINT, text))
     restart = node.args.get("restart")
-    at = None if restart in (None, True) else sequence_options(exp.SequenceProperties(start=restart), text)[0]
+    at = None if restart in (None, True) else number(restart, node, text)
     return AlterAction(f"{action} identity", name, lenient=bool(node.args.get("exists")), restart=at,
                        to="always" if node.args.get("always") else None)  # fmt: skip

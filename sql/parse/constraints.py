@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from halfjoin.sql.parse.locate import catalog_name, name_of, refuse, written
-from halfjoin.sql.parse.sequences import sequence_options
+from halfjoin.sql.parse.sequences import options
 from halfjoin.sql.parse.type_names import stored_type
 from halfjoin.sql.statements import ColumnDef, Constraint, Identity
 from halfjoin.sql.types import BIGINT, INTEGER, INTEGERS, SMALLINT, SqlType
@@ -62,7 +62,7 @@ def identity_of(node: exp.GeneratedAsIdentityColumnConstraint, type: SqlType, te
     """The identity of a column."""
     if type.kind not in INTEGERS:
         raise refuse(node, text, "identity column type must be smallint, integer, or bigint").with_(code="22023")
-    return Identity(bool(node.this), *sequence_options(node, text))
+    return Identity(bool(node.this), options(node, text))
 
 
 def constraints(node: exp.Expr, text: str) -> list[Constraint]:

@@ -51,6 +51,7 @@ TYPE_WORDS = frozenset((
     "TEXT", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "TIMETZ", "TSMULTIRANGE", "TSRANGE", "TSTZMULTIRANGE", "TSTZRANGE",
     "UNION", "UNKNOWN", "UUID", "VARCHAR", "XML",
 ))  # fmt: skip
+BEFORE_TEXTS = ("UESCAPE", "ESCAPE", "U", "IS", "OF", "BY", "TO", "WITH")  # words that a text may follow
 STRING_TOKENS = (TokenType.STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING)
 NUMBERED = "\0"  # stands for the `$` of `$1`: no SQL text of PostgreSQL has it
 NUMBERED_DOLLAR = re.compile(r"(?<![\w$])\$(?=[0-9])")
@@ -376,7 +377,26 @@ class HalfjoinParser(OperatorParser, CommandParser):
             if isinstance(text, (exp.Literal, exp.Concat, exp.RawString)):
                 return self._parse_column_ops(self.expression(exp.Cast(this=text, to=type)))
             self._retreat(index)
+        if not fallback_to_identifier and self._curr and self._curr.token_type is TokenType.VAR and self._next and (
+                self._next.token_type is TokenType.STRING and self._curr.text.upper() not in BEFORE_TEXTS):
+            named = self.expression(exp.DataType(this=exp.DType.USERDEFINED, kind=self._parse_id_var()))
+            return self._parse_column_ops(self.expression(exp.Cast(this=self._parse_primary(), to=named)))
         return super()._parse_type(parse_interval, fallback_to_identifier)
+
+    def _parse_locks(self) -> list[exp.Lock]:
+        """FOR UPDATE OF x: the name of an item of FROM, and of no table."""
+        locks = super()._parse_locks()
+        for lock in locks:
+            names = [table.this for table in lock.expressions]
+            lock.set("expressions", [name for name in names if isinstance(name, exp.Identifier)])
+        return locks
+
+    def _parse_where(self, skip_where_token: bool = False) -> exp.Where | None:
+        if self._curr and self._curr.token_type is TokenType.WHERE and self._next and (
+                self._next.text.upper() == "CURRENT" and self._tokens[self._index + 2].text.upper() == "OF"):
+            raise self._refused("WHERE CURRENT OF is not supported: no cursor stays at a row",
+                                "name the row by its key, as in WHERE id = 5")  # fmt: skip
+        return super()._parse_where(skip_where_token)
 
     def _at_string(self) -> bool:
         return bool(self._curr) and self._curr.token_type in STRING_TOKENS

@@ -112,6 +112,23 @@ class NamedParser(SourceParser):
                 raise self._refused("conflicting or redundant options").with_(code="42601")
             given[word] = value
 
+    def _parse_generated_as_identity(self) -> Any:
+        """GENERATED ... AS IDENTITY with the options of a sequence; other generated columns as sqlglot reads them."""
+        index = self._index
+        default = bool(self._match_text_seq("BY", "DEFAULT"))
+        if (default or self._match_text_seq("ALWAYS")) and self._match_text_seq("AS", "IDENTITY"):
+            made = self.expression(exp.GeneratedAsIdentityColumnConstraint(this=not default))
+            if self._match(TokenType.L_PAREN):
+                if self._match_text_seq("SEQUENCE", "NAME"):
+                    raise self._refused("SEQUENCE NAME is not supported: the sequence of an identity is called "
+                                        "table_column_seq", "leave it out")  # fmt: skip
+                for word, value in self._sequence_options(typed=True).items():
+                    made.set(word, value)
+                self._match_r_paren()
+            return made
+        self._retreat(index)
+        return super()._parse_generated_as_identity()
+
     def _parse_alter_domain(self) -> exp.Expr:
         name = self._parse_table_parts()
 

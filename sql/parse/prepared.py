@@ -13,10 +13,11 @@ from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.functions.parameters import mark
+from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.parameters import Hidden, constant, name_of_parameter, placed_as, takes_parameters
 from halfjoin.sql.parse.parse import statement_of, trees_of
-from halfjoin.sql.parse.syntax import Prepare
-from halfjoin.sql.parse.with_changes import split
+from halfjoin.sql.parse.syntax import Deallocate, Execute, Explain, Prepare, Savepoint, ShowObjects
+from halfjoin.sql.parse.with_changes import changes_in_with
 from halfjoin.sql.statements import Statement
 from halfjoin.sql.types import Kind, SqlType
 
@@ -59,7 +60,17 @@ class Prepared:
     @property
     def reads(self) -> bool:
         """Whether it is a query that changes nothing."""
-        return isinstance(self.tree, exp.Query) and split(self.tree, self.text) is None
+        return self.tree is not None and change_in(self.tree) is None
+
+    @property
+    def executes(self) -> str | None:
+        """The name in EXECUTE; None if it is another statement."""
+        return name_of(self.tree.this) if isinstance(self.tree, Execute) else None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it reads and changes no rows: PREPARE, DEALLOCATE, savepoints, SET, SHOW, EXPLAIN."""
+        return isinstance(self.tree, Prepare | Deallocate | Savepoint | exp.Rollback | exp.Set | ShowObjects | Explain)
 
     def _with(self, values: Mapping[int, exp.Expr]) -> exp.Expr:
         assert self.tree is not None
@@ -69,6 +80,13 @@ class Prepared:
             return node if name is None else placed_as(values[int(name)].copy(), node)
 
         return self.tree.transform(changed) if values else self.tree.copy()
+
+
+def change_in(tree: exp.Expr) -> str | None:
+    """The first word of a change, such as INSERT, or WITH that has one; None for a query that changes nothing."""
+    if isinstance(tree, exp.Query):
+        return "WITH" if changes_in_with(tree) else None
+    return tree.key.upper()
 
 
 def prepared(text: str) -> Prepared:

@@ -8,23 +8,6 @@ from halfjoin.sql.named import SequenceOptions
 from halfjoin.sql.parse.locate import catalog_name, name_of, refuse
 
 
-def sequence_options(node: exp.Expr, text: str) -> tuple[int, int]:
-    """START WITH and INCREMENT BY of a sequence or an identity."""
-    for key, value in node.args.items():
-        if value and key not in ("this", "start", "increment", "cache", "minvalue"):
-            raise refuse(node, text, f"the option {key.upper()} of a sequence is not supported",
-                         "options: START WITH n, INCREMENT BY n")  # fmt: skip
-    step = number(node.args.get("increment"), node, text, 1)
-    least = number(node.args.get("minvalue"), node, text, 1)
-    if step < 1 or least != 1:
-        raise refuse(node, text, "a sequence goes up from 1", "INCREMENT BY a number above 0, without MINVALUE")
-    start = number(node.args.get("start"), node, text, 1)
-    if start < 1:
-        error = refuse(node, text, f"START value ({start}) cannot be less than MINVALUE (1)")
-        raise error.with_(code="22023")
-    return start, step
-
-
 def number(given: exp.Expr | None, node: exp.Expr, text: str, default: int = 0) -> int:
     """A whole number of an option."""
     if given is None:

@@ -14,15 +14,26 @@ RETURNED = "\0with."  # begins the name of the table with a query's rows; no use
 CHANGES = (exp.Insert, exp.Update, exp.Delete, exp.Merge)
 
 
+def changes_in_with(node: exp.Expr) -> bool:
+    """Whether the WITH of a statement changes rows."""
+    clause = _place(node).args.get("with_")
+    return type(clause) is exp.With and any(isinstance(item.this, CHANGES) for item in clause.expressions)
+
+
+def _place(node: exp.Expr) -> exp.Expr:
+    """What has the WITH of a statement: of INSERT, it may be the query."""
+    if isinstance(node, exp.Insert) and node.args.get("with_") is None and isinstance(node.expression, exp.Query):
+        return node.expression
+    return node
+
+
 def split(node: exp.Expr, text: str) -> tuple[list[tuple[str, exp.Expr]], exp.Expr] | None:
     """The changes in the statement's WITH, each under the name of its table; and the statement over these tables. None
-    if there are none."""
-    place = node
-    if isinstance(node, exp.Insert) and node.args.get("with_") is None and isinstance(node.expression, exp.Query):
-        place = node.expression
-    clause = place.args.get("with_")
-    if type(clause) is not exp.With or not any(isinstance(item.this, CHANGES) for item in clause.expressions):
+    if there are none. The given tree is changed."""
+    if not changes_in_with(node):
         return None
+    place = _place(node)
+    clause = place.args["with_"]
     parts: list[tuple[str, exp.Expr]] = []
     before: list[exp.Expr] = []
     for item in clause.expressions:

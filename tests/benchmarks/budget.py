@@ -47,6 +47,7 @@ def main() -> None:
         _row("budget, MB", ["none", f"{budget / 1e6:.1f}"])
         _row("most held, MB", [f"{one['held'] / 1e6:.1f}" for one in both])
         _row("peak of process, MB", [f"{one['peak'] / 1e6:.0f}" for one in both])
+        _row("of files, MB", [f"{one['files'] / 1e6:.0f}" for one in both])
         _row("without the engine, MB", [f"{one['before'] / 1e6:.0f}" for one in both])
         _row("first batch after, s", [f"{one['ready']:.2f}" for one in both])
         for size in SIZES:
@@ -83,7 +84,7 @@ def make(warehouse: str, scale: str) -> dict[str, Any]:
 def use(warehouse: str, budget: int) -> dict[str, Any]:
     """Open, and apply the batches of the uniform profile."""
     batches = pickle.loads((Path(warehouse).parent / "batches").read_bytes())
-    before, most, at = _peak(), 0, 10
+    before, most, files, at = _status("VmHWM"), 0, 0, 10
     started = time.perf_counter()
     with hj.Engine(warehouse, memory=budget or None) as engine:
         medians, ready = {}, 0.0
@@ -94,9 +95,10 @@ def use(warehouse: str, budget: int) -> dict[str, Any]:
                 engine.apply(batch, time=at)
                 seconds.append(time.perf_counter() - begun)
                 ready = ready or time.perf_counter() - started
-                most = max(most, _held(engine))
+                most, files = max(most, _held(engine)), max(files, _status("RssFile"))
             medians[size] = statistics.median(seconds)
-    return {"held": most, "peak": _peak(), "before": before, "ready": ready, "medians": medians}
+    peak = _status("VmHWM")
+    return {"held": most, "peak": peak, "files": files, "before": before, "ready": ready, "medians": medians}
 
 
 def _held(engine: hj.Engine) -> int:
@@ -108,9 +110,10 @@ def _alone(batch: dict[str, pa.Table]) -> dict[str, pa.Table]:
     return {name: rows.take(pa.array(range(len(rows)))) for name, rows in batch.items()}
 
 
-def _peak() -> int:
-    """The peak memory of this process in bytes. Other figures of the system include the process that started it."""
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+def _status(what: str) -> int:
+    """What the system says of this process's memory, in bytes. `VmHWM` is its peak: other figures of that include the
+    process that started it. `RssFile` are pages of files, such as libraries and mapped copies."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(what))
     return int(line.split()[1]) * 1024
 
 

@@ -239,6 +239,13 @@ def test_a_read_only_transaction_changes_nothing(raw: Raw) -> None:
     assert raw.query("SHOW transaction_isolation")[1][1].endswith(b"read committed")
 
 
+def test_changes_in_with_are_made(raw: Raw) -> None:
+    raw.query("INSERT INTO t VALUES (1, 'x'), (2, 'y')")
+    assert raw.query("WITH gone AS (DELETE FROM t WHERE a = 1 RETURNING b) SELECT * FROM gone")[1][1].endswith(b"x")
+    assert raw.rows("WITH gone AS (DELETE FROM t RETURNING b) SELECT * FROM gone", 0)[1].endswith(b"y")
+    assert raw.query("SELECT count(*) FROM t")[1][1].endswith(b"0")
+
+
 def test_too_many_connections_are_refused() -> None:
     with serving(limits=Limits(connections=2)) as found:
         first, second = Raw(found.port), Raw(found.port)

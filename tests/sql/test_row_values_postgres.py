@@ -40,6 +40,10 @@ QUERIES = [
     "SELECT (v.r).a, v.n FROM (VALUES (ROW(1, 'a')::pair, 1), (NULL, 2)) v (r, n)",
     "SELECT k, r IN (SELECT ROW(u.a, u.b)::pair FROM u) AS i, r NOT IN (SELECT CASE WHEN k < 7 THEN ROW(u.a, u.b)::pair"
     " END FROM u) AS o FROM (SELECT k, ROW(a, b)::pair AS r FROM t) q",
+    "SELECT k FROM (SELECT k, ROW(a, b)::pair AS r FROM t) q WHERE (SELECT s.c FROM (SELECT r AS c) s WHERE (SELECT "
+    "(c).a > 1)) IS NOT NULL",
+    "SELECT k, (SELECT count(*) FROM u WHERE ROW(u.a, u.b)::pair < r) AS n FROM (SELECT k, ROW(a, b)::pair AS r "
+    "FROM t) q",
     "SELECT jsonb_agg(r ORDER BY r)::text AS x, count(r) FROM (SELECT CASE WHEN k > 2 THEN ROW(a, b)::pair END AS r "
     "FROM t) q",
 ]

@@ -1,0 +1,151 @@
+"""Levels of isolation: what the statements of one transaction read while other connections change the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import halfjoin as hj
+from tests.support.serving import Raw, Served, fields, serving
+
+STRICT = ("REPEATABLE READ", "SERIALIZABLE")
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[Raw, Raw]]:
+    """Two connections to a warehouse with a table, an empty one, and a view."""
+    with serving() as served:
+        yield _pair(served)
+
+
+def _pair(served: Served) -> tuple[Raw, Raw]:
+    one, other = Raw(served.port), Raw(served.port)
+    one.query("CREATE TABLE t (a integer PRIMARY KEY); CREATE TABLE u (a integer); INSERT INTO t VALUES (1), (2)")
+    one.query("CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n, sum(a) AS s FROM t")
+    return one, other
+
+
+def _rows(raw: Raw, sql: str) -> list[bytes]:
+    return [body[6:] for letter, body in raw.query(sql) if letter == "D"]
+
+
+def _code(raw: Raw, sql: str) -> str:
+    """The SQLSTATE of a statement's error; nothing if it works."""
+    return next((fields(body)["C"] for letter, body in raw.query(sql) if letter == "E"), "")
+
+
+@pytest.mark.parametrize("level", STRICT)
+def test_all_reads_of_a_strict_transaction_are_as_of_one_time(pair: tuple[Raw, Raw], level: str) -> None:
+    one, other = pair
+    one.query(f"BEGIN ISOLATION LEVEL {level} READ ONLY")
+    assert _rows(one, "SELECT count(*) FROM t") == [b"2"]  # the first statement fixes the time
+    other.query("INSERT INTO t VALUES (3)")
+    other.query("ALTER TABLE t ADD COLUMN b text; DROP TABLE u")
+    other.query("UPDATE t SET a = a + 100")
+    assert _rows(one, "SELECT count(*) FROM t") == [b"2"]
+    assert _rows(one, "SELECT max(a) FROM t") == [b"2"]  # a query that the snapshot has not answered before
+    assert _rows(one, "SELECT n FROM v") == [b"2"]
+    assert _rows(one, "SELECT count(*) FROM u") == [b"0"]
+    assert [body for letter, body in one.query("COPY t TO STDOUT") if letter == "d"] == [b"1\n", b"2\n"]
+    one.query("PREPARE p AS SELECT sum(a) FROM t")
+    assert _rows(one, "EXECUTE p") == [b"3"]
+    one.query("COMMIT")
+    assert _rows(one, "SELECT sum(a) FROM t") == [b"306"]
+
+
+def test_read_committed_reads_what_the_last_batch_left(pair: tuple[Raw, Raw]) -> None:
+    one, other = pair
+    one.query("BEGIN")
+    assert _rows(one, "SELECT count(*) FROM t") == [b"2"]
+    other.query("INSERT INTO t VALUES (3)")
+    assert _rows(one, "SELECT count(*) FROM t") == [b"3"]
+    assert _code(one, "UPDATE t SET a = a + 100; COMMIT") == ""
+
+
+@pytest.mark.parametrize("level", STRICT)
+@pytest.mark.parametrize("change", [
+    "UPDATE t SET a = a + 1", "INSERT INTO u SELECT a FROM t", "CREATE TABLE w AS SELECT * FROM t", "DELETE FROM t",
+    "WITH gone AS (DELETE FROM t RETURNING a) SELECT * FROM gone", "EXECUTE p"])  # fmt: skip
+def test_a_change_of_what_another_batch_has_changed_is_refused(pair: tuple[Raw, Raw], level: str, change: str) -> None:
+    one, other = pair
+    one.query("PREPARE p AS INSERT INTO u SELECT a FROM t")
+    one.query(f"BEGIN ISOLATION LEVEL {level}")
+    assert _rows(one, "SELECT count(*) FROM t") == [b"2"]
+    other.query("INSERT INTO t VALUES (3)")
+    assert _code(one, "SAVEPOINT s") == _code(one, "EXPLAIN SELECT a FROM t") == ""
+    assert _code(one, change) == "40001"
+    assert _code(one, "SELECT 1") == "25P02"
+    one.query("ROLLBACK")
+    assert _rows(one, "SELECT count(*) FROM t") == [b"3"]
+    one.query(f"BEGIN ISOLATION LEVEL {level}")
+    assert _code(one, change) == _code(one, "COMMIT") == ""  # again, alone
+
+
+def test_own_changes_are_read_beside_the_snapshot(pair: tuple[Raw, Raw]) -> None:
+    one, other = pair
+    one.query("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    one.query("INSERT INTO u VALUES (7)")
+    other.query("INSERT INTO t VALUES (3)")
+    assert _rows(one, "SELECT (SELECT count(*) FROM t) + (SELECT count(*) FROM u)") == [b"3"]
+    assert _code(one, "COMMIT") == ""  # nobody else has changed u
+    assert _rows(one, "SELECT (SELECT count(*) FROM t) + (SELECT count(*) FROM u)") == [b"4"]
+
+
+def test_of_two_serializable_transactions_that_read_each_other_one_ends(pair: tuple[Raw, Raw]) -> None:
+    for raw in pair:
+        raw.query("BEGIN ISOLATION LEVEL SERIALIZABLE")
+        assert _rows(raw, "SELECT (SELECT count(*) FROM t) + (SELECT count(*) FROM u)") == [b"2"]
+    one, other = pair
+    assert _code(one, "INSERT INTO t VALUES (10)") == _code(other, "INSERT INTO u VALUES (10)") == ""
+    assert _code(one, "COMMIT") == ""
+    assert _code(other, "COMMIT") == "40001"
+    assert _rows(one, "SELECT count(*) FROM u") == [b"0"]
+
+
+def test_a_level_is_set_before_the_first_query_and_shown(pair: tuple[Raw, Raw]) -> None:
+    one, other = pair
+    one.query("BEGIN; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    assert _rows(one, "SHOW transaction_isolation") == [b"repeatable read"]
+    one.query("SELECT * FROM t")
+    assert _code(one, "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE") == "25001"
+    one.query("ROLLBACK")
+    assert _rows(one, "SHOW transaction_isolation") == [b"read committed"]
+    one.query("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE")
+    assert _rows(one, "SHOW transaction_isolation") == [b"serializable"]
+    one.query("BEGIN")
+    one.query("SELECT * FROM t")
+    other.query("INSERT INTO t VALUES (3)")
+    assert _rows(one, "SELECT count(*) FROM t") == [b"2"]
+    one.query("COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED")
+    assert _rows(one, "SHOW transaction_isolation") == [b"read committed"]
+    assert _code(one, "SET transaction_isolation = 'quite strict'") == "22023"
+    one.query("ROLLBACK; SET default_transaction_isolation TO 'REPEATABLE READ'")
+    assert _rows(one, "SHOW transaction_isolation") == [b"repeatable read"]
+    assert [letter for letter, _ in one.query("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")] == ["N", "C", "Z"]
+
+
+def test_rows_in_files_are_read_as_of_one_time_or_not_at_all(tmp_path: Path) -> None:
+    with hj.Engine(tmp_path / "w") as made:
+        made.execute("CREATE TABLE t (a integer PRIMARY KEY); CREATE TABLE u (a integer)")
+        made.execute("INSERT INTO t VALUES (1), (2)")
+        made.flush()
+    with serving(hj.Engine(tmp_path / "w")) as served:
+        one, other = Raw(served.port), Raw(served.port)
+        one.query("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        one.query("SELECT count(*) FROM u")
+        other.query("INSERT INTO t VALUES (3)")
+        found = one.query("SELECT count(*) FROM t")
+        assert [body[6:] for letter, body in found if letter == "D"] == [b"2"] or fields(found[0][1])["C"] == "40001"
+
+
+def test_execute_of_a_change_is_refused_in_a_read_only_transaction(pair: tuple[Raw, Raw]) -> None:
+    one, _ = pair
+    one.query("PREPARE p AS INSERT INTO u VALUES (1); PREPARE q AS SELECT 1")
+    one.query("PREPARE r AS WITH gone AS (DELETE FROM t RETURNING a) SELECT * FROM gone")
+    for name, code in (("q", ""), ("p", "25006"), ("r", "25006")):
+        one.query("BEGIN READ ONLY")
+        assert _code(one, f"EXECUTE {name}") == code
+        one.query("ROLLBACK")
+    assert _code(one, "EXECUTE p") == ""

@@ -1,0 +1,81 @@
+"""Constants with the name of a type before them, FOR UPDATE, and the options of identities, as in PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import halfjoin as hj
+
+pytest_plugins = ("tests.support.postgres",)
+
+TABLES = ("CREATE TYPE mood AS ENUM ('low', 'high')", "CREATE TABLE t (a integer, b text)",
+          "INSERT INTO t VALUES (1, 'x'), (2, 'y')")  # fmt: skip
+
+
+def both(sql: str, engine: hj.Engine, postgres: Any) -> list[list[tuple[Any, ...]]]:
+    """The rows, or no more than the classes of the errors."""
+    import psycopg
+
+    found: list[list[tuple[Any, ...]]] = []
+    for ask in (lambda: postgres.execute(sql).fetchall(),
+                lambda: [tuple(row.values()) for row in engine.query(sql).to_pylist()]):
+        try:
+            found.append(ask())
+        except (psycopg.Error, hj.HalfjoinError) as error:
+            found.append([(str(error.sqlstate)[:2],)])
+    return found
+
+
+@pytest.mark.parametrize("sql", [
+    "SELECT mood 'low' < mood 'high' AS l, name 'x' AS n, (mood 'high')::text AS m", "SELECT mood 'none'",
+    "SELECT nosuch 'x'", "SELECT a FROM t WHERE b LIKE '_$_' ESCAPE '$'", "SELECT a 'x' FROM t",
+    "SELECT a FROM t ORDER BY a LIMIT 1 FOR UPDATE", "SELECT x.a FROM t x FOR SHARE OF x SKIP LOCKED",
+    "SELECT a FROM t FOR NO KEY UPDATE NOWAIT", "SELECT DISTINCT a FROM t FOR UPDATE",
+    "SELECT a FROM t GROUP BY a FOR SHARE", "SELECT a FROM t FOR UPDATE OF nosuch",
+    "SELECT x.a FROM t x FOR UPDATE OF t",
+])  # fmt: skip
+def test_queries_are_postgresqls(sql: str, postgres: Any) -> None:
+    engine = hj.Engine()
+    for statement in TABLES:
+        engine.execute(statement)
+        postgres.execute(statement)
+    theirs, ours = both(sql, engine, postgres)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("options", [
+    "START 5 INCREMENT 2 MAXVALUE 9 CYCLE MINVALUE 1", "CACHE 10 MAXVALUE 2", "INCREMENT BY -1", "START WITH 0",
+    "START 3 START 4", "INCREMENT -5 MINVALUE -12 NO CYCLE", "MINVALUE 4", "",
+])  # fmt: skip
+def test_identities_number_rows_as_postgresqls(options: str, postgres: Any) -> None:
+    import psycopg
+
+    create = f"CREATE TABLE n (id bigint GENERATED ALWAYS AS IDENTITY {options and f'({options})'}, b integer)"
+    statements = [create, *(f"INSERT INTO n (b) VALUES ({b})" for b in range(4))]
+    engine = hj.Engine()
+    for number, statement in enumerate(statements):
+        states = []
+        for run, wrong in ((postgres.execute, psycopg.Error), (engine.execute, hj.HalfjoinError)):
+            try:
+                run(statement)
+                states.append("")
+            except wrong as error:
+                states.append(str(error.sqlstate))  # type: ignore[attr-defined]
+        assert states[0] == states[1], statement
+        if states[0] and not number:
+            return
+    theirs, ours = both("SELECT id, b FROM n ORDER BY b", engine, postgres)
+    assert ours == theirs
+    (shown,) = engine.execute("SHOW CREATE TABLE n").to_pylist()
+    engine.execute("DROP TABLE n")
+    engine.execute(shown["create_statement"])
+    assert engine.execute("SHOW CREATE TABLE n").to_pylist() == [shown]
+
+
+def test_a_view_locks_no_rows() -> None:
+    engine = hj.Engine()
+    engine.execute(TABLES[1])
+    with pytest.raises(hj.UnsupportedSQL, match="leave FOR UPDATE out"):
+        engine.execute("CREATE MATERIALIZED VIEW v AS SELECT a FROM t FOR UPDATE")
