@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.parse.commands import CommandParser
+from halfjoin.sql.parse.labels import LabelParser
 from halfjoin.sql.parse.locate import as_query, line_and_column
 from halfjoin.sql.parse.operators import OperatorParser
 from halfjoin.sql.parse.string_escapes import unescaped
@@ -59,7 +60,7 @@ AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.
                TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
 
 
-class HalfjoinParser(OperatorParser, CommandParser):
+class HalfjoinParser(OperatorParser, LabelParser, CommandParser):
     """Parses SQL text to sqlglot's syntax trees, and to those of `syntax`."""
 
     FUNCTIONS: ClassVar = {}
@@ -362,8 +363,12 @@ class HalfjoinParser(OperatorParser, CommandParser):
 
     def _parse_escapes(self, token: Token) -> exp.Literal:
         """Parse `E'...'` from the SQL text, since sqlglot's tokenizer decodes escapes otherwise than PostgreSQL."""
+        body = self.sql[token.start + 2 : token.end]
+        while self._continues(self._index):
+            body += self.sql[self._curr.start + 1 : self._curr.end]
+            self._advance()
         try:
-            text = unescaped(self.sql[token.start + 2 : token.end])
+            text = unescaped(body)
         except UnsupportedSQL as error:
             raise error.at(self.sql, *line_and_column(token.start, self.sql)) from None
         return self.expression(exp.Literal(this=text, is_string=True), token=token)

@@ -79,19 +79,22 @@ def executed(statement: Prepare, values: tuple[exp.Expr, ...]) -> Statement:
 
 def parse_query(text: str) -> exp.Query:
     """The single query of a text. The catalog keeps a view's query as text, and this function reads it back."""
-    trees = _trees(text)
+    trees = _trees(text, strict=False)
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         raise UnsupportedSQL("expected one query", remedy="write SELECT ...")
     return trees[0]
 
 
-def _trees(text: str) -> list[exp.Expr]:
+def _trees(text: str, strict: bool = True) -> list[exp.Expr]:
     if not isinstance(text, str):
         raise UnsupportedSQL(f"SQL is text, not {type(text).__name__}", remedy="write it as a str")
     check_unicode(text, "the SQL text")
     try:
         with bounded():
-            nodes = Halfjoin().parse(text)
+            dialect = Halfjoin()
+            parser = dialect.parser()
+            parser.strict = strict
+            nodes = parser.parse(dialect.tokenize(text), text)
     except ParseError as error:
         raise _syntax_error(error, text) from None
     except SqlglotError as error:
