@@ -2,8 +2,8 @@
 
 The tables have primary keys and the index that the join needs. A batch is one transaction of prepared statements, each
 with `executemany`. For one table after the other the rows that go are taken out of the view and of the table, then
-those that come are added, so the view is right in between. The batch is added up by row first. Nobody is told which rows
-of the view changed.
+those that come are added, so the view is right in between. The batch is added up by row first. Nobody is told which
+rows of the view changed.
 """
 
 from __future__ import annotations
