@@ -39,6 +39,7 @@ bench: $(VENV)/.demo  ## the benchmarks on little data, each beside what it is c
 	$(RUN)/python -m tests.benchmarks.history --rows 5000 --batch 1000
 	$(RUN)/python -m tests.benchmarks.bulk --sf $(or $(SF),0.01) --rows 5000 --rounds 2
 	$(RUN)/python -m tests.benchmarks.groups --rows 100000 --sf $(or $(SF),0.01)
+	$(RUN)/python -m tests.benchmarks.triangles --edges 5000 --hubs 4 --largest 100
 
 tpch: $(VENV)/.demo  ## TPC-H's 22 queries as views, each beside recomputing it; SF=1 for more
 	$(RUN)/python -m tests.benchmarks.tpch --sf $(or $(SF),0.01)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from halfjoin.catalog.models import Table, View
+from halfjoin.catalog.system import operators
 from halfjoin.catalog.system.columns import system_tables
 from halfjoin.catalog.system.known import ROLE, Known
 from halfjoin.catalog.system.procedures import function_number, procedures
@@ -58,6 +59,11 @@ def pg_proc(known: Known) -> Rows:
                "prosrc": one.name}
 
 
+def pg_operator(known: Known) -> Rows:
+    """Operators."""
+    return ({"oprnamespace": known.schemas["pg_catalog"], "oprowner": ROLE} | row for row in operators.rows())
+
+
 def pg_cast(known: Known) -> Rows:
     """Casts between types."""
     types = [(one.oid, SqlType(one.kind)) for one in BUILT_IN if one.kind is not None]
@@ -96,6 +102,10 @@ def pg_description(known: Known) -> Rows:
         for number, column in enumerate(one.columns, 1):
             if column.comment:
                 yield {"objoid": one.oid, "classoid": 1259, "objsubid": number, "description": column.comment}
+    for class_, described in ((1255, procedures(known)), (2617, operators.operators())):
+        for made in described:
+            if made.doc:
+                yield {"objoid": made.oid, "classoid": class_, "objsubid": 0, "description": made.doc}
     for key, text in known.catalog.comments.items():
         kind, _, name = key.partition(" ")
         if kind == "schema" and name in known.schemas:
@@ -177,6 +187,6 @@ CLUSTER: Mapping[str, Callable[[Known], Rows]] = {
                             "opcintype": of, "opcdefault": True, "opcfamily": 0} for oid, name, of in (
         (1978, "int4_ops", 23), (3126, "text_ops", 25), (3128, "timestamp_ops", 1114), (424, "bool_ops", 16)))),
     **{one.__name__: one for one in (
-        pg_type, pg_enum, pg_namespace, pg_proc, pg_cast, pg_database, pg_authid, pg_user, pg_description, pg_settings,
-        pg_tables, pg_views, pg_matviews, pg_stat_activity, pg_timezone_names)},
+        pg_type, pg_enum, pg_namespace, pg_proc, pg_operator, pg_cast, pg_database, pg_authid, pg_user, pg_description,
+        pg_settings, pg_tables, pg_views, pg_matviews, pg_stat_activity, pg_timezone_names)},
 }  # fmt: skip

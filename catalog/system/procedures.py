@@ -31,6 +31,7 @@ class Procedure:
     result: str
     set: bool = False
     volatile: str = "i"
+    doc: str = ""
 
     @property
     def signature(self) -> str:
@@ -52,17 +53,18 @@ def _made() -> Iterator[Procedure]:
                 takes, returns = _numbers(overload)
                 arguments = ", ".join(_shown(one) for one in overload.params)
                 yield Procedure(own_oid(f"function {entry.name}({arguments})"), "pg_catalog", entry.name, kind, takes,
-                                returns, arguments, _shown(overload.result))
+                                returns, arguments, _shown(overload.result), doc=entry.doc)
     names = dict.fromkeys((*_OF_OWN, *(name for one in built_in() for name in one.functions if name != "-")))
     for name in names:
         yield Procedure(own_oid(f"function {name}"), "pg_catalog", name, "f", (2275,), 2275, "cstring", "cstring")
 
 
 def _numbers(overload: Overload) -> tuple[tuple[int, ...], int]:
-    return tuple(map(_number, overload.params)), _number(overload.result)
+    return tuple(map(type_number, overload.params)), type_number(overload.result)
 
 
-def _number(name: str) -> int:
+def type_number(name: str) -> int:
+    """The number of a type of the function table."""
     return {ANY: _ANYELEMENT, ANY_ARRAY: _ANYARRAY}.get(name) or pg_type(type_named(name)).oid
 
 

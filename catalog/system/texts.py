@@ -7,6 +7,7 @@ from functools import partial
 
 from halfjoin.catalog.models import View
 from halfjoin.catalog.system.known import ROLE, Constraint, Key, Known, Relation, identifier
+from halfjoin.catalog.system.operators import operators
 from halfjoin.catalog.system.procedures import procedures
 from halfjoin.catalog.system.sizes import SIZES, bytes_of, bytes_of_all
 from halfjoin.catalog.system.types import TypeRow
@@ -65,6 +66,10 @@ def _comments(known: Known) -> Iterator[tuple[int, str]]:
     for name, oid in known.schemas.items():
         yield oid, known.catalog.comments.get(f"schema {name}", "")
     yield 11, "system catalog schema"
+    for function in procedures(known):
+        yield function.oid, function.doc
+    for operator in operators():
+        yield operator.oid, operator.doc
 
 
 def _column_comments(known: Known) -> Iterator[tuple[int, str]]:

@@ -1,6 +1,6 @@
 """The extension in C. `native` gives its functions their types and meaning."""
 
-from typing import Any
+from typing import Any, Literal
 
 VERSION: int
 
@@ -13,6 +13,9 @@ def count(probes: Any, indexes: list[Any], /) -> bytearray | None: ...
 def gather(
     sources: list[list[Any]], rows: Any, counts: list[int], /
 ) -> list[tuple[bytes | None, ...] | None] | None: ...
+def filtered(
+    columns: list[Any], time: Any, diff: Any, mask: list[Any], /
+) -> tuple[list[Any], bytearray, bytearray] | Literal[True] | None: ...
 def passing(
     mask: list[Any], positions: Any, rows: Any, counts: list[int], /
 ) -> tuple[Any, Any, list[int]] | None: ...
@@ -34,3 +37,4 @@ def totals(
     summed: list[Any], args: list[Any], old: list[Any], diff: Any, rows: Any, starts: Any, group: Any, was: Any,
     begins: bool, /,
 ) -> tuple[bytes | None, ...] | None: ...  # fmt: skip
+def moments(columns: list[Any], time: Any, /) -> tuple[bytearray, ...] | None: ...

@@ -127,6 +127,7 @@ PyObject *py_equal(PyObject *self, PyObject *args);
 PyObject *py_find(PyObject *self, PyObject *args);
 PyObject *py_count(PyObject *self, PyObject *args);
 PyObject *py_gather(PyObject *self, PyObject *args);
+PyObject *py_filtered(PyObject *self, PyObject *args);
 PyObject *py_passing(PyObject *self, PyObject *args);
 PyObject *py_joined(PyObject *self, PyObject *args);
 PyObject *py_weights(PyObject *self, PyObject *args);
@@ -137,6 +138,7 @@ PyObject *py_pairs(PyObject *self, PyObject *args);
 PyObject *py_sorted(PyObject *self, PyObject *args);
 PyObject *py_merged(PyObject *self, PyObject *args);
 PyObject *py_starts(PyObject *self, PyObject *args);
+PyObject *py_moments(PyObject *self, PyObject *args);
 PyObject *py_totals(PyObject *self, PyObject *args);
 
 #endif

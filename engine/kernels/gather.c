@@ -242,3 +242,57 @@ PyObject *py_gather(PyObject *self, PyObject *args) {
     close_rows(&rows);
     return result;
 }
+
+/* Rows for which a condition is true: the buffers of their columns, times and diffs; True if it is true of all. */
+PyObject *py_filtered(PyObject *self, PyObject *args) {
+    PyObject *list, *part[2], *mask_list, *single = NULL, *made = NULL, *weights[2] = {NULL}, *result = NULL;
+    Array open[2] = {0}; /* times and diffs */
+    Columns mask = {0};
+    Rows rows = {0};
+    int64_t *positions = NULL, length, count = 0;
+    int going;
+    if (!PyArg_ParseTuple(args, "OOOO", &list, &part[0], &part[1], &mask_list)) return NULL;
+    going = open_columns(mask_list, &mask);
+    for (int i = 0; going == 1 && i < 2; i++) going = open_ints(part[i], &open[i]);
+    if (going < 1) goto done;
+    length = open[0].length;
+    going = mask.count == 1 && mask.at->kind == BITS && mask.at->length == length && open[1].length == length;
+    if (going == 0) goto done;
+    going = -1;
+    if ((positions = malloc((length + 1) * sizeof *positions)) == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    PyThreadState *paused = pause_for(length);
+    for (int64_t i = 0; i < length; i++) {
+        positions[count] = i;
+        count += is_valid(mask.at, i) && bit_at(mask.at, i);
+    }
+    go_on(paused);
+    if (count == length) {
+        result = Py_NewRef(Py_True);
+        goto done;
+    }
+    rows.wide.at = positions, rows.wide.step = 1, rows.wide.length = rows.length = count;
+    if ((single = PyList_New(1)) == NULL) goto done;
+    PyList_SetItem(single, 0, Py_NewRef(list));
+    if ((made = gather_columns(single, &rows, &rows.length)) == NULL) goto done;
+    for (int i = 0; i < 2; i++) {
+        int64_t *into;
+        if ((weights[i] = PyByteArray_FromStringAndSize(NULL, count * 8)) == NULL) goto done;
+        into = (int64_t *)PyByteArray_AsString(weights[i]);
+        for (int64_t row = 0; row < count; row++) into[row] = int_at(&open[i], positions[row]);
+    }
+    going = made != Py_None;
+    if (going == 1) result = PyTuple_Pack(3, made, weights[0], weights[1]);
+done:
+    for (int i = 0; i < 2; i++) {
+        close_array(&open[i]);
+        Py_XDECREF(weights[i]);
+    }
+    close_columns(&mask);
+    free(positions);
+    Py_XDECREF(single);
+    Py_XDECREF(made);
+    return going == 0 ? Py_NewRef(Py_None) : result;
+}

@@ -144,3 +144,64 @@ PyObject *py_sums(PyObject *self, PyObject *args) {
     close_columns(&columns);
     return result;
 }
+
+/* The moments of rows of one time (engine.reduce.law), group after group in the order of their first rows: the first row
+   of each group; all rows, and where those of each group start; of each moment the group, the time, and whether it is what
+   the group was. */
+PyObject *py_moments(PyObject *self, PyObject *args) {
+    PyObject *list, *times, *parts[6] = {NULL}, *result = NULL;
+    Columns columns = {0};
+    Array time = {0};
+    Table table = {0};
+    int64_t *number = NULL, length = 0, groups = 0;
+    int going;
+    if (!PyArg_ParseTuple(args, "OO", &list, &times)) return NULL;
+    if ((going = open_ints(times, &time)) == 1) length = time.length;
+    for (int64_t i = 1; going == 1 && time.step && i < length; i++) going = int_at(&time, i) == int_at(&time, 0);
+    close_array(&time);
+    if (going == 1) going = length > 0 && (going = open_all(list, Py_None, length, &columns, &time, &table)) ? going : 0;
+    if (going == 1 && (number = malloc(length * sizeof *number)) == NULL) {
+        PyErr_NoMemory();
+        going = -1;
+    }
+    if (going == 1) {
+        PyThreadState *paused = pause_for(length);
+        hash_rows(&table, &columns, &time, length);
+        for (int64_t i = 0; i < length; i++) number[i] = group_of(&table, &columns, &time, i);
+        go_on(paused);
+        groups = table.count;
+        int64_t sizes[] = {groups * 8, length * 8, groups * 8, groups * 16, groups * 16, groups * 2};
+        for (int i = 0; going == 1 && i < 6; i++)
+            if ((parts[i] = PyByteArray_FromStringAndSize(NULL, sizes[i])) == NULL) going = -1;
+    }
+    if (going == 1) {
+        int64_t *rows = (int64_t *)PyByteArray_AsString(parts[1]), *starts = (int64_t *)PyByteArray_AsString(parts[2]);
+        int64_t *group = (int64_t *)PyByteArray_AsString(parts[3]), *at = (int64_t *)PyByteArray_AsString(parts[4]);
+        char *was = PyByteArray_AsString(parts[5]);
+        int64_t now, total = 0;
+        if (open_ints(times, &time) < 1) goto done;
+        now = int_at(&time, 0);
+        memcpy(PyByteArray_AsString(parts[0]), table.firsts, groups * 8);
+        memset(starts, 0, groups * 8);
+        for (int64_t i = 0; i < length; i++) starts[number[i]]++;
+        for (int64_t g = 0; g < groups; g++) {
+            int64_t size = starts[g];
+            starts[g] = total, total += size;
+            group[2 * g] = group[2 * g + 1] = g;
+            at[2 * g] = INT64_MIN, at[2 * g + 1] = now;
+            was[2 * g] = 1, was[2 * g + 1] = 0;
+        }
+        for (int64_t i = 0; i < length; i++) rows[starts[number[i]]++] = i;
+        for (int64_t g = groups - 1; g > 0; g--) starts[g] = starts[g - 1]; /* each was moved to its end */
+        starts[0] = 0;
+        result = PyTuple_Pack(6, parts[0], parts[1], parts[2], parts[3], parts[4], parts[5]);
+    }
+    if (going == 0) result = Py_NewRef(Py_None);
+done:
+    for (int i = 0; i < 6; i++) Py_XDECREF(parts[i]);
+    free(number);
+    close_table(&table);
+    close_array(&time);
+    close_columns(&columns);
+    return result;
+}

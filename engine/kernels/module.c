@@ -10,6 +10,8 @@ static PyMethodDef functions[] = {
     {"find", py_find, METH_VARARGS, "find(probes, indexes, most): positions, rows and counts, or None"},
     {"count", py_count, METH_VARARGS, "count(probes, indexes): the number of entries of each probe, or None"},
     {"gather", py_gather, METH_VARARGS, "gather(sources, rows, counts): the buffers of each column, or None"},
+    {"filtered", py_filtered, METH_VARARGS,
+     "filtered(columns, time, diff, mask): the buffers of the columns of the rows that pass, times and diffs; True or None"},
     {"passing", py_passing, METH_VARARGS, "passing(mask, positions, rows, counts): the pairs that pass, or None"},
     {"joined", py_joined, METH_VARARGS,
      "joined(columns, positions, time, diff, sources, weights, rows, counts): the buffers of the columns of both, times "
@@ -22,13 +24,15 @@ static PyMethodDef functions[] = {
     {"sorted", py_sorted, METH_VARARGS, "sorted(codes): codes in order, and their positions, or None"},
     {"merged", py_merged, METH_VARARGS, "merged(indexes, kept): codes in order, and their rows, or None"},
     {"starts", py_starts, METH_VARARGS, "starts(codes, shift): where the ranges of a guide start, or None"},
+    {"moments", py_moments, METH_VARARGS,
+     "moments(columns, time): first rows, rows, starts; groups, times and marks of moments; or None"},
     {"totals", py_totals, METH_VARARGS,
      "totals(summed, args, old, diff, rows, starts, group, was, begins): the buffers of a column of sums, or None"},
     {NULL, NULL, 0, NULL},
 };
 
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
-static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 3); }
+static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 4); }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 3  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 4  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -84,6 +84,18 @@ def gather(sources: list[list[pa.Array]], rows: Positions, counts: list[int]) ->
     """The values at rows, of each column."""
     made = _native.gather(sources, rows, counts) if on else None
     return None if made is None else _arrays(sources[0], made, len(rows))
+
+
+def filtered(
+    columns: list[pa.Array], time: Ints, diff: Ints, mask: pa.Array
+) -> tuple[list[pa.Array], Ints, Ints] | Literal[True] | None:
+    """The rows for which the mask is true, not false or NULL: columns, times and diffs. True: all rows are."""
+    made = _native.filtered(columns, time, diff, [mask]) if on else None
+    if made is None or made is True:
+        return made
+    times = _ints(made[1])
+    found = _arrays(columns, made[0], len(times))
+    return None if found is None else (found, times, _ints(made[2]))
 
 
 def passing(
@@ -158,6 +170,16 @@ def starts(values: Ints, shift: int) -> RowNumbers | None:
     """Where the ranges of a guide to sorted codes start, as `engine.arrange.guide` defines them."""
     made = _native.starts(values, shift) if on else None
     return None if made is None else np.frombuffer(made, np.uint32)
+
+
+def moments(columns: list[pa.Array], time: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints, NDArray[np.bool_]] | None:
+    """Of rows of one time, as `engine.reduce.law.Moments`: the first row of each group; `rows`, `starts`, `group`,
+    `time` and `was`. Groups come in the order of their first rows. None also if there are several times, or no row."""
+    made = _native.moments(columns, time) if on else None
+    if made is None:
+        return None
+    firsts, rows, starts, group, times, was = made
+    return _ints(firsts), _ints(rows), _ints(starts), _ints(group), _ints(times), np.frombuffer(was, np.bool_)
 
 
 def totals(

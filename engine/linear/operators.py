@@ -18,7 +18,7 @@ from halfjoin.engine.linear.evaluate import evaluate_all, expect
 from halfjoin.engine.linear.failures import Errors
 from halfjoin.engine.linear.tables import Registry, ordinality, table_function
 from halfjoin.engine.linear.temporal import temporal_filter
-from halfjoin.engine.scalar import compile, mask_of
+from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.bounds import sizes
 from halfjoin.engine.updates.updates import ARRAY_BYTES, TOO_LONG, Updates, product
 from halfjoin.errors import DataError
@@ -86,14 +86,14 @@ def _filter(predicates: tuple[Expr, ...]) -> Operator:
         for scalar in safe:
             result = scalar.evaluate(updates.columns, len(updates))
             expect(result, scalar.expr)
-            updates = updates.filter(mask_of(result.values))
+            updates = updates.where(result.values)
             if not len(updates):
                 return updates
         if last is not None:
             result = last.evaluate(updates.columns, len(updates))
             if result.failures is not None:
                 errors.report(updates, result.failures.rows, result.failures.messages, risky)
-            updates = updates.filter(mask_of(result.values))
+            updates = updates.where(result.values)
         return updates
 
     return run

@@ -17,7 +17,7 @@ from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.front import Front, Wanted
-from halfjoin.engine.reduce.law import Moments, moments_of
+from halfjoin.engine.reduce.law import Moments, moments_of, moments_of_sums
 from halfjoin.engine.reduce.lifted import Lifted, lift_all, lift_change
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
 from halfjoin.engine.reduce.own import answers
@@ -95,7 +95,7 @@ class ReduceFlow:
 
     def added(self, lifted: Lifted, lookup: RunsOf, closing: Closing) -> tuple[Updates, Updates]:
         """As `changes`, for a reduce of sums alone, given what the closing updates add."""
-        moments = moments_of(lifted.rows, self._keys)
+        moments = moments_of_sums(lifted.rows, self._keys)
         was = self._was(moments, stream_of(moments), lookup, closing)
         return self._made(lifted, moments, _by_group(was, moments.groups, self.schema), {})
 

@@ -32,10 +32,21 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.kernels import native
 from halfjoin.engine.reduce.words import differ
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.radix import argsort, of_integers, words
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, gather, gathered, indices_of, where_true
+from halfjoin.engine.updates.updates import (
+    MINIMUM,
+    Ints,
+    Mask,
+    Updates,
+    gather,
+    gathered,
+    indices_of,
+    taken,
+    where_true,
+)
 
 
 @dataclass(frozen=True)
@@ -132,6 +143,16 @@ def moments_of(updates: Updates, keys: Sequence[str], *, always: bool = False) -
     times[after], numbers[after], numbers[was] = time, group, group[opens]
     by_group = {name: gather(array, indices_of(firsts)) for name, array in zip(keys, arrays, strict=True)}
     return Moments(by_group, len(was) - len(group), numbers, times, was, rows, starts, begins)
+
+
+def moments_of_sums(updates: Updates, keys: Sequence[str]) -> Moments:
+    """As `moments_of`, with the groups in any order."""
+    arrays = [updates.columns[name] for name in keys]
+    made = native.moments(arrays, updates.time)
+    if made is None:
+        return moments_of(updates, keys)
+    firsts, rows, starts, group, time, was = made
+    return Moments(taken(dict(zip(keys, arrays, strict=True)), firsts), len(firsts), group, time, was, rows, starts)
 
 
 def _is_one_moment(updates: Updates, keys: Sequence[pa.Array]) -> bool:

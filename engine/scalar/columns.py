@@ -36,8 +36,8 @@ _DAY_MICROS = 24 * 60 * 60 * 1_000_000
 _MOST_REAL = 3.4028235e38
 _MISSING = ("NAType", "NaTType")  # types of pandas
 _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
-_CHECKED = frozenset((*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSONB, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL,
-                      Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ))
+_MOMENTS = frozenset((Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ))
+_CHECKED = _MOMENTS.union((*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSONB, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL))
 _CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
 
 
@@ -153,7 +153,9 @@ def _part(given: Any, low: int, high: int) -> Any:
 
 
 def _made(given: Any, kind: SqlType, *, sound: bool = True) -> pa.Array:
-    made = _rounded(_convert(_array(given, kind), kind), kind)
+    # Moments of the column's own type are wrong at most by their range.
+    ready = kind.kind in _MOMENTS and isinstance(given, pa.Array) and given.type == arrow_type(kind)
+    made = given if ready and not rounds(kind) else _rounded(_convert(_array(given, kind), kind), kind)
     if sound:
         check_sound(made)
     return made

@@ -14,7 +14,7 @@ from halfjoin.engine.updates.intervals import DAY
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call
 from halfjoin.sql.functions.calendar import FIRST_DAY, LAST_DATE, civil, days_of, holds_moment, month_length
-from halfjoin.sql.functions.date_input import WIDTHS, Step, input_steps
+from halfjoin.sql.functions.date_input import OF_MONTHS, OF_WEEKS, WIDTHS, Step, input_steps
 
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
            "december")  # fmt: skip
@@ -35,6 +35,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
         self.found: dict[str, int] = {}
+        self.weeks = self.months = False  # whether a field was of an ISO week, or of a month
 
     def read(self, steps: tuple[Step, ...]) -> None:
         """Read the fields. Blanks between fields do not count; a separator matches any separator, or nothing."""
@@ -73,6 +74,9 @@ class _Reader:
     def _field(self, step: Step, skipped: bool) -> None:
         """Read a field; `skipped`: whether more was skipped before it than the pattern has."""
         name = step.name
+        self.weeks, self.months = self.weeks or name in OF_WEEKS, self.months or name in OF_MONTHS
+        if self.weeks and self.months:
+            raise Bad("invalid combination of date conventions")
         if name == "Y,YYY":
             self._thousands()
         elif name in WIDTHS:

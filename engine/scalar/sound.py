@@ -62,8 +62,13 @@ def _check_texts(array: Any) -> None:
 
 def _check_moments(array: Any) -> None:
     dates = pt.is_date(array.type)
-    ends = pc.min_max(array.view(pa.int32() if dates else pa.int64()))
     first, last = _DAYS if dates else _MICROS
-    if ends["min"].is_valid and not first <= ends["min"].as_py() <= ends["max"].as_py() <= last:
+    if array.null_count:
+        array = array.drop_null()
+    if not len(array):
+        return
+    width = np.dtype(np.int32 if dates else np.int64)
+    values = np.frombuffer(array.buffers()[1], width, len(array), width.itemsize * array.offset)
+    if not first <= values.min() <= values.max() <= last:
         raise Unsound(f"is outside of the {'dates' if dates else 'timestamps'} that there are; none is infinite",
                       "22008", "write NULL, or a date such as 9999-12-31")  # fmt: skip

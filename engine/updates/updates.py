@@ -66,6 +66,13 @@ class Updates:
         positions = where_true(mask)
         return self if len(positions) == len(mask) else self.take(positions)
 
+    def where(self, mask: pa.Array) -> Updates:
+        """As `filter`, for a boolean array of Arrow, in which NULL is as false."""
+        made = native.filtered(list(self.columns.values()), self.time, self.diff, mask)
+        if made is None:
+            return self.filter(mask.fill_null(False).to_numpy(zero_copy_only=False))
+        return self if made is True else Updates(dict(zip(self.columns, made[0], strict=True)), *made[1:])
+
     def slice(self, start: int, stop: int) -> Updates:
         """A view of a contiguous part, without a copy. For the whole, the same object."""
         if start == 0 and stop == len(self):

@@ -17,7 +17,7 @@ from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.intake.key_pairs import KeyedRows, plain
 from halfjoin.engine.join.at_once import Partners
 from halfjoin.engine.kernels import native
-from halfjoin.engine.reduce.law import moments_of
+from halfjoin.engine.reduce.law import moments_of, moments_of_sums
 from halfjoin.engine.reduce.plain import Plain
 from halfjoin.engine.scalar import kept
 from halfjoin.engine.updates import limits
@@ -329,3 +329,41 @@ def test_a_count_beyond_bigint_has_no_kernel() -> None:
     moments = moments_of(Updates({"k": pa.array([1])}, constant(1, 1), constant(1, 1)), ["k"])
     with native.used(True):
         assert Plain("count", [], constant(1, 1)).running(moments, pa.array([MAXIMUM])) is None
+
+
+@given(SEEDS)
+def test_rows_that_pass_a_condition_are_the_same(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    length = int(random.integers(0, 20))
+    found = some_updates(random, some_columns(random, length), length)
+    picked = random.choice([True, False, None], length, p=random.choice([[1, 0, 0], [0, 1, 0], [0.4, 0.4, 0.2]]))
+    mask = pa.array([None, *picked.tolist()], pa.bool_())[1:]
+    fast, slow = both(lambda: found.where(mask))
+    assert (fast is found) == (slow is found)
+    assert str(fast.table(changes=True).to_pylist()) == str(slow.table(changes=True).to_pylist())
+
+
+@given(SEEDS)
+def test_moments_of_one_time_are_the_same(seed: int) -> None:
+    """The groups may come in another order."""
+    random = np.random.default_rng(seed)
+    length = int(random.integers(1, 30))
+    columns = some_columns(random, length)
+    names = [str(number) for number in range(len(columns))]
+    updates = Updates(dict(zip(names, columns, strict=True)), constant(7, length), constant(1, length))
+    with native.used(True):
+        fast = moments_of_sums(updates, names)
+    with native.used(False):
+        slow = moments_of_sums(updates, names)
+    assert (fast.groups, len(fast), fast.begins) == (slow.groups, len(slow), slow.begins)
+    for one in (fast, slow):
+        assert one.was.tolist() == [True, False] * one.groups
+        assert one.time.tolist() == [MINIMUM, 7] * one.groups
+        for name in names:  # each row has the keys of its group
+            keys = one.keys[name].take(pa.array(one.group_of_rows))
+            assert same(keys, updates.columns[name]).all()
+    pairs = set(zip(fast.group_of_rows.tolist(), slow.group_of_rows.tolist(), strict=True))
+    assert len(pairs) == fast.groups  # the same rows are together
+    ends = [*fast.starts[1:].tolist(), length]
+    for start, end in zip(fast.starts.tolist(), ends, strict=True):  # and stay in their order
+        assert fast.rows[start:end].tolist() == sorted(fast.rows[start:end].tolist())

@@ -17,6 +17,8 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.join.half_join import HalfJoinOperator
+from halfjoin.engine.storage import stored_run
+from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.planner import choices as choosing
 from halfjoin.planner import paths
 from halfjoin.planner.plan import Version
@@ -154,14 +156,22 @@ def test_the_rest_of_a_join_hangs_on_a_choice() -> None:
         assert bag(engine.read("recent", as_of=moment)) == oracle.ask(recent, moment)
 
 
-def test_a_warehouse_past_its_memory_has_the_same_choices(tmp_path: Path) -> None:
-    choices, oracle = random.Random(3), Oracle()
-    with hj.Engine(tmp_path / "w", memory="1MB") as engine:
+def test_a_warehouse_past_its_memory_has_the_same_choices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partners in files are counted, too."""
+    choices, oracle, counted, narrowed = random.Random(3), Oracle(), list[int](), StoredRun.narrowed
+
+    def counting(self: StoredRun, key: Any, columns: Any, keys: Any, names: Any) -> Any:
+        counted.append(len(self) if names == [] else 0)
+        return narrowed(self, key, columns, keys, names)
+
+    monkeypatch.setattr(StoredRun, "narrowed", counting)
+    monkeypatch.setattr(stored_run, "SEARCHED_ROWS", 1)
+    with hj.Engine(tmp_path / "w", memory=1) as engine:
         tables(engine, oracle)
         engine.execute(f"CREATE MATERIALIZED VIEW v AS {TRIANGLE}")
         assert CHOSEN in engine.explain("v")
     for time, batch in batches(choices, 8, 6):
-        with hj.Engine(tmp_path / "w", memory="1MB") as engine:
+        with hj.Engine(tmp_path / "w", memory=1) as engine:
             engine.apply(batch, time=time, close=False)
             engine.flush()
             assert CHOSEN in engine.explain("v")
@@ -169,9 +179,10 @@ def test_a_warehouse_past_its_memory_has_the_same_choices(tmp_path: Path) -> Non
             oracle.apply(name, rows)
     weighted = TRIANGLE.replace("AS z FROM", "AS z, r.__w * s.__w * t.__w AS __w FROM")
     oracle.create_view("v", TRIANGLE, weighted)
-    with hj.Engine(tmp_path / "w", memory="1MB") as engine:
+    with hj.Engine(tmp_path / "w", memory=1) as engine:
         engine.advance(to=time + 5)
         assert weights(engine.read("v", multiplicity=True)) == oracle.contents("v", "xyz", time + 4)
+    assert sum(counted) > 100
 
 
 def test_a_recursive_query_may_choose() -> None:

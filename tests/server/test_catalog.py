@@ -184,3 +184,16 @@ def test_clients_that_read_materialized_views_in_either_place_find_them_once(eng
     found = engine.query((FOLDER / "metabase" / "03.sql").read_text())
     names = list(zip(found["table-name"].to_pylist(), found["name"].to_pylist(), strict=True))
     assert names.count(("seen_often", "k")) == 1 and len(names) == len(set(names))
+
+
+def test_operators_and_functions_are_described() -> None:
+    engine = hj.Engine()
+    found = engine.query("SELECT obj_description(o.oid, 'pg_operator') AS d, n.oprname AS n FROM pg_operator o "
+                         "JOIN pg_operator n ON n.oid = o.oprnegate WHERE o.oprname = '='").to_pylist()  # fmt: skip
+    assert found == [{"d": "Equal", "n": "<>"}]
+    assert engine.query("SELECT oid FROM pg_operator GROUP BY oid HAVING count(*) > 1").num_rows == 0
+    for table in ("pg_proc", "pg_operator"):
+        plain = engine.query(f"SELECT oid FROM {table} WHERE obj_description(oid, '{table}') IS NOT NULL")
+        rows = engine.query(f"SELECT t.oid FROM {table} t JOIN pg_description d ON d.objoid = t.oid "
+                            f"AND d.classoid = '{table}'::regclass")  # fmt: skip
+        assert plain.num_rows == rows.num_rows > 100
