@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import TokenType
 if TYPE_CHECKING:
     from halfjoin.errors import UnsupportedSQL
 
-# PostgreSQL's key words that name an output only after AS. The first go on with the expression, the second with the query.
+# Key words that name an output only after AS. The first go on with the expression, the second with the query.
 AFTER_AN_EXPRESSION = frozenset((
     "CHAR", "CHARACTER", "DAY", "FILTER", "HOUR", "ISNULL", "MINUTE", "MONTH", "NOTNULL", "OVER", "OVERLAPS",
     "PRECISION", "SECOND", "VARYING", "WITHIN", "WITHOUT", "YEAR",
@@ -54,27 +54,29 @@ class LabelParser(MaterializeParser):
 
     def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
         token = self._curr
-        if not self.strict or this is None or token is None or token.token_type in (TokenType.IDENTIFIER, TokenType.STRING):
+        if this is None or not token or token.token_type in (TokenType.IDENTIFIER, TokenType.STRING):
             return super()._parse_alias(this, explicit)
         word = token.text.upper()
-        if token.token_type is TokenType.ALIAS and not self._named():
-            raise self._refused("AS needs a name").with_(code="42601")
-        if not explicit and word in AFTER_AN_EXPRESSION:
-            raise self._refused(f"syntax error at {token.text!r}", f"write AS {token.text}").with_(code="42601")
-        if word in AFTER_AN_OUTPUT and token.token_type is not TokenType.ALIAS:
-            return this
         if not explicit and word in ALONE and (not self._next or self._next.token_type in AFTER_A_NAME):
             self._advance()
             return self.expression(exp.Alias(this=this, alias=exp.to_identifier(token.text.lower())))
+        if self.strict and token.token_type is TokenType.ALIAS and not self._named():
+            raise self._refused("AS needs a name").with_(code="42601")
+        if self.strict and not explicit and word in AFTER_AN_EXPRESSION:
+            raise self._refused(f"syntax error at {token.text!r}", f"write AS {token.text}").with_(code="42601")
+        if self.strict and word in AFTER_AN_OUTPUT and token.token_type is not TokenType.ALIAS:
+            return this
         return super()._parse_alias(this, explicit)
 
     def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
-        token = self._next if self._curr and self._curr.token_type is TokenType.ALIAS else self._curr
-        if self.strict and token is self._next and not self._named():
+        explicit = bool(self._curr) and self._curr.token_type is TokenType.ALIAS
+        token = self._next if explicit else self._curr
+        if self.strict and explicit and not self._named():
             raise self._refused("AS needs a name").with_(code="42601")
-        if not self.strict or token is None or token.token_type is TokenType.IDENTIFIER or token.text.upper() not in RESERVED:
+        quoted = token.token_type is TokenType.IDENTIFIER
+        if not self.strict or not token or quoted or token.text.upper() not in RESERVED:
             return super()._parse_table_alias(alias_tokens)
-        if token is self._next:
+        if explicit:
             raise self._refused(f"syntax error at {token.text!r}", f'write AS "{token.text}"').with_(code="42601")
         return None
 

@@ -15,7 +15,7 @@ from halfjoin.sql.parse import change, syntax
 from halfjoin.sql.parse.alter import alter
 from halfjoin.sql.parse.copying import copy
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
-from halfjoin.sql.parse.dialect import Halfjoin
+from halfjoin.sql.parse.dialect import Halfjoin, HalfjoinParser
 from halfjoin.sql.parse.expanded import expanded
 from halfjoin.sql.parse.json_paths import positional
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse, schema_of
@@ -92,7 +92,7 @@ def _trees(text: str, strict: bool = True) -> list[exp.Expr]:
     try:
         with bounded():
             dialect = Halfjoin()
-            parser = dialect.parser()
+            parser = HalfjoinParser(dialect=dialect)
             parser.strict = strict
             nodes = parser.parse(dialect.tokenize(text), text)
     except ParseError as error:

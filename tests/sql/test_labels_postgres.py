@@ -8,6 +8,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.errors import HalfjoinError
+from halfjoin.sql.parse.parse import parse_query
 
 pytest_plugins = ("tests.support.postgres",)
 
@@ -57,6 +58,11 @@ def test_a_refused_label_says_what_to_write() -> None:
     with pytest.raises(HalfjoinError, match="write AS year") as caught:
         hj.Engine().query("SELECT 1 year")
     assert caught.value.code == "42601"
+
+
+@pytest.mark.parametrize("sql", ["SELECT 1 year", "SELECT 'a' 'b'", "SELECT 1 select", "SELECT * FROM t order"])
+def test_views_of_earlier_versions_are_read_as_before(sql: str) -> None:
+    assert parse_query(sql).expressions
 
 
 def _names(sql: str, engine: hj.Engine) -> list[str] | None:
