@@ -31,6 +31,7 @@ fuzz: $(VENV)/.test $(VENV)/.test-postgres  ## the laws on new examples; EXAMPLE
 		echo "make fuzz SEED=$(SEED) EXAMPLES=$(EXAMPLES) ARGS='-n 0 -x' FUZZED=path::test"; exit 1; }
 
 bench: $(VENV)/.demo  ## the benchmarks on little data, each beside what it is compared with; SF=1 for more
+	$(RUN)/python -m tests.benchmarks.peers --sf $(or $(SF),0.01)
 	$(RUN)/python -m tests.benchmarks.q3 --sf $(or $(SF),0.01)
 	$(RUN)/python -m tests.benchmarks.q3 --sf $(or $(SF),0.01) --durable
 	$(RUN)/python -m tests.benchmarks.budget --sf $(or $(SF),0.01)

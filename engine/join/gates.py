@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.join.known import cells_of
 from halfjoin.engine.updates.codes import codes
 from halfjoin.planner.guards import Among, Guard, guards
@@ -42,7 +42,8 @@ class Changed:
         asked = collection, column
         if asked not in self._spans:
             run = self._runs.get(collection)  # None: what a passing node passes on
-            self._spans[asked] = _span(run.updates.columns[column]) if isinstance(run, Run) else None
+            pieces = [*run.pieces(names=[column])] if run is not None and run.in_memory else []
+            self._spans[asked] = _span(pieces[0].columns[column]) if len(pieces) == 1 else None
         return self._spans[asked]
 
 

@@ -18,9 +18,11 @@ SIZES = {1: 200, 100: 60, 10_000: 9}  # rows in a batch: how many such batches
 ROWS = sum(size * count for size, count in SIZES.items())
 
 
-def loaded(tables: dict[str, Any], warehouse: Path | None = None) -> tuple[hj.Engine, float]:
+def loaded(
+    tables: dict[str, Any], warehouse: Path | None = None, retain: int | None = None
+) -> tuple[hj.Engine, float]:
     """An engine with Q3's tables, and the seconds to load them."""
-    engine, started = hj.Engine(warehouse), time.perf_counter()
+    engine, started = hj.Engine(warehouse, retain=retain), time.perf_counter()
     for name, columns in Q3_COLUMNS.items():
         engine.execute(create_table(name, columns))
     for number, (name, rows) in enumerate(tables.items()):

@@ -363,10 +363,13 @@ def test_many_files_are_listed_once(engine: hj.Engine, folder: Path, monkeypatch
 
 def test_an_interrupt_ends_the_wait_for_files(engine: hj.Engine, folder: Path) -> None:
     source(engine, folder)
-    interrupt = Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    interrupt.start()
+    # Python ignores one that comes while it collects garbage. So people press again.
+    interrupts = [Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)) for seconds in (0.3, 10.0)]
+    for one in interrupts:
+        one.start()
     with pytest.raises(KeyboardInterrupt):
         engine.run_sources(60)
+    interrupts[1].cancel()
     (folder / "a.csv").write_text("k\n1\n")
     assert engine.run_sources(0) == 1
 
@@ -464,3 +467,23 @@ def test_a_quote_that_nobody_closes_is_a_bad_record(engine: hj.Engine, folder: P
     assert engine.run_sources(0) == 1
     assert [row[0] for row in rows(engine)] == ([1] if bad else [1, 2])
     assert [row["place"] for row in engine.query("SELECT place FROM s_errors").to_pylist()] == ["a.csv:3"] * bad
+
+
+@pytest.mark.parametrize("header", ["k", "k,name"])
+def test_nobody_else_moves_in_a_file_that_is_read_ahead(
+    engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch, header: str
+) -> None:
+    """Arrow reads ahead in a thread of its own. A second reader of the same file would begin where the first one is."""
+    opened = []
+
+    def noted(file: Any, *rest: Any) -> Any:
+        opened.append(file)
+        return open_csv(file, *rest)
+
+    open_csv = csv_records.arrow_csv.open_csv
+    monkeypatch.setattr(csv_records.arrow_csv, "open_csv", noted)
+    (folder / "a.csv").write_text(f"{header}\n{header.replace('k', '1')}\n")
+    source(engine, folder)
+    engine.run_sources(0)
+    assert len(rows(engine)) == 1
+    assert len([one for one in opened if not isinstance(one, pa.BufferReader)]) == 1

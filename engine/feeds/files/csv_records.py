@@ -23,6 +23,7 @@ from halfjoin.engine.updates.updates import DIFF, TIME, Ints
 from halfjoin.errors import InvalidRow
 from halfjoin.sql.types import BIGINT, STRINGS, Kind, SqlType
 
+_HEADER_BYTES = 1 << 20  # enough for any header
 _AS_THEY_ARE = (*STRINGS, Kind.ENUM, Kind.JSONB)  # the engine reads these texts itself
 
 
@@ -53,11 +54,12 @@ def csv_blocks(file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[
     first = 2 if options.header else 1
     try:
         start = file.tell()
-        blocks = arrow_csv.open_csv(file, reading, parsing[0], converting)
-        if len(blocks.schema) == 1:
-            file.seek(start)
-            wrong.clear()
-            blocks = arrow_csv.open_csv(file, reading, parsing[1], converting)
+        # A reader reads ahead in a thread of its own. So what finds the columns gets a copy of the beginning.
+        beginning = pa.BufferReader(file.read(_HEADER_BYTES))
+        alone = len(arrow_csv.open_csv(beginning, reading, parsing[0], converting).schema) == 1
+        file.seek(start)
+        wrong.clear()
+        blocks = arrow_csv.open_csv(file, reading, parsing[alone], converting)
         _check_header(blocks.schema)
         for batch, rest in _looking_ahead(blocks):
             numbers = _numbers(first, len(batch), [number for number, *_ in wrong])

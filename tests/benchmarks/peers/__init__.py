@@ -1,0 +1,1 @@
+"""halfjoin beside others that keep the same views, in one table (`python -m tests.benchmarks.peers`)."""
