@@ -90,9 +90,13 @@ class UnsupportedSQL(_InStatement):
         sql (str | None): the text of the statement.
         line, column (int | None): the place of the error in `sql`, both counted from 1.
         wrong (bool): PostgreSQL refuses the statement as well, so halfjoin must not try another way to run it.
+        constant (str | None): the text of a constant that is no value of the type it should have.
+        argument (int | None): which argument of a call is at fault, from 0.
     """
 
     wrong: bool = False
+    constant: str | None = None
+    argument: int | None = None
 
     def _sqlstate(self) -> str:
         return sqlstates.of(self.reason) or ("42601" if self.wrong else "0A000")

@@ -248,6 +248,7 @@ class Insert:
     conflict: OnConflict | None = None
     returning: tuple[exp.Expr, ...] = ()
     common: exp.With | None = None
+    target: exp.Expr | None = field(default=None, compare=False)  # as written, for the places of errors
 
 
 @dataclass(frozen=True)
@@ -261,6 +262,7 @@ class Delete:
     joins: tuple[exp.Join, ...] = ()
     returning: tuple[exp.Expr, ...] = ()
     common: exp.With | None = None
+    target: exp.Expr | None = field(default=None, compare=False)  # as written, for the places of errors
 
 
 @dataclass(frozen=True)
@@ -275,6 +277,7 @@ class Update:
     joins: tuple[exp.Join, ...] = ()
     returning: tuple[exp.Expr, ...] = ()
     common: exp.With | None = None
+    target: exp.Expr | None = field(default=None, compare=False)  # as written, for the places of errors
 
 
 @dataclass(frozen=True)
@@ -306,6 +309,7 @@ class Merge:
     whens: tuple[When, ...]
     common: exp.With | None = None
     returning: tuple[exp.Expr, ...] = ()
+    target: exp.Expr | None = field(default=None, compare=False)  # as written, for the places of errors
 
 
 @dataclass(frozen=True)

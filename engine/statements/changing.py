@@ -28,7 +28,7 @@ from halfjoin.errors import InvalidRow, UnsupportedSQL
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.bind.merging import bind_merge
 from halfjoin.sql.bind.returning import bind_returning
-from halfjoin.sql.bind.target import BoundChange
+from halfjoin.sql.bind.target import BoundChange, at_target
 from halfjoin.sql.expr import Column
 from halfjoin.sql.relation import TopK
 from halfjoin.sql.statements import Change, Delete, Insert, Merge, Update
@@ -54,8 +54,9 @@ def carry_out(state: State, statement: Change, sql: str) -> Changed:
         DataError: an expression fails for a row.
         InvalidRow: a row would be changed twice.
     """
-    state.catalog.table(statement.table)  # not a view
     schema = state.catalog
+    with at_target(statement, sql):
+        schema.table(statement.table)  # not a view
     match statement:
         case Insert():
             bound = bind_insert(statement, schema, sql)

@@ -154,11 +154,13 @@ def _returning(statement: Insert | Delete | Update, target: Target, context: Con
 def _targets(statement: Insert, target: Target, context: Context) -> tuple[Column, ...]:
     """The columns that INSERT names, or all columns if it names none."""
     by_name = {column.name: column for column in target.columns}
-    place = statement.query if statement.query is not None else exp.Null()
-    for name in statement.columns:
+    written = statement.target.expressions if statement.target is not None else []
+    places = written or [exp.Null()] * len(statement.columns)
+    for number, (name, place) in enumerate(zip(statement.columns, places, strict=True)):
         if name not in by_name or name in context.schema.generated(target.table):
-            given(target, name, exp.var("DEFAULT"), context)
-        if statement.columns.count(name) > 1:
+            with context.at(place):
+                given(target, name, exp.var("DEFAULT"), context)
+        if name in statement.columns[:number]:
             raise context.wrong(place, f"column {name} is named twice")
     return tuple(by_name[name] for name in statement.columns) or target.columns
 

@@ -11,7 +11,8 @@ from sqlglot import exp
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr
-from halfjoin.sql.parse.locate import place, refuse
+from halfjoin.sql.parse.fault import fault
+from halfjoin.sql.parse.locate import refuse
 from halfjoin.sql.relation import Relation
 
 if TYPE_CHECKING:
@@ -115,4 +116,4 @@ class Context:
         except (UnsupportedSQL, UnknownName) as error:
             if error.line is not None:
                 raise
-            raise error.at(self.sql, *place(node, self.sql)) from None
+            raise error.at(self.sql, *fault(node, self.sql, error)) from None

@@ -191,7 +191,8 @@ def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     domain = schema.domain(type.named) if type.kind is Kind.NAMED else None
     if domain is not None:
         return cast_to_domain(scalars.value(node.this), domain, schema)
-    type, system = _meant(type, scalars), scalars.context.system
+    with scalars.context.at(node.to):
+        type, system = _meant(type, scalars), scalars.context.system
     if type.kind is Kind.RECORD:
         scalars.context.records.append(str(type))
     elif system is None and plain(type) != type:

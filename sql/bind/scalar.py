@@ -131,13 +131,22 @@ def _quantified(scalars: Scalars, node: exp.Binary, name: str, array: exp.Expr) 
 
 
 def _connector(scalars: Scalars, node: exp.Connector) -> Expr:
-    return functions.resolve(node.key, scalars.values(_flat(node)))
+    return functions.resolve(node.key, [_truth(scalars, part, node.key) for part in _flat(node)])
+
+
+def _truth(scalars: Scalars, node: exp.Expr, word: str) -> Expr:
+    """A value that AND, OR, NOT or IS TRUE asks; UnsupportedSQL at its own place if it is not boolean."""
+    value = scalars.value(node)
+    if value.type.kind not in (BOOLEAN.kind, UNKNOWN.kind):
+        error = scalars.context.wrong(node, f"argument of {word.upper()} must be boolean, not {value.type}")
+        raise error.with_(code="42804")
+    return value
 
 
 def _not(scalars: Scalars, node: exp.Not) -> Expr:
     if isinstance(node.this, exp.Is) and (node.meta.get("is_not") or row_of(node.this.this, scalars) is None):
         return _is(scalars, node.this, "is not")
-    return functions.resolve("not", (scalars.value(node.this),))
+    return functions.resolve("not", (_truth(scalars, node.this, "not"),))
 
 
 def _is(scalars: Scalars, node: exp.Is, word: str = "is") -> Expr:
@@ -146,7 +155,8 @@ def _is(scalars: Scalars, node: exp.Is, word: str = "is") -> Expr:
             return rows
         return functions.resolve(f"{word} null", (scalars.value(node.this),))
     if isinstance(node.expression, exp.Boolean):
-        return functions.resolve(f"{word} {str(node.expression.this).lower()}", (scalars.value(node.this),))
+        name = f"{word} {str(node.expression.this).lower()}"
+        return functions.resolve(name, (_truth(scalars, node.this, name),))
     raise refuse_expression(node, scalars.context)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from halfjoin.sql.expr import Column
 from halfjoin.sql.functions.clock import moment
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.change import is_default
+from halfjoin.sql.parse.locate import place
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Relation, Scan, SortKey
 from halfjoin.sql.statements import Change
@@ -91,12 +93,22 @@ def context_of(statement: Change, schema: Schema, sql: str) -> Context:
     return bind_select.with_queries(exp.Select(with_=statement.common), context, ())
 
 
+@contextmanager
+def at_target(statement: Change, sql: str) -> Iterator[None]:
+    """An unknown name inside the `with` block gets the place where the statement names its table."""
+    try:
+        yield
+    except UnknownName as error:
+        raise error.at(sql, *place(statement.target, sql)) from None
+
+
 def target_of(statement: Change, context: Context) -> Target:
     """The table that a statement changes."""
     table = statement.table
     columns = context.schema.columns(table)
     if columns is None:
-        raise UnknownName("table", table, context.schema.names())
+        with at_target(statement, context.sql):
+            raise UnknownName("table", table, context.schema.names())
     alias = context.aliases.fresh(statement.alias)
     qualified = tuple(Column(f"{alias}.{column.name}", column.type, column.nullable) for column in columns)
     named = tuple((column.name, inner) for column, inner in zip(columns, qualified, strict=True))
@@ -113,7 +125,7 @@ def given(target: Target, name: str, node: exp.Expr, context: Context, overridin
     """The value that a statement gives to a column, with the column's default for DEFAULT. `overriding`: `system` lets
     it give any value, `user` none, to a column with an identity."""
     if target.table not in context.schema.names() or name not in {column.name for column in target.columns}:
-        with context.at(node):
+        with context.at(_written(node)):
             raise UnknownName(f"column of {target.table}", name, [column.name for column in target.columns])
     if name in context.schema.generated(target.table):
         if not is_default(node):
@@ -127,6 +139,12 @@ def given(target: Target, name: str, node: exp.Expr, context: Context, overridin
                                "write DEFAULT, or OVERRIDING SYSTEM VALUE in INSERT")
         raise error.with_(code="428C9")
     return default(target, name, context) if is_default(node) else node
+
+
+def _written(value: exp.Expr) -> exp.Expr:
+    """Where the column that gets a value is written: in SET, before its `=`."""
+    around = value.parent
+    return around.this if isinstance(around, exp.EQ) and around.expression is value else value
 
 
 def number_of(target: Target, name: str, context: Context) -> str | None:

@@ -119,7 +119,7 @@ def common_type(types: Iterable[SqlType]) -> SqlType:
     for type in known[1:]:
         if category(type) != category(chosen):
             raise UnsupportedSQL(f"types {chosen} and {type} cannot be matched", remedy="cast one to the other's type",
-                                 wrong=True)
+                                 wrong=True, argument=types.index(type))
         if implicit(chosen, type) and not implicit(type, chosen):
             chosen = type
     if chosen.kind is Kind.NUMERIC:

@@ -26,14 +26,14 @@ _SPACE = " \t\n\r\v\f"
 
 def parse(text: str, type: SqlType) -> object:
     """The Python value (as in `Literal`) of `text` in `type`; UnsupportedSQL if the text is not a value of the type."""
-    if type.kind is Kind.ARRAY:
-        return _array(text, type)
     try:
-        value = _PARSERS[type.kind](text, type)
+        value = _array(text, type) if type.kind is Kind.ARRAY else _PARSERS[type.kind](text, type)
+    except UnsupportedSQL as error:
+        raise error.with_(constant=text) from None
     except (ValueError, ArithmeticError):
         value = None
     if value is None:
-        raise UnsupportedSQL(f'invalid input syntax for type {type}: "{text}"')
+        raise UnsupportedSQL(f'invalid input syntax for type {type}: "{text}"', constant=text)
     return value
 
 

@@ -28,7 +28,7 @@ def insert(node: exp.Insert, text: str) -> Insert:
     table, alias = _target(target.this if isinstance(target, exp.Schema) else target, text)
     overriding = "" if query is None else query.meta.get("overriding", "")
     return Insert(table, columns, query, alias, overriding, _conflict(node.args.get("conflict"), text),
-                  returning(node, text), clause and clause.copy())
+                  returning(node, text), clause and clause.copy(), target)
 
 
 def delete(node: exp.Delete, text: str) -> Delete:
@@ -36,7 +36,8 @@ def delete(node: exp.Delete, text: str) -> Delete:
     only(node, text, "DELETE", ("this", "where", "using", "returning", "with_"))
     table, alias = _target(node.this, text)
     items, joins = _items(node.args.get("using") or ())
-    return Delete(table, alias, _where(node), items, joins, returning(node, text), node.args.get("with_"))
+    return Delete(table, alias, _where(node), items, joins, returning(node, text), node.args.get("with_"),
+                  node.this)
 
 
 def update(node: exp.Update, text: str) -> Update:
@@ -46,7 +47,7 @@ def update(node: exp.Update, text: str) -> Update:
     clause = node.args.get("from_")
     items, joins = _items(() if clause is None else (clause.this,))
     return Update(table, alias, _assignments(node.expressions, text), _where(node), items, joins,
-                  returning(node, text), node.args.get("with_"))
+                  returning(node, text), node.args.get("with_"), node.this)
 
 
 def merge(node: exp.Merge, text: str) -> Merge:
@@ -64,7 +65,7 @@ def merge(node: exp.Merge, text: str) -> Merge:
             error = refuse(node, text, "unreachable WHEN clause specified after unconditional WHEN clause")
             raise error.with_(wrong=True)
     return Merge(table, alias, node.args["using"], node.args["on"], whens, node.args.get("with_"),
-                 returning(node, text))
+                 returning(node, text), node.this)
 
 
 def truncate(node: exp.TruncateTable, text: str) -> Truncate:

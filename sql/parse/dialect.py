@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.materialize import Materialize
+from sqlglot.errors import ParseError
 from sqlglot.generators.materialize import MaterializeGenerator
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
@@ -75,6 +76,9 @@ class HalfjoinParser(OperatorParser, LabelParser, CommandParser):
     PRIMARY_PARSERS: ClassVar = {
         **MaterializeParser.PRIMARY_PARSERS,
         TokenType.BYTE_STRING: lambda self, token: self._parse_escapes(token),
+        TokenType.NULL: lambda self, token: self.expression(exp.Null(), token=token),
+        TokenType.TRUE: lambda self, token: self.expression(exp.Boolean(this=True), token=token),
+        TokenType.FALSE: lambda self, token: self.expression(exp.Boolean(this=False), token=token),
     }
     PROPERTY_PARSERS: ClassVar = {
         **{word: read for word, read in MaterializeParser.PROPERTY_PARSERS.items() if word != "NO"},  # NO MINVALUE
@@ -97,6 +101,14 @@ class HalfjoinParser(OperatorParser, LabelParser, CommandParser):
         if isinstance(made, exp.Expr) and first is not None and self._prev is not None:
             made.meta["text"] = self._find_sql(first, self._prev)
         return made
+
+    def raise_error(self, message: str, *token: Token) -> None:
+        """Raise the error, which knows whether a token is wrong or the text ends too early."""
+        try:
+            super().raise_error(message, *token)
+        except ParseError as error:
+            error.errors[0]["ends"] = not token and not self._curr
+            raise
 
     def _parse_statement(self) -> exp.Expr | None:
         if (named := self._parse_named()) is not None:
@@ -388,6 +400,14 @@ class HalfjoinParser(OperatorParser, LabelParser, CommandParser):
             return self._parse_column_ops(self.expression(exp.Cast(this=self._parse_primary(), to=named)))
         return super()._parse_type(parse_interval, fallback_to_identifier)
 
+    def _parse_types(self, *given: Any, **more: Any) -> exp.Expr | None:
+        """Parse a type, which keeps its place for errors."""
+        first = self._curr
+        made = super()._parse_types(*given, **more)
+        if isinstance(made, exp.DataType) and first is not None:
+            made.meta.update(start=first.start, end=self._prev.end)
+        return made
+
     def _parse_locks(self) -> list[exp.Lock]:
         """FOR UPDATE OF x: the name of an item of FROM, and of no table."""
         locks = super()._parse_locks()
@@ -457,6 +477,8 @@ class HalfjoinParser(OperatorParser, LabelParser, CommandParser):
                     alias_tokens: Collection[TokenType] | None = None) -> exp.Join | None:
         comma = bool(self._curr and self._curr.token_type is TokenType.COMMA)
         join = super()._parse_join(skip_join_token, parse_bracket, alias_tokens)
+        if comma and join is None:
+            self.raise_error("an item is missing after the comma")
         if join is not None and comma:
             join.meta["comma"] = True  # a comma binds looser than JOIN, and needs no condition
         if join is not None and join.args.get("using") and not self._at_as_of() and self._match(TokenType.ALIAS):

@@ -144,9 +144,11 @@ def _syntax_error(error: ParseError, text: str) -> UnsupportedSQL:
     written, line, end = str(first.get("highlight") or ""), first.get("line"), first.get("col")
     if not written or line is None or end is None:
         return UnsupportedSQL("syntax error", code="42601")
-    last = not str(first.get("end_context") or "").strip(" ;\n\t")
-    reason = f"syntax error at the end, after {written!r}" if last else f"syntax error at {written!r}"
-    return UnsupportedSQL(reason, sql=text, line=line, column=max(1, end - len(written) + 1), code="42601")
+    if first.get("ends"):
+        return UnsupportedSQL(f"syntax error at the end, after {written!r}", sql=text, line=line, column=end + 1,
+                              code="42601")
+    return UnsupportedSQL(f"syntax error at {written!r}", sql=text, line=line, column=max(1, end - len(written) + 1),
+                          code="42601")
 
 
 def _unknown_statement(error: ParseError, text: str) -> UnsupportedSQL | None:

@@ -137,8 +137,13 @@ def test_pandas_writes_and_reads_frames(engine: Any) -> None:
 def test_what_the_server_lacks_is_refused_with_a_reason(engine: Any) -> None:
     with engine.connect() as connection, pytest.raises(sa.exc.NotSupportedError, match="two phases"):
         connection.begin_twophase()
-    with engine.connect() as connection, pytest.raises(sa.exc.NotSupportedError, match="leave it out"):
-        connection.execute(sa.select(Customer).with_for_update())
+
+
+def test_rows_may_be_asked_for_update(engine: Any) -> None:
+    """There is one writer, so there is nothing to lock."""
+    with engine.connect() as connection:
+        query = sa.select(Customer)
+        assert connection.execute(query.with_for_update()).all() == connection.execute(query).all()
 
 
 def test_a_url_may_leave_out_what_is_usual() -> None:

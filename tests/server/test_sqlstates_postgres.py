@@ -70,6 +70,32 @@ def test_what_is_wrong_has_the_sqlstate_of_postgresql(both: tuple[Any, Any]) -> 
         assert (sql, _code(ours, sql)) == (sql, _code(theirs, sql))
 
 
+MISPLACED = """
+SELECT id + name FROM c; SELECT name::int + true FROM c; SELECT name || id || m = 3 FROM c; SELECT true + true
+SELECT id FROM c WHERE (id + 1) = (name); SELECT id LIKE 'a' FROM c; SELECT id NOT LIKE 'a' FROM c; SELECT 'a' < 1
+SELECT id BETWEEN 'a' AND 'b' FROM c; SELECT id FROM c WHERE id = 'abc'; SELECT COALESCE(1, 'x'); SELECT ARRAY[1, 'x']
+SELECT CASE WHEN true THEN 1 ELSE 'x' END; SELECT COALESCE(id, name) FROM c; SELECT GREATEST(1, true); SELECT 1::nope
+SELECT ARRAY[1, true]; SELECT 1 UNION SELECT true; SELECT CAST(1 AS nope); SELECT 1::date; SELECT now()::int
+SELECT 'nope'::regclass; SELECT NOT id FROM c; SELECT id IS TRUE FROM c; SELECT * FROM c WHERE true AND 5
+SELECT id FROM c WHERE; SELECT 1 +; SELECT id FROM c,; SELECT id FROM c LIMIT; SELECT id FORM c
+SELECT id FROM c ORDER id; UPDATE c SET name = 1 WHERE nope
+INSERT INTO nope VALUES (1); UPDATE nope SET id = 1; DELETE FROM nope; INSERT INTO c (id, nope) VALUES (1, 2)
+INSERT INTO c (id, id) VALUES (1, 1); UPDATE c SET nope = 1; DELETE FROM c WHERE id = 'x'; CREATE TABLE x (a int,)
+"""
+
+
+def test_an_error_is_placed_where_postgresql_places_it(both: tuple[Any, Any]) -> None:
+    import psycopg
+
+    for sql in (one.strip() for one in MISPLACED.replace("\n", ";").split(";") if one.strip()):
+        places = []
+        for connection in both:
+            with pytest.raises(psycopg.Error) as caught:
+                connection.execute(sql)
+            places.append((caught.value.diag.sqlstate, caught.value.diag.statement_position))
+        assert (sql, places[0]) == (sql, places[1])
+
+
 def test_an_error_of_a_query_says_what_is_wrong_and_no_more(both: tuple[Any, Any]) -> None:
     import psycopg
 

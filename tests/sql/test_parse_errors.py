@@ -16,14 +16,12 @@ def refusal(sql: str) -> UnsupportedSQL:
 
 def test_the_text_shows_reason_place_and_remedy() -> None:
     assert str(refusal("CREATE TABLE t (\n  a int,\n  b json\n)")).splitlines()[:3] == [
-        "type json is not supported (line 3, column 3)", "    b json", "    ^"]
+        "type json is not supported (line 3, column 5)", "    b json", "      ^"]
 
 
 @pytest.mark.parametrize(("sql", "reason", "at"), [
     ("SELEC 1", "not a supported statement: SELEC", "SELEC"),
     ("CREATE SOURCE x", "a source needs FROM and a kind, such as FILES", "x"),
-    ("SELECT (1", "syntax error at the end, after '1'", "1"),
-    ("SELECT a FROM", "syntax error at the end, after 'FROM'", "FROM"),
     ("SELECT 1 2 FROM t", "syntax error at '2'", "2 FROM"),
     ("SELECT a b c FROM t", "syntax error at 'c'", "c FROM"),
     ("CREATE MATERIALIZED VIEW v AS SELECT 1 WITH DATA", "syntax error at 'WITH'", "WITH"),
@@ -32,6 +30,12 @@ def test_the_text_shows_reason_place_and_remedy() -> None:
 def test_syntax(sql: str, reason: str, at: str) -> None:
     error = refusal(sql)
     assert (error.reason, error.line, error.column) == (reason, 1, sql.index(at) + 1)
+
+
+@pytest.mark.parametrize(("sql", "last"), [("SELECT (1", "1"), ("SELECT a FROM", "FROM"), ("SELECT a FROM t,", ",")])
+def test_a_text_that_ends_too_early_is_marked_behind_its_last_word(sql: str, last: str) -> None:
+    error = refusal(sql)
+    assert (error.reason, error.column) == (f"syntax error at the end, after {last!r}", len(sql) + 1)
 
 
 @pytest.mark.parametrize(("sql", "kind", "at"), [
@@ -91,7 +95,7 @@ def test_a_quote_or_comment_without_an_end_is_named(sql: str, kind: str, at: int
     ("EXPLAIN (VERBOSE,) SELECT 1", "syntax error at ')'", None),
     ("EXPLAIN (VERBOSE", "syntax error at the end", None),
     ("VACUUM (ANALYZE", "syntax error at the end", None),
-    ("VACUUM a b", "syntax error at the end", None),
+    ("VACUUM a b", "syntax error at 'b'", None),
     ("ANALYZE 1", "syntax error", None),
     ("SHOW 5", "SHOW needs a kind of object", "TABLES"),
     ("SHOW COLUMNS", "SHOW COLUMNS needs FROM and a name", None),
