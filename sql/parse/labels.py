@@ -64,6 +64,7 @@ class LabelParser(MaterializeParser):
             raise self._refused("AS needs a name").with_(code="42601")
         if self.strict and not explicit and word in AFTER_AN_EXPRESSION:
             raise self._refused(f"syntax error at {token.text!r}", f"write AS {token.text}").with_(code="42601")
+        self._check_by(token.text)
         if self.strict and word in AFTER_AN_OUTPUT and token.token_type is not TokenType.ALIAS:
             return this
         return super()._parse_alias(this, explicit)
@@ -78,6 +79,7 @@ class LabelParser(MaterializeParser):
             return super()._parse_table_alias(alias_tokens)
         if explicit:
             raise self._refused(f"syntax error at {token.text!r}", f'write AS "{token.text}"').with_(code="42601")
+        self._check_by(token.text)
         return None
 
     def _parse_primary(self) -> exp.Expr | None:
@@ -90,6 +92,12 @@ class LabelParser(MaterializeParser):
                                     "write || between two texts, or a new line").with_(code="42601")
             at += 1
         return super()._parse_primary()
+
+    def _check_by(self, word: str) -> None:
+        """ORDER and GROUP need BY. With it they are one token."""
+        if self.strict and word.upper() in ("ORDER", "GROUP") and self._next:
+            self._advance()
+            raise self._refused(f"syntax error at {self._curr.text!r}", f"write {word} BY").with_(code="42601")
 
     def _named(self) -> bool:
         """Whether something follows AS."""
