@@ -42,6 +42,7 @@ from halfjoin.sql.relation import (
 )
 from halfjoin.sql.types import BOOLEAN, Kind, SqlType
 
+IS_THERE = " is there"  # ends the name of the column that tells whether a row is there
 Made = TypeVar("Made", AggregateCall, WindowCall)
 
 
@@ -182,7 +183,7 @@ def parts(value: Expr) -> Parts:
 
 def _of_column(name: str, type: SqlType, nullable: bool) -> Parts:
     members = (f"{name} ({number})" for number in range(1, len(type.fields) + 1))
-    return Parts(Column(f"{name} is there", BOOLEAN, nullable), tuple(
+    return Parts(Column(name + IS_THERE, BOOLEAN, nullable), tuple(
         _of_column(one, field, True) if field.kind is Kind.RECORD else Column(one, field)
         for one, (_, field) in zip(members, type.fields, strict=True)))
 

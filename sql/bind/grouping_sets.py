@@ -77,7 +77,8 @@ def keys_of(group: exp.Group | None, outputs: Sequence[Output], rows: Scalars) -
             return sum(map(simple, node.expressions), ())
         output = key_output(node, outputs, rows)
         row = row_of(node if output is None else outputs[output].node, rows)
-        return (key(node),) if row is None else tuple(map(key, row.keys))
+        # Of several sets, one may have a row and not its members.
+        return (key(node),) if row is None or _has_sets(group) else tuple(map(key, row.keys))
 
     def sets(node: exp.Expr) -> Iterator[Set]:
         match node:

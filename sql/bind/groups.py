@@ -28,9 +28,11 @@ from halfjoin.sql.bind.grouping_sets import (
     of_sets,
 )
 from halfjoin.sql.bind.outputs import Output
+from halfjoin.sql.bind.row_values import row_of
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import Namer, column_for, known, qualified
 from halfjoin.sql.expr import TRUE, Column, Expr, columns_of, replaced, walk
+from halfjoin.sql.functions.record_values import is_record, member, members
 from halfjoin.sql.relation import AggregateCall, Filter, Join, Outer, Relation, Scan, Semi, TableFunction
 from halfjoin.sql.types import INTEGER
 
@@ -40,7 +42,7 @@ class Grouped(Scalars):
     """Binds expressions over the groups of a query. `rows` binds them over the rows; both know the same nodes."""
 
     rows: Scalars
-    keys: Mapping[Expr, Column]  # the column of each key, by the key over the rows
+    keys: Mapping[Expr, Expr]  # the column of each key, or a member of it, by the value over the rows
     hidden: frozenset[str]  # the columns of the rows
 
     def binding(self, more: Mapping[int, Expr]) -> Self:
@@ -125,6 +127,7 @@ def group(query: exp.Select, outputs: Sequence[Output], nodes: Sequence[exp.Expr
     _add_dependent(keys, [*nodes, *direct], relation, rows)
     several = len(keys.sets) > 1
     columns = {value: _key_column(value, namer, several) for value in keys.values}
+    rows = rows.binding(_rows_as_keys(nodes, columns, rows))
     if several or bits:
         groups: Relation = of_sets(relation, keys, columns, calls, [(bits[i], groupings[i]) for i in bits], context)
     else:
@@ -133,9 +136,25 @@ def group(query: exp.Select, outputs: Sequence[Output], nodes: Sequence[exp.Expr
     scopes = (replace(scalars.scopes[0].mapped(visible), rows=scalars.scopes[0]), *scalars.scopes[1:])
     hidden = frozenset(column.name for column in relation.columns)
     context = replace(context, lifted={**context.lifted, **{id(node): bound[id(node)] for node in lifted}})
-    grouped = Grouped(context, scopes, rows.bound, rows=rows, keys=columns, hidden=hidden)
+    grouped = Grouped(context, scopes, rows.bound, rows=rows, keys={**_members(columns), **columns}, hidden=hidden)
     grouped.values(direct)  # refused unless they read keys only
     return groups, grouped
+
+
+def _rows_as_keys(nodes: Sequence[exp.Expr], columns: Mapping[Expr, Column], rows: Scalars) -> dict[int, Expr]:
+    """The rows in the nodes that are keys as a whole: where a set does not have such a key, it is NULL as a whole."""
+    if not any(map(is_record, columns)):
+        return {}
+    parts = (part for node in nodes for part in node.walk(
+        prune=lambda part: id(part) in rows.bound or isinstance(part, exp.Query)))
+    values = {id(part): rows.value(part) for part in parts if id(part) not in rows.bound and row_of(part, rows)}
+    return {place: columns[value] for place, value in values.items() if value in columns}
+
+
+def _members(columns: Mapping[Expr, Column]) -> dict[Expr, Expr]:
+    """The members of keys that are rows."""
+    return {part: member(column, number) for value, column in columns.items() if is_record(value)
+            for number, part in enumerate(members(value))}
 
 
 def _key_column(value: Expr, namer: Namer, missing: bool) -> Column:

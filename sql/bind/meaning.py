@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from halfjoin.sql.bind.apart import IS_THERE
 from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.bind.row_sequence import is_carried
 from halfjoin.sql.expr import Call, Cast, Expr, Literal, walk
@@ -19,6 +20,7 @@ from halfjoin.version import MEANING
 # 7: width_bucket just below a bound; date_trunc to a moment before 4714 BC is an error; zones that are rules, and MSK;
 #    encodings other than UTF8. Quotients, roots and logarithms of numeric constants have their own decimals. Letters
 #    and signs of all scripts have the classes of the C library, and letters newer than Unicode 15 no case.
+#    A row that is a key of some grouping sets is NULL as a whole in the others, apart from its members that are keys.
 # 6: texts of dates and timestamps before year 1 and after 9999 have values, and `timezone` and dates of such years;
 #    to_char of NaN and infinities; back references in repeats; to_date by weeks and centuries; the variables of the
 #    paths of @? and @@ are null; sums of moments and intervals whose months alone lead out of the calendar are errors;
@@ -51,6 +53,8 @@ def differs(relation: Relation, meaning: int) -> bool:
         if meaning < 2 and any(call.function in _QUOTIENTS for _, call in calls):
             return True
         if any(isinstance(call, AggregateCall) and _sorts_jsonb(call) for _, call in calls):
+            return True
+        if isinstance(part, Aggregate) and any(column.name.endswith(IS_THERE) for column, _ in part.keys):
             return True
         if any(is_carried(key.expr) for key in _orders(part)):
             return True

@@ -57,13 +57,15 @@ def members_of(node: exp.Expr) -> list[exp.Expr] | None:
 
 def row_of(node: exp.Expr, scalars: Scalars) -> Row | None:
     """The row that a node means; None for another expression."""
+    if id(node) in scalars.bound:  # it has a value already
+        return None
     if isinstance(node, exp.Paren):
         return row_of(node.this, scalars)
     if (written := members_of(node)) is not None:
         each = [(member, _item(member, scalars) if _is_star(member) else None) for member in written]
         members = [one for member, item in each for one in ([member] if item is None else _columns(item, member))]
         return Row(tuple(members), tuple(f"f{number}" for number in range(1, len(members) + 1)))
-    item = _item(node, scalars) if isinstance(node, exp.Column) and id(node) not in scalars.bound else None
+    item = _item(node, scalars) if isinstance(node, exp.Column) else None
     if item is None:
         return None
     hidden = any(name == THERE for name, _ in item.hidden)

@@ -180,6 +180,8 @@ def _of_type(name: str, args: Sequence[Expr], system: System) -> Expr:
 
 def _type_of(value: Expr, system: System | None) -> Expr:
     """pg_typeof: the type, without its length or digits. In a view it is the name, since a view keeps no regtype."""
+    if value.type.kind is Kind.RECORD:  # its types are in no catalog
+        return Literal(value.type.named or "record", TEXT)
     if value.type.kind is Kind.UNKNOWN:
         name = "unknown"
     else:

@@ -44,6 +44,12 @@ QUERIES = [
     "(c).a > 1)) IS NOT NULL",
     "SELECT k, (SELECT count(*) FROM u WHERE ROW(u.a, u.b)::pair < r) AS n FROM (SELECT k, ROW(a, b)::pair AS r "
     "FROM t) q",
+    "SELECT b, sum(a) AS s FROM t GROUP BY GROUPING SETS ((t.b), (t))",
+    "SELECT t::text AS x, a, t IS NULL AS n, grouping(t, a) AS g, count(t) AS c FROM t GROUP BY CUBE (t, a)",
+    "SELECT a, ROW(a, b)::text AS x, count(*) FROM t GROUP BY ROLLUP (ROW(a, b), a)",
+    "SELECT u::text AS x, to_jsonb(t)::text AS y, rank() OVER (ORDER BY t, u) FROM u LEFT JOIN t USING (k) "
+    "GROUP BY GROUPING SETS (u, t, (u, t), ()) HAVING t IS NULL OR t > ROW(1, 1, 'x'::text)",
+    "SELECT pg_typeof(ROW(a, b))::text AS x, pg_typeof(ROW(a, b)::pair)::text AS y FROM t",
     "SELECT jsonb_agg(r ORDER BY r)::text AS x, count(r) FROM (SELECT CASE WHEN k > 2 THEN ROW(a, b)::pair END AS r "
     "FROM t) q",
 ]
