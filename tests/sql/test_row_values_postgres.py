@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
+from halfjoin.sql.bind.meaning import differs
+from tests.support.front import bound
 from tests.support.seeds import first_seed, some
 
 pytest_plugins = ("tests.support.postgres",)
@@ -173,3 +175,9 @@ def test_types_of_rows_are_there_after_a_restart(tmp_path: Any) -> None:
             engine.execute("DROP TYPE pair")
         engine.execute("DROP TYPE pair CASCADE")
         assert "v" not in engine.query("SELECT table_name FROM information_schema.tables").column(0).to_pylist()
+
+
+def test_views_whose_grouping_sets_have_rows_as_keys_are_filled_anew() -> None:
+    assert differs(bound("SELECT count(*) AS n FROM u GROUP BY ROLLUP (u)"), 6)
+    assert not differs(bound("SELECT count(*) AS n FROM u GROUP BY u"), 6)
+    assert not differs(bound("SELECT count(*) AS n FROM u GROUP BY ROLLUP (a)"), 6)
