@@ -56,7 +56,7 @@ class KeySearch:
         for part in source.parts(self._possible(source, schema, coded), most):
             read = source.columns(part, first)
             source.decoded += (length := int(source.group_rows[part].sum()))
-            rows = self._rows(read, length)
+            rows = _members(codes([read[CODE]], length), self.probes) if coded else self._rows(read, length)
             if not len(rows):
                 continue
             # Read only row groups with such rows: keys that are new to a table are in almost none.
@@ -122,8 +122,6 @@ class KeySearch:
 
     def _rows(self, read: Mapping[str, pa.Array], length: int) -> Ints:
         """The positions of rows that have one of the codes, ascending."""
-        if CODE in read:
-            return _members(codes([read[CODE]], length), self.probes)
         updates, rows = Updates(dict(read), constant(0, length), constant(1, length)), None
         if len(self.key.keys) > 1:
             for name, sought in self.sought.items():  # if one column ascends, few codes remain to compute

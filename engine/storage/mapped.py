@@ -32,7 +32,6 @@ from halfjoin.errors import StorageError
 PART_BYTES = 64 << 20  # the bytes of rows that are copied at a time
 SHARE = 8  # a file is copied when lookups have decoded this fraction (1/8) of its rows. They go on, so it is early
 FREE = 16  # copies leave 1/16 of the disk free
-_CODES = "__codes of "  # and a column's name: its codes, if they are not the column's own memory
 
 _log = logging.getLogger("halfjoin")
 
@@ -114,7 +113,8 @@ def _check_free(folder: Path, size: int) -> None:
 
 def _mapped(updates: Updates, path: Path) -> Mapped:
     """Write updates into a new file, map it, and take its name away."""
-    columns, known, ascending = dict(updates.columns), dict[str, int](), dict[str, str]()
+    columns, known = dict[str | tuple[str], pa.Array](updates.columns.items()), dict[str, int]()
+    ascending = dict[str, str | tuple[str]]()  # where the codes are: in the column, or beside it under `(name,)`
     for name, values in ((TIME, updates.time), (DIFF, updates.diff)):
         if bool((values == values[0]).all()):
             known[name] = int(values[0])
@@ -124,15 +124,16 @@ def _mapped(updates: Updates, path: Path) -> Mapped:
         if is_exact([column]):
             values = codes([column], len(column))
             if bool((values[1:] >= values[:-1]).all()):
-                ascending[name] = name if column.type == pa.int64() else f"{_CODES}{name}"
+                ascending[name] = name if column.type == pa.int64() else (name,)
                 columns.setdefault(ascending[name], pa.array(values))
-    batch = pa.record_batch(columns)
+    places = {key: place for place, key in enumerate(columns)}  # a file has no names, so none can be that of two
+    batch = pa.record_batch([*columns.values()], [*map(str, places.values())])
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
         writer.write_batch(batch)
     with pa.memory_map(str(path)) as file:  # the arrays keep the mapping, and need no open file
         there = pa.ipc.open_file(file).get_batch(0)
     path.unlink()
-    time, diff = (constant(known[name], len(updates)) if name in known else there.column(name).to_numpy()
+    time, diff = (constant(known[name], len(updates)) if name in known else there.column(places[name]).to_numpy()
                   for name in (TIME, DIFF))  # fmt: skip
-    found = Updates({name: there.column(name) for name in updates.columns}, time, diff)
-    return Mapped(found, {name: there.column(column).to_numpy() for name, column in ascending.items()})
+    found = Updates({name: there.column(places[name]) for name in updates.columns}, time, diff)
+    return Mapped(found, {name: there.column(places[key]).to_numpy() for name, key in ascending.items()})

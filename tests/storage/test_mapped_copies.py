@@ -99,6 +99,25 @@ def test_a_copy_gives_what_its_file_gives(
         assert not list(Path(folder).glob("*/*"))  # copies have no names
 
 
+@pytest.mark.parametrize("name", ["__code", "__codes of d", "1"])
+def test_a_column_of_any_name_keeps_its_values(name: str, tmp_path: Path) -> None:
+    schema, place = {"d": pa.date32(), name: pa.int64()}, LocalPlace(tmp_path)
+    values = {"d": pa.array(range(10), pa.int32()).cast(pa.date32()), name: pa.array([n * 7 % 5 for n in range(10)])}
+    rows = Updates(values, np.zeros(10, np.int64), np.ones(10, np.int64))
+    files, wanted = tuple(parquet.write(place, rows, schema, ["d"])), rows.take(np.array([2, 6]))
+    both = Column("d", DATE, True), Column(name, BIGINT, True)
+    for key in (ArrangementKey("c", both[:1]), ArrangementKey("c", both)):
+        columns = key_columns(key, {})
+        keys = list(wanted.columns.values())[: len(key.keys)]
+        for copies in (Copies(), _copies(tmp_path)):
+            run = StoredRun(place, files, schema, copies=copies)
+            for file in files:  # lookups have decoded enough
+                opened(place, file.name).decoded = len(run)
+            found = [one.updates.select(schema) for one in run.narrowed(key, columns, keys, schema)]
+            assert _bag(concat(found)) == _bag(wanted)
+        assert copies.of(place, files[0].name)
+
+
 class _Work:
     """Counts the rows that lookups decode, and those that they take from copies."""
 
