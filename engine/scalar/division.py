@@ -42,7 +42,11 @@ def division(types: Sequence[Any], result: Any) -> Kernel:
             return exact(a, b)
         make = pa.decimal256 if needed > STORED_DIGITS else pa.decimal128
         quotient = compute(a.cast(make(max(p - s1, 0) + left, left)), b.cast(make(q, s2)))
-        return _rounded(quotient, np.minimum(decimals_of_quotients(a, b, count(a, b)), scale)).cast(result)
+        found = _rounded(quotient, np.minimum(decimals_of_quotients(a, b, count(a, b)), scale))
+        try:
+            return found.cast(result)
+        except pa.ArrowInvalid:
+            raise Failed(OVERFLOW) from None
 
     return run
 

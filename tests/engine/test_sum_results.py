@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import halfjoin as hj
 from halfjoin.sql.functions.text_input import parse
 from halfjoin.sql.types import (
     BIGINT,
@@ -330,3 +331,18 @@ def test_an_interval_sum_that_does_not_fit_is_an_error() -> None:
     assert aggregate("sum", [(micros,), (pa.MonthDayNano([0, 1, 0]),)], INTERVAL, diff=[2**60, 1]) == (
         "ERROR: interval out of range")  # fmt: skip
     assert aggregate("sum", [(micros,), (micros,), (months,)], INTERVAL, diff=[2**60, -(2**60), 1]) == months
+
+
+def test_an_average_that_its_type_does_not_hold_is_an_overflow() -> None:
+    """Few rows are left of many copies that cancel, so the average is far above all values."""
+    with hj.Engine(clock="own") as engine:
+        engine.execute("CREATE TABLE t (g integer, x bigint); CREATE MATERIALIZED VIEW v AS "
+                       "SELECT g, avg(x) AS a FROM t GROUP BY g")  # fmt: skip
+        rows = [{"g": g, "x": 2, "__diff": 1} for g in range(1, 90)]
+        many = [{"g": 0, "x": 1 << 62, "__diff": 1 << 30}, {"g": 0, "x": 1, "__diff": 1 - (1 << 30)}]
+        for time, batch in enumerate((many, rows), 1):
+            engine.apply({"t": batch}, time=time)
+            with pytest.raises(hj.DataError, match="numeric field overflow in avg"):
+                engine.read("v")
+        engine.apply({"t": [one | {"__diff": -one["__diff"]} for one in many]}, time=3)
+        assert engine.read("v")["a"].to_pylist() == [Decimal(2)] * 89
