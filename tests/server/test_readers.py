@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from halfjoin.engine.statements import execute
+from halfjoin.server.working import Worker
 from tests.support.serving import Raw, serving
 
 READERS = 64
@@ -107,3 +108,22 @@ def test_a_transaction_reads_its_changes_beside_a_batch(batch: tuple[threading.E
         writer.until("Z")
         assert reader.query("COMMIT")[0] == ("C", b"COMMIT\0")
         assert _values(reader.query("SELECT n FROM v")).endswith(b"1")
+
+
+def test_a_small_answer_wakes_one_thread_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To wake a thread and be woken takes longer than to write a few rows, so only the query itself runs in one."""
+    calls = 0
+
+    def counted(self: Worker, *rest: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return call(self, *rest)
+
+    with serving() as server:
+        raw, call = Raw(server.port), Worker.call
+        raw.query("CREATE TABLE t (a integer); INSERT INTO t SELECT * FROM generate_series(1, 10000)")
+        monkeypatch.setattr(Worker, "call", counted)
+        assert _values(raw.query("SELECT count(*) FROM t"))[-5:] == b"10000"
+        assert calls == 1
+        assert len(raw.query("SELECT a FROM t")) == 10003
+        assert calls > 3
