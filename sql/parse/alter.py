@@ -69,6 +69,8 @@ def _altered(node: exp.AlterColumn, text: str) -> AlterAction:
         return AlterAction("drop not null" if node.args["allow_null"] else "set not null", name)
     if node.args.get("drop"):
         return AlterAction("default", name)
+    if "text" not in node.meta:
+        raise refuse(node, text, "SET DEFAULT needs a value").with_(code="42601")
     return AlterAction("default", name, to=node.meta["text"])
 
 

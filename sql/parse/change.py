@@ -46,7 +46,7 @@ def update(node: exp.Update, text: str) -> Update:
     table, alias = _target(node.this, text)
     clause = node.args.get("from_")
     items, joins = _items(() if clause is None else (clause.this,))
-    return Update(table, alias, _assignments(node.expressions, text), _where(node), items, joins,
+    return Update(table, alias, _assignments(node, text), _where(node), items, joins,
                   returning(node, text), node.args.get("with_"), node.this)
 
 
@@ -114,14 +114,16 @@ def _conflict(node: exp.OnConflict | None, text: str) -> OnConflict | None:
     constraint = node.args.get("constraint")
     if action == "DO UPDATE" and columns is None and constraint is None:
         raise refuse(node, text, "ON CONFLICT DO UPDATE needs the columns of a key", "write ON CONFLICT (a) DO UPDATE")
-    assignments = _assignments(node.expressions, text) if action == "DO UPDATE" else None
+    assignments = _assignments(node, text) if action == "DO UPDATE" else None
     return OnConflict(columns, constraint and name_of(constraint), assignments, where and where.this)
 
 
-def _assignments(nodes: Sequence[exp.Expr], text: str) -> tuple[Assignment, ...]:
+def _assignments(change: exp.Expr, text: str) -> tuple[Assignment, ...]:
     """The columns of SET with their values; `(a, b) = ...` is taken apart."""
     found: list[Assignment] = []
-    for node in nodes:
+    if not change.expressions:
+        raise refuse(change, text, "SET needs an assignment", "write SET a = 1").with_(code="42601")
+    for node in change.expressions:
         target = node.this if isinstance(node, exp.EQ) else None
         if isinstance(target, exp.Column) and not target.args.get("table"):
             found.append((name_of(target), node.expression))
@@ -172,17 +174,26 @@ def _when(node: exp.When, text: str) -> When:
         return When(matched, condition, "delete" if word == "DELETE" else "nothing", by_source=by_source)
     if isinstance(then, exp.Update) and (matched or by_source):
         only(then, text, "MERGE", ("expressions",))
-        return When(matched, condition, "update", _assignments(then.expressions, text), by_source=by_source)
+        return When(matched, condition, "update", _assignments(then, text), by_source=by_source)
     if isinstance(then, exp.Insert) and not matched and not by_source:
         only(then, text, "MERGE", ("this", "expression"))
         named, values = then.this, then.expression
-        if values is None:  # INSERT DEFAULT VALUES
-            return When(False, condition, "insert")
+        if not values:
+            if _says_default_values(named):
+                return When(False, condition, "insert")
+            raise refuse(node, text, "INSERT needs VALUES", "write VALUES (...) or DEFAULT VALUES").with_(code="42601")
         columns = tuple(name_of(column) for column in named.expressions) if isinstance(named, exp.Tuple) else (
             (name_of(named.this),) if isinstance(named, exp.Paren) else ())  # fmt: skip
         return When(False, condition, "insert", (), columns, tuple(_row(values)))
     raise refuse(node, text, "WHEN MATCHED and NOT MATCHED BY SOURCE take UPDATE, DELETE or DO NOTHING, WHEN NOT "
                  "MATCHED takes INSERT or DO NOTHING")
+
+
+def _says_default_values(named: exp.Expr | None) -> bool:
+    """Whether an INSERT of MERGE says DEFAULT VALUES, which sqlglot reads as a column with an alias."""
+    (only_one,) = named.expressions if isinstance(named, exp.Tuple) and len(named.expressions) == 1 else (None,)
+    return isinstance(only_one, exp.Alias) and (only_one.this.name.upper(), only_one.alias.upper()) == (
+        "DEFAULT", "VALUES")  # fmt: skip
 
 
 def _row(node: exp.Expr) -> list[exp.Expr]:

@@ -17,12 +17,10 @@ from sqlglot.generators.materialize import MaterializeGenerator
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.parse.commands import CommandParser
-from halfjoin.sql.parse.labels import LabelParser
-from halfjoin.sql.parse.locate import as_query, line_and_column
+from halfjoin.sql.parse.constants import ConstantParser
+from halfjoin.sql.parse.locate import as_query
 from halfjoin.sql.parse.operators import OperatorParser
-from halfjoin.sql.parse.string_escapes import unescaped
 from halfjoin.sql.parse.syntax import (
     AsOf,
     Deallocate,
@@ -40,8 +38,6 @@ from halfjoin.sql.parse.syntax import (
 )
 
 TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a query
-INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
-TYPED = MaterializeParser.TYPE_TOKENS - {TokenType.INTERVAL}  # an interval's unit may follow its text
 # PostgreSQL's own names of types that sqlglot has words for, and the words that mean something else, too. What other
 # databases call a type, such as `short` or `string`, is a name like any other: a user may create a domain of that name.
 TYPE_WORDS = frozenset((
@@ -53,15 +49,13 @@ TYPE_WORDS = frozenset((
     "TEXT", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "TIMETZ", "TSMULTIRANGE", "TSRANGE", "TSTZMULTIRANGE", "TSTZRANGE",
     "UNION", "UNKNOWN", "UUID", "VARCHAR", "XML",
 ))  # fmt: skip
-BEFORE_TEXTS = ("UESCAPE", "ESCAPE", "U", "IS", "OF", "BY", "TO", "WITH")  # words that a text may follow
-STRING_TOKENS = (TokenType.STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING)
 NUMBERED = "\0"  # stands for the `$` of `$1`: no SQL text of PostgreSQL has it
 NUMBERED_DOLLAR = re.compile(r"(?<![\w$])\$(?=[0-9])")
 AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.VAR,
                TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
 
 
-class HalfjoinParser(OperatorParser, LabelParser, CommandParser):
+class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
     """Parses SQL text to sqlglot's syntax trees, and to those of `syntax`."""
 
     FUNCTIONS: ClassVar = {}
@@ -347,67 +341,6 @@ class HalfjoinParser(OperatorParser, LabelParser, CommandParser):
     def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
         return None if self._at_as_of() or self._at_iterate() else super()._parse_table_alias(alias_tokens)
 
-    def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
-        index = self._index
-        if not self._match(TokenType.INTERVAL):
-            return None
-        unit = self._digits()
-        if not self._match(TokenType.STRING):  # `interval` is a column's name here
-            self._retreat(index)
-            return None
-        text = self.expression(exp.Literal(this=self._prev.text, is_string=True), token=self._prev)
-        if self._match_texts(INTERVAL_UNITS):
-            unit = self._prev.text.upper()
-            if self._match_text_seq("TO") and self._match_texts(INTERVAL_UNITS):
-                unit += f" TO {self._prev.text.upper()}"
-            unit += self._digits() if unit.endswith("SECOND") else ""
-        return self.expression(exp.Interval(this=text, unit=exp.var(unit) if unit else None))
-
-    def _digits(self) -> str:
-        """A number in parentheses, if there is one."""
-        index = self._index
-        if self._match(TokenType.L_PAREN) and self._match(TokenType.NUMBER):
-            number = self._prev.text
-            if self._match(TokenType.R_PAREN) and number.isdigit():
-                return f"({number})"
-        self._retreat(index)
-        return ""
-
-    def _parse_escapes(self, token: Token) -> exp.Literal:
-        """Parse `E'...'` from the SQL text, since sqlglot's tokenizer decodes escapes otherwise than PostgreSQL."""
-        body = self.sql[token.start + 2 : token.end]
-        while self._continues(self._index):
-            body += self.sql[self._curr.start + 1 : self._curr.end]
-            self._advance()
-        try:
-            text = unescaped(body)
-        except UnsupportedSQL as error:
-            raise error.at(self.sql, *line_and_column(token.start, self.sql)) from None
-        return self.expression(exp.Literal(this=text, is_string=True), token=token)
-
-    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
-        """Parse `type 'text'` as a constant, so that a `::` after it casts the constant."""
-        index = self._index
-        if not fallback_to_identifier and self._curr and self._curr.token_type in TYPED:
-            type = self._parse_types(check_func=True, allow_identifiers=False)
-            text = self._parse_primary() if isinstance(type, exp.DataType) and self._at_string() else None
-            if isinstance(text, (exp.Literal, exp.Concat, exp.RawString)):
-                return self._parse_column_ops(self.expression(exp.Cast(this=text, to=type)))
-            self._retreat(index)
-        if not fallback_to_identifier and self._curr and self._curr.token_type is TokenType.VAR and self._next and (
-                self._next.token_type is TokenType.STRING and self._curr.text.upper() not in BEFORE_TEXTS):
-            named = self.expression(exp.DataType(this=exp.DType.USERDEFINED, kind=self._parse_id_var()))
-            return self._parse_column_ops(self.expression(exp.Cast(this=self._parse_primary(), to=named)))
-        return super()._parse_type(parse_interval, fallback_to_identifier)
-
-    def _parse_types(self, *given: Any, **more: Any) -> exp.Expr | None:
-        """Parse a type, which keeps its place for errors."""
-        first = self._curr
-        made = super()._parse_types(*given, **more)
-        if isinstance(made, exp.DataType) and first is not None:
-            made.meta.update(start=first.start, end=self._prev.end)
-        return made
-
     def _parse_locks(self) -> list[exp.Lock]:
         """FOR UPDATE OF x: the name of an item of FROM, and of no table."""
         locks = super()._parse_locks()
@@ -417,14 +350,11 @@ class HalfjoinParser(OperatorParser, LabelParser, CommandParser):
         return locks
 
     def _parse_where(self, skip_where_token: bool = False) -> exp.Where | None:
-        if self._curr and self._curr.token_type is TokenType.WHERE and self._next and (
-                self._next.text.upper() == "CURRENT" and self._tokens[self._index + 2].text.upper() == "OF"):
+        words = [token.text.upper() for token in self._tokens[self._index : self._index + 3]]
+        if words == ["WHERE", "CURRENT", "OF"]:
             raise self._refused("WHERE CURRENT OF is not supported: no cursor stays at a row",
                                 "name the row by its key, as in WHERE id = 5")  # fmt: skip
         return super()._parse_where(skip_where_token)
-
-    def _at_string(self) -> bool:
-        return bool(self._curr) and self._curr.token_type in STRING_TOKENS
 
     def _parse_on_property(self) -> exp.Expr | None:
         if self._match_text_seq("COMMIT", "DROP"):
