@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from halfjoin.engine.scalar.each import Bad, each
+from halfjoin.engine.scalar.each import Bad, of_each
 from halfjoin.engine.scalar.values import Kernel
 from halfjoin.sql.expr import Call
 
@@ -112,13 +112,8 @@ def _hex(data: bytes) -> str:
     return " ".join(f"0x{byte:02x}" for byte in data)
 
 
-def _of(compute: Callable[..., str | bytes], type: pa.DataType) -> Callable[[Call], Kernel]:
-    kernel = each(compute, type)
-    return lambda _: kernel
-
-
 CHAR_ENCODINGS: dict[str, Callable[[Call], Kernel]] = {
-    "convert": _of(convert, pa.binary()),
-    "convert_from": _of(convert_from, pa.string()),
-    "convert_to": _of(convert_to, pa.binary()),
+    "convert": of_each(convert, pa.binary()),
+    "convert_from": of_each(convert_from, pa.string()),
+    "convert_to": of_each(convert_to, pa.binary()),
 }

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.scalar.bounds import LONG, bounded, lengths, sizes
-from halfjoin.engine.scalar.each import Bad, each
+from halfjoin.engine.scalar.each import Bad, each, of_each
 from halfjoin.engine.scalar.values import Datum, Kernel, broadcast, call, count
 from halfjoin.sql.expr import Call
 from halfjoin.sql.functions.regex_chars import lower_of, upper_of
@@ -150,25 +150,20 @@ def _inside(data: bytes, at: int) -> int:
     return at
 
 
-def _each(compute: Callable[..., Any], type: Any) -> Callable[[Call], Kernel]:
-    kernel = each(compute, type)
-    return lambda _: kernel
-
-
 CHARACTERS: dict[str, Callable[[Call], Kernel]] = {
-    "translate": _each(_translate, _TEXT),
-    "initcap": _each(_initcap, _TEXT),
-    "ascii": _each(lambda text: ord(text[0]) if text else 0, _INT),
-    "chr": _each(_chr, _TEXT),
+    "translate": of_each(_translate, _TEXT),
+    "initcap": of_each(_initcap, _TEXT),
+    "ascii": of_each(lambda text: ord(text[0]) if text else 0, _INT),
+    "chr": of_each(_chr, _TEXT),
     "repeat": _repeat,
     "overlay": lambda expr: each(_overlay, _BYTES if expr.type.kind is Kind.BYTEA else _TEXT),
     "to_hex": _to_hex,
     "bit_length": _bit_length,
-    "unistr": _each(_unistr, _TEXT),
-    "normalize": _each(_normal(unicodedata.normalize), _TEXT),
-    "is_normalized": _each(_normal(unicodedata.is_normalized), pa.bool_()),
-    "get_bit": _each(_get_bit, _INT),
-    "set_bit": _each(_set_bit, _BYTES),
-    "get_byte": _each(_get_byte, _INT),
-    "set_byte": _each(_set_byte, _BYTES),
+    "unistr": of_each(_unistr, _TEXT),
+    "normalize": of_each(_normal(unicodedata.normalize), _TEXT),
+    "is_normalized": of_each(_normal(unicodedata.is_normalized), pa.bool_()),
+    "get_bit": of_each(_get_bit, _INT),
+    "set_bit": of_each(_set_bit, _BYTES),
+    "get_byte": of_each(_get_byte, _INT),
+    "set_byte": of_each(_set_byte, _BYTES),
 }

@@ -19,6 +19,7 @@ from halfjoin.engine.scalar.bounds import LONG, check, sizes
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Datum, Kernel, broadcast, count, raw, valid
 from halfjoin.engine.updates.intervals import fields
+from halfjoin.sql.expr import Call
 from halfjoin.sql.types import VALUE_BYTES
 
 
@@ -62,6 +63,12 @@ def each(compute: Callable[..., Any], type: Any, *, nulls: bool = False) -> Kern
         return made.take(pa.array(code))
 
     return run
+
+
+def of_each(compute: Callable[..., Any], type: Any) -> Callable[[Call], Kernel]:
+    """What makes the kernel of `each` for a call, whatever the types of its arguments."""
+    kernel = each(compute, type)
+    return lambda _: kernel
 
 
 def _distinct(arrays: Sequence[Any], n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -6,11 +6,10 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 
-from halfjoin.engine.scalar.each import Bad, each
+from halfjoin.engine.scalar.each import Bad, each, of_each
 from halfjoin.engine.scalar.values import Kernel
 from halfjoin.sql.expr import Call
 
@@ -110,14 +109,9 @@ def _from_escapes(text: str) -> bytes:
     return _ESCAPED.sub(byte, text.encode())
 
 
-def _each(compute: Callable[..., Any], type: Any) -> Callable[[Call], Kernel]:
-    kernel = each(compute, type)
-    return lambda _: kernel
-
-
 ENCODINGS: dict[str, Callable[[Call], Kernel]] = {
     **{name: _hashed(name) for name in ("sha224", "sha256", "sha384", "sha512")},
-    "md5": _each(_md5, pa.string()),
-    "encode": _each(_encode, pa.string()),
-    "decode": _each(_decode, pa.binary()),
+    "md5": of_each(_md5, pa.string()),
+    "encode": of_each(_encode, pa.string()),
+    "decode": of_each(_decode, pa.binary()),
 }

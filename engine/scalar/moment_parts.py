@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.bins import date_bin
-from halfjoin.engine.scalar.each import Bad, each
+from halfjoin.engine.scalar.each import Bad, each, of_each
 from halfjoin.engine.scalar.time_zones import timezone, utc_of
 from halfjoin.engine.scalar.values import Kernel
 from halfjoin.engine.updates.intervals import DAY
@@ -149,25 +149,20 @@ def _isfinite(_: Call) -> Kernel:
     return lambda a: pc.if_else(pc.is_valid(a), True, pa.scalar(None, pa.bool_()))
 
 
-def _each(compute: Callable[..., Any], type: Any) -> Callable[[Call], Kernel]:
-    kernel = each(compute, type)
-    return lambda _: kernel
-
-
 def _typed(compute: Callable[..., Any]) -> Callable[[Call], Kernel]:
     return lambda expr: each(compute, arrow_type(expr.type))
 
 
 MOMENT_PARTS: dict[str, Callable[[Call], Kernel]] = {
-    "age": _each(_age, _MICROS),
-    "justify_hours": _each(_justify_hours, _MICROS),
-    "justify_days": _each(_justify_days, _MICROS),
-    "justify_interval": _each(_justify_interval, _MICROS),
+    "age": of_each(_age, _MICROS),
+    "justify_hours": of_each(_justify_hours, _MICROS),
+    "justify_days": of_each(_justify_days, _MICROS),
+    "justify_interval": of_each(_justify_interval, _MICROS),
     "date_bin": date_bin,
     "make_time": _typed(_make_time),
     "make_timestamp": _typed(_make_timestamp),
     "make_timestamptz": _typed(_make_timestamptz),
-    "make_interval": _each(_make_interval, _MICROS),
+    "make_interval": of_each(_make_interval, _MICROS),
     "isfinite": _isfinite,
     "timezone": timezone,
 }

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from halfjoin.engine.scalar.bounds import LONG
-from halfjoin.engine.scalar.each import Bad, each
+from halfjoin.engine.scalar.each import Bad, of_each
 from halfjoin.engine.scalar.regex_match import Expression, Span, compiled
 from halfjoin.engine.scalar.values import Kernel
 from halfjoin.errors import UnsupportedSQL
@@ -172,11 +172,6 @@ def _translated(pattern: str, escape: str) -> str:
         raise Bad(error.reason) from None
 
 
-def _each(compute: Callable[..., Any], type: Any) -> Callable[[Call], Kernel]:
-    kernel = each(compute, type)
-    return lambda _: kernel
-
-
 def _matches(text: str, pattern: str, flags: str = "") -> list[list[str | None]]:
     """The groups of the first match, or of all matches with flag g."""
     found = expression(pattern, flags)
@@ -190,13 +185,13 @@ def _not_negative(number: int) -> int:
 
 
 REGEXPS: dict[str, Callable[[Call], Kernel]] = {
-    "regexp_count": _each(_count, pa.int32()),
-    "regexp_instr": _each(_instr, pa.int32()),
-    "regexp_substr": _each(_substr, pa.string()),
-    "regexp_split_to_array": _each(split, pa.list_(pa.string())),
-    "substring regex": _each(_substring, pa.string()),
-    "substring similar": _each(_substring_similar, pa.string()),
-    "matches": _each(_matches, pa.list_(pa.list_(pa.string()))),
-    "not negative": _each(_not_negative, pa.int64()),
-    "similar to": _each(_similar, pa.bool_()),
+    "regexp_count": of_each(_count, pa.int32()),
+    "regexp_instr": of_each(_instr, pa.int32()),
+    "regexp_substr": of_each(_substr, pa.string()),
+    "regexp_split_to_array": of_each(split, pa.list_(pa.string())),
+    "substring regex": of_each(_substring, pa.string()),
+    "substring similar": of_each(_substring_similar, pa.string()),
+    "matches": of_each(_matches, pa.list_(pa.list_(pa.string()))),
+    "not negative": of_each(_not_negative, pa.int64()),
+    "similar to": of_each(_similar, pa.bool_()),
 }
