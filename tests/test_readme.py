@@ -85,12 +85,15 @@ def _headings(page: Path) -> set[str]:
 
 
 def _exists(name: str) -> bool:
-    """Whether `room.module.attribute...` can be imported, or is a room that a diagram names."""
+    """Whether `room.module.attribute...` can be imported, or is a room that a diagram names. What needs a package that
+    is not installed cannot be told, so it counts as there."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         try:
             module = importlib.import_module(".".join(("halfjoin", *parts[:length])))
-        except ModuleNotFoundError:
+        except ModuleNotFoundError as missing:
+            if not (missing.name or "").startswith("halfjoin"):
+                return True
             continue
         try:
             reduce(getattr, parts[length:], module)

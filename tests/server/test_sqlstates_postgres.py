@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.serving import Served, serving
 
+psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install '.[test-postgres]'")
 pytest_plugins = ("tests.support.postgres",)
 
 DDL = """CREATE TYPE mood AS ENUM ('sad');
@@ -55,8 +56,6 @@ def both(postgres_of_module: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _code(connection: Any, sql: str) -> str:
-    import psycopg
-
     try:
         connection.execute(sql)
     except psycopg.Error as error:
@@ -85,8 +84,6 @@ INSERT INTO c (id, id) VALUES (1, 1); UPDATE c SET nope = 1; DELETE FROM c WHERE
 
 
 def test_an_error_is_placed_where_postgresql_places_it(both: tuple[Any, Any]) -> None:
-    import psycopg
-
     for sql in (one.strip() for one in MISPLACED.replace("\n", ";").split(";") if one.strip()):
         places = []
         for connection in both:
@@ -97,16 +94,12 @@ def test_an_error_is_placed_where_postgresql_places_it(both: tuple[Any, Any]) ->
 
 
 def test_an_error_of_a_query_says_what_is_wrong_and_no_more(both: tuple[Any, Any]) -> None:
-    import psycopg
-
     with pytest.raises(psycopg.errors.DivisionByZero) as caught:
         both[0].execute("SELECT 1 / 0")
     assert caught.value.diag.message_primary == "division by zero in 1 / 0" and caught.value.diag.table_name is None
 
 
 def test_a_quote_without_an_end_is_underlined(served_text: Served) -> None:
-    import psycopg
-
     with served_text.psycopg() as connection, pytest.raises(psycopg.errors.SyntaxError) as caught:
         connection.execute("SELECT 1;\nSELECT 'é', $x$one")
     assert caught.value.diag.statement_position == "23"
