@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from operator import is_
 from typing import Literal, NamedTuple, Protocol, cast
 
@@ -14,6 +15,7 @@ from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.memory import INDEXED, Memory
 from halfjoin.engine.arrange.merging import merge_runs
+from halfjoin.engine.arrange.partial import RowFilter, is_large, row_filter
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.system.identity import by_identity
@@ -21,6 +23,7 @@ from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Updates, concat, empty, fits, fitting, is_fixed
 from halfjoin.errors import DataError
 from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.wants import ALL, Wants, together
 
 # A run is merged into the one before it unless that one is this many times larger. So lookups search few runs, and each
 # row is copied a logarithmic number of times.
@@ -40,10 +43,22 @@ class User(NamedTuple):
 
 @dataclass(slots=True)
 class Arrangement:
-    """How an arrangement's keys are computed, and who shares it."""
+    """How an arrangement's keys are computed, and who shares it: each user with the rows that it wants."""
 
     columns: KeyColumns
-    users: dict[User, None] = field(default_factory=dict)  # in order of arrival
+    users: dict[User, Wants] = field(default_factory=dict)  # in order of arrival
+    filter: RowFilter | None = None  # the rows that some user wants; None: all
+
+    @property
+    def wants(self) -> Wants:
+        """The rows that some user wants."""
+        return ALL if self.filter is None else self.filter.wants
+
+    def refilter(self) -> None:
+        """Note which rows the users want now."""
+        wants = together(chain.from_iterable(self.users.values()))
+        if wants != self.wants:
+            self.filter = row_filter(wants)
 
 
 class Stored(Protocol):
@@ -81,15 +96,19 @@ class Collection:
     order: tuple[str, ...] = ()  # the columns to sort files by: the primary key's
     _has_texts: bool = field(init=False, repr=False)  # only columns of variable width are too long for one array
     _settled: tuple[Part, ...] | None = field(default=None, repr=False)  # held parts whose times are all closed
+    _filters: dict[ArrangementKey, RowFilter] = field(init=False, repr=False)  # of arrangements that need not all rows
+    loose: bool = field(init=False, repr=False)  # whether an index may have entries that nobody wants
 
     def __post_init__(self) -> None:
         self._has_texts = not all(map(is_fixed, self.schema.values()))
+        self._filters = {key: one.filter for key, one in self.arrangements.items() if one.filter is not None}
+        self.loose = bool(self._filters)
 
     @property
     def runs(self) -> tuple[Part, ...]:
         """All runs; a cold collection is opened now."""
         if self.cold is not None and self.stored is not None:
-            self.held = tuple(self.stored.load())
+            self.held = self._filtering(self.stored.load())
             self.cold = None
         return self.held
 
@@ -104,7 +123,7 @@ class Collection:
         indexes = INDEXED * len(self.arrangements) * sum(map(len, stored))
         # The size of the rows is read from the files, so only if the indexes are not too large already.
         if memory.recommends(indexes) and memory.recommends(indexes + sum(part.loaded_bytes for part in stored)):
-            self.held = tuple(run for part in self.held for run in part.loaded(upper))
+            self.held = self._filtering(run for part in self.held for run in part.loaded(upper))
 
     def unload(self) -> None:
         """Release all runs if the collection is on disk; the next use opens it again."""
@@ -124,31 +143,72 @@ class Collection:
         """The number of updates, in memory or not."""
         return sum(map(len, self.held)) if self.cold is None else self.cold.rows
 
-    def share(self, key: ArrangementKey, user: User, registry: Registry) -> None:
-        """Use an arrangement; it is created if it does not exist. Its indexes are built at the first lookup."""
+    def share(self, key: ArrangementKey, user: User, registry: Registry, wants: Wants = ALL) -> None:
+        """Use an arrangement; it is created if it does not exist. An index is built at the first lookup that wants rows
+        which it lacks."""
         if key not in self.arrangements:
             self.arrangements[key] = Arrangement(key_columns(key, registry))
-        self.arrangements[key].users[user] = None
+        self.arrangements[key].users[user] = wants
+        self._refilter(key)
+
+    def rearrange(self, arrangements: dict[ArrangementKey, Arrangement]) -> None:
+        """Have other arrangements than before. Their indexes are built as `share` says."""
+        self.arrangements = arrangements
+        for key in {*self._filters, *arrangements}:
+            self._refilter(key)
+
+    def _refilter(self, key: ArrangementKey) -> None:
+        """Note which rows the users of an arrangement want now."""
+        shared = self.arrangements.get(key)
+        if shared is not None:
+            shared.refilter()
+        if shared is None or shared.filter is None:
+            self._filters.pop(key, None)
+        elif shared.filter is not self._filters.get(key):
+            self._filters[key], self.loose = shared.filter, True
+
+    def _filtering(self, parts: Iterable[Part]) -> tuple[Part, ...]:
+        """Have runs in memory build their indexes for the rows that are wanted."""
+        found = tuple(parts)
+        for part in found:
+            part.serve(self._filters)
+        return found
+
+    def narrow(self, upper: int) -> None:
+        """Drop the entries of large indexes that nobody wants any more: a user has left, or no longer reads history."""
+        self.loose = False
+        for run in self.in_memory if self._filters else ():
+            for key, wanted in self._filters.items():
+                index = run.indexes.get(key) if is_large(len(run)) else None
+                if index is not None and (index.partial is None or index.partial.wants != wanted.wants):
+                    run.narrow(key, wanted, upper)
 
     def shared(self) -> dict[ArrangementKey, Arrangement]:
         """A copy of the arrangements, for another collection with the same columns."""
         return {key: replace(one, users=dict(one.users)) for key, one in self.arrangements.items()}
 
-    def build(self, key: ArrangementKey) -> None:
-        """Build a shared arrangement's indexes now."""
+    def lacks(self, key: ArrangementKey) -> bool:
+        """Whether an arrangement may lack rows."""
+        return key in self._filters and is_large(len(self))
+
+    def build(self, key: ArrangementKey, wants: Wants = ALL, begins: int = MINIMUM) -> None:
+        """Build a shared arrangement's indexes now, for lookups that want some rows (as `Run.index`)."""
         if self.in_files:
             self.unload()  # when it is opened again, it has files for this arrangement too
         for run in self.runs:
-            run.build(key, self.arrangements[key].columns)
+            run.build(key, self.arrangements[key].columns, wants, begins)
 
     def release(self, user: User) -> None:
         """Remove a user from all arrangements; one without users is dropped with its indexes."""
         for key, arrangement in list(self.arrangements.items()):
-            arrangement.users.pop(user, None)
+            if user not in arrangement.users:
+                continue
+            del arrangement.users[user]
             if not arrangement.users:
                 del self.arrangements[key]
                 for run in self.held:
                     run.drop(key)
+            self._refilter(key)
 
     def publish(self, run: Part) -> None:
         """Add a batch's run: the step from "before" to "after"."""
@@ -158,6 +218,7 @@ class Collection:
         """`held` and `cold` as they are after a batch's run is added."""
         if self.cold is not None:  # the run is on disk by then
             return self.held, Cold(self.cold.rows + len(run), max(self.cold.latest, run.latest))
+        run.serve(self._filters)
         return ((*self.held, run) if len(run) else self.held), None
 
     def advance(self, upper: int) -> None:
@@ -173,6 +234,8 @@ class Collection:
         This runs after the commit point, so no row may make it fail.
         """
         if not self.held or self.held is self._settled:
+            if self.loose:
+                self.narrow(upper)
             return
         held = tuple([run.closed(upper) for run in self.held])
         if all(map(is_, held, self.held)):  # nothing is new
@@ -180,6 +243,8 @@ class Collection:
                 self._settled = self.held
             return
         self.held = held
+        if self.loose or is_large(len(held[-1])):  # a large batch has indexes of all rows that were looked up in it
+            self.narrow(upper)
         runs = self.in_memory
         count, size = 0, 0
         for run in reversed(runs):
@@ -208,7 +273,8 @@ class Collection:
     def _merge(self, groups: Sequence[Sequence[Run]], upper: int, *, final: bool) -> None:
         """Merge each group into one run. Together the groups are the last runs."""
         live = {key: arrangement.columns for key, arrangement in self.arrangements.items()}
-        merged = [merge_runs(runs, self.since, upper, live, final=final, made=not self.order) for runs in groups]
+        merged = [merge_runs(runs, self.since, upper, live, final=final, made=not self.order, filters=self._filters)
+                  for runs in groups]  # fmt: skip
         older = self.held[: -sum(map(len, groups)) or None]
         self.held = (*older, *[run for run in merged if len(run)])
 

@@ -11,10 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from halfjoin.engine.arrange.guide import Guide, guide_to
+from halfjoin.engine.arrange.partial import Partial, RowFilter
 from halfjoin.engine.kernels import native
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact
-from halfjoin.engine.updates.updates import Ints, Mask
+from halfjoin.engine.updates.updates import Ints, Mask, Updates
 
 RowNumbers = NDArray[np.uint32]
 
@@ -29,13 +30,14 @@ _NEXT = np.arange(1, 8)[:, None]  # the entries after the first entry of a group
 class Index:
     """Distinct entries, sorted by code. `exact`: equal codes mean equal keys, so nobody need compare keys.
 
-    A large index has a guide.
+    A large index has a guide. `partial`: which rows of the run have entries; None: all, if their key does not fail.
     """
 
     codes: Ints
     rows: RowNumbers
     exact: bool
     guide: Guide | None = None
+    partial: Partial | None = None
     sorted_codes: native.SortedCodes = field(init=False, repr=False, compare=False)  # the same, as kernels read it
 
     def __post_init__(self) -> None:
@@ -130,8 +132,13 @@ class Index:
     def split(self, mask: Mask) -> tuple[Index, Index]:
         """Two indexes: the entries of the rows in the mask (over all rows), and the entries of the other rows."""
         mine = mask[self.rows]
-        first, second = (_index(self.codes[part], self.rows[part], self.exact) for part in (mine, ~mine))
+        first, second = (_index(self.codes[part], self.rows[part], self.exact, self.partial) for part in (mine, ~mine))
         return first, second
+
+    def only(self, mask: Mask, partial: Partial) -> Index:
+        """The entries of the rows in the mask (over all rows)."""
+        mine = mask[self.rows]
+        return _index(self.codes[mine], self.rows[mine], self.exact, partial)
 
     def between(self, low: int, high: int) -> RowNumbers:
         """Rows whose codes are in `[low, high)`. It has a meaning only where codes are the key's numbers (`exact`)."""
@@ -166,15 +173,16 @@ def build_from_codes(values: Ints, rows: NDArray[Any] | None, exact: bool) -> In
     return _index(values[order], order if rows is None else rows[order], exact)
 
 
-def merge(parts: Sequence[tuple[Index, int]], kept: Ints | None) -> Index:
+def merge(parts: Sequence[tuple[Index, int]], kept: Ints | None, partial: Partial | None = None) -> Index:
     """The index of concatenated runs. `parts` has `(index, number of rows before its run)` for each run.
 
-    `kept` maps old row numbers to new ones, and removed rows to -1. None keeps all rows.
+    `kept` maps old row numbers to new ones, and removed rows to -1. None keeps all rows. `partial`: what all of these
+    indexes have.
     """
     exact = all(index.exact for index, _ in parts)
     made = native.merged([(index.codes, index.rows, before) for index, before in parts], kept)
     if made is not None:
-        return _index(*made, exact)
+        return _index(*made, exact, partial)
     values = np.concatenate([index.codes for index, _ in parts])
     rows = np.concatenate([index.rows + np.int64(before) for index, before in parts])
     if kept is not None:
@@ -182,7 +190,19 @@ def merge(parts: Sequence[tuple[Index, int]], kept: Ints | None) -> Index:
         alive: Mask = rows >= 0
         values, rows = values[alive], rows[alive]
     order = values.argsort(kind="stable")  # timsort takes linear time, as the runs are sorted
-    return _index(values[order], rows[order], exact)
+    return _index(values[order], rows[order], exact, partial)
+
+
+def left(indexes: Sequence[Index], by: RowFilter, updates: Updates, begins: int) -> Sequence[Index]:
+    """Indexes of one run without the entries of rows that nobody wants. No change that looks them up has a time below
+    `begins`."""
+    if not by.expires and all(one.partial is not None and one.partial.wants == by.wants for one in indexes):
+        return indexes
+    asked = np.zeros(len(updates), np.bool_)
+    for index in indexes:
+        asked[index.rows] = True
+    mask = by.wanted(updates, asked, begins)
+    return [index.only(mask, by.partial(begins)) for index in indexes]
 
 
 def find_all(probes: Ints, indexes: Sequence[Index]) -> tuple[Ints, RowNumbers, list[int]] | None:
@@ -203,6 +223,6 @@ def count_all(probes: Ints, indexes: Sequence[Index]) -> Ints:
     return counts
 
 
-def _index(values: Ints, rows: NDArray[Any], exact: bool) -> Index:
+def _index(values: Ints, rows: NDArray[Any], exact: bool, partial: Partial | None = None) -> Index:
     guide = guide_to(values) if len(values) >= _GUIDE_FROM else None
-    return Index(values, rows.astype(np.uint32, copy=False), exact, guide)
+    return Index(values, rows.astype(np.uint32, copy=False), exact, guide, partial)

@@ -7,8 +7,9 @@ from itertools import accumulate
 
 import numpy as np
 
-from halfjoin.engine.arrange.index import Index, merge
+from halfjoin.engine.arrange.index import Index, left, merge
 from halfjoin.engine.arrange.netting import NET_FROM, Net, laid, net
+from halfjoin.engine.arrange.partial import RowFilter, is_large
 from halfjoin.engine.arrange.run import KeyColumns, Run, make_run
 from halfjoin.engine.updates.consolidate import FEW, cancelled
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat
@@ -21,10 +22,12 @@ CANCEL_FROM = 4096  # rows; for fewer, the search for rows that cancel costs mor
 
 def merge_runs(
     runs: Sequence[Run], since: int, upper: int, live: Mapping[ArrangementKey, KeyColumns], *, final: bool,
-    made: bool = False,
+    made: bool = False, filters: Mapping[ArrangementKey, RowFilter] | None = None,
 ) -> Run:  # fmt: skip
     """One run for neighbouring runs. An arrangement's index is merged too if the largest run has it; of a small run,
     if all of them have it: the next lookup builds it at a lower price than that of building one and merging two.
+
+    An index of a large run gets entries only for the rows that `filters` leave.
 
     Rows that cancel are dropped if the run is `final`, or if it is large and has deletions at or below `since`; also if
     it is small and the rows are `made` by a view or node, which takes away what it made a batch ago.
@@ -59,17 +62,23 @@ def merge_runs(
             joined = Updates(survivors.columns, survivors.time, diffs)
         elif diffs is not joined.diff:
             joined = Updates(joined.columns, joined.time, diffs)
+    filters = {} if filters is None else filters
     merged = make_run(joined, upper)
+    merged.filters = filters
     lengths = [len(run.updates.time) for run in runs]
     before = [0, *accumulate(lengths)]
     largest = runs[lengths.index(max(lengths))]
-    ready = [key for key in live if not [run for run in runs if key not in run.indexes]]
+    usable = {key for key in live if all(_usable(run, key, upper, filters.get(key)) for run in runs)}
+    ready = [key for key in live if key in usable and not [run for run in runs if key not in run.indexes]]
     if before[-1] >= (LATER if ready else NET_FROM):  # netting wants an index
-        ready = [key for key in live if key in largest.indexes]
+        ready = [key for key in live if key in usable and key in largest.indexes]
     for key in ready:
-        indexes = [(index, at) for run, at in zip(runs, before, strict=False)
-                   for index in run.entries(key, live[key])]  # fmt: skip
-        merged.indexes[key] = merge(indexes, kept)
+        indexes: list[Sequence[Index]] = [_whole(run, key, live[key]) for run in runs]
+        wanted = filters.get(key)
+        if wanted is not None and (is_large(len(joined)) or any(one.partial for each in indexes for one in each)):
+            indexes = [left(each, wanted, run.updates, upper) for each, run in zip(indexes, runs, strict=True)]
+        placed = [(index, at) for each, at in zip(indexes, before, strict=False) for index in each]
+        merged.indexes[key] = merge(placed, kept, placed[0][0].partial)
     nets = zip([run.net for run in runs], lengths, strict=True)
     known = laid(list(nets)) if kept is None else Net(MINIMUM)
     merged.net = _net_of(merged, since, upper, known, summed=kept is not None)
@@ -88,9 +97,22 @@ def side_by_side(runs: Sequence[Run], upper: int) -> Run:
     ['fig', 'lime']
     """
     before = [0, *accumulate(map(len, runs))]
+    shared = [key for key in runs[0].indexes if all(key in run.indexes and _usable(run, key, upper) for run in runs)]
     indexes = {key: merge([(run.indexes[key], at) for run, at in zip(runs, before, strict=False)], None)
-               for key in runs[0].indexes if all(key in run.indexes for run in runs)}  # fmt: skip
+               for key in shared}  # fmt: skip
     return make_run(concat([run.updates for run in runs]), upper, indexes)
+
+
+def _whole(run: Run, key: ArrangementKey, columns: KeyColumns) -> list[Index]:
+    """All entries that a run has for an arrangement. An index is built if there is none."""
+    index = run.indexes[key] if key in run.indexes else run.index(key, columns)
+    return [index, run.gone[key]] if key in run.gone else [index]
+
+
+def _usable(run: Run, key: ArrangementKey, upper: int, wanted: RowFilter | None = None) -> bool:
+    """Whether the run's index of an arrangement, if there is one, has all rows that are wanted (None: all rows)."""
+    partial = run.indexes[key].partial if key in run.indexes else None
+    return partial is None or (wanted is not None and partial.serves(wanted.wants, upper))
 
 
 def _net_of(run: Run, since: int, upper: int, known: Net, *, summed: bool) -> Net:
@@ -101,7 +123,9 @@ def _net_of(run: Run, since: int, upper: int, known: Net, *, summed: bool) -> Ne
     updates = run.updates
     if len(run) < NET_FROM or (summed and not ((updates.time > since) & (updates.time < upper)).any()):
         return known
-    best = max(run.indexes.values(), key=Index.distinct, default=None)
+    # A partial index finds no rows that it lacks. They are not netted then, which changes no sum.
+    whole = [index for index in run.indexes.values() if index.partial is None]
+    best = max(whole or run.indexes.values(), key=Index.distinct, default=None)
     if best is not None and best.distinct() * SELECTIVE >= len(best):
         return net(updates, upper, known, best)
     return net(updates, upper, known) if known.due(len(run)) else known

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.index import Index, RowNumbers, build, build_from_codes, merge
+from halfjoin.engine.arrange.index import Index, RowNumbers, build, build_from_codes, left, merge
 from halfjoin.engine.arrange.netting import NET_FROM, Net, net, together
 from halfjoin.engine.arrange.order import Order, OrderKey, Sort, order_of
+from halfjoin.engine.arrange.partial import RowFilter, is_large
 from halfjoin.engine.kernels import native
 from halfjoin.engine.updates.updates import (
     MAXIMUM,
@@ -25,6 +26,7 @@ from halfjoin.engine.updates.updates import (
     where_true,
 )
 from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.wants import ALL, Wants
 
 # The key columns of updates, and the row that each entry belongs to (None: one entry per row, in order).
 Entries = tuple[list[pa.Array], Positions | None]
@@ -75,11 +77,20 @@ class Part(Protocol):
     def loaded(self, upper: int) -> Sequence[Run]:
         """The same updates as runs in memory. Times below `upper` are closed."""
 
-    def build(self, key: ArrangementKey, columns: KeyColumns) -> None:
-        """Build an arrangement's index now, so that no lookup waits for it. Files have no index to build."""
+    def build(
+        self, key: ArrangementKey, columns: KeyColumns, wants: Wants = ALL, begins: int = MINIMUM
+    ) -> None:
+        """Build an arrangement's index now, so that no lookup of these rows waits for it. Files have no index to build.
+        """
 
     def drop(self, key: ArrangementKey) -> None:
         """Drop the index of an arrangement that nobody shares any longer."""
+
+    def serve(self, filters: Mapping[ArrangementKey, RowFilter]) -> None:
+        """Build large indexes from now on for the rows that these filters leave."""
+
+    def for_query(self) -> Part:
+        """The same part. If an index lacks rows, one that a query builds instead is the query's own."""
 
     def footprint(self, key: ArrangementKey) -> Footprint:
         """The size of an arrangement in this part; zero before the first lookup."""
@@ -125,7 +136,8 @@ class Run:
     `future` lists, by time, the rows whose times were open when the run was made. Rows that close later are found
     there, so a row is stored once, however far ahead its time lies. `net` says what the closed updates add up to (None:
     not computed yet); `gone` has the index entries of rows that have cancelled. `orders` are indexes on the live rows,
-    too; a run that replaces this one makes its own.
+    too; a run that replaces this one makes its own. `filters` has the rows that the users of arrangements want, for
+    indexes that are still to be built.
     """
 
     in_memory: ClassVar[bool] = True
@@ -135,27 +147,59 @@ class Run:
     net: Net | None = None
     gone: dict[ArrangementKey, Index] = field(default_factory=dict)
     orders: dict[OrderKey, Order] = field(default_factory=dict)
+    filters: Mapping[ArrangementKey, RowFilter] = field(default_factory=dict)
     _row_bytes: int | None = None
 
     def __len__(self) -> int:
         return len(self.updates.time)
 
-    def index(self, key: ArrangementKey, columns: KeyColumns) -> Index:
-        """The index of an arrangement, over the live rows; it is built now if the run does not have it."""
+    def index(
+        self, key: ArrangementKey, columns: KeyColumns, wants: Wants = ALL, begins: int = MINIMUM
+    ) -> Index:
+        """The index of an arrangement, over the live rows that a lookup wants, and perhaps more. It is built now if the
+        run does not have it.
+
+        The changes that look rows up have times at or above `begins`.
+        """
         found = self.indexes.get(key)
-        if found is None:
-            arrays, rows = columns(self.updates)
-            found = build(arrays, rows, len(self.updates) if rows is None else len(rows))
-            if self.net is not None and self.net.there is not None:
-                found, self.gone[key] = found.split(self.net.there)
-            else:
-                self.gone.pop(key, None)
-            self.indexes[key] = found
+        if found is not None and (found.partial is None or found.partial.serves(wants, begins)):
+            return found
+        self.indexes.pop(key, None)
+        arrays, rows = columns(self.updates)
+        found = build(arrays, rows, len(self.updates) if rows is None else len(rows))
+        wanted = self.filters.get(key) if is_large(len(self)) else None
+        if wanted is not None and wanted.partial(begins).serves(wants, begins):
+            found = left([found], wanted, self.updates, begins)[0]
+        if self.net is not None and self.net.there is not None:
+            found, self.gone[key] = found.split(self.net.there)
+        else:
+            self.gone.pop(key, None)
+        self.indexes[key] = found
         return found
 
-    def build(self, key: ArrangementKey, columns: KeyColumns) -> None:
+    def build(
+        self, key: ArrangementKey, columns: KeyColumns, wants: Wants = ALL, begins: int = MINIMUM
+    ) -> None:
         """Build an arrangement's index now, so that no lookup waits for it."""
-        self.index(key, columns)
+        self.index(key, columns, wants, begins)
+
+    def narrow(self, key: ArrangementKey, wanted: RowFilter, upper: int) -> None:
+        """Drop the entries of rows that nobody wants any more."""
+        if key in self.gone:
+            self.gone[key] = left([self.gone[key]], wanted, self.updates, upper)[0]
+        self.indexes[key] = left([self.indexes[key]], wanted, self.updates, upper)[0]
+
+    def serve(self, filters: Mapping[ArrangementKey, RowFilter]) -> None:
+        """Build large indexes from now on for the rows that these filters leave."""
+        self.filters = filters
+
+    def for_query(self) -> Run:
+        """The same run. If an index lacks rows, one that a query builds instead is the query's own."""
+        return self.apart() if any(index.partial is not None for index in self.indexes.values()) else self
+
+    def apart(self) -> Run:
+        """The same run with its own list of indexes: neither sees what the other builds or drops."""
+        return replace(self, indexes=dict(self.indexes), gone=dict(self.gone), orders=dict(self.orders))
 
     def drop(self, key: ArrangementKey) -> None:
         """Drop the index of an arrangement that nobody shares any longer."""
@@ -173,11 +217,14 @@ class Run:
         """This run itself."""
         return (self,)
 
-    def entries(self, key: ArrangementKey, columns: KeyColumns, closed: int = MINIMUM) -> list[Index]:
-        """The indexes that together have all rows. Rows that cancel below `closed` may be left out."""
+    def entries(
+        self, key: ArrangementKey, columns: KeyColumns, closed: int = MINIMUM, wants: Wants = ALL, begins: int = MINIMUM
+    ) -> list[Index]:
+        """The indexes that together have all rows that a lookup wants (as in `index`). Rows that cancel below `closed`
+        may be left out."""
         index = self.indexes.get(key)
-        if index is None:
-            index = self.index(key, columns)
+        if index is None or index.partial is not None:
+            index = self.index(key, columns, wants, begins)
         return [index] if not self.gone or self._nets(closed) or key not in self.gone else [index, self.gone[key]]
 
     def ranges(self, key: ArrangementKey, columns: KeyColumns, probes: Ints) -> tuple[Ints, Ints, bool]:
@@ -286,7 +333,8 @@ class Run:
                 return self
         fresh = self.netted(upper) if due else self
         known = Net(upper) if fresh.net is None else fresh.net
-        return Run(fresh.updates, fresh.indexes, future, known, fresh.gone, fresh.orders, fresh._row_bytes)
+        return Run(fresh.updates, fresh.indexes, future, known, fresh.gone, fresh.orders, fresh.filters,
+                   fresh._row_bytes)  # fmt: skip
 
     def netted(self, upper: int) -> Run:
         """This run with the updates below `upper` netted."""
@@ -296,7 +344,7 @@ class Run:
         indexes, gone = {}, {}
         for key, index in self.indexes.items():
             before = self.gone.get(key)
-            whole = index if before is None else merge([(index, 0), (before, 0)], None)
+            whole = index if before is None else merge([(index, 0), (before, 0)], None, index.partial)
             indexes[key], gone[key] = whole.split(found.there)
         return replace(self, net=found, indexes=indexes, gone=gone, orders={})
 

@@ -11,11 +11,13 @@ from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.intake.primary_key import arrangement_of
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.updates.updates import MINIMUM
 from halfjoin.errors import StorageError
 from halfjoin.planner.drift import limit
 from halfjoin.planner.figures import Replayed
 from halfjoin.planner.plan import ArrangementKey, Node, ViewPlan
 from halfjoin.planner.plan_view import plan
+from halfjoin.planner.wants import wants
 from halfjoin.sql.bind.bind import bind_keys
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions import render
@@ -99,22 +101,24 @@ def new_node(state: State, node: Node, since: int) -> MaintainedView:
     return MaintainedView(flow, Collection(node.output, flow.schema, 1, since), errors)
 
 
-def share(state: State, planned: ViewPlan | Node, user: User, *, build: bool = True) -> None:
+def share(state: State, planned: ViewPlan | Node, user: User, *, build: bool = True, fills: bool = True) -> None:
     """Share a plan's arrangements on the collections that exist. `build` builds their indexes now, so that no later
-    batch waits for an index of a whole table."""
-    for key in planned.arrangements:
-        if key.constant is None and (key.collection in state.tables or key.collection in state.maintained):
-            collection = state.collection(key.collection)
-            collection.share(key, user, state.functions)
-            if build:
-                collection.build(key)
+    batch waits for an index of a whole table. `fills`: the user reads history, not only what batches look up."""
+    begins = MINIMUM if fills else state.upper
+    for node in planned.nodes if isinstance(planned, ViewPlan) else (planned,):
+        for key, wanted in wants(node, lasting=fills).items():
+            if key.constant is None and (key.collection in state.tables or key.collection in state.maintained):
+                collection = state.collection(key.collection)
+                collection.share(key, user, state.functions, wanted)
+                if build:
+                    collection.build(key, wanted, begins)
 
 
 def share_all(state: State, planned: ViewPlan, view: str) -> None:
     """Share the arrangements that an entered view and the nodes below it look up."""
     for node in planned.below:
-        share(state, node, User("node", node.output), build=False)
-    share(state, planned.output, User("view", view), build=False)
+        share(state, node, User("node", node.output), build=False, fills=False)
+    share(state, planned.output, User("view", view), build=False, fills=False)
     state.keep_promises()
 
 

@@ -147,6 +147,12 @@ class State:
         for collection in self.collections():
             collection.tidy(self.upper)
 
+    def narrow(self) -> None:
+        """Drop the entries of large indexes that nobody wants since definitions have changed."""
+        for collection in self.collections():
+            if collection.loose:
+                collection.narrow(self.upper)
+
     def compact(self) -> None:
         """Merge the runs of every collection into one; this removes history below its `since`."""
         for collection in self.collections():
@@ -161,7 +167,7 @@ class State:
         def restore() -> None:
             self.catalog, self.tables, self.maintained, self.subscriptions = catalog, tables, views, subscriptions
             for collection, arrangements in shared:
-                collection.arrangements = arrangements
+                collection.rearrange(arrangements)
             self.keep_promises()
 
         return restore
@@ -231,14 +237,17 @@ class State:
         return None if found is None else tuple(map(str, found.users))
 
     def arranged(self, collection: str) -> tuple[ArrangementKey, ...]:
-        """The arrangements of a collection."""
-        return tuple(self.collection(collection).arrangements) if self.has(collection) else ()
+        """The arrangements of a collection that have all rows."""
+        if not self.has(collection):
+            return ()
+        found = self.collection(collection)
+        return tuple(key for key in found.arrangements if not found.lacks(key))
 
     def distinct(self, key: ArrangementKey) -> int | None:
         """About how many distinct keys an arrangement has, from the largest run's index; None if there is no index."""
         runs = self.collection(key.collection).in_memory if self.has(key.collection) else ()
         index = max(runs, key=len).indexes.get(key) if runs else None
-        return None if index is None else _about_distinct(index)
+        return None if index is None or index.partial is not None else _about_distinct(index)
 
     def incarnation(self, collection: str) -> str:
         """The id of a table or view; a node is identified by its name."""
@@ -303,7 +312,8 @@ class Versions:
     @property
     def closing(self) -> Closing:
         """What the batch closes. The batch cannot tell times below the old `upper` apart."""
-        return Closing(self.state.upper, self.state.upper, self.upper, self.updates, self.failing, self.looked_up)
+        upper = self.state.upper
+        return Closing(upper, upper, self.upper, self.updates, self.failing, self.looked_up, upper)
 
     def updates(self, name: str) -> Updates:
         """A collection's updates that the batch closes, those of the staged run included."""

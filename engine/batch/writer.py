@@ -248,6 +248,7 @@ class Writer:
             return self._defined(change), lambda: self._follow(before)
 
         self.commits.carry_out(prepare, state.checkpoint())
+        state.narrow()
         self.store.do_due_work(state)
 
     def transact(self, change: Step, batches: Mapping[str, Any], time: Time | None) -> None:

@@ -14,6 +14,7 @@ from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar.values import mask_of
 from halfjoin.engine.updates.updates import Ints, Mask, Positions, Updates
 from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.wants import Wants
 
 Fetch = tuple[tuple[str, str], ...]  # columns of the collection, and their names in the stream
 
@@ -90,10 +91,11 @@ class Partners(NamedTuple):
 
 
 def search(
-    probes: Ints, runs: Sequence[Run], key: ArrangementKey, columns: KeyColumns, closed: int
+    probes: Ints, runs: Sequence[Run], key: ArrangementKey, columns: KeyColumns, closed: int, wants: Wants, begins: int
 ) -> Partners | None:
-    """The rows of all runs whose codes equal a probe. None: without kernels, or if they are too many for one piece."""
-    entries = [(run, index) for run in runs for index in run.entries(key, columns, closed)]
+    """The wanted rows of all runs whose codes equal a probe. None: without kernels, or if they are too many for one
+    piece."""
+    entries = [(run, index) for run in runs for index in run.entries(key, columns, closed, wants, begins)]
     found = find_all(probes, [index for _, index in entries])
     if found is None:
         return None

@@ -38,7 +38,7 @@ Stages = tuple[CompiledStage, ...]
 
 
 def orders(
-    stream: Updates, stages: Stages, parts_of: Callable[[HalfJoin], Sequence[Part]], closed: int
+    stream: Updates, stages: Stages, parts_of: Callable[[HalfJoin], Sequence[Part]], closed: int, begins: int
 ) -> Iterator[tuple[Updates, Stages]]:
     """The rows of the stream by the order that they take, and all stages of that order up to the end of the path.
 
@@ -46,12 +46,12 @@ def orders(
     of history that cancel would find many partners, they are added up before.
     """
     every = [stages, *((*order, *stages[len(order) :]) for order in stages[0].otherwise)]
-    found = _counts(stream, every, parts_of, closed)
+    found = _counts(stream, every, parts_of, closed, begins)
     many = int(found.min(0).sum()) >= _MANY * len(stream) and not is_wide(stream.diff)
     if many and stream.diff.min() < 0 < stream.diff.max():
         rows = consolidate(stream)
         if len(rows) < len(stream):
-            stream, found = rows, _counts(rows, every, parts_of, closed)
+            stream, found = rows, _counts(rows, every, parts_of, closed, begins)
     least = found.argmin(0)
     least[found.min(0) == 0] = _NOWHERE
     for number, order in enumerate(every):
@@ -61,14 +61,14 @@ def orders(
 
 
 def _counts(
-    stream: Updates, every: Sequence[Stages], parts_of: Callable[[HalfJoin], Sequence[Part]], closed: int
+    stream: Updates, every: Sequence[Stages], parts_of: Callable[[HalfJoin], Sequence[Part]], closed: int, begins: int
 ) -> NDArray[np.int64]:
     """For each order, how many partners each row of the stream finds first."""
     counts = []
     for one in every:
         lookup = one[0].lookup
         assert isinstance(lookup, HalfJoinOperator)  # the inputs of a choice are plain
-        counts.append(lookup.counts(stream, parts_of(lookup.spec), closed))
+        counts.append(lookup.counts(stream, parts_of(lookup.spec), closed, begins))
     return np.array(counts)
 
 

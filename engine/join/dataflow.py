@@ -51,7 +51,7 @@ class Closing(NamedTuple):
 
     Updates with times below `netted` may be added up. `updates` gives a collection's updates with times that the batch
     closes, whenever they arrived. `failing` says whether a view or node has errors at the last time closed before it.
-    `found` counts what half-joins find in this process.
+    `found` counts what half-joins find in this process. No change that looks rows up has a time below `begins`.
     """
 
     netted: int
@@ -60,6 +60,7 @@ class Closing(NamedTuple):
     updates: Callable[[str], Updates]
     failing: Callable[[str], bool]
     found: Found = Found()  # one that nobody reads
+    begins: int = MINIMUM
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ class CompiledPath:
             yield from self._past(stream, stages, lookup, made, closing, size)
             return
         parts_of = lambda spec: lookup(spec.arrangement.collection, spec.version)  # noqa: E731
-        for rows, order in orders(stream, stages, parts_of, closing.netted):
+        for rows, order in orders(stream, stages, parts_of, closing.netted, closing.begins):
             share = -(-size * len(rows) // len(stream))  # each order's rows grow from their share of the size
             yield from self._past(rows, order, lookup, made, closing, share)
 
@@ -168,7 +169,7 @@ class CompiledPath:
                 yield from self._onward(then(found, made.errors), rest, lookup, made, closing, size)
             return
         try:
-            for found in half_join(stream, runs, closing.netted):
+            for found in half_join(stream, runs, closing.netted, closing.begins):
                 closing.found.rows += len(found)
                 yield from self._onward(then(found, made.errors), rest, lookup, made, closing, size)
         except TooLarge as problem:
@@ -209,6 +210,7 @@ class Dataflow:
             DataError: the changes are more than one batch may make of a view.
         """
         made, lookup = Made(self.schema), self._with_constants(lookup)
+        closing = closing._replace(begins=MINIMUM) if self.loop else closing  # it may fill
         try:
             for paths in self.branches:
                 for path in paths:

@@ -45,6 +45,7 @@ from halfjoin.engine.updates.updates import (
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.liveness import reads
 from halfjoin.planner.plan import HalfJoin
+from halfjoin.planner.wants import ALL, Wants
 from halfjoin.sql.expr import Column, Expr, columns_of
 
 _PROBE = "#probe"  # no SQL column has such a name
@@ -78,16 +79,18 @@ class HalfJoinOperator:
     made: Fetch  # those of them that come from the collection
     plain: tuple[str, ...] | None  # the columns that are the arrangement's keys; None: keys are computed
     candidates: bool  # a row may have several entries; a later step decides whether it is a partner
+    wants: Wants  # the partners that matter; others need not have entries
 
     def __call__(
-        self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM, note: Note | None = None
-    ) -> Iterator[Updates]:
+        self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM, begins: int = MINIMUM,
+        note: Note | None = None,
+    ) -> Iterator[Updates]:  # fmt: skip
         """The stream's rows with each of their partners in `runs`, one piece at a time.
 
         A piece has about `limits.PIECE_ROWS` rows and `limits.PIECE_BYTES` bytes of texts. Partners with times below
         `closed` are added up within a piece; the stream must have no such times. Partners in two pieces that cancel
         still cancel when the results are added up. `note` takes the partners of each piece before they are added up;
-        positions are among the rows that `keys` gives.
+        positions are among the rows that `keys` gives. The stream has no times below `begins`.
         """
         if not self.probes:
             for some, pairs in self._crossed(stream, runs, closed):
@@ -97,7 +100,8 @@ class HalfJoinOperator:
         probes = codes(keys, len(stream))
         exact = is_exact(keys)
         if native.on and not [part for part in runs if not part.in_memory]:
-            partners = search(probes, cast("Sequence[Run]", runs), self.spec.arrangement, self.columns, closed)
+            partners = search(probes, cast("Sequence[Run]", runs), self.spec.arrangement, self.columns, closed,
+                              self.wants, begins)  # fmt: skip
             if partners is not None:
                 yield from self._at_once(stream, keys, partners, exact, closed, note)
                 return
@@ -111,7 +115,7 @@ class HalfJoinOperator:
                 if number and found:  # a part in files gives one memory load at a time
                     yield from self._beside(stream, keys, found, count, closed, note)
                     found, count = [], 0
-                for index in run.entries(arrangement, self.columns, closed):
+                for index in run.entries(arrangement, self.columns, closed, self.wants, begins):
                     # If a table function makes the key, later steps decide which rows are partners.
                     certain = self.candidates or (exact and index.exact)
                     for positions, rows in index.find(probes):
@@ -254,20 +258,22 @@ class HalfJoinOperator:
         indices = pa.array(positions)
         return [key.take(indices) for key in keys], stream.take(positions)
 
-    def counts(self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM) -> Ints:
+    def counts(self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM, begins: int = MINIMUM) -> Ints:
         """For each row of the stream, how many entries of the arrangement have the code of its key: at least as many as
-        it has partners. 0 where it has none."""
+        it has partners that matter. 0 where it has none."""
         found = np.zeros(len(stream), np.int64)
         keys, left = self.keys(stream.with_columns({_PROBE: pa.array(np.arange(len(stream)))}))
-        found[left.columns[_PROBE].to_numpy()] = self.counts_of(keys, len(left), runs, closed)
+        found[left.columns[_PROBE].to_numpy()] = self.counts_of(keys, len(left), runs, closed, begins)
         return found
 
-    def counts_of(self, keys: list[pa.Array], length: int, runs: Sequence[Part], closed: int = MINIMUM) -> Ints:
+    def counts_of(
+        self, keys: list[pa.Array], length: int, runs: Sequence[Part], closed: int = MINIMUM, begins: int = MINIMUM
+    ) -> Ints:
         """As `counts`, of `length` rows with these keys."""
         probes, key, counts = codes(keys, length), self.spec.arrangement, np.zeros(length, np.int64)
         for part in runs if length else ():
             for run in part.narrowed(key, self.columns, keys, []):
-                counts += count_all(probes, run.entries(key, self.columns, closed))
+                counts += count_all(probes, run.entries(key, self.columns, closed, self.wants, begins))
         return counts
 
     def verified(self, keys: list[pa.Array], positions: Ints, run: Run, rows: RowNumbers) -> tuple[Ints, RowNumbers]:
@@ -339,12 +345,13 @@ class HalfJoinOperator:
 
 
 def compile_half_join(
-    spec: HalfJoin, registry: Registry, asked: Iterable[Expr] = (), wanted: frozenset[str] | None = None
-) -> HalfJoinOperator:
+    spec: HalfJoin, registry: Registry, asked: Iterable[Expr] = (), wanted: frozenset[str] | None = None,
+    wants: Wants = ALL,
+) -> HalfJoinOperator:  # fmt: skip
     """Make a half-join executable.
 
     `asked`: predicates that cannot fail and read only fetched columns; pairs that do not meet them are left out.
-    `wanted`: the columns to make; None: all.
+    `wanted`: the columns to make; None: all. `wants`: the partners that the next steps do not drop.
     """
     probes = tuple((compile(expr), expr) for expr in spec.probe)
     steps = () if spec.arrangement.through is None else spec.arrangement.through.steps
@@ -356,7 +363,8 @@ def compile_half_join(
     made = tuple(pair for pair in spec.fetch if wanted is None or pair[1] in wanted)
     names = [expr.name for expr in spec.arrangement.keys if isinstance(expr, Column)]
     plain = tuple(names) if len(names) == len(spec.arrangement.keys) and spec.arrangement.through is None else None
-    return HalfJoinOperator(spec, probes, columns, tuple(needed), tuple(conditions), wanted, made, plain, candidates)
+    return HalfJoinOperator(spec, probes, columns, tuple(needed), tuple(conditions), wanted, made, plain, candidates,
+                            wants)  # fmt: skip
 
 
 def _netted(positions: Ints, partners: Updates, closed: int) -> tuple[Ints, Updates]:

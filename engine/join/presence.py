@@ -98,7 +98,7 @@ class PresenceOperator:
         positions = where_true(self.keys(stream)[1])
         found: list[tuple[Ints, Ints, Ints]] = []
         yield from self.rows(stream.take(positions) if len(positions) < len(stream) else stream, runs, closed,
-                             found.append)  # fmt: skip
+                             note=found.append)  # fmt: skip
         which, time, diff = _steps(*_counted(found, closed, upper))
         return positions[which], time, diff
 

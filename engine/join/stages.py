@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from halfjoin.engine.join.half_join import HalfJoinOperator, compile_half_join
 from halfjoin.engine.linear.operators import LinearOperator, compile_linear
 from halfjoin.engine.linear.tables import Registry
-from halfjoin.planner.linear import Filter, Keep, Linear, Step
+from halfjoin.planner.linear import Keep, Linear, Step
 from halfjoin.planner.liveness import makes, reads
 from halfjoin.planner.plan import Stage
-from halfjoin.sql.expr import Expr, columns_of
-from halfjoin.sql.functions import fallible
+from halfjoin.planner.wants import leading, want_of
 
 
 def compile_stage(stage: Stage, registry: Registry) -> tuple[HalfJoinOperator, LinearOperator]:
@@ -21,28 +20,10 @@ def compile_stage(stage: Stage, registry: Registry) -> tuple[HalfJoinOperator, L
     stays in its place.
     """
     fetched = {name for _, name in stage.half_join.fetch}
-    left, asked = _split(stage.then.steps, fetched)
+    left, asked = leading(stage.then.steps, fetched)
     steps, wanted = _without_unused(left)
-    half_join = compile_half_join(stage.half_join, registry, asked, wanted)
+    half_join = compile_half_join(stage.half_join, registry, asked, wanted, frozenset((want_of(stage),)))
     return half_join, compile_linear(Linear(steps, stage.then.reports), registry)
-
-
-def _split(steps: Sequence[Step], fetched: set[str]) -> tuple[list[Step], list[Expr]]:
-    """The steps, and apart from them the predicates of leading filters that read only fetched columns."""
-    left: list[Step] = []
-    asked: list[Expr] = []
-    for number, step in enumerate(steps):
-        match step:
-            case Filter(predicates):
-                mine = [p for p in predicates if not fallible(p) and columns_of(p) <= fetched]
-                asked += mine
-                rest = tuple(predicate for predicate in predicates if predicate not in mine)
-                left += [Filter(rest)] if rest else []
-            case Keep():
-                left.append(step)
-            case _:
-                return [*left, *steps[number:]], asked
-    return left, asked
 
 
 def _without_unused(steps: Sequence[Step]) -> tuple[tuple[Step, ...], frozenset[str] | None]:

@@ -52,6 +52,7 @@ class Truth(NamedTuple):
 
 
 AtTime = Callable[[Ints], Truth]
+AliveFrom = Callable[[Updates, int], Mask]
 
 
 def temporal_filter(formula: Formula) -> Callable[[Updates, Errors], Updates]:
@@ -69,6 +70,23 @@ def temporal_filter(formula: Formula) -> Callable[[Updates, Errors], Updates]:
             failing = [np.zeros(len(updates), np.bool_) if step.failed is None else step.failed for step in steps]
             _report(*_changes(updates, times, failing), results, errors)
         return _changes(updates, times, [step.true for step in steps])[0]
+
+    return run
+
+
+def alive_from(formula: Formula) -> AliveFrom:
+    """For each row, whether a formula that cannot fail is true at some time at or above a given one."""
+    scalars = [(compile(expr), expr) for expr in dict.fromkeys(expressions(formula))]
+
+    def run(updates: Updates, begins: int) -> Mask:
+        results = {expr: scalar.evaluate(updates.columns, len(updates)) for scalar, expr in scalars}
+        start = np.full(len(updates), begins)
+        points: list[Ints] = [start]
+        truth = _bind(formula, results, points)
+        found: Mask = np.zeros(len(updates), np.bool_)
+        for point in points:  # between these the formula is constant
+            found |= truth(np.maximum(point, start)).true
+        return found
 
     return run
 

@@ -102,7 +102,8 @@ def run(
     moment, held, keys = _Moment(state, time, by_key=evaluation.by_key), 0, evaluation.keys
     try:
         for key in keys:
-            state.collection(key.collection).share(key, QUERY, state.functions)
+            if state.users(key) is None:
+                state.collection(key.collection).share(key, QUERY, state.functions)
         for node in planned.below:  # computed anew, since a kept node has no history
             if node.loop:
                 if node.output not in moment.found:
@@ -187,5 +188,5 @@ class _Moment:
             runs = self.state.before_and_after({})(name, version)
             if self.closed == MINIMUM and not collection.in_files and not self.by_key:
                 runs = (Run(collection.as_of(self.time, distinct=False)),)
-            self.found[name] = runs
+            self.found[name] = tuple([one.for_query() for one in runs])
         return self.found[name]

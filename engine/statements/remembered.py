@@ -208,7 +208,7 @@ def _copied(one: Any) -> Any:
 
 
 def _exists(state: State, key: ArrangementKey) -> bool:
-    return key.constant is None and state.users(key) is not None
+    return key.constant is None and state.users(key) is not None and key in state.arranged(key.collection)
 
 
 def _alike(before: int, now: int) -> bool:

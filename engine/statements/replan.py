@@ -114,13 +114,13 @@ def _swap(state: State, runners: Runners, name: str, running: MaintainedView, pl
     output = planned.output
     runner, _ = runners.choose(max(map(state.rows, planned.collections), default=0))
     try:
-        share(state, output, new, build=runner is LOCAL)
+        share(state, output, new, build=runner is LOCAL, fills=False)
         limits = raised(running.limits, planned.collections, state.rows)
         flow = flow_of(output, state.functions, name)
         state.maintained[name] = replace(running, dataflow=flow, plan=planned, limits=limits)
         for collection in state.collections():
             collection.release(user)
-        share(state, output, user, build=False)
+        share(state, output, user, build=False, fills=False)
     finally:
         for collection in state.collections():
             collection.release(new)

@@ -45,7 +45,7 @@ def put(state: State, old: Table, new: Table, rows: Rows | None, renamed: Change
         if index.collection == new.name:
             enter_index(state, index)
     if rows is None and made.schema == there.schema:  # its rows stay as they are, with other arrangements
-        there.arrangements = made.arrangements
+        there.rearrange(made.arrangements)
         state.tables[old.name] = there
     else:
         change = rows or (lambda updates: updates)

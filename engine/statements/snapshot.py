@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from halfjoin.engine.arrange.collection import Cold, Collection
 from halfjoin.engine.arrange.memory import Memory
-from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.state import State
 from halfjoin.errors import HalfjoinError
 
@@ -44,12 +44,8 @@ def snapshot(state: State) -> State:
 
 
 def _copy(one: Collection) -> Collection:
-    runs = tuple(map(_own, one.in_memory))
+    runs = tuple([run.apart() for run in one.in_memory])
     if one.cold is None and len(runs) == len(one.held):
         return replace(one, held=runs, arrangements=one.shared(), stored=None)
     cold = Cold(len(one), max((part.latest for part in one.held), default=0)) if one.cold is None else one.cold
     return replace(one, held=(), arrangements=one.shared(), stored=_Files(one.name), cold=cold)
-
-
-def _own(run: Run) -> Run:
-    return replace(run, indexes=dict(run.indexes), gone=dict(run.gone), orders=dict(run.orders))

@@ -82,7 +82,7 @@ class Statistics:
         run = max(runs, key=len, default=None)
         if run is None or 2 * len(run) < len(collection) or not _count(run):
             return None
-        if key in run.indexes:
+        if key in run.indexes and run.indexes[key].partial is None:
             return run.indexes[key].distinct()
         if key.through is not None:  # functions, which may be the user's, are not called only to count
             return None

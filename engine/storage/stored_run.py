@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.netting import together
+from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.arrange.run import Footprint, KeyColumns, Part, Run, loaded_runs
 from halfjoin.engine.storage.lookup import KeySearch, key_reads, lookup
 from halfjoin.engine.storage.mapped import Copies
@@ -21,6 +22,7 @@ from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, TIME, Updates, concat, constant, empty, product
 from halfjoin.errors import StorageError
 from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.wants import ALL, Wants
 from halfjoin.sql.expr import Column
 
 SEARCHED_ROWS = 1 << 16  # fewer rows have no arrangement on disk: it costs less to search through them
@@ -52,8 +54,17 @@ class StoredRun:
         """The rows, read into memory, in as few runs as possible."""
         return loaded_runs(self.pieces(), upper)
 
-    def build(self, key: ArrangementKey, columns: KeyColumns) -> None:
+    def build(
+        self, key: ArrangementKey, columns: KeyColumns, wants: Wants = ALL, begins: int = MINIMUM
+    ) -> None:
         """Do nothing: there is no index in memory. Arrangements on disk come with the files."""
+
+    def serve(self, filters: Mapping[ArrangementKey, RowFilter]) -> None:
+        """Do nothing: there is no index in memory."""
+
+    def for_query(self) -> StoredRun:
+        """The same part: it has no index in memory."""
+        return self
 
     def drop(self, key: ArrangementKey) -> None:
         """Do nothing: there is no index in memory. The next flush drops arrangements on disk."""

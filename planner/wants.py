@@ -1,0 +1,144 @@
+"""Says which rows of an arrangement a node looks for, so that a large index may leave out all others.
+
+A half-join drops the partners that do not meet the first conditions of its stage (`leading`). An index without these
+partners gives the same result. So does an index without the rows of which a temporal filter makes nothing any more:
+whatever arrives now comes after their window.
+
+A node that asks whether keys are there wants every row, and so does a reduce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from halfjoin.planner.block import expressions
+from halfjoin.planner.fallibility import formula_fallible, step_fallible
+from halfjoin.planner.linear import Atom, Combination, Filter, Formula, Keep, Static, Step, Temporal
+from halfjoin.planner.plan import ArrangementKey, InputKind, Join, Node, Stage
+from halfjoin.sql.expr import Column, Expr, columns_of, rewrite
+from halfjoin.sql.functions import fallible
+
+_MOST = 8  # wants of one arrangement; to test rows for more costs more than to keep them
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """The rows that meet all conditions, over the collection's columns. None of them can fail for any row.
+
+    `until`: of these only the rows for which each of the temporal formulas is true at some time from now on.
+    """
+
+    conditions: frozenset[Expr] = frozenset()
+    until: frozenset[Formula] = frozenset()
+    _hash: int = field(init=False, repr=False, compare=False)  # each lookup asks for it
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.conditions, self.until)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def within(self, other: Want) -> bool:
+        """Whether every row that this wants is one that the other wants."""
+        return other.conditions <= self.conditions and other.until <= self.until
+
+    @property
+    def lasting(self) -> Want:
+        """The same rows, whatever the time: what somebody wants who reads history."""
+        return Want(self.conditions) if self.until else self
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that it reads."""
+        exprs = (*self.conditions, *(expr for formula in self.until for expr in expressions(formula)))
+        return frozenset[str]().union(*map(columns_of, exprs))
+
+
+EVERY = Want()
+Wants = frozenset[Want]
+ALL: Wants = frozenset((EVERY,))
+
+
+def together(wants: Iterable[Want]) -> Wants:
+    """The rows that at least one of them wants, in few words."""
+    each = set(wants)
+    most = frozenset(one for one in each if not any(one.within(other) for other in each if other is not one))
+    return most if 0 < len(most) <= _MOST else ALL
+
+
+def wants(node: Node, *, lasting: bool = False) -> Mapping[ArrangementKey, Wants]:
+    """What a node looks for in each arrangement that it looks up. `lasting`: also what only its past needs."""
+    if not isinstance(node, Join):
+        return dict.fromkeys(node.arrangements, ALL)
+    found = {key: set[Want]() for key in node.arrangements}
+    for path in (path for branch in node.branches for path in branch.paths):
+        for stage in path.every_stage:
+            want = want_of(stage)
+            found[stage.half_join.arrangement].add(want.lasting if lasting or node.loops else want)
+        if path.appearing is not None and path.appearing.half_join.arrangement in found:
+            found[path.appearing.half_join.arrangement].add(EVERY)
+    return {key: together(some) for key, some in found.items()}
+
+
+def want_of(stage: Stage) -> Want:
+    """The rows of a stage's input that may change its result."""
+    if stage.half_join.kind is not InputKind.PLAIN:
+        return EVERY
+    bare = {name: column for column, name in stage.half_join.fetch}
+
+    def named(node: Expr) -> Expr:
+        return replace(node, name=bare[node.name]) if isinstance(node, Column) else node
+
+    _, asked = leading(stage.then.steps, bare.keys())
+    until = (_rewritten(one, named) for one in _temporal(stage.then.steps, frozenset(bare)))
+    return Want(frozenset(rewrite(one, named) for one in asked), frozenset(until))
+
+
+def leading(steps: Sequence[Step], fetched: Iterable[str]) -> tuple[list[Step], list[Expr]]:
+    """The steps, and apart from them the predicates of the first filters that read only fetched columns and cannot
+    fail."""
+    own = frozenset(fetched)
+    left: list[Step] = []
+    asked: list[Expr] = []
+    for number, step in enumerate(steps):
+        match step:
+            case Filter(predicates):
+                mine = [p for p in predicates if not fallible(p) and columns_of(p) <= own]
+                asked += mine
+                rest = tuple(predicate for predicate in predicates if predicate not in mine)
+                left += [Filter(rest)] if rest else []
+            case Keep():
+                left.append(step)
+            case _:
+                return [*left, *steps[number:]], asked
+    return left, asked
+
+
+def _temporal(steps: Iterable[Step], own: frozenset[str]) -> Iterator[Formula]:
+    """The temporal formulas over some columns that every row must meet before any step can fail for it."""
+    for step in steps:
+        if isinstance(step, Temporal):
+            yield from (one for one in _conjuncts(step.formula) if not formula_fallible(one)
+                        and all(columns_of(expr) <= own for expr in expressions(one)))  # fmt: skip
+        if step_fallible(step):
+            return
+
+
+def _rewritten(formula: Formula, change: Callable[[Expr], Expr]) -> Formula:
+    match formula:
+        case Static(expr):
+            return Static(rewrite(expr, change))
+        case Atom(op, bound):
+            return Atom(op, rewrite(bound, change))
+        case Combination(op, args):
+            return Combination(op, tuple(_rewritten(arg, change) for arg in args))
+
+
+def _conjuncts(formula: Formula) -> Iterator[Formula]:
+    match formula:
+        case Combination("and", args):
+            for arg in args:
+                yield from _conjuncts(arg)
+        case _:
+            yield formula
