@@ -81,6 +81,15 @@ def wants(node: Node, *, lasting: bool = False) -> Mapping[ArrangementKey, Wants
     return {key: together(some) for key, some in found.items()}
 
 
+def all_wants(nodes: Iterable[Node]) -> Mapping[ArrangementKey, Wants]:
+    """What the nodes of a plan look for in each arrangement."""
+    found: dict[ArrangementKey, list[Want]] = {}
+    for node in nodes:
+        for key, some in wants(node).items():
+            found.setdefault(key, []).extend(some)
+    return {key: together(some) for key, some in found.items()}
+
+
 def want_of(stage: Stage) -> Want:
     """The rows of a stage's input that may change its result."""
     if stage.half_join.kind is not InputKind.PLAIN:

@@ -9,6 +9,7 @@ from halfjoin.planner.linear import Filter
 from halfjoin.planner.liveness import reads
 from halfjoin.planner.names import arrangement_name
 from halfjoin.planner.plan import InputKind, Join, Stage
+from halfjoin.planner.wants import ALL, wants
 from halfjoin.sql.functions import render
 
 _SMALL = 1000  # rows; the size of an index on fewer does not matter
@@ -17,13 +18,15 @@ _SMALL = 1000  # rows; the size of an index on fewer does not matter
 def warnings(join: Join, estimates: Estimates) -> tuple[str, ...]:
     """The warnings, each once, in the order of the paths."""
     found: dict[str, None] = {}
+    looked_for = wants(join)
     for branch in join.branches:
         for path in branch.paths:
             for stage in path.every_stage:
                 asks = stage.half_join.kind is not InputKind.PLAIN  # present, absent or padded
                 if stage.half_join.arrangement.constant is None and not asks:
                     found |= dict.fromkeys(_cross_product(path.alias, stage))
-                    if stage.half_join.arrangement.collection not in estimates.nodes:
+                    whole = looked_for[stage.half_join.arrangement] == ALL
+                    if whole and stage.half_join.arrangement.collection not in estimates.nodes:
                         found |= dict.fromkeys(_filtered(stage, estimates))
     return tuple(found)
 
@@ -35,7 +38,8 @@ def _cross_product(changed: str, stage: Stage) -> Iterator[str]:
 
 
 def _filtered(stage: Stage, estimates: Estimates) -> Iterator[str]:
-    """Warn of an index made for this view that also holds all the rows that the view filters out."""
+    """Warn of an index made for this view that also holds all the rows that the view filters out: where a filter may
+    fail, or where the view looks for them elsewhere."""
     key = stage.half_join.arrangement
     if not key.keys or estimates.exists(key) or (estimates.is_known(key.collection)
                                                  and estimates.rows(key.collection) < _SMALL):  # fmt: skip

@@ -16,6 +16,7 @@ from halfjoin.engine.feeds.kinds import kind_named
 from halfjoin.engine.feeds.options import displayed
 from halfjoin.engine.feeds.sources import Sources
 from halfjoin.engine.sinks.sinks import Sinks, Status
+from halfjoin.planner.explain.wanted import in_words
 from halfjoin.planner.names import arrangement_name
 from halfjoin.planner.plan import ArrangementKey
 
@@ -36,7 +37,8 @@ class RunStats(BaseModel):
 
 
 class ArrangementStats(BaseModel):
-    """One arrangement: index entries and bytes in memory, files and their bytes on disk, and who shares it."""
+    """One arrangement: index entries and bytes in memory, files and their bytes on disk, and who shares it. `only`: the
+    condition that rows meet which large indexes have; empty if they have all rows."""
 
     name: str
     collection: str
@@ -45,6 +47,7 @@ class ArrangementStats(BaseModel):
     users: list[str]
     files: int = 0
     file_bytes: int = 0
+    only: str = ""
 
 
 class CollectionStats(BaseModel):
@@ -127,10 +130,10 @@ class Stats(BaseModel):
         held = f"{size_text(self.memory)} in memory of {budget}; {readable(self)}"
         return piece("halfjoin.Stats", note(held), collections_html(self), folded(
             f"{len(self.arrangements):,} arrangements", table(
-                ("arrangement", "rows", "in memory", "used by"),
-                [(one.name, f"{one.rows:,}", size_text(one.bytes), ", ".join(one.users))
+                ("arrangement", "rows", "in memory", "used by", "once large only rows where"),
+                [(one.name, f"{one.rows:,}", size_text(one.bytes), ", ".join(one.users), one.only)
                  for one in self.arrangements[:_SHOWN]],
-                (False, True, True, False)), note(_more(len(self.arrangements))),
+                (False, True, True, False, False)), note(_more(len(self.arrangements))),
         ))  # fmt: skip
 
 
@@ -176,7 +179,7 @@ def stats(
         made = None if view.plan is None else state.catalog.views[name].planned
         collections.append(found.model_copy(update={"planned": None if made is None else made.upper}))
     arrangements = [
-        _arrangement(collection, key, list(map(str, arrangement.users)))
+        _arrangement(collection, key, list(map(str, arrangement.users)), in_words(arrangement.wants))
         for collection in state.collections()
         for key, arrangement in collection.arrangements.items()
     ]
@@ -206,7 +209,7 @@ def source_stats(state: State, sources: Sources, progress: Callable[[str], Progr
     return found
 
 
-def _arrangement(collection: Collection, key: ArrangementKey, users: list[str]) -> ArrangementStats:
+def _arrangement(collection: Collection, key: ArrangementKey, users: list[str], only: str) -> ArrangementStats:
     held = [run.footprint(key) for run in collection.held]
     return ArrangementStats(
         name=arrangement_name(key),
@@ -216,6 +219,7 @@ def _arrangement(collection: Collection, key: ArrangementKey, users: list[str]) 
         users=users,
         files=sum(one.files for one in held),
         file_bytes=sum(one.disk for one in held),
+        only=only,
     )
 
 

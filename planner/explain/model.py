@@ -9,9 +9,11 @@ from halfjoin.planner.cost import StageCost, path_cost
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.explain.reduces import reduce_steps
 from halfjoin.planner.explain.steps import Words
+from halfjoin.planner.explain.wanted import in_words
 from halfjoin.planner.facts import Facts, Kept
 from halfjoin.planner.names import arrangement_name, collection_name, input_name
 from halfjoin.planner.plan import ArrangementKey, Branch, Join, Node, Path, Reduce, Stage, Version, ViewPlan
+from halfjoin.planner.wants import ALL, Wants, all_wants
 from halfjoin.sql.functions import render
 
 _SHOWN = 12  # rounds
@@ -20,19 +22,22 @@ _SHOWN = 12  # rounds
 @dataclass(frozen=True, slots=True)
 class Arrangement:
     """An index that lookups use. `state`: "existing", "new" (made with the view),
-    "constant" (rows of VALUES) or "whole" (all rows are read, so there is no index).
+    "constant" (rows of VALUES) or "whole" (all rows are read, so there is no index). `only`: the rows that it has once
+    it is large, as a condition; nothing if it has all rows, or if others share it.
     """
 
     name: str
     state: str
     unique: bool
     shared_with: tuple[str, ...]
+    only: str = ""
 
     @property
     def text(self) -> str:
-        """`existing, unique, shared with v1, v2`."""
+        """`existing, unique, shared with v1, v2`; `new, once large only rows where x > 5`."""
         words = [self.state, *(["unique"] if self.unique else [])]
-        return ", ".join([*words, *([f"shared with {', '.join(self.shared_with)}"] if self.shared_with else [])])
+        words += [f"shared with {', '.join(self.shared_with)}"] if self.shared_with else []
+        return ", ".join([*words, *([f"once large only rows where {self.only}"] if self.only else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +147,11 @@ def explanation(plan: ViewPlan, facts: Facts, name: str) -> Explanation:
     """The explanation of the plan of view `name`, with sizes and sharing as of now."""
     estimates = Estimates(facts, {}, name)
     every = dict.fromkeys(key for join in plan.joins for key in join.arrangements if key.keys)
+    wanted = all_wants(plan.nodes)
     (*below, own) = (_node(node, estimates, name) for node in plan.nodes)
     return Explanation(
         name, own.columns, own.joins, own.steps, tuple(below),
-        tuple(_arrangement(key, estimates, name) for key in sorted(every, key=arrangement_name)),
+        tuple(_arrangement(key, estimates, name, wanted[key]) for key in sorted(every, key=arrangement_name)),
         plan.warnings,
     )  # fmt: skip
 
@@ -225,7 +231,7 @@ def _named(words: Words, stage: Stage) -> str:
     return f"{shown} by {', '.join(map(words.expr, half_join.probe))}"
 
 
-def _arrangement(key: ArrangementKey, estimates: Estimates, name: str) -> Arrangement:
+def _arrangement(key: ArrangementKey, estimates: Estimates, name: str, wants: Wants = ALL) -> Arrangement:
     if key.constant is not None:
         return Arrangement(arrangement_name(key), "constant", False, ())
     if not key.keys:
@@ -233,4 +239,5 @@ def _arrangement(key: ArrangementKey, estimates: Estimates, name: str) -> Arrang
     users = estimates.facts.users(key)
     others = tuple(sorted(user for user in users or () if user != name))
     state = "new" if users is None else "existing"
-    return Arrangement(arrangement_name(key), state, estimates.is_unique(key), others)
+    only = "" if others else in_words(wants)
+    return Arrangement(arrangement_name(key), state, estimates.is_unique(key), others, only)

@@ -8,7 +8,7 @@ from halfjoin.sql.expr import conjunction
 from halfjoin.sql.functions import render
 
 
-def words(wants: Wants) -> str:
+def in_words(wants: Wants) -> str:
     """The condition that these rows meet; nothing if it is all rows."""
     if wants == ALL:
         return ""

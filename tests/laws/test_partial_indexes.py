@@ -5,18 +5,27 @@ Here an index of a single row counts as large, so every one is partial that may 
 
 from __future__ import annotations
 
+import random
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import halfjoin as hj
 from halfjoin.engine.arrange import partial
+from tests.engine.test_budget import TightReplay
 from tests.oracle.choice import Drawn
-from tests.oracle.replay import run
+from tests.oracle.replay import Replay, run
+from tests.oracle.rows import bag
 from tests.oracle.streams import Program, random_program
+from tests.storage.test_storage_law import DurableReplay
 from tests.support.kernels import both_ways  # noqa: F401
+from tests.support.seeds import some
 
 
 @pytest.fixture(autouse=True)
@@ -32,3 +41,130 @@ def programs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Program:
 @given(programs())
 def test_view_law_with_partial_indexes(program: Program) -> None:
     run(program)
+
+
+@pytest.mark.parametrize("kind", [DurableReplay, TightReplay])
+@settings(max_examples=max(some(10), settings().max_examples // 3))
+@given(program=programs())
+def test_view_law_over_reopened_warehouses(kind: type[DurableReplay], program: Program) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        replay: Replay = kind(program.retain, Path(folder) / "w", seed=len(program.steps))
+        for step in program.steps:
+            replay.step(step)
+            replay.check_now()
+        replay.check_all()
+        replay.engine.close()
+
+
+TABLES = ("CREATE TABLE a (k bigint, x bigint); CREATE TABLE b (k bigint, x bigint, lo bigint, hi bigint); "
+          "CREATE TABLE c (k bigint, x bigint)")  # fmt: skip
+OWN = ["b.x > 1", "b.x = 2", "b.x <> 0", "b.x < 2 OR b.lo IS NULL", "a.x > 0", "a.x IN (1, 2)", "6 / b.x > 2",
+       "b.x > 0 AND 6 / b.x > 2", "mz_now() < b.hi", "b.lo <= mz_now() AND mz_now() < b.hi", "b.hi > mz_now()",
+       "mz_now() < b.hi AND b.x > 1", "mz_now() = b.lo", "NOT mz_now() < b.lo", "a.x < b.x", "true"]  # fmt: skip
+SHAPES = [
+    "SELECT a.k, a.x, b.x AS y, b.hi FROM a JOIN b ON a.k = b.k WHERE {}",
+    "SELECT a.k, b.x, c.x AS y FROM a, b, c WHERE a.k = b.k AND b.k = c.k AND {}",
+    "SELECT a.k, b.x, c.x AS y FROM a, b, c WHERE a.k = b.k AND b.x = c.x AND a.x = c.k AND {}",
+    "SELECT a.k, sum(b.x) AS s, count(*) AS n FROM a JOIN b ON a.k = b.k WHERE {} GROUP BY a.k",
+    "SELECT a.k, a.x, c.x AS y FROM a JOIN b ON a.k = b.k LEFT JOIN c ON c.k = b.x WHERE {}",
+    "SELECT b.k, b.x FROM b JOIN a ON a.k = b.k WHERE EXISTS (SELECT FROM c WHERE c.k = b.k) AND {}",
+    "SELECT o.k, b.x FROM b, b o, a WHERE o.k = b.k AND o.x > 0 AND a.k = o.k AND {}",
+    "SELECT a.k, b.x FROM a LEFT JOIN b ON a.k = b.k WHERE a.x > 0",
+]
+
+
+class World:
+    """Random batches. Rows come twice, go, come back, and lie in the future."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.there: dict[str, list[dict[str, Any]]] = {name: [] for name in "abc"}
+
+    def batch(self, time: int) -> dict[str, list[dict[str, Any]]]:
+        pick, found = self.random.choice, dict[str, list[dict[str, Any]]]()
+        for name, there in self.there.items():
+            found[name] = []
+            for _ in range(self.random.randrange(5)):
+                at = time + pick([0, 0, 0, 1, 4])
+                if there and self.random.random() < 0.4:
+                    found[name].append({**there.pop(self.random.randrange(len(there))), "__time": at, "__diff": -1})
+                    continue
+                row: dict[str, Any] = {"k": pick([0, 1, 2, None]), "x": pick([0, 1, 2, 3, None])}
+                if name == "b":
+                    row |= {"lo": pick([time - 3, time, time + 2, None]), "hi": pick([time - 1, time + 1, time + 4])}
+                there.append(row)
+                found[name].append({**row, "__time": at, "__diff": 1})
+        return {name: rows for name, rows in found.items() if rows}
+
+    def view(self) -> str:
+        shape = self.random.choice(SHAPES)
+        names = [one for one in OWN if "mz_now" not in one or "{} GROUP" not in shape or self.random.random() < 0.5]
+        return shape.format(self.random.choice(names))
+
+
+def answer(engine: hj.Engine, ask: Callable[[hj.Engine], Any]) -> Any:
+    """What an engine answers, or why it does not."""
+    try:
+        found = ask(engine)
+        return bag(found) if isinstance(found, pa.Table) else found
+    except hj.HalfjoinError as problem:
+        return type(problem)
+
+
+def changed(engine: hj.Engine, batch: dict[str, Any], time: int) -> Any:
+    applied = [engine.apply(batch, time=time, close=False), engine.advance(time + 1)]
+    return [({name: bag(rows) for name, rows in one.diffs.items()}, sorted(one.errors)) for one in applied]
+
+
+@pytest.mark.parametrize("seed", range(18))
+def test_partial_and_full_indexes_give_the_same_answers(
+    seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Views come, go and are replaced between batches; time passes; every readable time is read."""
+    world, lacking = World(seed), 0
+    retain, memory = world.random.choice([1, 3, 100]), world.random.choice([None, None, 1, 20_000])
+    engines = [hj.Engine(tmp_path / name, clock="own", retain=retain) for name in ("partial", "full")]
+
+    def both(ask: Callable[[hj.Engine], Any]) -> Any:
+        answers = []
+        for engine, least in zip(engines, (0, 1 << 60), strict=True):
+            monkeypatch.setattr(partial, "LARGE", least)
+            answers.append(answer(engine, ask))
+        assert answers[0] == answers[1]
+        return answers[0]
+
+    both(lambda engine: engine.execute(TABLES) and None)
+    views: dict[str, str] = {}
+    for time in range(1, 22):
+        if time % 3 == 1 or not views:
+            name, sql = world.random.choice(["v", "w", "x", "y"]), world.view()
+            if both(lambda engine: engine.execute(f"CREATE OR REPLACE MATERIALIZED VIEW {name} AS {sql}") and None) is None:  # noqa: B023, E501
+                views[name] = sql
+        if time % 5 == 4 and len(views) > 1:
+            gone = world.random.choice(list(views))
+            del views[gone]
+            both(lambda engine: engine.execute(f"DROP MATERIALIZED VIEW {gone}") and None)  # noqa: B023
+        if world.random.random() < 0.15:
+            both(lambda engine: engine.compact())
+        if world.random.random() < 0.15:
+            for number, name in enumerate(("partial", "full")):
+                engines[number].close()
+                engines[number] = hj.Engine(tmp_path / name, memory=memory)
+        if world.random.random() < 0.2:
+            both(lambda engine: engine.execute("CREATE INDEX IF NOT EXISTS i ON b (k)") and None)
+        batch = world.batch(time)
+        both(lambda engine: changed(engine, batch, time))  # noqa: B023
+        lacking += _lacking(engines[0])
+        for name, sql in views.items():
+            at = world.random.randrange(max(1, time - retain), time + 1)
+            there = both(lambda engine: engine.read(name, as_of=at))  # noqa: B023
+            if "mz_now" not in sql and not isinstance(there, type):
+                assert both(lambda engine: engine.query(sql, as_of=at)) == there  # noqa: B023
+    for engine in engines:
+        engine.close()
+    assert memory or lacking > 3  # rows in files have no index in memory
+
+
+def _lacking(engine: hj.Engine) -> int:
+    indexes = (index for one in engine._state.collections() for run in one.in_memory for index in run.indexes.values())
+    return sum(index.partial is not None for index in indexes)

@@ -16,9 +16,9 @@ export function State({ tick }) {
         <td class="number">${one.frees === null ? "–" : size(one.frees)}</td><td class="number ${one.errors ? "bad" : ""}">${count(one.errors)}</td>
         <td class="wide">${one.users.join(", ")}</td></tr>`)}</tbody></table></div></section>
     <section><h2>Arrangements <small>indexes that delta paths look changes up in</small></h2><div class="scroll" tabindex="0"><table>
-      <thead><tr><th>index</th><th class="number">entries</th><th class="number">bytes</th><th class="number">on disk</th><th>used by</th></tr></thead>
+      <thead><tr><th>index</th><th class="number">entries</th><th class="number">bytes</th><th class="number">on disk</th><th>used by</th><th>once large only rows where</th></tr></thead>
       <tbody>${held.arrangements.map((one) => html`<tr><td class="name">${one.name}</td><td class="number">${count(one.rows)}</td><td class="number">${size(one.bytes)}</td>
-        <td class="number">${size(one.file_bytes)}</td><td class="wide">${one.users.join(", ")}</td></tr>`)}</tbody></table></div></section>
+        <td class="number">${size(one.file_bytes)}</td><td class="wide">${one.users.join(", ")}</td><td class="wide">${one.only}</td></tr>`)}</tbody></table></div></section>
     <section><h2>Sources</h2>${held.sources.length ? html`<div class="scroll" tabindex="0"><table>
       <thead><tr><th>source</th><th>kind</th><th>into</th><th>state</th><th class="number">rows</th><th class="number">bad records</th><th>behind</th><th>problem</th></tr></thead>
       <tbody>${held.sources.map((one) => html`<tr><td>${one.name}</td><td>${one.kind}</td><td class="wide">${one.into.join(", ")}</td><td>${one.state}</td>
