@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from halfjoin.planner.block import expressions
-from halfjoin.planner.fallibility import formula_fallible, step_fallible
-from halfjoin.planner.linear import Atom, Combination, Filter, Formula, Keep, Static, Step, Temporal
+from halfjoin.planner.linear import Atom, Combination, Filter, Formula, Keep, Linear, Static, Step, Temporal
 from halfjoin.planner.plan import ArrangementKey, InputKind, Join, Node, Stage
 from halfjoin.sql.expr import Column, Expr, columns_of, rewrite
 from halfjoin.sql.functions import fallible
@@ -26,7 +25,7 @@ _MOST = 8  # wants of one arrangement; to test rows for more costs more than to 
 class Want:
     """The rows that meet all conditions, over the collection's columns. None of them can fail for any row.
 
-    `until`: of these only the rows for which each of the temporal formulas is true at some time from now on.
+    `until`: of these only the rows for which each of the temporal formulas is true, or fails, at some time from now on.
     """
 
     conditions: frozenset[Expr] = frozenset()
@@ -100,7 +99,7 @@ def want_of(stage: Stage) -> Want:
         return replace(node, name=bare[node.name]) if isinstance(node, Column) else node
 
     _, asked = leading(stage.then.steps, bare.keys())
-    until = (_rewritten(one, named) for one in _temporal(stage.then.steps, frozenset(bare)))
+    until = (_rewritten(one, named) for one in _temporal(stage.then, frozenset(bare)))
     return Want(frozenset(rewrite(one, named) for one in asked), frozenset(until))
 
 
@@ -124,14 +123,14 @@ def leading(steps: Sequence[Step], fetched: Iterable[str]) -> tuple[list[Step], 
     return left, asked
 
 
-def _temporal(steps: Iterable[Step], own: frozenset[str]) -> Iterator[Formula]:
-    """The temporal formulas over some columns that every row must meet before any step can fail for it."""
-    for step in steps:
-        if isinstance(step, Temporal):
-            yield from (one for one in _conjuncts(step.formula) if not formula_fallible(one)
-                        and all(columns_of(expr) <= own for expr in expressions(one)))  # fmt: skip
-        if step_fallible(step):
-            return
+def _temporal(operator: Linear, own: frozenset[str]) -> Iterator[Formula]:
+    """The temporal formulas over some columns that every row must meet. A row for which one fails is not dropped from
+    an index. It would be dropped here without a word: the path of its own input reports it."""
+    if operator.reports is None:
+        for step in operator.steps:
+            if isinstance(step, Temporal):
+                yield from (one for one in _conjuncts(step.formula)
+                            if all(columns_of(expr) <= own for expr in expressions(one)))  # fmt: skip
 
 
 def _rewritten(formula: Formula, change: Callable[[Expr], Expr]) -> Formula:

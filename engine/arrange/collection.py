@@ -166,11 +166,12 @@ class Collection:
             self._filters.pop(key, None)
         elif shared.filter is not self._filters.get(key):
             self._filters[key], self.loose = shared.filter, True
+            self._filtering(self.held)
 
     def _filtering(self, parts: Iterable[Part]) -> tuple[Part, ...]:
         """Have runs in memory build their indexes for the rows that are wanted."""
         found = tuple(parts)
-        for part in found:
+        for part in found if self._filters else ():
             part.serve(self._filters)
         return found
 
@@ -218,7 +219,8 @@ class Collection:
         """`held` and `cold` as they are after a batch's run is added."""
         if self.cold is not None:  # the run is on disk by then
             return self.held, Cold(self.cold.rows + len(run), max(self.cold.latest, run.latest))
-        run.serve(self._filters)
+        if self._filters:
+            run.serve(self._filters)
         return ((*self.held, run) if len(run) else self.held), None
 
     def advance(self, upper: int) -> None:
@@ -243,7 +245,8 @@ class Collection:
                 self._settled = self.held
             return
         self.held = held
-        if self.loose or is_large(len(held[-1])):  # a large batch has indexes of all rows that were looked up in it
+        # A large batch has indexes of all its rows, where it was looked up in.
+        if self.loose or (self._filters and is_large(len(held[-1]))):
             self.narrow(upper)
         runs = self.in_memory
         count, size = 0, 0

@@ -14,6 +14,7 @@ from halfjoin.engine.arrange.run import KeyColumns, Run, make_run
 from halfjoin.engine.updates.consolidate import FEW, cancelled
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat
 from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.wants import ALL
 
 SELECTIVE = 16  # average rows of a key; up to this many, an index finds the rows that may cancel
 LATER = 1024  # rows; the index of a smaller run is built when it is looked up
@@ -62,23 +63,23 @@ def merge_runs(
             joined = Updates(survivors.columns, survivors.time, diffs)
         elif diffs is not joined.diff:
             joined = Updates(joined.columns, joined.time, diffs)
-    filters = {} if filters is None else filters
     merged = make_run(joined, upper)
     merged.filters = filters
     lengths = [len(run.updates.time) for run in runs]
     before = [0, *accumulate(lengths)]
     largest = runs[lengths.index(max(lengths))]
-    usable = {key for key in live if all(_usable(run, key, upper, filters.get(key)) for run in runs)}
-    ready = [key for key in live if key in usable and not [run for run in runs if key not in run.indexes]]
+    if filters or _lacking(runs):
+        live = _usable(runs, upper, live, filters or {})
+    ready = [key for key in live if not [run for run in runs if key not in run.indexes]]
     if before[-1] >= (LATER if ready else NET_FROM):  # netting wants an index
-        ready = [key for key in live if key in usable and key in largest.indexes]
+        ready = [key for key in live if key in largest.indexes]
     for key in ready:
-        indexes: list[Sequence[Index]] = [_whole(run, key, live[key]) for run in runs]
-        wanted = filters.get(key)
-        if wanted is not None and (is_large(len(joined)) or any(one.partial for each in indexes for one in each)):
-            indexes = [left(each, wanted, run.updates, upper) for each, run in zip(indexes, runs, strict=True)]
-        placed = [(index, at) for each, at in zip(indexes, before, strict=False) for index in each]
-        merged.indexes[key] = merge(placed, kept, placed[0][0].partial)
+        if filters and key in filters:
+            merged.indexes[key] = _filtered(runs, before, key, live[key], filters[key], upper, kept)
+        else:
+            indexes = [(index, at) for run, at in zip(runs, before, strict=False)
+                       for index in run.entries(key, live[key])]  # fmt: skip
+            merged.indexes[key] = merge(indexes, kept)
     nets = zip([run.net for run in runs], lengths, strict=True)
     known = laid(list(nets)) if kept is None else Net(MINIMUM)
     merged.net = _net_of(merged, since, upper, known, summed=kept is not None)
@@ -97,22 +98,48 @@ def side_by_side(runs: Sequence[Run], upper: int) -> Run:
     ['fig', 'lime']
     """
     before = [0, *accumulate(map(len, runs))]
-    shared = [key for key in runs[0].indexes if all(key in run.indexes and _usable(run, key, upper) for run in runs)]
+    shared = [] if _lacking(runs) else [key for key in runs[0].indexes if all(key in run.indexes for run in runs)]
     indexes = {key: merge([(run.indexes[key], at) for run, at in zip(runs, before, strict=False)], None)
                for key in shared}  # fmt: skip
     return make_run(concat([run.updates for run in runs]), upper, indexes)
 
 
-def _whole(run: Run, key: ArrangementKey, columns: KeyColumns) -> list[Index]:
-    """All entries that a run has for an arrangement. An index is built if there is none."""
-    index = run.indexes[key] if key in run.indexes else run.index(key, columns)
-    return [index, run.gone[key]] if key in run.gone else [index]
+def _lacking(runs: Sequence[Run]) -> bool:
+    """Whether some index is partial. This is asked for each batch, so it makes no calls."""
+    for run in runs:
+        for index in run.indexes.values():
+            if index.partial is not None:
+                return True
+    return False
 
 
-def _usable(run: Run, key: ArrangementKey, upper: int, wanted: RowFilter | None = None) -> bool:
-    """Whether the run's index of an arrangement, if there is one, has all rows that are wanted (None: all rows)."""
-    partial = run.indexes[key].partial if key in run.indexes else None
-    return partial is None or (wanted is not None and partial.serves(wanted.wants, upper))
+def _usable(
+    runs: Sequence[Run], upper: int, live: Mapping[ArrangementKey, KeyColumns],
+    filters: Mapping[ArrangementKey, RowFilter],
+) -> Mapping[ArrangementKey, KeyColumns]:  # fmt: skip
+    """The arrangements of which no index lacks a row that is wanted. A lookup builds the others anew."""
+
+    def has_all(key: ArrangementKey) -> bool:
+        partials = [run.indexes[key].partial for run in runs if key in run.indexes]
+        wants = filters[key].wants if key in filters else ALL
+        return all(one is None or one.serves(wants, upper) for one in partials)
+
+    return {key: columns for key, columns in live.items() if has_all(key)}
+
+
+def _filtered(
+    runs: Sequence[Run], before: Sequence[int], key: ArrangementKey, columns: KeyColumns, wanted: RowFilter, upper: int,
+    kept: Ints | None,
+) -> Index:  # fmt: skip
+    """An arrangement's merged index, with the wanted rows if it is large or some index is partial already."""
+    indexes: list[Sequence[Index]] = []
+    for run in runs:
+        index = run.indexes[key] if key in run.indexes else run.index(key, columns)
+        indexes.append([index, run.gone[key]] if key in run.gone else [index])
+    if is_large(sum(map(len, runs))) or any(one.partial for each in indexes for one in each):
+        indexes = [left(each, wanted, run.updates, upper) for each, run in zip(indexes, runs, strict=True)]
+    placed = [(index, at) for each, at in zip(indexes, before, strict=False) for index in each]
+    return merge(placed, kept, placed[0][0].partial)
 
 
 def _net_of(run: Run, since: int, upper: int, known: Net, *, summed: bool) -> Net:

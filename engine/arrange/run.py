@@ -147,7 +147,7 @@ class Run:
     net: Net | None = None
     gone: dict[ArrangementKey, Index] = field(default_factory=dict)
     orders: dict[OrderKey, Order] = field(default_factory=dict)
-    filters: Mapping[ArrangementKey, RowFilter] = field(default_factory=dict)
+    filters: Mapping[ArrangementKey, RowFilter] | None = None
     _row_bytes: int | None = None
 
     def __len__(self) -> int:
@@ -167,7 +167,7 @@ class Run:
         self.indexes.pop(key, None)
         arrays, rows = columns(self.updates)
         found = build(arrays, rows, len(self.updates) if rows is None else len(rows))
-        wanted = self.filters.get(key) if is_large(len(self)) else None
+        wanted = self.filters.get(key) if self.filters and is_large(len(self)) else None
         if wanted is not None and wanted.partial(begins).serves(wants, begins):
             found = left([found], wanted, self.updates, begins)[0]
         if self.net is not None and self.net.there is not None:

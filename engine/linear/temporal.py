@@ -75,7 +75,7 @@ def temporal_filter(formula: Formula) -> Callable[[Updates, Errors], Updates]:
 
 
 def alive_from(formula: Formula) -> AliveFrom:
-    """For each row, whether a formula that cannot fail is true at some time at or above a given one."""
+    """For each row, whether a formula is true, or fails, at some time at or above a given one."""
     scalars = [(compile(expr), expr) for expr in dict.fromkeys(expressions(formula))]
 
     def run(updates: Updates, begins: int) -> Mask:
@@ -85,7 +85,8 @@ def alive_from(formula: Formula) -> AliveFrom:
         truth = _bind(formula, results, points)
         found: Mask = np.zeros(len(updates), np.bool_)
         for point in points:  # between these the formula is constant
-            found |= truth(np.maximum(point, start)).true
+            then = truth(np.maximum(point, start))
+            found |= then.true if then.failed is None else then.true | then.failed
         return found
 
     return run

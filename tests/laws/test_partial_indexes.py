@@ -18,6 +18,12 @@ from hypothesis import strategies as st
 
 import halfjoin as hj
 from halfjoin.engine.arrange import partial
+from halfjoin.engine.arrange.partial import Partial
+from halfjoin.engine.updates.updates import MINIMUM
+from halfjoin.planner.linear import Atom
+from halfjoin.planner.wants import Want
+from halfjoin.sql.expr import Literal
+from halfjoin.sql.types import BIGINT
 from tests.engine.test_budget import TightReplay
 from tests.oracle.choice import Drawn
 from tests.oracle.replay import Replay, run
@@ -60,7 +66,8 @@ TABLES = ("CREATE TABLE a (k bigint, x bigint); CREATE TABLE b (k bigint, x bigi
           "CREATE TABLE c (k bigint, x bigint)")  # fmt: skip
 OWN = ["b.x > 1", "b.x = 2", "b.x <> 0", "b.x < 2 OR b.lo IS NULL", "a.x > 0", "a.x IN (1, 2)", "6 / b.x > 2",
        "b.x > 0 AND 6 / b.x > 2", "mz_now() < b.hi", "b.lo <= mz_now() AND mz_now() < b.hi", "b.hi > mz_now()",
-       "mz_now() < b.hi AND b.x > 1", "mz_now() = b.lo", "NOT mz_now() < b.lo", "a.x < b.x", "true"]  # fmt: skip
+       "mz_now() < b.hi AND b.x > 1", "mz_now() = b.lo", "NOT mz_now() < b.lo", "a.x < b.x", "true",
+       "mz_now() < b.hi + 1", "mz_now() < b.hi + 12 / b.x", "mz_now() < b.hi AND 6 / b.x > 2"]  # fmt: skip
 SHAPES = [
     "SELECT a.k, a.x, b.x AS y, b.hi FROM a JOIN b ON a.k = b.k WHERE {}",
     "SELECT a.k, b.x, c.x AS y FROM a, b, c WHERE a.k = b.k AND b.k = c.k AND {}",
@@ -168,3 +175,78 @@ def test_partial_and_full_indexes_give_the_same_answers(
 def _lacking(engine: hj.Engine) -> int:
     indexes = (index for one in engine._state.collections() for run in one.in_memory for index in run.indexes.values())
     return sum(index.partial is not None for index in indexes)
+
+
+def _small() -> hj.Engine:
+    engine = hj.Engine(clock="own", retain=100)
+    engine.execute("CREATE TABLE a (k bigint); CREATE TABLE b (k bigint, x bigint)")
+    for time in range(1, 6):
+        engine.apply({"a": [{"k": time}], "b": [{"k": k, "x": time} for k in range(1, 6)]}, time=time)
+    return engine
+
+
+def _entries(engine: hj.Engine) -> tuple[int, str]:
+    (found,) = (one for one in engine.stats().arrangements if one.name == "b(k)")
+    return found.rows, found.only
+
+
+def _view(engine: hj.Engine, name: str, condition: str) -> list[Any]:
+    engine.execute(f"CREATE MATERIALIZED VIEW {name} AS SELECT a.k, x FROM a JOIN b ON a.k = b.k WHERE {condition}")
+    return sorted(engine.read(name).to_pydict()["x"])
+
+
+def test_an_index_has_what_its_users_want_and_follows_them() -> None:
+    engine = _small()
+    assert _view(engine, "v", "x > 3") == [4] * 5 + [5] * 5
+    assert _entries(engine) == (10, "x > 3")
+    assert _view(engine, "w", "x = 1") == [1] * 5
+    assert _entries(engine) == (15, "(x = 1) OR (x > 3)")
+    engine.execute("DROP MATERIALIZED VIEW v")
+    assert _entries(engine) == (5, "x = 1")
+    with pytest.raises(hj.HalfjoinError):
+        engine.execute("CREATE MATERIALIZED VIEW v (k, k) AS SELECT a.k, x FROM a JOIN b ON a.k = b.k")
+    assert _entries(engine) == (5, "x = 1")
+    engine.execute("CREATE INDEX i ON b (k)")
+    assert _entries(engine) == (25, "")
+    engine.execute("DROP INDEX i")
+    assert _entries(engine) == (5, "x = 1")
+    engine.execute("CREATE MATERIALIZED VIEW o AS SELECT a.k, x FROM a LEFT JOIN b ON a.k = b.k")
+    assert _entries(engine) == (25, "")
+
+
+def test_an_index_forgets_rows_whose_window_has_passed() -> None:
+    engine = _small()
+    assert _view(engine, "v", "mz_now() < x + 3") == [3] * 5 + [4] * 5 + [5] * 5
+    assert _entries(engine)[0] == 10  # times below 6 are closed, so rows with x + 3 <= 6 never pass again
+    engine.advance(8)
+    engine.compact()
+    assert _entries(engine)[0] == 0
+    applied = engine.apply({"a": [{"k": 1}], "b": [{"k": 1, "x": 9}]}, time=9)
+    assert [one["__diff"] for one in applied.diffs["v"].to_pylist() if one["__time"] == 9] == [2]
+
+
+def test_a_query_never_misses_what_an_index_lacks() -> None:
+    engine = _small()
+    _view(engine, "v", "x > 3")
+    for time in range(1, 6):
+        found = engine.query("SELECT count(*) AS n FROM a JOIN b ON a.k = b.k WHERE x < 3", as_of=time)
+        assert found.to_pydict() == {"n": [min(time, 2) * time]}
+        assert engine.query("SELECT count(*) AS n FROM b WHERE k = 1", as_of=time).to_pydict() == {"n": [time]}
+    assert _entries(engine) == (10, "x > 3")
+
+
+def test_wrong_to_look_up_what_an_index_may_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = _small()
+    _view(engine, "v", "x > 3")
+    monkeypatch.setattr(partial.Partial, "serves", lambda *_: True)
+    assert _view(engine, "w", "x = 1") != [1] * 5
+
+
+def test_wrong_to_forget_for_history_what_has_passed() -> None:
+    """A view of a past that can still be read needs rows whose window has passed."""
+    engine = _small()
+    _view(engine, "v", "mz_now() < x + 1")
+    there = Partial(frozenset((Want(frozenset(), frozenset((Atom("<", Literal(1, BIGINT)),))),)), 6)
+    assert there.serves(there.wants, 6) and not there.serves(there.wants, MINIMUM)
+    _view(engine, "w", "mz_now() < x + 1")
+    assert [engine.read("w", as_of=time).num_rows for time in range(1, 6)] == [1, 2, 3, 4, 5]

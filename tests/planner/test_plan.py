@@ -188,8 +188,8 @@ def test_a_filter_larger_than_its_result_is_warned_of() -> None:
     plan = World(DDL, SIZES).plan("SELECT 1 AS one FROM customer, orders WHERE c_custkey = o_custkey AND o_orderdate > "
                                   "date '1995-01-01'")  # fmt: skip
     assert not plan.warnings  # the index has only these rows once it is large
-    plan = World(DDL, SIZES).plan("SELECT 1 AS one FROM customer, orders WHERE c_custkey = o_custkey AND 10 / o_orderkey "
-                                  "> 2")  # fmt: skip
+    plan = World(DDL, SIZES).plan("SELECT 1 AS one FROM customer, orders WHERE c_custkey = o_custkey "
+                                  "AND 10 / o_orderkey > 2")  # fmt: skip
     assert plan.warnings == (
         "orders(o_custkey) holds every row of orders, though 10 / orders.o_orderkey > 2 is asked for: "
         "a materialized view of those rows would be smaller",
@@ -205,7 +205,8 @@ def test_every_format_names_what_is_there() -> None:
     assert chart.startswith("flowchart LR") and "b(x)" in chart and "'x#quot;'" in chart
     data = json.loads(json.dumps(as_json(plan, world, "v")))
     assert [path["input"] for path in data["joins"][0]] == ["a", "b"]
-    assert data["arrangements"][0] == {"name": "a(x)", "state": "new", "unique": False, "shared_with": []}
+    assert data["arrangements"][0] == {"name": "a(x)", "state": "new", "unique": False, "shared_with": [],
+                                     "only": "s < 'x\"'"}
 
 
 def test_explanations_are_stable() -> None:
