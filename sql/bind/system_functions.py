@@ -131,13 +131,16 @@ def shown(value: Expr, system: System) -> Expr:
     return value
 
 
-_PARTS = re.compile(r'"(?:[^"]|"")*"|[^".]*[^".\s][^".]*')  # of a name
+_PART = re.compile(r'"(?:[^"]|"")*"|[^".\s]+')  # of a name
+_NAME = re.compile(rf"\s*(?:{_PART.pattern})\s*(?:\.\s*(?:{_PART.pattern})\s*)*")
 
 
 def _folded(text: str) -> str:
     """A name as SQL text, without quotes and in lower case where it had none. Blanks may surround its parts."""
-    return ".".join(part[1:-1].replace('""', '"') if part.startswith('"') else part.strip().lower()
-                    for part in _PARTS.findall(text))
+    if not _NAME.fullmatch(text):
+        return ""  # which names nothing
+    return ".".join(part[1:-1].replace('""', '"') if part.startswith('"') else part.lower()
+                    for part in _PART.findall(text))
 
 
 def _type_name(text: str) -> str:
