@@ -23,7 +23,7 @@ from halfjoin.sql.bind.system_functions import system_call
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions import record_values
-from halfjoin.sql.functions.jsonb_records import populated
+from halfjoin.sql.functions.jsonb_records import POPULATED_ONE, populated
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.syntax import OrderText, Variadic
@@ -203,11 +203,11 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
         raise UnknownName("function", name)
     if name == "mz_now":
         raise bind_temporal.misplaced(node, context)
-    if name == "jsonb_populate_record" and len(node.expressions) == 2:
+    if name in POPULATED_ONE and len(node.expressions) == 2:
         base, given = scalars.values(node.expressions)
         if record_values.is_record(base):
             context.records.append(name)
-            return populated(functions.resolve, base, given)
+            return populated(functions.resolve, name, base, given)
     if returns_rows(name, context.schema):
         raise context.refuse(node, f"{name} returns rows, which is not allowed here",
                              f"write it in FROM: FROM ..., {name}(...)")
