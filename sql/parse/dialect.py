@@ -36,6 +36,7 @@ from halfjoin.sql.parse.syntax import (
     TableArgument,
     Variadic,
 )
+from halfjoin.sql.parse.unicode_names import with_unicode_names
 
 TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a query
 # PostgreSQL's own names of types that sqlglot has words for, and the words that mean something else, too. What other
@@ -454,11 +455,11 @@ class Halfjoin(Materialize):
             """The tokens of a text. sqlglot reads `$1,$2` as text between the tags `$1,$`, so the `$` of a numbered
             parameter is another character meanwhile."""
             if "$" not in sql or NUMBERED in sql:
-                return super().tokenize(sql)
+                return with_unicode_names(super().tokenize(sql))
             tokens = super().tokenize(NUMBERED_DOLLAR.sub(NUMBERED, sql))
             for token in tokens:
                 token.text = token.text.replace(NUMBERED, "$")
-            return tokens
+            return with_unicode_names(tokens)
 
     Parser = HalfjoinParser
 
