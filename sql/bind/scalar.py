@@ -163,6 +163,8 @@ def _is(scalars: Scalars, node: exp.Is, word: str = "is") -> Expr:
 def _column(scalars: Scalars, node: exp.Column) -> Expr:
     if isinstance(node.this, exp.Star):
         return _row(scalars, node)
+    if node.meta.get("asker"):
+        return _session(name_of(node))(scalars, node)
     table = node.args.get("table")
     try:
         return find(scalars.scopes, name_of(node), table and name_of(table))
@@ -170,10 +172,6 @@ def _column(scalars: Scalars, node: exp.Column) -> Expr:
         if (row := row_of(node, scalars)) is None:
             raise
         return as_value(row, scalars)
-    except UnknownName:
-        if table is not None or node.this.quoted or node.name.lower() != "user":
-            raise
-        return _session("user")(scalars, node)  # the user who asks, where no column is called so
 
 
 def _field(scalars: Scalars, node: exp.Dot) -> Expr:

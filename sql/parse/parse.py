@@ -11,7 +11,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.errors import UnsupportedSQL, bounded
-from halfjoin.sql.parse import change, syntax
+from halfjoin.sql.parse import change, keywords, syntax
 from halfjoin.sql.parse.alter import alter
 from halfjoin.sql.parse.copying import copy
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
@@ -105,6 +105,8 @@ def _trees(text: str, strict: bool = True) -> list[exp.Expr]:
         trees = [expanded(unqualified(tree)) for tree in trees]
     for tree in trees:
         _check_depth(tree)
+        if strict:  # earlier versions took more in the texts of views
+            keywords.check(tree, text)
         if DATABASE in text:
             _leave_out_database(tree)
     if "jsonb_path_" in text.lower():
