@@ -25,7 +25,8 @@ from halfjoin.planner.plan import ArrangementKey
 # A run is merged into the one before it unless that one is this many times larger. So lookups search few runs, and each
 # row is copied a logarithmic number of times.
 GROWTH = 3
-UNREAD = 8  # runs to merge at a time, if no batch looks the collection up
+TOGETHER = 8  # runs to merge at a time: a lookup searches a small run for less than a merge costs
+SMALL = 4096  # rows; so many are merged at once, if batches look the collection up
 
 
 class User(NamedTuple):
@@ -168,7 +169,7 @@ class Collection:
 
     def tidy(self, upper: int) -> None:
         """Net closed updates, and merge the newest runs until each is much larger than the next, or a run would be too
-        large.
+        large. A few small runs are left as they are until they are several.
 
         This runs after the commit point, so no row may make it fail.
         """
@@ -187,7 +188,7 @@ class Collection:
                 break
             count += 1
             size += len(run)
-        if count < (2 if self.arrangements else UNREAD):
+        if count < (2 if self.arrangements and size >= SMALL else TOGETHER):
             return
         while self._has_texts and not fits(
             [run.updates for run in runs[-count:]], sum(run.row_bytes for run in runs[-count:])
