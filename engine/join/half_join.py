@@ -205,7 +205,7 @@ class HalfJoinOperator:
     def _fit(self, stream: Updates, found: list[_Pairs], count: int) -> bool:
         """Whether the texts of `count` pairs fit in one piece."""
         most = _text_bytes(stream.columns.values())
-        most += max([_text_bytes(self._read(pairs.run).values()) for pairs in found])
+        most += max([_text_bytes(self._of_partners(pairs.run)) for pairs in found])
         if count * most <= limits.PIECE_BYTES:
             return True
         return sum(int(self._widths(stream, pairs).sum()) for pairs in found) <= limits.PIECE_BYTES
@@ -375,8 +375,9 @@ def _netted(positions: Ints, partners: Updates, closed: int) -> tuple[Ints, Upda
 
 
 def _text_bytes(columns: Iterable[pa.Array]) -> int:
-    """The bytes of the columns of variable width; 0 for a fixed width."""
-    return sum([int(column.nbytes) for column in columns if column.type.id in _WIDE])
+    """The bytes of the buffers of columns of variable width; 0 for a fixed width. A slice has those of the whole."""
+    buffers = [column.buffers() for column in columns if column.type.id in _WIDE]
+    return sum([one.size for each in buffers for one in each if one is not None])
 
 
 def _wide(columns: Iterable[pa.Array]) -> bool:
