@@ -52,7 +52,7 @@ _REASONS: tuple[tuple[str, str], ...] = (
     (r"negative substring length", "22011"),
     (r"value too long for type", "22001"),
     (r"invalid byte sequence", "22021"),
-    (r"character .* has no equivalent in encoding", "22P05"),
+    (r"character .* has no equivalent in encoding|unsupported Unicode escape sequence", "22P05"),
     (r"cannot accumulate (empty arrays|arrays of different)|"
      r"index -?\d+ out of valid range|number of elements to trim|array must have even|mismatched array dimensions|"
      r"array subscript out of range", "2202E"),
@@ -79,7 +79,8 @@ _REASONS: tuple[tuple[str, str], ...] = (
      r"too few arguments for format|format specifies|new bit must|invalid value for parameter|"
      r"field position|\"vars\" argument|character number|cannot set path|"
      r"cannot get array length|cannot delete|cannot replace|cannot extract elements|cannot call|cannot cast jsonb|"
-     r"argument of jsonb|argument \d+: key|field name must|invalid hexadecimal|invalid symbol|invalid base64|"
+     r"cannot deconstruct|argument of json|argument \d+(: key| cannot be null)|field name must|"
+     r"invalid hexadecimal|invalid symbol|invalid base64|"
      r"unexpected \"=\"|step size cannot|(start|stop) value cannot|(extract|date_trunc) has no unit|"
      r"regexp_\w+\(\) does not support", "22023"),
 )  # fmt: skip

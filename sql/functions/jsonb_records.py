@@ -1,4 +1,4 @@
-"""jsonb_to_record and jsonb_to_recordset: objects as rows of the columns that a list after AS gives.
+"""json_to_record, jsonb_to_recordset and their kin: objects as rows of the columns that a list after AS gives.
 
 A column is an array with the value of each object, which is unnested.
 """
@@ -12,10 +12,16 @@ from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast
 from halfjoin.sql.functions.record_values import ROW, is_there, members
 from halfjoin.sql.functions.signature import Resolve
-from halfjoin.sql.types import INTEGER, JSONB, TEXT, Kind, SqlType, array
+from halfjoin.sql.types import INTEGER, JSON, JSONB, TEXT, Kind, SqlType, array
 
-RECORDS = ("jsonb_to_record", "jsonb_to_recordset")
-POPULATED = {"jsonb_populate_record": RECORDS[0], "jsonb_populate_recordset": RECORDS[1]}  # into rows of a table
+RECORDS = ("jsonb_to_record", "jsonb_to_recordset", "json_to_record", "json_to_recordset")
+POPULATED = {name.replace("to", "populate"): name for name in RECORDS}  # into rows of a table
+POPULATED_ONE = ("jsonb_populate_record", "json_populate_record")
+
+
+def _read(name: str) -> SqlType:
+    """The type that a function takes objects of."""
+    return JSONB if name.startswith("jsonb") else JSON
 
 
 def record_columns(name: str, args: Sequence[Expr], columns: Sequence[tuple[str, SqlType]],
@@ -25,34 +31,42 @@ def record_columns(name: str, args: Sequence[Expr], columns: Sequence[tuple[str,
     Raises:
         UnsupportedSQL: the argument is not a jsonb, or no text is a value of a column's type.
     """
-    if len(args) != 1 or args[0].type.kind not in (Kind.JSONB, Kind.UNKNOWN):
-        raise UnsupportedSQL(f"{name} takes one jsonb", wrong=True)
-    objects = cast(args[0], JSONB)
-    if name == "jsonb_to_record":
-        objects = Call("jsonb only object", (objects,), JSONB)
+    read = _read(name)
+    if len(args) != 1 or args[0].type.kind not in (read.kind, Kind.UNKNOWN):
+        raise UnsupportedSQL(f"{name} takes one {read}", wrong=True)
+    objects = cast(args[0], read)
+    if name.endswith("_record"):
+        objects = Call("jsonb only object", (objects,), read)
     values = base or [Literal(None, type) for _, type in columns]
     return tuple(_values(objects, column, type, value) for (column, type), value in zip(columns, values, strict=True))
 
 
-def populated(resolve: Resolve, base: Expr, given: Expr) -> Expr:
-    """`jsonb_populate_record(base, j)`: the row with the values of an object's keys; of others, with those of `base`.
+def populated(resolve: Resolve, name: str, base: Expr, given: Expr) -> Expr:
+    """`jsonb_populate_record(base, j)` or json_populate_record, by its name: the row with the values of an
+    object's keys; of others, with those of `base`.
 
     Raises:
         UnsupportedSQL: no text is a value of a field's type.
     """
-    j = cast(given, JSONB)
-    found = resolve("->", (Call("jsonb only object", (j,), JSONB), Literal(0, INTEGER)))
+    read = _read(name)
+    j = cast(given, read)
+    found = resolve("->", (Call("jsonb only object", (j,), read), Literal(0, INTEGER)))
     values = []
-    for (name, type), before in zip(base.type.fields, members(base), strict=True):
+    for (field, type), before in zip(base.type.fields, members(base), strict=True):
         _check(type)
-        key = Literal(name, TEXT)
+        key = Literal(field, TEXT)
+        part = resolve("->", (found, key))
         if type.kind is Kind.RECORD:
-            value = populated(resolve, before, resolve("->", (found, key)))
+            value = populated(resolve, name, before, part)
         else:
-            value = cast(resolve("->" if type.kind is Kind.JSONB else "->>", (found, key)), type, explicit=True)
-        values.append(resolve("case", (resolve("?", (found, key)), value, before)))
+            text = resolve("->>", (found, key))
+            value = cast(part if type.kind in _OF_JSON else text, type, explicit=True)
+        values.append(resolve("case", (resolve("is not null", (part,)), value, before)))
     there = resolve("or", (resolve("is not null", (j,)), resolve("is true", (is_there(base),))))
     return Call(ROW, (there, *values), base.type)
+
+
+_OF_JSON = (Kind.JSON, Kind.JSONB)
 
 
 def _check(type: SqlType) -> None:
@@ -64,11 +78,11 @@ def _check(type: SqlType) -> None:
 def _values(objects: Expr, column: str, type: SqlType, base: Expr) -> Expr:
     """The values of a column, with that of `base` where an object has no such key."""
     _check(type)
-    key, as_text = Literal(column, TEXT), type.kind is not Kind.JSONB
+    key = Literal(column, TEXT)
     if not isinstance(base, Literal):
         raise UnsupportedSQL("a base row that is no constant is not supported", remedy="write coalesce(x, its value)")
     missing = cast(base, TEXT, explicit=True) if base.value is not None else None
     args = (objects, key) if missing is None else (objects, key, missing)
-    if not as_text:
-        return Call("jsonb field values", args, array(JSONB))
+    if type.kind in _OF_JSON:
+        return cast(Call("jsonb field values", args, array(objects.type)), array(type), explicit=True)
     return cast(Call("jsonb field texts", args, array(TEXT)), array(type), explicit=True)

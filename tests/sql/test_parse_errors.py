@@ -32,6 +32,13 @@ def test_syntax(sql: str, reason: str, at: str) -> None:
     assert (error.reason, error.line, error.column) == (reason, 1, sql.index(at) + 1)
 
 
+@pytest.mark.parametrize(("kind", "option"), [("FILES", "path"), ("Kafka", "brokers"), ("postgres", "publication")])
+def test_a_source_without_a_table_shows_an_example_of_its_kind(kind: str, option: str) -> None:
+    for text in (f"CREATE SOURCE s FROM {kind}", f"CREATE SOURCE s FROM {kind} (a 'b')"):
+        remedy = refusal(text).remedy or ""
+        assert f"FROM {kind.upper()} (" in remedy and option in remedy
+
+
 @pytest.mark.parametrize(("sql", "last"), [("SELECT (1", "1"), ("SELECT a FROM", "FROM"), ("SELECT a FROM t,", ",")])
 def test_a_text_that_ends_too_early_is_marked_behind_its_last_word(sql: str, last: str) -> None:
     error = refusal(sql)
