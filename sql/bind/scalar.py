@@ -207,7 +207,7 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
         base, given = scalars.values(node.expressions)
         if record_values.is_record(base):
             context.records.append(name)
-            return populated(functions.resolve, name, base, given)
+            return populated(name, base, given)
     if returns_rows(name, context.schema):
         raise context.refuse(node, f"{name} returns rows, which is not allowed here",
                              f"write it in FROM: FROM ..., {name}(...)")

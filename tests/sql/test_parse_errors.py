@@ -15,8 +15,8 @@ def refusal(sql: str) -> UnsupportedSQL:
 
 
 def test_the_text_shows_reason_place_and_remedy() -> None:
-    assert str(refusal("CREATE TABLE t (\n  a int,\n  b json\n)")).splitlines()[:3] == [
-        "type json is not supported (line 3, column 5)", "    b json", "      ^"]
+    assert str(refusal("CREATE TABLE t (\n  a int,\n  b xml\n)")).splitlines()[:3] == [
+        "type xml is not supported (line 3, column 5)", "    b xml", "      ^"]
 
 
 @pytest.mark.parametrize(("sql", "reason", "at"), [
