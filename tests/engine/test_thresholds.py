@@ -18,7 +18,7 @@ from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar import arrow_type, compile
 from halfjoin.engine.scalar.threshold import threshold_of
 from halfjoin.engine.updates.updates import Updates, constant
-from halfjoin.sql.expr import Call, Column, Literal
+from halfjoin.sql.expr import Call, Column, Expr, Literal
 from halfjoin.sql.types import BIGINT, BOOLEAN, DATE, INTEGER, SMALLINT, TEXT, SqlType
 
 SEEDS = st.integers(0, 10**9)
@@ -48,7 +48,7 @@ def test_a_kernel_compares_as_arrow_does(seed: int) -> None:
     type = list(VALUES)[int(random.integers(len(VALUES)))]
     partners = some_partners(random, type)
     value = random.choice(np.array([*VALUES[type], None], object))
-    sides = [Column("y", type), Literal(value, type)]
+    sides: list[Expr] = [Column("y", type), Literal(value, type)]
     expr = Call(str(random.choice(OPERATORS)), tuple(sides if random.random() < 0.5 else sides[::-1]), BOOLEAN)
     threshold = threshold_of(expr)
     assert threshold is not None
@@ -59,6 +59,7 @@ def test_a_kernel_compares_as_arrow_does(seed: int) -> None:
         assert found is None  # without kernels the caller goes another way
         return
     assert found is not None
+    one: Any
     for one, other in zip(found, expected, strict=True):
         assert list(one) == list(other) if isinstance(one, list | np.ndarray) else one == other
 
