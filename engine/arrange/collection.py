@@ -106,7 +106,9 @@ class Collection:
         Rent or buy: so few keys are looked up in the files of a cold collection, which takes less than to load it. The
         files are loaded when such lookups have read an eighth of their rows.
         """
-        if (self.cold is None and not self.left) or keys * READ_ROWS * WORN > len(self) or self.stored is None:
+        if self.cold is None and not self.left:
+            return self.held
+        if keys * READ_ROWS * WORN > len(self) or self.stored is None:
             return self.runs
         if self.cold is not None:
             self.held, self.cold = tuple(self.stored.load(leave=True)), None
