@@ -15,7 +15,7 @@ from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, names_read
 from halfjoin.sql.bind.named_types import column_type
 from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Like
-from halfjoin.sql.types import Kind, SqlType, looks_vary
+from halfjoin.sql.types import Kind, SqlType, innermost, looks_vary
 
 
 def table_of(statement: CreateTable, catalog: Catalog) -> Table:
@@ -128,6 +128,9 @@ def check_key(key: Constraint, columns: Iterable[ColumnModel]) -> None:
     if len(set(key.columns)) < len(key.columns):
         raise UnsupportedSQL(f"a column appears twice in {key.kind.upper()} ({', '.join(key.columns)})", code="42701")
     for column in columns:
+        if column.name in key.columns and innermost(column.type).kind is Kind.JSON:
+            raise UnsupportedSQL('data type json has no default operator class for access method "btree"', code="42704",
+                                 remedy="take another column as the key, or a jsonb")
         if column.name in key.columns and looks_vary(column.type):
             raise UnsupportedSQL(f"{key.kind.upper()} of {column.name}, which is {column.type}: equal intervals can "
                                  "look different", remedy="take another column as the key")  # fmt: skip

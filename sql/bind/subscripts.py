@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.system_functions import from_one
 from halfjoin.sql.expr import Call, Expr, Literal
@@ -26,6 +27,9 @@ def subscript(scalars: Scalars, node: exp.Bracket) -> Expr:
         written.insert(0, below.expressions[0])
         below = below.this
     value = scalars.value(below)
+    if value.type.kind is Kind.JSON:
+        raise UnsupportedSQL("cannot subscript type json because it does not support subscripting", code="42804",
+                             remedy="write j -> 'a', or j::jsonb")
     if value.type.kind is Kind.JSONB:
         for one in written:
             value = _of_json(scalars, value, one)

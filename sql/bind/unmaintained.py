@@ -45,25 +45,10 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
 
 def refuse_clauses(query: exp.Select, context: Context) -> None:
     """Refuse a SELECT with a clause that is not supported."""
-    if query.args.get("locks") and context.now is not None:
-        _check_locks(query, context)
     for key, (reason, instead) in REFUSED_CLAUSES.items():
         if query.args.get(key) and (key != "locks" or context.now is None):
             raise context.refuse(_where(query, key), reason, instead)
     only(query, context.sql, "a view", ("expressions", "from_", "joins", "where", "with_", "locks", *CLAUSES))
-
-
-def _check_locks(query: exp.Select, context: Context) -> None:
-    """Check FOR UPDATE and FOR SHARE, which lock nothing in a query: there is one writer, and a transaction's changes
-    are one batch."""
-    for key, word in (("distinct", "DISTINCT"), ("group", "GROUP BY"), ("having", "HAVING")):
-        if query.args.get(key):
-            raise context.refuse(query, f"FOR UPDATE is not allowed with {word} clause", "leave it out")
-    names = {table.alias_or_name for table in query.find_all(exp.Table, exp.Subquery)}
-    for lock in query.args["locks"]:
-        for table in lock.expressions:
-            if table.name not in names:
-                raise context.wrong(table, f'relation "{table.name}" in FOR UPDATE clause not found in FROM clause')
 
 
 def _where(query: exp.Expr, key: str) -> exp.Expr:

@@ -11,7 +11,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.errors import UnsupportedSQL, bounded
-from halfjoin.sql.parse import change, syntax
+from halfjoin.sql.parse import change, keywords, syntax
 from halfjoin.sql.parse.alter import alter
 from halfjoin.sql.parse.copying import copy
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
@@ -24,11 +24,11 @@ from halfjoin.sql.parse.parameters import Params, check_nul, check_unicode, with
 from halfjoin.sql.parse.sourced import alter_source, create_source
 from halfjoin.sql.parse.temporary import in_its_schema
 from halfjoin.sql.parse.times import constant_time
+from halfjoin.sql.parse.transactions import modes
 from halfjoin.sql.parse.unqualified import unqualified
 from halfjoin.sql.parse.unterminated import unterminated
 from halfjoin.sql.parse.with_changes import split
 from halfjoin.sql.statements import (
-    Begin,
     Commit,
     Deallocate,
     Delete,
@@ -105,6 +105,8 @@ def _trees(text: str, strict: bool = True) -> list[exp.Expr]:
         trees = [expanded(unqualified(tree)) for tree in trees]
     for tree in trees:
         _check_depth(tree)
+        if strict:  # earlier versions took more in the texts of views
+            keywords.check(tree, text)
         if DATABASE in text:
             _leave_out_database(tree)
     if "jsonb_path_" in text.lower():
@@ -258,15 +260,13 @@ def _reset(node: syntax.Reset, text: str) -> Statement:
     return SetTime() if name == "time" else SetSetting(name)
 
 
-def _transaction(node: exp.Transaction | exp.Commit | exp.Rollback, text: str) -> Statement:
-    """BEGIN, COMMIT or ROLLBACK; UnsupportedSQL if it has options."""
+def _ended(node: exp.Commit | exp.Rollback, text: str) -> Statement:
+    """COMMIT or ROLLBACK; UnsupportedSQL if it has options."""
     if isinstance(node, exp.Rollback) and node.args.get("savepoint"):
         return Savepoint("rollback", name_of(node.args["savepoint"]))
     options = {key: value for key, value in node.args.items() if value}
     if options:
         raise refuse(node, text, f"options of {node.key.upper()} are not supported", "write BEGIN; ...; COMMIT")
-    if isinstance(node, exp.Transaction):
-        return Begin()
     return Commit() if isinstance(node, exp.Commit) else Rollback()
 
 
@@ -315,9 +315,9 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     exp.Create: create,
     exp.Set: _set,
     syntax.Reset: _reset,
-    exp.Transaction: _transaction,
-    exp.Commit: _transaction,
-    exp.Rollback: _transaction,
+    syntax.TransactionModes: lambda node, _: modes(node),
+    exp.Commit: _ended,
+    exp.Rollback: _ended,
     exp.Drop: _drop,
     exp.Insert: change.insert,
     exp.Delete: change.delete,

@@ -24,6 +24,7 @@ NAMED: dict[exp.DType, SqlType] = {
     exp.DType.TIMESTAMP: t.TIMESTAMP,
     exp.DType.TIMESTAMPTZ: t.TIMESTAMPTZ,
     exp.DType.UUID: t.UUID,
+    exp.DType.JSON: t.JSON,
     exp.DType.JSONB: t.JSONB,
     exp.DType.INTERVAL: t.INTERVAL,
 }
@@ -34,7 +35,7 @@ FUNCTIONS: dict[str, SqlType] = {  # types that PostgreSQL can also call as func
 }
 STRINGS = {exp.DType.VARCHAR: t.Kind.VARCHAR, exp.DType.CHAR: t.Kind.CHAR, exp.DType.NCHAR: t.Kind.CHAR,
            exp.DType.BPCHAR: t.Kind.CHAR}
-NEAREST = {exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends on the date", exp.DType.JSON: "jsonb",
+NEAREST = {exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends on the date",
            exp.DType.BIT: "bytea, which get_bit and set_bit read and change, or an integer with &, | and #"}
 ELSEWHERE = {  # types of other databases
     "datetime": "timestamp", "nvarchar": "varchar", "tinyint": "smallint", "string": "text", "short": "smallint",
@@ -42,7 +43,7 @@ ELSEWHERE = {  # types of other databases
     "number": "numeric", "blob": "bytea", "binary": "bytea", "varbinary": "bytea", "clob": "text",
 }  # fmt: skip
 KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,s), text, varchar(n), char(n), bytea, "
-         "date, time(p), timestamp(p), timestamptz(p), uuid, jsonb, interval(p), and arrays of these")
+         "date, time(p), timestamp(p), timestamptz(p), uuid, json, jsonb, interval(p), and arrays of these")
 
 
 def sql_type(node: exp.DataType, sql: str = "") -> SqlType:

@@ -24,7 +24,7 @@ from halfjoin.errors import InvalidRow
 from halfjoin.sql.types import BIGINT, STRINGS, Kind, SqlType
 
 _HEADER_BYTES = 1 << 20  # enough for any header
-_AS_THEY_ARE = (*STRINGS, Kind.ENUM, Kind.JSONB)  # the engine reads these texts itself
+_AS_THEY_ARE = (*STRINGS, Kind.ENUM, Kind.JSON, Kind.JSONB)  # the engine reads these texts itself
 
 
 def csv_blocks(file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[Raw]:
