@@ -337,6 +337,8 @@ class Versions:
         collection = self.state.collection(name)
         if collection.in_files and not collection.left:  # a job left rows there, and now they are looked up one by one
             collection.bring_in(self.state.memory, self.state.upper)
+        if collection.cold is None and not collection.left:
+            return self._with_staged(name, version, collection.held)
         changed = sum(map(len, self.staged.values()))
         parts = collection.looked_up(changed) if changed else collection.runs  # a first fill needs all rows
         return self._with_staged(name, version, parts)
