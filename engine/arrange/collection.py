@@ -15,6 +15,7 @@ from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.memory import INDEXED, Memory
 from halfjoin.engine.arrange.merging import merge_runs
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
+from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.updates.consolidate import cancel, consolidate
@@ -25,7 +26,9 @@ from halfjoin.planner.plan import ArrangementKey
 # A run is merged into the one before it unless that one is this many times larger. So lookups search few runs, and each
 # row is copied a logarithmic number of times.
 GROWTH = 3
+WAITING = 4  # small runs to merge at a time: a kernel searches one more for less than a merge costs
 UNREAD = 8  # runs to merge at a time, if no batch looks the collection up
+SMALL = 4096  # rows; so many are merged at once
 READ_ROWS = 1 << 11  # about the rows that the lookup of a key reads from files
 WORN = 8  # files are loaded once lookups have read this fraction (1/8) of their rows. They go on, so it is early
 
@@ -191,7 +194,7 @@ class Collection:
 
     def tidy(self, upper: int) -> None:
         """Net closed updates, and merge the newest runs until each is much larger than the next, or a run would be too
-        large.
+        large. Small runs wait until they are several.
 
         This runs after the commit point, so no row may make it fail.
         """
@@ -210,7 +213,9 @@ class Collection:
                 break
             count += 1
             size += len(run)
-        if count < (2 if self.arrangements else UNREAD):
+        # Without kernels, and where they have an order, runs are searched one after the other.
+        at_once = native.on and size < SMALL and not [run for run in runs[-count:] if run.orders]
+        if count < (UNREAD if not self.arrangements else WAITING if at_once else 2):
             return
         while self._has_texts and not fits(
             [run.updates for run in runs[-count:]], sum(run.row_bytes for run in runs[-count:])
