@@ -12,7 +12,7 @@ from halfjoin.catalog.system.system import SystemCatalog
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import Domain
-from halfjoin.sql.system import Asker
+from halfjoin.sql.system import Asker, is_temporary
 from halfjoin.sql.types import Kind, SqlType, innermost
 from halfjoin.sql.user_aggregate import UserAggregate
 from halfjoin.version import MEANING
@@ -127,14 +127,21 @@ class Catalog:
         Raises:
             UnknownName: there is no sequence of that name. UnsupportedSQL: it has come to its end.
         """
-        found = self.sequences.get(sequence)
-        if found is None:
-            raise UnknownName("sequence", sequence, self.sequences, code="42P01")
+        found = self._sequence_to_change(sequence, "nextval")
         made = found.numbers(self.numbers.get(found.id, found.next), count) if count else ()
         if made:
             self.last[sequence] = self.last[""] = made[-1]
             self.numbers[found.id] = made[-1] + found.step
         return made
+
+    def _sequence_to_change(self, sequence: str, call: str) -> Sequence:
+        """A sequence, for a call that changes it. A transaction that only reads changes none but temporary ones."""
+        found = self.sequences.get(sequence)
+        if found is None:
+            raise UnknownName("sequence", sequence, self.sequences, code="42P01")
+        if self.asker.settings.get("transaction_read_only") == "on" and not is_temporary(sequence):
+            raise UnsupportedSQL(f"cannot execute {call}() in a read-only transaction", code="25006")
+        return found
 
     def last_number(self, sequence: str) -> int | None:
         """The last number of a sequence that this session got; of any sequence, if `sequence` is empty; None: it got
@@ -153,9 +160,7 @@ class Catalog:
         Raises:
             UnknownName: there is no sequence of that name. UnsupportedSQL: the number is beyond its bounds.
         """
-        found = self.sequences.get(sequence)
-        if found is None:
-            raise UnknownName("sequence", sequence, self.sequences, code="42P01")
+        found = self._sequence_to_change(sequence, "setval")
         if not found.least <= number <= found.most:
             raise UnsupportedSQL(f'setval: value {number} is out of bounds for sequence "{sequence}" '
                                  f"({found.least}..{found.most})", code="22003")  # fmt: skip

@@ -1,7 +1,7 @@
 """SQLAlchemy's dialect for `halfjoin serve`: `create_engine("halfjoin://127.0.0.1")`.
 
 It is PostgreSQL's dialect with psycopg, under PostgreSQL's name, so what is written for that works. What differs: the
-port, user and database that a URL leaves out; JSON columns are jsonb; materialized views count as views; transactions
+port, user and database that a URL leaves out; materialized views count as views; transactions
 in two phases are refused before they begin.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from sqlalchemy.dialects.postgresql.base import PGTypeCompiler
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.engine import reflection
 from sqlalchemy.engine.interfaces import ConnectArgsType
@@ -19,18 +18,10 @@ from sqlalchemy.exc import NotSupportedError
 HOST, PORT, USER, DATABASE = "127.0.0.1", 6875, "halfjoin", "halfjoin"
 
 
-class _Types(PGTypeCompiler):  # type: ignore[misc]
-    """The types of columns: JSON is jsonb, the only one there is."""
-
-    def visit_JSON(self, type_: Any, **kw: Any) -> str:
-        return "JSONB"
-
-
 class HalfjoinDialect(PGDialect_psycopg):  # type: ignore[misc]
     """The dialect of the URL `halfjoin://[user[:password]@][host[:port]][/database]`."""
 
     supports_statement_cache = True
-    type_compiler_cls = _Types
 
     def create_connect_args(self, url: URL) -> ConnectArgsType:
         """What psycopg connects with."""

@@ -33,7 +33,7 @@ _REASONS: tuple[tuple[str, str], ...] = (
     (r"(smallint|integer|bigint|real|double precision|numeric) out of range|input is out of range|value out of range|"
      r"numeric field overflow|value \"[^\"]*\" is out of range for type|\"[^\"]*\" is out of range for type|"
      r"factorial of a negative|percentile value|cannot convert NaN or infinity to|numeric (constant|has no)|"
-     r"value overflows numeric format", "22003"),
+     r"value overflows numeric format|\"char\" out of range", "22003"),
     (r"(date|timestamp|time|interval)( field value)? out of range|date/time field value|timestamp cannot be NaN|"
      r"stride must be|value for \".*\" in source string|"
      r"a time of day ends|'[^']*' as a time", "22008"),
@@ -52,7 +52,7 @@ _REASONS: tuple[tuple[str, str], ...] = (
     (r"negative substring length", "22011"),
     (r"value too long for type", "22001"),
     (r"invalid byte sequence", "22021"),
-    (r"character .* has no equivalent in encoding", "22P05"),
+    (r"character .* has no equivalent in encoding|unsupported Unicode escape sequence", "22P05"),
     (r"cannot accumulate (empty arrays|arrays of different)|"
      r"index -?\d+ out of valid range|number of elements to trim|array must have even|mismatched array dimensions|"
      r"array subscript out of range", "2202E"),
@@ -64,6 +64,7 @@ _REASONS: tuple[tuple[str, str], ...] = (
      r"an array of more than one dimension", "54000"),
     (r"invalid Unicode|multiple decimal points|\"EEEE\" must|\"EEEE\" is incompatible|cannot use \"|"
      r"\"[90S]\" (must be ahead|cannot be used)", "42601"),
+    (r"expected JSON array", "22P02"),
     (r"more than one row returned by a subquery", "21000"),
     (r"LIMIT must not be negative", "2201W"),
     (r"OFFSET must not be negative", "2201X"),
@@ -79,7 +80,8 @@ _REASONS: tuple[tuple[str, str], ...] = (
      r"too few arguments for format|format specifies|new bit must|invalid value for parameter|"
      r"field position|\"vars\" argument|character number|cannot set path|"
      r"cannot get array length|cannot delete|cannot replace|cannot extract elements|cannot call|cannot cast jsonb|"
-     r"argument of jsonb|argument \d+: key|field name must|invalid hexadecimal|invalid symbol|invalid base64|"
+     r"cannot deconstruct|argument of json|argument \d+(: key| cannot be null)|field name must|"
+     r"invalid hexadecimal|invalid symbol|invalid base64|"
      r"unexpected \"=\"|step size cannot|(start|stop) value cannot|(extract|date_trunc) has no unit|"
      r"regexp_\w+\(\) does not support", "22023"),
 )  # fmt: skip

@@ -24,6 +24,7 @@ from halfjoin.sql.named import (
 from halfjoin.sql.types import SqlType
 
 Query: TypeAlias = exp.Query  # a parsed query; only the package `sql` looks inside
+LEVELS = ("read uncommitted", "read committed", "repeatable read", "serializable")  # of isolation
 Assignment: TypeAlias = tuple[str, exp.Expr]  # a column and its new value, which may be DEFAULT
 
 
@@ -452,7 +453,19 @@ class SetSetting:
 
 @dataclass(frozen=True)
 class Begin:
-    """BEGIN: the statements up to COMMIT are one batch."""
+    """BEGIN: the statements up to COMMIT are one batch. `level`: of isolation, one of `LEVELS`; None: the default.
+    `read_only`: READ ONLY; None: not said."""
+
+    level: str | None = None
+    read_only: bool | None = None
+
+
+@dataclass(frozen=True)
+class SetTransaction:
+    """SET TRANSACTION: as BEGIN's modes, for the open transaction."""
+
+    level: str | None = None
+    read_only: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -488,7 +501,7 @@ Change: TypeAlias = Insert | Delete | Update | Merge  # statements that change t
 Statement: TypeAlias = (
     CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | CreateSource | AlterSource | AlterTable
     | Rename | Insert | Delete | Update | Merge | WithChanges | Copy | Truncate | Select | Subscribe | Explain
-    | Maintain | Refresh | RefreshPlan | Show | SetTime | SetSetting | Begin | Commit | Rollback | Savepoint | Drop
-    | Prepare | Execute | Deallocate | CreateEnum | CreateComposite | AlterEnum | CreateDomain | CreateSchema
-    | CreateSequence | Comment | AlterSequence | AlterDomain
+    | Maintain | Refresh | RefreshPlan | Show | SetTime | SetSetting | Begin | SetTransaction | Commit | Rollback
+    | Savepoint | Drop | Prepare | Execute | Deallocate | CreateEnum | CreateComposite | AlterEnum | CreateDomain
+    | CreateSchema | CreateSequence | Comment | AlterSequence | AlterDomain
 )

@@ -125,7 +125,7 @@ BY_CATALOG_NAME: Mapping[str, SqlType] = {
     "bool": t.BOOLEAN, "int2": t.SMALLINT, "int4": t.INTEGER, "int8": t.BIGINT, "float4": t.REAL, "float8": t.DOUBLE,
     "text": t.TEXT, "timestamptz": t.TIMESTAMPTZ, "bytea": t.BYTEA, "interval": t.INTERVAL,
     "numeric": t.numeric(), "anyarray": t.array(t.TEXT), "pg_statistic": t.TEXT, "date": t.DATE, "time": t.TIME,
-    "timestamp": t.TIMESTAMP, "uuid": t.UUID, "jsonb": t.JSONB, "varchar": SqlType(Kind.VARCHAR),
+    "timestamp": t.TIMESTAMP, "uuid": t.UUID, "json": t.JSON, "jsonb": t.JSONB, "varchar": SqlType(Kind.VARCHAR),
     "sql_identifier": NAME, "cardinal_number": t.INTEGER, "character_data": SqlType(Kind.VARCHAR),
     "yes_or_no": SqlType(Kind.VARCHAR),
 }  # fmt: skip

@@ -25,6 +25,7 @@ class Kind(StrEnum):
     TIMESTAMP = "timestamp"
     TIMESTAMPTZ = "timestamptz"
     UUID = "uuid"
+    JSON = "json"  # a text of JSON as it was written; no two are equal
     JSONB = "jsonb"
     INTERVAL = "interval"
     ENUM = "enum"  # a type of CREATE TYPE
@@ -77,6 +78,7 @@ TIME = SqlType(Kind.TIME)
 TIMESTAMP = SqlType(Kind.TIMESTAMP)
 TIMESTAMPTZ = SqlType(Kind.TIMESTAMPTZ)
 UUID = SqlType(Kind.UUID)
+JSON = SqlType(Kind.JSON)
 JSONB = SqlType(Kind.JSONB)
 INTERVAL = SqlType(Kind.INTERVAL)
 MZ_TIMESTAMP = SqlType(Kind.MZ_TIMESTAMP)

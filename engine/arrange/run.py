@@ -77,6 +77,10 @@ class Part(Protocol):
     def loaded(self, upper: int) -> Sequence[Run]:
         """The same updates as runs in memory. Times below `upper` are closed."""
 
+    @property
+    def decoded(self) -> int:
+        """The rows that lookups have read from files so far."""
+
     def build(
         self, key: ArrangementKey, columns: KeyColumns, wants: Wants = ALL, begins: int = MINIMUM
     ) -> None:
@@ -141,6 +145,7 @@ class Run:
     """
 
     in_memory: ClassVar[bool] = True
+    decoded: ClassVar[int] = 0
     updates: Updates
     indexes: dict[ArrangementKey, Index] = field(default_factory=dict)
     future: Index | None = None

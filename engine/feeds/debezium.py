@@ -168,7 +168,7 @@ class _Column:
         def exactly(some: Ints) -> list[Any]:
             return self.images.exactly(rows[some], self.column.name)
 
-        if self.column.type.kind is Kind.JSONB:
+        if self.column.type.kind in (Kind.JSON, Kind.JSONB):
             values = self._json(values, rows)
         try:
             array = decoded(values, self.column.type, encoding, exactly)

@@ -22,6 +22,7 @@ _ARROW: dict[Kind, Any] = {
     Kind.VARCHAR: pa.string(),
     Kind.CHAR: pa.string(),
     Kind.UUID: pa.string(),
+    Kind.JSON: pa.string(),
     Kind.JSONB: pa.string(),
     Kind.ENUM: pa.string(),
     Kind.BYTEA: pa.binary(),

@@ -12,7 +12,7 @@ from halfjoin.engine.scalar import decimals
 from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
 from halfjoin.engine.scalar.casts_text import from_text, to_text
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.scalar.json_order import from_jsonb, to_canonical
+from halfjoin.engine.scalar.json_order import from_jsonb, to_canonical, to_checked
 from halfjoin.engine.scalar.precision import rounds, to_digits
 from halfjoin.engine.scalar.values import (
     Datum,
@@ -52,6 +52,8 @@ def _cast(source: SqlType, target: SqlType) -> Kernel | None:
         return _array(source, target)
     if b is Kind.JSONB and a is not b:
         return to_canonical
+    if b is Kind.JSON:
+        return None if a in (Kind.JSON, Kind.JSONB) else to_checked
     if a in STRINGS or a is Kind.UNKNOWN:
         return from_text(target) if a not in STRINGS or b not in STRINGS else to_text(source, target)
     if b in STRINGS:

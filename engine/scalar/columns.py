@@ -15,7 +15,7 @@ import pyarrow.types as pt
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.scalar.json_input import canonical_texts, holds_json, json_text
+from halfjoin.engine.scalar.json_input import holds_json, json_text, texts_of
 from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.engine.scalar.nested_arrays import uneven
 from halfjoin.engine.scalar.precision import rounds, to_digits
@@ -37,7 +37,8 @@ _MOST_REAL = 3.4028235e38
 _MISSING = ("NAType", "NaTType")  # types of pandas
 _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _MOMENTS = frozenset((Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ))
-_CHECKED = _MOMENTS.union((*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSONB, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL))
+_CHECKED = _MOMENTS.union((*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSON, Kind.JSONB, Kind.ENUM, Kind.ARRAY,
+                            Kind.INTERVAL))
 _CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
 
 
@@ -46,7 +47,7 @@ def convert(table: str, name: str, kind: SqlType, given: Any, *, leaving: bool =
 
     Values are widened and rescaled if that loses nothing. Moments are rounded to the column's digits of the second.
     Texts are parsed as dates, times, numerics and UUIDs. There is no other conversion: a text does not become an
-    integer, and a number is not rounded. Of a jsonb a text is JSON,
+    integer, and a number is not rounded. Of a json or jsonb a text is JSON,
     and Python's other values stand for themselves. A float stands for the
     shortest decimal that reads back as the float: 0.1 fits a numeric(8,2), 0.125 does not. NaN is a number in columns
     of floats. In all other columns it means NULL, as in pandas; but a Decimal's NaN is not a valid numeric.
@@ -221,8 +222,8 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             return _text(array if source == wanted else array.cast(wanted), kind)
         case Kind.UUID:
             return _uuid(array, text)
-        case Kind.JSONB:
-            return canonical_texts(_only(array, text).cast(pa.string()))
+        case Kind.JSON | Kind.JSONB:
+            return texts_of(kind.kind, _only(array, text).cast(pa.string()))
         case Kind.ENUM:
             texts = _only(array, text).cast(wanted)
             _refuse(pc.and_(texts.is_valid(), pc.invert(pc.is_in(texts, pa.array(kind.labels, wanted)))))

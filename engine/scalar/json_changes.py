@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from halfjoin.engine.scalar.each import Bad
-from halfjoin.engine.scalar.json_parts import index_of, of_json
+from halfjoin.engine.scalar.json_parts import of_json
+from halfjoin.engine.scalar.json_slices import index_of
 from halfjoin.engine.scalar.values import Kernel
 from halfjoin.sql.expr import Call
 from halfjoin.sql.functions.json_text import Json, value_of, written

@@ -1,4 +1,4 @@
-"""Takes columns of jsonb from batches: texts of JSON, and Python's dicts, lists, numbers and booleans."""
+"""Takes columns of json and jsonb from batches: texts of JSON, and Python's dicts, lists, numbers and booleans."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from typing import Any
 
 import pyarrow as pa
 
-from halfjoin.sql.functions.json_text import Json, JsonError, canonical, written
+from halfjoin.sql.functions.json_text import Json, JsonError, canonical, checked, in_order, written
 from halfjoin.sql.types import Kind, SqlType
 
 
 def holds_json(kind: SqlType) -> bool:
-    """Whether the type is jsonb, or an array of it."""
-    return kind.kind is Kind.JSONB or (kind.element is not None and holds_json(kind.element))
+    """Whether the type is json or jsonb, or an array of it."""
+    return kind.kind in (Kind.JSON, Kind.JSONB) or (kind.element is not None and holds_json(kind.element))
 
 
-def canonical_texts(texts: pa.Array) -> pa.Array:
-    """The canonical text of each text of JSON; each distinct one is read once.
+def texts_of(kind: Kind, texts: pa.Array) -> pa.Array:
+    """Each text of JSON as a column keeps it: of jsonb the canonical one. Each distinct text is read once.
 
     Raises:
         JsonError: one is not JSON.
     """
     distinct = texts.dictionary_encode()
-    made = [None if text is None else canonical(text) for text in distinct.dictionary.to_pylist()]
+    read = canonical if kind is Kind.JSONB else checked
+    made = [None if text is None else read(text) for text in distinct.dictionary.to_pylist()]
     return pa.array(made, pa.string()).take(distinct.indices)
 
 
@@ -37,7 +38,10 @@ def json_text(value: Any, kind: SqlType) -> Any:
         return None
     if kind.element is not None:
         return [json_text(item, kind.element) for item in value]
-    return value if isinstance(value, str) else canonical(written(_json(value)))
+    if isinstance(value, str):
+        return value
+    made = _json(value)
+    return canonical(written(made)) if kind.kind is Kind.JSONB else in_order(made)
 
 
 def _json(value: Any) -> Json:

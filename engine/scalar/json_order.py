@@ -22,7 +22,7 @@ from halfjoin.engine.scalar.casts_text import from_text
 from halfjoin.engine.scalar.json_parts import kind_of, of_json
 from halfjoin.engine.scalar.values import Kernel
 from halfjoin.sql.expr import Call, Literal
-from halfjoin.sql.functions.json_text import Json, JsonError, canonical, number_text, value_of, written
+from halfjoin.sql.functions.json_text import Json, JsonError, canonical, checked, number_text, value_of, written
 from halfjoin.sql.types import INTEGERS, TEXT, Kind, SqlType
 
 _END = b"\x00"  # after a string or digits; no string of a jsonb has a NUL
@@ -141,6 +141,7 @@ def _digits(value: Decimal, target: SqlType) -> str:
 
 _CALL = Call("jsonb order", (Literal(None, TEXT),), TEXT)  # builders of these kernels read nothing of a call
 
+to_checked: Kernel = of_json(checked, pa.string())(_CALL)
 to_canonical: Kernel = of_json(canonical, pa.string())(_CALL)
 JSON_ORDER: dict[str, Callable[[Call], Kernel]] = {
     "jsonb order": of_json(order_key, pa.binary()),

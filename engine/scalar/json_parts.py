@@ -1,4 +1,4 @@
-"""Kernels that read jsonb: parts of a value, tests of it, its elements, and bytes that order as the values do.
+"""Kernels that read json and jsonb: parts of a value, tests of it, its elements, and bytes that order as the values do.
 
 A function runs once for each distinct text of a batch. Values of short texts are also kept between functions, so
 `j ->> 'a', j ->> 'b'` reads each text once.
@@ -6,19 +6,19 @@ A function runs once for each distinct text of a batch. Values of short texts ar
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from halfjoin.engine.scalar import json_slices as slices
 from halfjoin.engine.scalar.each import Bad, each
 from halfjoin.engine.scalar.values import Kernel
 from halfjoin.sql.expr import Call
 from halfjoin.sql.functions.json_text import Json, JsonError, value_of, written
+from halfjoin.sql.types import Kind
 
-_INDEX = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", re.ASCII)
 _MOST_PAIRS = 10_000_000  # of elements to compare in one `@>`
 Path: TypeAlias = Sequence[str | None]
 
@@ -50,15 +50,6 @@ def shown(value: Json | _Absent) -> str | None:
     return value if isinstance(value, str) else written(value)
 
 
-def index_of(step: str) -> int | None:
-    """The index that a step of a path means; None if it is not a 32-bit integer."""
-    found = _INDEX.fullmatch(step)
-    if found is None or len(step) > 40:
-        return None
-    index = int(found[1])
-    return index if -(2**31) <= index < 2**31 else None
-
-
 def _step(value: Json, step: str | int) -> Json | _Absent:
     """One step of `->`."""
     if isinstance(step, str):
@@ -84,7 +75,7 @@ def _path(text: str, path: Path) -> Json | _Absent:
     for step in path:
         place: str | int | None = step
         if isinstance(value, list) and step is not None:
-            place = index_of(step)
+            place = slices.index_of(step)
         found = ABSENT if place is None or not isinstance(value, (dict, list)) else _step(value, place)
         if isinstance(found, _Absent):
             return found
@@ -181,11 +172,17 @@ def _pairs(text: str) -> dict[str, Json]:
     return value
 
 
+def _either(jsonb: Callable[..., Any], json: Callable[..., Any], type: Any) -> Callable[[Call], Kernel]:
+    """The builder of a kernel that reads a jsonb, or a json."""
+    of_jsonb, of_text = of_json(jsonb, type), of_json(json, type)
+    return lambda call: (of_text if call.args[0].type.kind is Kind.JSON else of_jsonb)(call)
+
+
 def _only_object(text: str | None) -> str:
     """The argument of jsonb_to_record as that of jsonb_to_recordset."""
-    value = {} if text is None else value_of(text)
-    if not isinstance(value, dict):
-        raise Bad(f"cannot call populate_composite on {'an array' if isinstance(value, list) else 'a scalar'}")
+    kind = "object" if text is None else slices.kind_of(text)
+    if kind != "object":
+        raise Bad(f"cannot call populate_composite on {'an array' if kind == 'array' else 'a scalar'}")
     return f"[{text or '{}'}]"
 
 
@@ -211,6 +208,32 @@ def _field_texts(text: str, key: str, missing: str | None = None) -> list[str | 
     return list(map(shown, _fields(text, key, missing)))
 
 
+def _parts(text: str, key: str, missing: str | None = None) -> list[str | None]:
+    """As `_fields`, of a json."""
+    if slices.kind_of(text) != "array":
+        raise Bad(f"cannot call json_to_recordset on {'an object' if slices.kind_of(text) == 'object' else 'a scalar'}")
+    found = []
+    for item in slices.elements(slices.read(text)):
+        if item[0] != "{":
+            raise Bad("argument of json_to_recordset must be an array of objects")
+        found.append(dict(slices.members(item)).get(key, missing))
+    return found
+
+
+def _part_texts(text: str, key: str, missing: str | None = None) -> list[str | None]:
+    return list(map(slices.shown, _parts(text, key, missing)))
+
+
+def _array_texts(text: str) -> list[str | None]:
+    """The elements of an array as texts, for a field that is an array of one dimension."""
+    if slices.kind_of(text) != "array":
+        raise Bad("expected JSON array")
+    items = slices.elements(slices.read(text))
+    if any(item[0] == "[" for item in items):
+        raise Bad("an array of JSON with arrays inside is not one of the field's dimensions")
+    return list(map(slices.shown, items))
+
+
 _TEXTS = pa.list_(pa.string())
 
 
@@ -218,16 +241,15 @@ def _contained(flip: bool) -> Callable[[Call], Kernel]:
     return of_json((lambda a, b: _contains(b, a)) if flip else _contains, pa.bool_())
 
 
-def _subscripted(compute: Callable[..., str | None]) -> Callable[[Call], Kernel]:
-    """The steps of `->` are texts and integers; a NULL among them makes the result NULL."""
-    return of_json(lambda text, *steps: compute(_get(text, *steps)), pa.string())
 
 
 JSON_PARTS: dict[str, Callable[[Call], Kernel]] = {
-    "->": _subscripted(_as_json),
-    "->>": _subscripted(shown),
-    "#>": of_json(lambda text, path: _as_json(_path(text, path)), pa.string()),
-    "#>>": of_json(lambda text, path: shown(_path(text, path)), pa.string()),
+    # The steps of `->` are texts and integers; a NULL among them makes the result NULL.
+    "->": _either(lambda text, *steps: _as_json(_get(text, *steps)), slices.get, pa.string()),
+    "->>": _either(lambda text, *steps: shown(_get(text, *steps)), lambda *args: slices.shown(slices.get(*args)),
+                   pa.string()),
+    "#>": _either(lambda text, path: _as_json(_path(text, path)), slices.at_path, pa.string()),
+    "#>>": _either(lambda text, path: shown(_path(text, path)), slices.shown_at, pa.string()),
     "jsonb @>": _contained(False),
     "jsonb <@": _contained(True),
     "?": of_json(_has, pa.bool_()),
@@ -235,13 +257,21 @@ JSON_PARTS: dict[str, Callable[[Call], Kernel]] = {
     "?&": of_json(lambda text, keys: _has_of(text, keys, all), pa.bool_()),
     "jsonb_typeof": of_json(lambda text: kind_of(value_of(text)), pa.string()),
     "jsonb_array_length": of_json(_length, pa.int32()),
-    "jsonb elements": of_json(lambda text: list(map(written, _elements(text))), _TEXTS),
-    "jsonb element texts": of_json(lambda text: list(map(shown, _elements(text))), _TEXTS),
+    "json_typeof": of_json(slices.kind_of, pa.string()),
+    "json_array_length": of_json(slices.length, pa.int32()),
+    "json_strip_nulls": of_json(slices.without_nulls, pa.string()),
+    "jsonb elements": _either(lambda text: list(map(written, _elements(text))), slices.elements_of, _TEXTS),
+    "jsonb element texts": _either(lambda text: list(map(shown, _elements(text))),
+                                   lambda text: list(map(slices.shown, slices.elements_of(text))), _TEXTS),
+    "jsonb array texts": of_json(_array_texts, _TEXTS),
     "jsonb only object": of_json(_only_object, pa.string(), nulls=True),
-    "jsonb field texts": of_json(_field_texts, _TEXTS),
-    "jsonb field values": of_json(_field_values, _TEXTS),
-    "jsonb keys": of_json(_keys, _TEXTS),
-    "jsonb each keys": of_json(lambda text: list(_pairs(text)), _TEXTS),
-    "jsonb values": of_json(lambda text: list(map(written, _pairs(text).values())), _TEXTS),
-    "jsonb value texts": of_json(lambda text: list(map(shown, _pairs(text).values())), _TEXTS),
+    "jsonb field texts": _either(_field_texts, _part_texts, _TEXTS),
+    "jsonb field values": _either(_field_values, _parts, _TEXTS),
+    "jsonb keys": _either(_keys, slices.keys_of, _TEXTS),
+    "jsonb each keys": _either(lambda text: list(_pairs(text)), lambda text: [key for key, _ in slices.pairs_of(text)],
+                               _TEXTS),
+    "jsonb values": _either(lambda text: list(map(written, _pairs(text).values())),
+                            lambda text: [part for _, part in slices.pairs_of(text)], _TEXTS),
+    "jsonb value texts": _either(lambda text: list(map(shown, _pairs(text).values())),
+                                 lambda text: [slices.shown(part) for _, part in slices.pairs_of(text)], _TEXTS),
 }

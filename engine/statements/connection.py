@@ -19,7 +19,6 @@ from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.scalar.arrow_types import sql_type
 from halfjoin.engine.statements.describing import Described, describe
 from halfjoin.engine.statements.execute import RETURNED, TAG, copied_columns, copy_from, copy_lines, copy_rows, run_one
-from halfjoin.engine.statements.isolation import Isolation
 from halfjoin.engine.statements.remembered import asked_of
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked
@@ -110,7 +109,7 @@ class Connection:
 
     def _same(self, state: State, prepared: Prepared) -> State:
         """The engine's state, as the transaction's isolation lets a statement use it."""
-        return state if prepared.keeps else self._isolation.same(state)
+        return state if prepared.keeps else self._session.isolation.same(state)
 
     def _read(self, sql: str, function: Callable[[State], T]) -> T:
         """Run a function that reads the state as the last batch left it, or as the transaction's isolation has it. It
@@ -120,7 +119,7 @@ class Connection:
         Raises:
             Conflict: it waits, and the transaction's isolation does not let it read what is there then.
         """
-        transaction, isolation = self._session.transaction, self._isolation
+        transaction, isolation = self._session.transaction, self._session.isolation
         if transaction is None or not transaction.defines:
             state = isolation.read(self._latest)
             if _quiet(state, sql):
@@ -141,7 +140,8 @@ class Connection:
         Raises:
             UnsupportedSQL, UnknownName, InvalidRow, DataError: nothing is inserted.
         """
-        count: int = self._locked(lambda state: copy_from(self._session, self._isolation.same(state), sql, data),
+        session = self._session
+        count: int = self._locked(lambda state: copy_from(session, session.isolation.same(state), sql, data),
                                   writes=True)
         return f"COPY {count}"
 
@@ -178,7 +178,7 @@ class Connection:
         return [type for name in catalog.enums if (type := catalog.named_type(name)) is not None and type.labels]
 
     def begin(self, level: str | None = None) -> None:
-        """Open a transaction, if none is open. `level`: of its isolation (`isolation.LEVELS`); None leaves it.
+        """Open a transaction, if none is open. `level`: of its isolation (`sql.statements.LEVELS`); None leaves it.
 
         Raises:
             UnsupportedSQL: it is open, with another level, and has read or changed something.
@@ -186,12 +186,7 @@ class Connection:
         if self._session.transaction is None:
             self._session.begin()
         if level is not None:
-            self._isolation.set(level)
-
-    @property
-    def _isolation(self) -> Isolation:
-        """That of the open transaction. Without one, each statement reads what the last batch left."""
-        return Isolation() if self._session.transaction is None else self._session.transaction.isolation
+            self._session.isolation.set(level)
 
     def commit(self) -> None:
         """Apply the open transaction's changes as one batch.

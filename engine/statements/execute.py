@@ -27,6 +27,7 @@ from halfjoin.engine.statements.sequences import restart
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked, show_settings
 from halfjoin.engine.statements.showing import show
+from halfjoin.engine.statements.snapshot import InFiles
 from halfjoin.engine.statements.sourcing import alter_source, create_source, show_sources, wanted
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.statements.tables import columns_of_query
@@ -51,6 +52,7 @@ from halfjoin.sql.named import (
 from halfjoin.sql.parse.locate import PUBLIC
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.parse import Tree, executed, statement_of, trees_of
+from halfjoin.sql.parse.prepared import change_in
 from halfjoin.sql.statements import (
     AlterSource,
     AlterTable,
@@ -81,6 +83,7 @@ from halfjoin.sql.statements import (
     Select,
     SetSetting,
     SetTime,
+    SetTransaction,
     Show,
     Statement,
     Subscribe,
@@ -97,7 +100,8 @@ RETURNED = "returned"  # metadata key of a table that has the rows of RETURNING
 def execute(session: Session, state: State, sql: str, params: Params = None) -> pa.Table | None:
     """Run the statements in order, and return the rows of the last one, if it returns any."""
     asked = asked_of(sql, params, session.settings, session.path, partial(trees_of, sql))
-    if (known := _known(session, state, asked)) is not None:
+    if not session.isolation.repeatable and (known := _known(session, state, asked)) is not None:
+        session.isolation.asked = True
         return known
     trees = trees_of(sql, params)
     elsewhere = session.path != (PUBLIC,) or any(word in sql.lower() for word in ("search_path", "temp"))
@@ -109,11 +113,25 @@ def execute(session: Session, state: State, sql: str, params: Params = None) -> 
             check_dots(tree, sql, session.known(state).catalog.schemas)
             if session.path != (PUBLIC,):
                 statement = statement_of(placed(tree, session.known(state).catalog, session.path), sql)
-            result = _run(session, state, statement, sql, asked if len(trees) == 1 else None)
+            result = _isolated(session, state, statement, sql, asked if len(trees) == 1 else None)
     except BaseException:
         session.fail(keep=open_before)
         raise
     return result
+
+
+def _isolated(
+    session: Session, state: State, statement: Statement, sql: str, asked: Asked | None
+) -> pa.Table | None:
+    """Run a statement on the state that the transaction's isolation lets it read."""
+    kept = session.prepared.get(statement.name) if isinstance(statement, Execute) else None
+    reads = isinstance(statement, Select) if kept is None else change_in(kept.statement) is None
+    reads = reads and not any("nextval" in one.lower() for one in (sql, kept.text if kept else ""))
+    found = session.isolation.state_for(statement, state, reads=reads)
+    try:
+        return _run(session, found, statement, sql, asked)
+    except InFiles:  # a snapshot does not have the rows; the state itself has them
+        return _run(session, session.isolation.same(state), statement, sql, asked)
 
 
 def _known(session: Session, state: State, asked: Asked | None) -> pa.Table | None:
@@ -266,11 +284,15 @@ def _run(
     session: Session, state: State, statement: Statement, sql: str, asked: Asked | None = None
 ) -> pa.Table | None:
     session.check_alive(statement)
+    session.isolation.check_change(statement)
     session.known(state).catalog.speak_for(session.last)
     session.columns = None
     match statement:
         case Begin():
             session.begin()
+            session.isolation.take(statement)
+        case SetTransaction():
+            session.isolation.take(statement)
         case Commit():
             session.commit(state)
         case Rollback():

@@ -11,23 +11,48 @@ differs), and to let a change read the latest state (it then sees rows that the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.statements.snapshot import snapshot
 from halfjoin.errors import Conflict, UnsupportedSQL
+from halfjoin.sql.statements import (
+    Begin,
+    Commit,
+    Copy,
+    Deallocate,
+    Execute,
+    Explain,
+    Maintain,
+    Prepare,
+    Rollback,
+    Savepoint,
+    Select,
+    SetSetting,
+    SetTime,
+    SetTransaction,
+    Show,
+    Statement,
+    Subscribe,
+)
 
 COMMITTED = "read committed"
-LEVELS = ("read uncommitted", COMMITTED, "repeatable read", "serializable")
+_READS = (Begin, Commit, Deallocate, Execute, Explain, Maintain, Prepare, Rollback, Savepoint, Select, SetSetting,
+          SetTime, SetTransaction, Show, Subscribe)  # fmt: skip
+# What reads and changes no rows, so that it fixes no state.
+_APART = (Begin, Commit, Deallocate, Explain, Prepare, Rollback, Savepoint, SetSetting, SetTime, SetTransaction, Show)
 
 
 @dataclass(slots=True)
 class Isolation:
-    """The level of one transaction, and the state that it reads. `asked`: a statement has read or changed something."""
+    """The level of one transaction, and the state that it reads. `asked`: a statement has read or changed something.
+    `read_only`: it changes nothing."""
 
     level: str = COMMITTED
     asked: bool = False
+    read_only: bool = False
     _state: State | None = None
 
     @property
@@ -45,6 +70,41 @@ class Isolation:
             raise UnsupportedSQL("SET TRANSACTION ISOLATION LEVEL must be called before any query", code="25001",
                                  remedy="write it after BEGIN, or BEGIN ISOLATION LEVEL ...")
         self.level = level
+
+    def take(self, modes: Begin | SetTransaction) -> None:
+        """The modes of BEGIN or SET TRANSACTION.
+
+        Raises:
+            UnsupportedSQL: a statement has read or changed something already, at another level.
+        """
+        if modes.level is not None:
+            self.set(modes.level)
+        if modes.read_only is not None:
+            self.read_only = modes.read_only
+
+    def check_change(self, statement: Statement) -> None:
+        """Refuse a change in a transaction that only reads.
+
+        Raises:
+            UnsupportedSQL: it is one.
+        """
+        reads = not statement.incoming if isinstance(statement, Copy) else isinstance(statement, _READS)
+        if self.read_only and not reads:
+            words = re.sub(r"(?<!^)(?=[A-Z])", " ", type(statement).__name__).upper()
+            raise UnsupportedSQL(f"cannot execute {words} in a read-only transaction", code="25006")
+
+    def state_for(self, statement: Statement, state: State, *, reads: bool) -> State:
+        """The state for a statement of a caller that holds the engine's lock; `state` is the engine's. `reads`: the
+        statement is a query that changes nothing, sequences included.
+
+        Raises:
+            Conflict: the statement needs the engine's state, and it is not what the statements before have read.
+        """
+        if isinstance(statement, _APART):
+            return state
+        if reads and self._state is not None and state.upper != self._state.upper:
+            return self._state
+        return self.same(state)
 
     def read(self, latest: Callable[[], State]) -> State:
         """The state that a query reads."""

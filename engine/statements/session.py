@@ -6,11 +6,12 @@ It holds their settings, the open transaction, and the function that they report
 from __future__ import annotations
 
 import logging
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Condition
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ from halfjoin.engine.batch.writer import Writer, writing
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.definitions import Means
+from halfjoin.engine.statements.isolation import Isolation
 from halfjoin.engine.statements.remembered import Remembered
 from halfjoin.engine.statements.settings import SETTINGS, checked
 from halfjoin.engine.statements.sizes import sizes
@@ -43,6 +45,7 @@ def tell(tag: str) -> None:
     _log.info("%s", tag)
 
 
+_DEFAULTS = {name: default for name, (default, _) in SETTINGS.items()}
 AHEAD = 1000  # numbers of a sequence that are kept as given out before they are
 
 @dataclass(slots=True)
@@ -89,6 +92,11 @@ class Session:
     def begin(self) -> None:
         """Open a transaction."""
         self.transaction = Transaction(self.kept)
+
+    @property
+    def isolation(self) -> Isolation:
+        """That of the open transaction. Without one, each statement reads what the last batch left."""
+        return Isolation() if self.transaction is None else self.transaction.isolation
 
     @property
     def means(self) -> Means:
@@ -165,8 +173,10 @@ class Session:
 
         path = tuple(name for name in self.path
                      if name in ("public", *SCHEMAS, *state.catalog.schemas))  # fmt: skip
-        defaults = {name: default for name, (default, _) in SETTINGS.items()}
-        return replace(self.asker, path=path, settings={**defaults, **self.asker.settings, **self.settings},
+        modes = {"transaction_isolation": self.isolation.level,
+                 "transaction_read_only": "on" if self.isolation.read_only else "off"}
+        settings = ChainMap(self.settings, cast("dict[str, str]", self.asker.settings), modes, _DEFAULTS)
+        return replace(self.asker, path=path, settings=settings,
                        set=self.asker.set or change, sizes=partial(sizes, state))
 
     def change(self, state: State, name: str, changed: Updates) -> None:

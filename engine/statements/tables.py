@@ -15,7 +15,7 @@ from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, names_read
 from halfjoin.sql.bind.named_types import column_type
 from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Like
-from halfjoin.sql.types import Kind, SqlType, looks_vary
+from halfjoin.sql.types import Kind, SqlType, innermost, looks_vary
 
 
 def table_of(statement: CreateTable, catalog: Catalog) -> Table:
@@ -128,6 +128,9 @@ def check_key(key: Constraint, columns: Iterable[ColumnModel]) -> None:
     if len(set(key.columns)) < len(key.columns):
         raise UnsupportedSQL(f"a column appears twice in {key.kind.upper()} ({', '.join(key.columns)})", code="42701")
     for column in columns:
+        if column.name in key.columns and innermost(column.type).kind is Kind.JSON:
+            raise UnsupportedSQL('data type json has no default operator class for access method "btree"', code="42704",
+                                 remedy="take another column as the key, or a jsonb")
         if column.name in key.columns and looks_vary(column.type):
             raise UnsupportedSQL(f"{key.kind.upper()} of {column.name}, which is {column.type}: equal intervals can "
                                  "look different", remedy="take another column as the key")  # fmt: skip
@@ -148,6 +151,9 @@ def refer(catalog: Catalog, table: Table) -> None:
 
 def _foreign_key(table: Table, parent: Table, wanted: Constraint, name: str) -> ForeignKey:
     references = wanted.references or parent.primary_key
+    there = [column.name for column in parent.columns]
+    if missing := [name for name in references if name not in there]:
+        raise UnknownName("column", missing[0], there)
     if sorted(references) not in map(sorted, parent.keys.values()):
         raise UnsupportedSQL("there is no unique constraint matching given keys for referenced table "
                              f"{parent.name}", code="42830", remedy="name the columns of its PRIMARY KEY or UNIQUE")

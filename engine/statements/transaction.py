@@ -27,7 +27,17 @@ from halfjoin.engine.statements.temporary import Temporary
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, constant
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
-from halfjoin.sql.statements import Begin, Commit, CreateSink, RefreshPlan, Rollback, Savepoint, Statement, Subscribe
+from halfjoin.sql.statements import (
+    Begin,
+    Commit,
+    CreateSink,
+    RefreshPlan,
+    Rollback,
+    Savepoint,
+    SetTransaction,
+    Statement,
+    Subscribe,
+)
 
 Definition: TypeAlias = Callable[[State], None]  # carries out a statement that defines something
 _WORDS = {CreateSink: "CREATE SINK", RefreshPlan: "REFRESH PLAN", Subscribe: "SUBSCRIBE"}
@@ -52,6 +62,9 @@ def check(statements: Sequence[Statement], inside: bool) -> None:
                     word = type(statement).__name__.upper()
                     raise UnsupportedSQL(f"{word} without BEGIN", remedy="write BEGIN; ...; COMMIT", code="25P01")
                 inside = isinstance(statement, Savepoint)
+            case SetTransaction() if not inside:
+                raise UnsupportedSQL("SET TRANSACTION can only be used in transaction blocks", code="25P01",
+                                     remedy="write it after BEGIN")
             case CreateSink() | RefreshPlan() | Subscribe() if inside:
                 raise UnsupportedSQL(f"{_WORDS[type(statement)]} cannot be in a transaction",
                                      remedy="write it before BEGIN or after COMMIT", code="25001")

@@ -48,7 +48,7 @@ class Lock:
             raise StorageError(f"{folder} cannot be locked, so two engines might write there: {problem}",
                                path=str(folder)) from problem
         since = datetime.now(UTC).isoformat(" ", "seconds")
-        holder = f"process {os.getpid()} on {socket.gethostname()} since {since}, opened at {_caller()}"
+        holder = f"process {os.getpid()} on {socket.gethostname()} since {since}, opened {_caller()}"
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, holder.encode(), 0)
 
@@ -66,8 +66,11 @@ class Lock:
 
 
 def _caller() -> str:
-    """The line of the program that opens the engine: the innermost line outside this package."""
+    """Who opens the engine: a command of halfjoin, or the innermost line of a program outside this package."""
     frame: FrameType | None = sys._getframe()
-    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "halfjoin":
+    while frame is not None and str(module := frame.f_globals.get("__name__")).partition(".")[0] == "halfjoin":
+        command = frame.f_code.co_name if str(module).startswith("halfjoin.cli.") else ""
         frame = frame.f_back
-    return "?" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    if command:
+        return f"by halfjoin {command}"
+    return "at ?" if frame is None else f"at {frame.f_code.co_filename}:{frame.f_lineno}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from halfjoin.engine.statements.connection import Connection
-from halfjoin.engine.statements.isolation import LEVELS
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.server.portals import Held
 from halfjoin.server.reports import notice
 from halfjoin.server.variables import Variables
+from halfjoin.sql.statements import LEVELS
 
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "CREATE", "DROP", "ALTER", "COMMENT", "REFRESH")
 _IN_WITH = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
@@ -135,8 +135,7 @@ class Transactions:
             self._check_change(word)
 
     def _check_change(self, word: str) -> None:
-        setting = "default_transaction_read_only" if self.status == "idle" else "transaction_read_only"
-        if self._variables.get(setting) == "on":
+        if self._variables.get("transaction_read_only") == "on":
             raise UnsupportedSQL(f"cannot execute {word} in a read-only transaction", code="25006")
 
     def _finish(self, *, keep: bool) -> None:

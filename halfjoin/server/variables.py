@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from halfjoin.engine.statements.connection import Connection
-from halfjoin.engine.statements.isolation import COMMITTED, LEVELS
+from halfjoin.engine.statements.isolation import COMMITTED
 from halfjoin.engine.statements.settings import SETTINGS
 from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL
+from halfjoin.sql.statements import LEVELS
 
 VERSION = "15.0"  # of PostgreSQL, whose protocol, catalog and meaning clients find
 _SWITCH = ("on", "off", "true", "false", "yes", "no", "1", "0")
@@ -36,6 +37,8 @@ _FIXED: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
     "work_mem": ("4MB", None), "maintenance_work_mem": ("64MB", None), "enable_seqscan": ("on", _SWITCH),
     "plan_cache_mode": ("auto", None),
 }  # fmt: skip
+# Outside a transaction each statement is one, with the modes that SET SESSION CHARACTERISTICS has given.
+_FOLLOWING = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
 _NAMES = {"timezone": "TimeZone", "datestyle": "DateStyle", "intervalstyle": "IntervalStyle"}
 REPORTED = ("server_version", "server_encoding", "client_encoding", "application_name", "is_superuser",
             "session_authorization", "datestyle", "intervalstyle", "timezone", "integer_datetimes",
@@ -49,13 +52,21 @@ def shown_name(name: str) -> str:
     return _NAMES.get(name, name)
 
 
+class _Known(ChainMap[str, str]):
+    """What is set, before the defaults."""
+
+    def __getitem__(self, name: str) -> str:
+        follows = name in _FOLLOWING and name not in self.maps[0]
+        return super().__getitem__(f"default_{name}" if follows else name)
+
+
 class Variables:
     """The settings of one connection. `server`: what holds of the server, in place of a default."""
 
     def __init__(self, connection: Connection, user: str, server: Mapping[str, str] = MappingProxyType({})) -> None:
         self._connection, self._own = connection, {"session_authorization": user}
         self._fixed = {name: (server.get(name, default), allowed) for name, (default, allowed) in _FIXED.items()}
-        self._known = ChainMap(self._own, {name: default for name, (default, _) in self._fixed.items()})
+        self._known = _Known(self._own, {name: default for name, (default, _) in self._fixed.items()})
         self._before: tuple[dict[str, str], dict[str, str]] | None = None  # at BEGIN: the own ones, and the engine's
         self._local: set[str] = set()
 
@@ -74,7 +85,7 @@ class Variables:
             self._connection.set(name, value)
         elif name in _FIXED:
             default, allowed = self._fixed[name]
-            if value is None or (value.lower() == default.lower() and name != "transaction_isolation"):
+            if value is None or (value.lower() == default.lower() and name not in _FOLLOWING):
                 self._own.pop(name, None) if name != "session_authorization" else None
             elif allowed is None or value.lower() in allowed:
                 if name.endswith("_timeout"):
@@ -114,13 +125,9 @@ class Variables:
         if name in SETTINGS:
             value = self._connection.settings.get(name, SETTINGS[name][0])
             return _SHOWN.get(name, value)
-        if name in self._own:
-            return self._own[name]
-        if name == "transaction_isolation":
-            return self.get("default_transaction_isolation")
-        if name not in _FIXED:
+        if name not in self._known:
             raise UnknownName("setting", name, (*SETTINGS, *self._fixed))
-        return self._fixed[name][0]
+        return self._known[name]
 
     def knows(self, name: str) -> bool:
         """Whether there is such a setting."""

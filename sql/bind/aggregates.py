@@ -18,7 +18,7 @@ from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import resolve
 from halfjoin.sql.functions.aggregates import ORDERED_SETS, is_aggregate_name, resolve_aggregate
-from halfjoin.sql.functions.jsonb_aggregates import finished
+from halfjoin.sql.functions.jsonb_aggregates import JSON_AGGREGATES, finished
 from halfjoin.sql.functions.order import order_of, ordered_value, result_of
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import AggregateCall, SortKey
@@ -118,7 +118,7 @@ def aggregate_call(node: exp.Expr, scalars: Scalars) -> Aggregated:
                             f"write {name}({'' if name == 'mode' else '0.5'}) WITHIN GROUP (ORDER BY x)")
     if name == "count" and len(nodes) == 1 and (row := row_of(nodes[0], scalars)) is not None:
         return Aggregated((_count_of(row, distinct, condition, scalars),), lambda columns: columns[0])
-    if distinct and name in ("jsonb_agg", "jsonb_object_agg") and row_of(nodes[-1], scalars) is not None:
+    if distinct and name in JSON_AGGREGATES and row_of(nodes[-1], scalars) is not None:
         raise context.refuse(node, f"{name} of DISTINCT rows is not supported",
                              "aggregate over a subquery with DISTINCT")
     args = () if is_star(name, nodes, distinct, node, scalars) else made_arguments(name, nodes, scalars)
@@ -135,7 +135,7 @@ def aggregate_call(node: exp.Expr, scalars: Scalars) -> Aggregated:
             return Aggregated(calls, value, direct)
         call = resolve_aggregate(name, args, distinct=distinct, condition=condition, order=keys,
                                  defined=context.schema.aggregate(name))
-        return Aggregated((call,), lambda columns: finished(name, result_of(call, columns[0])), direct)
+        return Aggregated((call,), lambda columns: finished(name, result_of(call, columns[0]), call.args), direct)
 
 
 def _count_of(row: Row, distinct: bool, condition: Expr | None, scalars: Scalars) -> AggregateCall:

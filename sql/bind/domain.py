@@ -18,6 +18,7 @@ from halfjoin.sql.bind.correlation import Inner, filtered, is_single, needs_doma
 from halfjoin.sql.bind.reading import changed, outer_columns
 from halfjoin.sql.expr import Column, Expr, columns_of, conjunction, conjuncts, is_temporal, substitute
 from halfjoin.sql.functions import fallible
+from halfjoin.sql.functions.order import same_value
 from halfjoin.sql.relation import (
     Aggregate,
     Fed,
@@ -53,7 +54,7 @@ def in_domain(relation: Relation, domain: Aggregate, outer: Mapping[str, Column]
             case Project(input, items):
                 return projected(in_domain(input, domain, outer, aliases), items)
     inside, values = _renamed(relation, outer), _Domain(domain, aliases)
-    same = (functions.resolve("is not distinct from", (Column(name, column.type), column))
+    same = (same_value(functions.resolve, Column(name, column.type), column)
             for name, column in outer.items())  # fmt: skip
     on = tuple(part for one in same for part in conjuncts(one))  # of a row: one for each member
     if isinstance(inside, Aggregate) and not inside.keys:
@@ -224,7 +225,7 @@ class _Domain:
 
 def _same(pairs: Pairs) -> Expr:
     """Whether two copies of the domain have the same row."""
-    return conjunction(tuple(functions.resolve("is not distinct from", pair) for pair in pairs))
+    return conjunction(tuple(same_value(functions.resolve, *pair) for pair in pairs))
 
 
 def _renaming(pairs: Pairs) -> Iterator[tuple[str, Column]]:

@@ -21,6 +21,7 @@ from halfjoin.sql.bind.row_values import row_of
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import known, qualified
 from halfjoin.sql.expr import Column, Expr, Literal
+from halfjoin.sql.functions.order import check_equality
 from halfjoin.sql.parse.locate import name_of, only
 from halfjoin.sql.relation import Aggregate, AggregateCall, Project, Relation, UnionAll
 from halfjoin.sql.types import INTEGER
@@ -64,6 +65,8 @@ def keys_of(group: exp.Group | None, outputs: Sequence[Output], rows: Scalars) -
 
     def key(node: exp.Expr) -> int:
         value, output = _key(node, outputs, rows)
+        with context.at(node):
+            check_equality(value.type)
         if value not in keys.values:
             keys.values.append(value)
         place = keys.values.index(value)

@@ -18,7 +18,7 @@ from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import Selected, column_for, known, qualified
 from halfjoin.sql.expr import Column, Expr
-from halfjoin.sql.functions.order import key_in_order
+from halfjoin.sql.functions.order import check_equality, key_in_order
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import Aggregate, Project, SortKey, TopK
 
@@ -53,6 +53,7 @@ class Last:
     def _first_of_each(self, selected: Selected, context: Context) -> tuple[Selected, tuple[SortKey, ...]]:
         """The outputs as columns, the first row of each group of DISTINCT ON, and the keys over the columns."""
         on = self.on or ()
+        check_equality(*(value.type for value in on))
         by = by_value(self.keys)
         selected, columns = _as_columns(selected, [*on, *(key.expr for key in by)], context)
         keys = tuple(replace(key, expr=columns[key.expr]) for key in by)
@@ -85,6 +86,7 @@ def _distinct(selected: Selected, keys: Sequence[SortKey],
               context: Context) -> tuple[Selected, tuple[SortKey, ...]]:
     """The distinct outputs, and the sort keys over them, which are outputs."""
     outputs = dict.fromkeys(selected.values)
+    check_equality(*(value.type for value in outputs))
     selected, columns = _as_columns(selected, (), context)
     made = selected.input
     assert isinstance(made, Project)

@@ -26,7 +26,8 @@ from halfjoin.sql.relation import Project, SortKey, TableFunction
 from halfjoin.sql.types import BIGINT
 
 KEY = " order"  # begins the names of the hidden columns; no user writes it
-LISTS = frozenset(("array_agg", "string_agg", "jsonb_agg"))  # aggregates whose values have the order of the rows
+# Aggregates whose values have the order of the rows.
+LISTS = frozenset(("array_agg", "string_agg", "jsonb_agg", "json_agg", "json_object_agg"))
 NUMBERS = frozenset(("row_number", "lag", "lead", "ntile"))  # window functions that count rows
 
 

@@ -23,7 +23,7 @@ from halfjoin.sql.bind.system_functions import system_call
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions import record_values
-from halfjoin.sql.functions.jsonb_records import populated
+from halfjoin.sql.functions.jsonb_records import POPULATED_ONE, populated
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.syntax import OrderText, Variadic
@@ -163,6 +163,8 @@ def _is(scalars: Scalars, node: exp.Is, word: str = "is") -> Expr:
 def _column(scalars: Scalars, node: exp.Column) -> Expr:
     if isinstance(node.this, exp.Star):
         return _row(scalars, node)
+    if node.meta.get("asker"):
+        return _session(name_of(node))(scalars, node)
     table = node.args.get("table")
     try:
         return find(scalars.scopes, name_of(node), table and name_of(table))
@@ -170,17 +172,13 @@ def _column(scalars: Scalars, node: exp.Column) -> Expr:
         if (row := row_of(node, scalars)) is None:
             raise
         return as_value(row, scalars)
-    except UnknownName:
-        if table is not None or node.this.quoted or node.name.lower() != "user":
-            raise
-        return _session("user")(scalars, node)  # the user who asks, where no column is called so
 
 
 def _field(scalars: Scalars, node: exp.Dot) -> Expr:
     """`(t).a`, `(ROW(1, 2)).f1`."""
     value = scalars.value(node.this)
     if not record_values.is_record(value) or not isinstance(node.expression, exp.Identifier):
-        raise scalars.context.wrong(node, f"a {value.type} is no row, so it has no fields")
+        raise scalars.context.wrong(node, f"a {value.type} is no row, so it has no fields").with_(code="42809")
     name, names = name_of(node.expression), [name for name, _ in value.type.fields]
     if name not in names:
         raise UnknownName("column", name, names)
@@ -205,16 +203,16 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
         raise UnknownName("function", name)
     if name == "mz_now":
         raise bind_temporal.misplaced(node, context)
-    if name == "jsonb_populate_record" and len(node.expressions) == 2:
+    if name in POPULATED_ONE and len(node.expressions) == 2:
         base, given = scalars.values(node.expressions)
         if record_values.is_record(base):
             context.records.append(name)
-            return populated(functions.resolve, base, given)
+            return populated(name, base, given)
     if returns_rows(name, context.schema):
         raise context.refuse(node, f"{name} returns rows, which is not allowed here",
                              f"write it in FROM: FROM ..., {name}(...)")
     if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order)) for arg in node.expressions):
-        raise context.wrong(node, f"{name} takes plain arguments only")
+        raise context.wrong(node, f"{name} takes plain arguments only").with_(code="42809")
     if name in CALLS and context.now is not None:
         context.fleeting.append(name)
         return sequence_value(node, not any(scope.sources for scope in scalars.scopes), context)

@@ -13,6 +13,7 @@ from halfjoin.sql.bind.from_clause import bind_from
 from halfjoin.sql.bind.function import key_calls, list_calls, numbered
 from halfjoin.sql.bind.groups import group, grouped_nodes, is_grouped
 from halfjoin.sql.bind.iteration import iterative
+from halfjoin.sql.bind.locking import check_locks
 from halfjoin.sql.bind.loops import looped, mutual
 from halfjoin.sql.bind.ordering import Clauses, ordered_outputs
 from halfjoin.sql.bind.outer_aggregates import outer_aggregates
@@ -114,6 +115,7 @@ def common_tables(clause: exp.With, context: Context) -> list[exp.CTE]:
 def _select(query: exp.Select, context: Context, base: Relation | None, outer: tuple[Scope, ...]) -> Selected:
     """The clauses in the order of their meaning: FROM, WHERE, GROUP BY, HAVING, windows, the SELECT list, the rest."""
     refuse_clauses(query, context)
+    check_locks(query, context)
     ordered, context = base is None and asks(query, context), replace(context, ordered=False)
     relation, scope = bind_from(query, replace(context, ordered=ordered), base, outer)
     if relation is None:

@@ -18,6 +18,7 @@ from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import Namer, Selected, common, project, qualified
 from halfjoin.sql.bind.unmaintained import refuse_set_operation
 from halfjoin.sql.expr import FALSE, TRUE, Column, Literal
+from halfjoin.sql.functions.order import check_equality
 from halfjoin.sql.relation import Aggregate, AggregateCall, Filter, Project, Relation, TableFunction, UnionAll
 from halfjoin.sql.types import BIGINT, BOOLEAN, SqlType
 
@@ -39,6 +40,8 @@ def _union(query: exp.SetOperation, context: Context, outer: tuple[Scope, ...]) 
     union = UnionAll(arms, columns)
     if not query.args.get("distinct"):
         return Selected(union, tuple(zip(names, columns, strict=True)))
+    with context.at(query):
+        check_equality(*types)
     keys = _columns(qualified(context.aliases.fresh("distinct")), names, arms)
     return Selected(Aggregate(union, tuple(zip(keys, columns, strict=True))), tuple(zip(names, keys, strict=True)))
 
@@ -47,6 +50,8 @@ def _counted(query: exp.SetOperation, context: Context, outer: tuple[Scope, ...]
     """INTERSECT and EXCEPT: count each row's copies on either side."""
     parts = [bind_select.select(part, context, None, outer) for part in (query.this, query.expression)]
     names, types, parts = _typed(parts, query, context)
+    with context.at(query):
+        check_equality(*types)
     types = [*types, BOOLEAN]
     word = query.key
     arms = tuple(

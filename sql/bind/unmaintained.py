@@ -9,6 +9,7 @@ from sqlglot import exp
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.functions.aggregates import is_aggregate_name
+from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
 from halfjoin.sql.parse.locate import only, written
 from halfjoin.sql.parse.syntax import TableArgument
@@ -45,25 +46,10 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
 
 def refuse_clauses(query: exp.Select, context: Context) -> None:
     """Refuse a SELECT with a clause that is not supported."""
-    if query.args.get("locks") and context.now is not None:
-        _check_locks(query, context)
     for key, (reason, instead) in REFUSED_CLAUSES.items():
         if query.args.get(key) and (key != "locks" or context.now is None):
             raise context.refuse(_where(query, key), reason, instead)
     only(query, context.sql, "a view", ("expressions", "from_", "joins", "where", "with_", "locks", *CLAUSES))
-
-
-def _check_locks(query: exp.Select, context: Context) -> None:
-    """Check FOR UPDATE and FOR SHARE, which lock nothing in a query: there is one writer, and a transaction's changes
-    are one batch."""
-    for key, word in (("distinct", "DISTINCT"), ("group", "GROUP BY"), ("having", "HAVING")):
-        if query.args.get(key):
-            raise context.refuse(query, f"FOR UPDATE is not allowed with {word} clause", "leave it out")
-    names = {table.alias_or_name for table in query.find_all(exp.Table, exp.Subquery)}
-    for lock in query.args["locks"]:
-        for table in lock.expressions:
-            if table.name not in names:
-                raise context.wrong(table, f'relation "{table.name}" in FOR UPDATE clause not found in FROM clause')
 
 
 def _where(query: exp.Expr, key: str) -> exp.Expr:
@@ -108,7 +94,8 @@ def refuse_join(join: exp.Join, context: Context) -> None:
     if kind == "CROSS" and conditions:
         raise context.refuse(join.this, "CROSS JOIN takes no condition", "write JOIN ... ON")
     if kind != "CROSS" and not join.meta.get("comma") and conditions != 1:
-        raise context.refuse(join.this, "JOIN needs ON or USING", "write JOIN ... ON condition, or CROSS JOIN")
+        raise context.refuse(join.this, "JOIN needs ON or USING", "write JOIN ... ON condition, or CROSS JOIN").with_(
+            code="42601")
 
 
 def refuse_expression(node: exp.Expr, context: Context) -> Exception:
@@ -154,7 +141,8 @@ def misplaced_call(node: exp.Expr, context: Context) -> UnsupportedSQL:
         clause, kind = "FILTER", "not an aggregate function"
         if isinstance(node, exp.Window):
             clause, kind = "OVER", "neither a window function nor an aggregate function"
-        return context.wrong(node, f"{clause} specified, but {name} is {kind}")
+        code = "42809" if name in (*ENTRIES, *ALIASES) else "42883"
+        return context.wrong(node, f"{clause} specified, but {name} is {kind}").with_(code=code)
     if not aggregate and not isinstance(node, exp.Window):
         return context.wrong(node, f"window function {name} requires an OVER clause", f"write {name}(...) OVER (...)")
     return context.wrong(node, _misplaced(node, "window" if window else "aggregate", context.schema))

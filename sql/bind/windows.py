@@ -25,7 +25,7 @@ from halfjoin.sql.bind.selected import known, qualified
 from halfjoin.sql.expr import Column, Expr, columns_of
 from halfjoin.sql.functions.frames import resolve_frame
 from halfjoin.sql.functions.jsonb_aggregates import finished
-from halfjoin.sql.functions.order import result_of
+from halfjoin.sql.functions.order import check_equality, result_of
 from halfjoin.sql.functions.window_functions import resolve_window
 from halfjoin.sql.parse.locate import name_of, only, written
 from halfjoin.sql.relation import Bound, Frame, Project, Relation, SortKey, Window, WindowCall
@@ -67,7 +67,7 @@ def with_windows(query: exp.Select, nodes: Sequence[exp.Expr], relation: Relatio
         columns = spread.setdefault(over, {})
         if call not in columns:
             columns[call] = Column(namer(call.function), call.type, call.function not in _NEVER_NULL)
-        bound[id(node)] = finished(called(node.this).name.lower(), result_of(call, columns[call]))
+        bound[id(node)] = finished(called(node.this).name.lower(), result_of(call, columns[call]), call.args)
     after = scalars.binding(bound)
     if not any(node.find(exp.Query) for node in nodes):
         read = frozenset().union(*(_read(node, after) for node in nodes), *map(_read_by, spread, spread.values()))
@@ -125,7 +125,8 @@ def _definition(node: exp.Window, defined: Mapping[str, _Definition], context: C
         return own
     name = name_of(node.args["alias"])
     if name not in defined:
-        raise context.wrong(node, f'window "{name}" does not exist', "define it: WINDOW w AS (...)")
+        raise context.wrong(node, f'window "{name}" does not exist', "define it: WINDOW w AS (...)").with_(
+            code="42704")
     base = defined[name]
     if own.partition:
         raise context.wrong(node, f'cannot override PARTITION BY clause of window "{name}"')
@@ -166,6 +167,8 @@ def _call(node: exp.Window, defined: Mapping[str, _Definition], scalars: Scalars
     counts = counts or (name == "count" and is_star(name, nodes, False, call, scalars))
     args = () if counts else made_arguments(name, nodes, scalars)
     partition = tuple(dict.fromkeys(known(value) for value in scalars.values(expanded(window.partition, scalars))))
+    with context.at(call):
+        check_equality(*(value.type for value in partition))
     order = sort_keys(window.order, scalars)
     if name in NUMBERS and not partition and not order and window.frame is None:
         order = scalars.scopes[0].order

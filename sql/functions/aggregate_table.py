@@ -55,13 +55,13 @@ def _spread_type(power: int) -> Callable[[Sequence[Expr]], SqlType]:
 def _comparable(name: str) -> Callable[[Sequence[Expr]], None]:
     """Refuse the types for which PostgreSQL has no min and max."""
     instead = {Kind.BOOLEAN: f"use {'bool_and' if name == 'min' else 'bool_or'}", Kind.UUID: f"{name}(x::text)",
-               Kind.JSONB: f"{name}(x::text)"}
+               Kind.JSON: f"{name}(x::text)", Kind.JSONB: f"{name}(x::text)"}
 
     def check(args: Sequence[Expr]) -> None:
-        order_of(args[0])
         kind = args[0].type.kind
         if kind in instead:
             raise UnsupportedSQL(f"no function {name}({kind.value})", remedy=instead[kind], wrong=True)
+        order_of(args[0])
 
     return check
 
@@ -154,6 +154,13 @@ AGGREGATE_TABLE: tuple[Function, ...] = (
         "any, any -> jsonb or error", examples=[
         (_rows("jsonb_object_agg(x, y ORDER BY x, y)", "'b', 3", "'a', 2", "'b', 1", columns="x, y"),
          '{"a": 2, "b": 3}')]),
+    function("json_agg", "aggregates", "All values as an array of json, also NULLs", "any -> json or error",
+        examples=[(_rows("json_agg(x ORDER BY x)", "2.50", "1", "NULL"), "[1, 2.50, null]"),
+        (_rows("json_agg(ARRAY[x, 1] ORDER BY x)", "2", "1"), "[[1,1], \n [2,1]]")]),
+    function("json_object_agg", "aggregates", "An object of keys and values; equal keys come as often",
+        "any, any -> json or error", examples=[
+        (_rows("json_object_agg(x, y ORDER BY x, y)", "'b', 3", "'a', 2", "'b', 1", columns="x, y"),
+         '{ "a" : 2, "b" : 1, "b" : 3 }')]),
     function("mode", "aggregates", "The most frequent value; of several the first in the order", "any -> any",
         examples=[(_rows("mode() WITHIN GROUP (ORDER BY x)", "1", "2", "2", "1", "3"), "1")]),
     function("percentile_cont", "aggregates", "The value at a fraction of the order, interpolated",

@@ -16,7 +16,7 @@ from halfjoin.sql.functions.aggregate_table import AGGREGATE_TABLE, AGGREGATES, 
 from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.decompose import SUMS, Decomposed, Part, adds_up, decompose, decompose_lifted, filtered
 from halfjoin.sql.functions.jsonb_aggregates import collected
-from halfjoin.sql.functions.order import order_of, ordered_value
+from halfjoin.sql.functions.order import check_equality, order_of, ordered_value
 from halfjoin.sql.functions.record_values import is_record, is_there
 from halfjoin.sql.functions.resolve import call, cast_all, choose
 from halfjoin.sql.functions.signature import Function, Overload
@@ -140,6 +140,7 @@ def _check_fraction(args: Sequence[Expr]) -> None:
 def _check_distinct(args: Sequence[Expr], order: Sequence[SortKey]) -> None:
     if not args:
         raise UnsupportedSQL("DISTINCT needs an argument", remedy="name the column: count(DISTINCT x)", wrong=True)
+    check_equality(*(arg.type for arg in args))
     if any(ordered_value(key.expr) not in args for key in order):
         raise UnsupportedSQL("in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
                              wrong=True)  # fmt: skip

@@ -20,6 +20,8 @@ def _in(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     if not items:
         raise UnsupportedSQL("IN of an empty list", remedy="write false")
     type = comparison_type([arg.type for arg in args])
+    if type.kind is Kind.JSON:
+        return resolve("=", args[:2])  # which refuses it
     if type.kind in STRINGS or (type.kind in FLOATS and _shared(value, items).kind is Kind.REAL):
         return _in_shared(resolve, value, items)
     if type.kind is Kind.NUMERIC:

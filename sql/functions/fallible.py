@@ -57,7 +57,9 @@ def cast_fallible(source: SqlType, target: SqlType) -> bool:
         return True  # it may round up to 24:00
     if b in STRINGS or (a is b and b is not Kind.NUMERIC):
         return False
-    if a in STRINGS or a is Kind.JSONB:
+    if (a, b) == (Kind.JSONB, Kind.JSON):
+        return False
+    if a in (*STRINGS, Kind.JSON, Kind.JSONB):
         return True
     if a in INTEGERS and b in INTEGERS:
         return INTEGERS.index(a) > INTEGERS.index(b)

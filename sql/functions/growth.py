@@ -37,7 +37,7 @@ def most_bytes(expr: Expr) -> float:
             return len(data)
         case Cast(arg=arg, type=type) if arg.type.kind in STRINGS and type.kind in STRINGS:
             return min(most_bytes(arg), _of_type(type))
-        case Cast(arg=arg, type=type) if type.kind in STRINGS and arg.type.kind is not Kind.JSONB:
+        case Cast(arg=arg, type=type) if type.kind in STRINGS and arg.type.kind not in (Kind.JSON, Kind.JSONB):
             return min(2 * most_bytes(arg) + 2, _of_type(type))  # bytes in hexadecimal digits
         case Call(function=name, args=args):
             return min(_of_type(expr.type), _made(name, args))
@@ -59,6 +59,6 @@ def _made(name: str, args: tuple[Expr, ...]) -> float:
 def _of_type(type: SqlType) -> float:
     if type.kind in (Kind.VARCHAR, Kind.CHAR) and type.precision is not None:
         return _CHARACTER * type.precision
-    if type.kind in (*STRINGS, Kind.BYTEA, Kind.ARRAY, Kind.JSONB, Kind.UNKNOWN):
+    if type.kind in (*STRINGS, Kind.BYTEA, Kind.ARRAY, Kind.JSON, Kind.JSONB, Kind.UNKNOWN):
         return math.inf
     return _PRINTED

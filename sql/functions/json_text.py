@@ -1,4 +1,4 @@
-"""JSON values and their canonical text, which is how jsonb is kept.
+"""JSON values and their texts. A json is kept as it was written, a jsonb as its canonical text.
 
 A value is a dict, list, str, Decimal, bool or None. Equal values have one text: the keys of an object are ordered by
 length and then byte by byte, as PostgreSQL prints them; of several equal keys the last counts; numbers are written
@@ -11,6 +11,7 @@ without an exponent and without zeros at the end. (PostgreSQL keeps those zeros:
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
 from json import JSONDecodeError, JSONDecoder
@@ -42,16 +43,7 @@ def canonical(text: str) -> str:
     Raises:
         JsonError: it is not JSON, or jsonb cannot hold it.
     """
-    if len(text) > VALUE_BYTES:
-        raise _too_long()
-    try:
-        value = _DECODER.decode(text)
-    except JSONDecodeError as error:
-        why = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
-        raise JsonError(f"invalid input syntax for type json: {why} at character {error.pos + 1}") from None
-    except RecursionError:
-        raise _too_deep() from None
-    made = written(value)
+    made = written(_read(text, _DECODER))
     if "\\u0000" in made and _NUL.search(made):
         raise JsonError("unsupported Unicode escape sequence: \\u0000 cannot be converted to text", "22P05")
     if not made.isascii():
@@ -60,6 +52,31 @@ def canonical(text: str) -> str:
         except UnicodeEncodeError:
             raise JsonError("invalid input syntax for type json: half of a Unicode surrogate pair") from None
     return made
+
+
+def checked(text: str) -> str:
+    """The text itself, which is how json is kept.
+
+    Raises:
+        JsonError: it is not JSON.
+    """
+    value = _read(text, _READER)
+    if text.count("[") + text.count("{") > DEPTH:
+        in_order(value)
+    return text
+
+
+def _read(text: str, decoder: JSONDecoder) -> Json:
+    if len(text) > VALUE_BYTES:
+        raise _too_long()
+    try:
+        value: Json = decoder.decode(text)
+        return value
+    except JSONDecodeError as error:
+        why = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
+        raise JsonError(f"invalid input syntax for type json: {why} at character {error.pos + 1}") from None
+    except RecursionError:
+        raise _too_deep() from None
 
 
 def value_of(text: str) -> Json:
@@ -78,6 +95,22 @@ def written(value: Json) -> str:
         JsonError: it is nested too deeply, or a number has too many digits.
     """
     return _written(value, DEPTH)
+
+
+def in_order(value: Json, depth: int = DEPTH) -> str:
+    """The text of a value for json, with the keys of objects in their order.
+
+    Raises:
+        JsonError: it is nested too deeply.
+    """
+    if not isinstance(value, dict | list):
+        return _written(value, depth)
+    if depth == 0:
+        raise _too_deep()
+    if isinstance(value, list):
+        return f"[{', '.join(in_order(item, depth - 1) for item in value)}]"
+    parts = (f"{encode_basestring(key)}: {in_order(item, depth - 1)}" for key, item in value.items())
+    return f"{{{', '.join(parts)}}}"
 
 
 def number_text(value: Decimal) -> str:
@@ -100,8 +133,21 @@ def parse_jsonb(text: str) -> str:
     Raises:
         UnsupportedSQL: the text is not JSON.
     """
+    return _constant(canonical, text)
+
+
+def parse_json(text: str) -> str:
+    """The text of a constant itself.
+
+    Raises:
+        UnsupportedSQL: it is not JSON.
+    """
+    return _constant(checked, text)
+
+
+def _constant(read: Callable[[str], str], text: str) -> str:
     try:
-        return canonical(text)
+        return read(text)
     except JsonError as error:
         raise UnsupportedSQL(error.reason, code=error.code) from None
 
@@ -151,12 +197,13 @@ def _no_constant(word: str) -> NoReturn:
 
 
 def _too_long() -> JsonError:
-    return JsonError(f"a jsonb value has at most {VALUE_BYTES:,} bytes", "54000")
+    return JsonError(f"a json value has at most {VALUE_BYTES:,} bytes", "54000")
 
 
 def _too_deep() -> JsonError:
-    return JsonError(f"a jsonb value has at most {DEPTH} levels", "54001")
+    return JsonError(f"a json value has at most {DEPTH} levels", "54001")
 
 
 _DECODER = JSONDecoder(parse_float=_number, parse_int=_number, parse_constant=_no_constant)
+_READER = JSONDecoder(parse_float=str, parse_int=str, parse_constant=_no_constant)  # what json keeps is not computed
 _cached = lru_cache(maxsize=8192)(_DECODER.decode)

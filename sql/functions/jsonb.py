@@ -25,18 +25,19 @@ def of_jsonb(name: str, args: Sequence[Expr]) -> str:
     return name
 
 
-def _get(name: str, type: SqlType) -> Special:
+def _get(name: str) -> Special:
     """`j -> 'a' -> 0` is one call, with all its steps."""
 
     def special(resolve: Resolve, args: Sequence[Expr]) -> Expr:
-        if len(args) != 2 or args[0].type.kind is not Kind.JSONB or not _is_step(args[1].type):
+        if len(args) != 2 or args[0].type.kind not in (Kind.JSON, Kind.JSONB) or not _is_step(args[1].type):
             types = ["unknown literal" if arg.type.kind is Kind.UNKNOWN else str(arg.type) for arg in args]
             raise UnsupportedSQL(f"no operator {f' {name} '.join(types)}",
-                                 remedy="the left side is a jsonb, the right side a text or an integer", wrong=True)
+                                 remedy="the left side is a json or jsonb, the right side a text or an integer",
+                                 wrong=True)
         value, step = args
         typed = coerce(step, INTEGER if step.type.kind in (Kind.SMALLINT, Kind.INTEGER) else TEXT)
         before = value.args if isinstance(value, Call) and value.function == "->" else (value,)
-        return Call(name, (*before, typed), type)
+        return Call(name, (*before, typed), TEXT if name == "->>" else value.type)
 
     return special
 
@@ -84,19 +85,28 @@ def _operator(name: str, doc: str, *signatures: str, examples: Sequence[tuple[st
 
 JSONB_TABLE = (
     function("->", "jsonb", "The value of a key, or the element at an index, counted from 0; NULL if it is not there",
-        "jsonb, text -> jsonb", "jsonb, integer -> jsonb", special=_get("->", JSONB), examples=[
+        "jsonb, text -> jsonb", "jsonb, integer -> jsonb",
+        "json, text -> json or error", "json, integer -> json or error",
+        special=_get("->"), examples=[
         ("""'{"a": {"b": 5}}'::jsonb -> 'a'""", '{"b": 5}'), ("""'{"a": {"b": 5}}'::jsonb -> 'a' -> 'b'""", "5"),
         ("'[1, 2, 3]'::jsonb -> -1", "3"), ("'[1, 2]'::jsonb -> 2", None), ("'[1, 2]'::jsonb -> 'a'", None),
-        ("""'"foo"'::jsonb -> 0""", '"foo"'), ("""'{"a": null}'::jsonb -> 'a'""", "null")]),
+        ("""'"foo"'::jsonb -> 0""", '"foo"'), ("""'{"a": null}'::jsonb -> 'a'""", "null"),
+        ("""'{"a": 1, "a": [2.50,  3]}'::json -> 'a'""", "[2.50,  3]"), ("""'"foo"'::json -> 0""", None)]),
     function("->>", "jsonb", "As `->`, as text; NULL for a null", "jsonb, text -> text", "jsonb, integer -> text",
-        special=_get("->>", TEXT), examples=[("""'{"a": "x"}'::jsonb ->> 'a'""", "x"),
+        "json, text -> text or error", "json, integer -> text or error", special=_get("->>"), examples=[
+        ("""'{"a": "x"}'::jsonb ->> 'a'""", "x"),
         ("""'{"a": [1,{"b":2}]}'::jsonb ->> 'a'""", '[1, {"b": 2}]'), ("""'{"a": null}'::jsonb ->> 'a'""", None),
-        ("""'{"a": ["x", true]}'::jsonb -> 'a' ->> 1""", "true")]),
+        ("""'{"a": ["x", true]}'::jsonb -> 'a' ->> 1""", "true"), ("""'{"a": "x\\u00e9"}'::json ->> 'a'""", "xé"),
+        ("""'{"a": "\\u0000"}'::json ->> 'a'""", "ERROR: unsupported Unicode escape sequence: \\u0000 cannot be "
+         "converted to text")]),
     _operator("#>", "The value at a path of keys and indexes; NULL if it is not there", "jsonb, text[] -> jsonb",
+        "json, text[] -> json or error",
         examples=[("""'{"a": [1, {"b": 2}]}'::jsonb #> '{a,1,b}'""", "2"), ("'[1, [2, 3]]'::jsonb #> '{1,-1}'", "3"),
         ("""'"foo"'::jsonb #> '{0}'""", None), ("'[1]'::jsonb #> '{}'", "[1]"), ("'[1]'::jsonb #> '{NULL}'", None),
-        ("""('{"a": [1, 2]}'::jsonb)['a'][1]""", "2"), ("""('[{"a": 1}]'::jsonb)[0]['a']""", "1")]),
-    _operator("#>>", "As `#>`, as text; NULL for a null", "jsonb, text[] -> text", examples=[
+        ("""('{"a": [1, 2]}'::jsonb)['a'][1]""", "2"), ("""('[{"a": 1}]'::jsonb)[0]['a']""", "1"),
+        ("""'{"a": [1, {"b": 2.0 }]}'::json #> '{a,-1}'""", '{"b": 2.0 }')]),
+    _operator("#>>", "As `#>`, as text; NULL for a null", "jsonb, text[] -> text",
+        "json, text[] -> text or error", examples=[
         ("""'{"a": ["x", null]}'::jsonb #>> '{a,0}'""", "x"), ("""'{"a": [null]}'::jsonb #>> '{a,0}'""", None)]),
     _operator("jsonb @>", "Whether the first contains the second: all its keys and elements",
         "jsonb, jsonb -> boolean or error",
@@ -161,17 +171,27 @@ JSONB_TABLE = (
 JSONB_INTERNAL = (
     function("jsonb order", INTERNAL, "Bytes that order as the values do", "jsonb -> bytea or error"),
     function("jsonb of order", INTERNAL, "The value whose bytes these are", "bytea -> jsonb"),
-    function("jsonb elements", INTERNAL, "The elements of an array", "jsonb -> jsonb[] or error"),
-    function("jsonb element texts", INTERNAL, "The elements of an array as texts", "jsonb -> text[] or error"),
-    function("jsonb keys", INTERNAL, "The keys of an object", "jsonb -> text[] or error"),
-    function("jsonb each keys", INTERNAL, "The keys of an object, for jsonb_each", "jsonb -> text[] or error"),
-    function("jsonb values", INTERNAL, "The values of an object", "jsonb -> jsonb[] or error"),
-    function("jsonb value texts", INTERNAL, "The values of an object as texts", "jsonb -> text[] or error"),
+    function("jsonb elements", INTERNAL, "The elements of an array", "jsonb -> jsonb[] or error",
+             "json -> json[] or error"),
+    function("jsonb element texts", INTERNAL, "The elements of an array as texts", "jsonb -> text[] or error",
+             "json -> text[] or error"),
+    function("jsonb array texts", INTERNAL, "The elements of an array without arrays as texts",
+             "jsonb -> text[] or error", "json -> text[] or error"),
+    function("jsonb keys", INTERNAL, "The keys of an object", "jsonb -> text[] or error",
+             "json -> text[] or error"),
+    function("jsonb each keys", INTERNAL, "The keys of an object, for jsonb_each", "jsonb -> text[] or error",
+             "json -> text[] or error"),
+    function("jsonb values", INTERNAL, "The values of an object", "jsonb -> jsonb[] or error",
+             "json -> json[] or error"),
+    function("jsonb value texts", INTERNAL, "The values of an object as texts", "jsonb -> text[] or error",
+             "json -> text[] or error"),
     function("jsonb only object", INTERNAL, "An array of an object, or of an empty one for NULL",
-             "jsonb -> jsonb or error"),
+             "jsonb -> jsonb or error", "json -> json or error"),
     function("jsonb field texts", INTERNAL, "A key's values in objects, as texts", "jsonb, text -> text[] or error",
-             "jsonb, text, text -> text[] or error"),
+             "jsonb, text, text -> text[] or error", "json, text -> text[] or error",
+             "json, text, text -> text[] or error"),
     function("jsonb field values", INTERNAL, "A key's values in objects", "jsonb, text -> jsonb[] or error",
-             "jsonb, text, text -> jsonb[] or error"),
+             "jsonb, text, text -> jsonb[] or error", "json, text -> json[] or error",
+             "json, text, text -> json[] or error"),
     function("jsonb of pairs", INTERNAL, "The object of arrays of a key and a value", "jsonb[] -> jsonb or error"),
 )  # fmt: skip

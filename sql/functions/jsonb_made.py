@@ -47,7 +47,7 @@ def _build_object(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 
 def key_text(resolve: Resolve, expr: Expr) -> Expr:
     """A value as a key of an object."""
-    if expr.type.kind in (Kind.ARRAY, Kind.JSONB):
+    if expr.type.kind in (Kind.ARRAY, Kind.RECORD, Kind.JSON, Kind.JSONB):
         raise UnsupportedSQL("key value must be scalar, not array, composite, or json", code="22023")
     if expr.type.kind in MOMENTS:
         return resolve("#>>", (to_jsonb(expr), Literal([], resolve("array", (Literal("", TEXT),)).type)))

@@ -30,7 +30,8 @@ _TAKES = frozenset((
     "=", "<>", "<", "<=", ">", ">=", "is distinct from", "is not distinct from", "is null", "is not null", "case",
     "coalesce", "nullif", "greatest", "least", "array", "[]", "slice", "cardinality", "array_length", "array_upper",
     "array_lower", "array_ndims", "array_dims", "array_cat", "trim_array", "||", "to_jsonb", "jsonb_build_array",
-    "jsonb_build_object", "concat", "concat_ws", "num_nulls", "num_nonnulls",
+    "jsonb_build_object", "to_json", "array_to_json", "json_build_array", "json_build_object",
+    "concat", "concat_ws", "num_nulls", "num_nonnulls",
 ))  # fmt: skip
 
 

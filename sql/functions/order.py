@@ -12,21 +12,45 @@ from dataclasses import replace
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Column, Expr, Literal
 from halfjoin.sql.functions.internal import LENGTH
+from halfjoin.sql.functions.record_values import is_there, members
+from halfjoin.sql.functions.signature import Resolve
 from halfjoin.sql.relation import AggregateCall, SortKey, WindowCall
-from halfjoin.sql.types import BYTEA, INTEGER, JSONB, TEXT, Kind, SqlType, array
+from halfjoin.sql.types import BOOLEAN, BYTEA, INTEGER, JSONB, TEXT, Kind, SqlType, array
 
 ORDERING = ("<", "<=", ">", ">=")
 POSITION, BYTES = "enum position", "jsonb order"
 _INSTEAD = {Kind.ENUM: "unnest them, or compare texts", Kind.JSONB: "write to_jsonb(...) of the array"}
 
 
+def check_equality(*types: SqlType) -> None:
+    """Refuse what needs to know which values of the types are equal: json is a text as it was written.
+
+    Raises:
+        UnsupportedSQL: a type is json, or has one inside.
+    """
+    if any(map(_has_json, types)):
+        raise _not_json("an equality")
+
+
+def _has_json(type: SqlType) -> bool:
+    inner = [one for _, one in type.fields] if type.element is None else [type.element]
+    return type.kind is Kind.JSON or any(map(_has_json, inner))
+
+
+def _not_json(what: str) -> UnsupportedSQL:
+    return UnsupportedSQL(f"could not identify {what} operator for type json", code="42883",
+                          remedy="cast it to jsonb: j::jsonb, or to text")
+
+
 def order_of(expr: Expr) -> Expr:
     """What orders as the expression does: the expression itself for most types.
 
     Raises:
-        UnsupportedSQL: it is an array whose elements do not order by themselves.
+        UnsupportedSQL: it is a json, or an array whose elements do not order by themselves.
     """
     type = expr.type
+    if _has_json(type):
+        raise _not_json("an ordering")
     if type.element is not None and type.element.kind is Kind.ARRAY:
         raise UnsupportedSQL(f"an order of {type} is not supported", remedy="write to_jsonb(...) of the array")
     if type.element is not None and type.element.kind in _INSTEAD:
@@ -56,6 +80,7 @@ def value_at(order: Expr, type: SqlType) -> Expr:
 
 def compared(expr: Expr, *, equality: bool) -> Expr:
     """What a comparison reads of an operand."""
+    check_equality(expr.type)
     if expr.type.kind is Kind.INTERVAL:
         return length_of(expr)
     return expr if equality else order_of(expr)
@@ -64,6 +89,16 @@ def compared(expr: Expr, *, equality: bool) -> Expr:
 def length_of(interval: Expr) -> Call:
     """The number by which an interval is compared: its microseconds, with 30 days in a month and 24 hours in a day."""
     return Call("length of interval", (interval,), LENGTH)
+
+
+def same_value(resolve: Resolve, one: Expr, other: Expr) -> Expr:
+    """Whether a value is another's copy, as the plan of a subquery asks; two json are if they look the same."""
+    if not _has_json(one.type):
+        return resolve("is not distinct from", (one, other))
+    if one.type.kind is not Kind.RECORD:
+        return Call("is not distinct from", (one, other), BOOLEAN)
+    pairs = zip((is_there(one), *members(one)), (is_there(other), *members(other)), strict=True)
+    return resolve("and", [same_value(resolve, *pair) for pair in pairs])
 
 
 def key_in_order(key: SortKey) -> SortKey:

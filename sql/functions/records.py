@@ -19,6 +19,8 @@ from halfjoin.sql.types import JSONB, TEXT, Kind
 _MIRRORED = {">": "<", ">=": "<="}
 _COMPARED = ("=", "<>", "<", "<=", ">", ">=")
 _DISTINCT = ("is distinct from", "is not distinct from")
+# Functions of values of any type that read rows themselves.
+TAKE_ROWS = frozenset(("to_json", "row_to_json", "json_build_array", "json_build_object"))
 _PASSED = frozenset(("case", "single row", "lag", "lead", "first_value", "last_value", "nth_value"))
 
 
@@ -35,6 +37,8 @@ def of_rows(resolve: Resolve, name: str, args: Sequence[Expr]) -> Expr | None:
         UnsupportedSQL: the function takes no rows.
     """
     first = next(arg for arg in args if is_record(arg))
+    if name in TAKE_ROWS:
+        return None
     match name:
         case "is null" | "is not null":
             tests = [resolve(name, (one,)) for one in members(first)] or [TRUE]
@@ -56,6 +60,10 @@ def of_rows(resolve: Resolve, name: str, args: Sequence[Expr]) -> Expr | None:
             return _extreme(resolve, ">" if name == "greatest" else "<", args)
         case "to_jsonb":
             return to_jsonb(resolve, first)
+        case "concat" | "concat_ws" | "format":
+            return resolve(name, [cast(arg, TEXT, explicit=True) if is_record(arg) else arg for arg in args])
+        case "num_nulls" | "num_nonnulls":  # a row is NULL as a whole, or not
+            return resolve(name, [if_there(resolve, arg, TRUE) if is_record(arg) else arg for arg in args])
         case _ if name in _COMPARED or name in _DISTINCT:
             return _compared(resolve, name, *args)
     refuse_rows(name, args)

@@ -11,8 +11,9 @@ from halfjoin.sql.functions.coercion import PREFERRED, category, common_type, co
 from halfjoin.sql.functions.constants import folded
 from halfjoin.sql.functions.jsonb import of_jsonb
 from halfjoin.sql.functions.nested_arrays import in_shape, of_nested
-from halfjoin.sql.functions.order import ORDERING, compared
+from halfjoin.sql.functions.order import ORDERING, check_equality, compared
 from halfjoin.sql.functions.padding import padded
+from halfjoin.sql.functions.patterns import of_bytes
 from halfjoin.sql.functions.record_values import is_record
 from halfjoin.sql.functions.records import of_rows, refuse_rows
 from halfjoin.sql.functions.refused import REFUSED
@@ -21,6 +22,7 @@ from halfjoin.sql.functions.sum_results import INTERNAL
 from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.types import STRINGS, Kind, SqlType, array
 
+_OF_EQUAL_ELEMENTS = frozenset(("array_position", "array_positions", "array_remove", "array_replace", "@>", "<@", "&&"))
 _NAMES = [name for name in (*ENTRIES, *ALIASES) if name[0].isalpha() and " " not in name]
 
 
@@ -38,7 +40,7 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
     name = of_jsonb(name, args)
     if (shaped := in_shape(resolve, name, args)) is not None:
         return shaped
-    args = of_nested(name, args)
+    args = of_bytes(name, of_nested(name, args))
     function = ENTRIES.get(ALIASES.get(name, name))
     if function is None or function.category == INTERNAL:
         raise UnknownName("function", name, _NAMES)
@@ -58,6 +60,8 @@ def call(function: Function, overload: Overload, args: Sequence[Expr]) -> Call:
     """The call of one overload, with its arguments cast."""
     refuse_rows(function.name, args)
     typed = cast_all(function, overload, args)
+    if function.name in _OF_EQUAL_ELEMENTS:
+        check_equality(*(arg.type for arg in typed))
     if function.category == "comparison":
         typed = tuple(compared(arg, equality=function.name not in ORDERING) for arg in typed)
     type = _wanted(overload.result, _element(function, overload, args))

@@ -10,7 +10,7 @@ from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.jsonb_paths import query
 from halfjoin.sql.functions.regex import separator
 from halfjoin.sql.functions.regexps import check_regex
-from halfjoin.sql.types import BIGINT, INTEGER, JSONB, STRINGS, TEXT, Kind, SqlType, array
+from halfjoin.sql.types import BIGINT, INTEGER, JSON, JSONB, STRINGS, TEXT, Kind, SqlType, array
 
 # The function that runs, its arguments, and its columns; one without a name gets that of the call.
 Made = tuple[str, tuple[Expr, ...], tuple[tuple[str | None, SqlType], ...]]
@@ -61,17 +61,30 @@ def _repeat_row_non_negative(args: Sequence[Expr]) -> Made:
     return "repeat_row", (Call("not negative", (functions.cast(args[0], BIGINT),), BIGINT),), ()
 
 
-def _of_jsonb(name: str, *columns: tuple[str | None, str, SqlType]) -> Callable[[Sequence[Expr]], Made]:
-    """A function of one jsonb: the name of each column, the function that gives its values, and its type."""
+def _of_json(read: SqlType, name: str, *columns: tuple[str | None, str, SqlType]) -> Callable[[Sequence[Expr]], Made]:
+    """A function of one json or jsonb: the name of each column, the function that gives its values, and its type."""
 
     def made(args: Sequence[Expr]) -> Made:
-        if len(args) != 1 or args[0].type.kind not in (Kind.JSONB, Kind.UNKNOWN):
-            raise UnsupportedSQL(f"no such function {name}", remedy=f"{name} takes one jsonb", wrong=True)
-        value = functions.cast(args[0], JSONB)
+        if len(args) != 1 or args[0].type.kind not in (read.kind, Kind.UNKNOWN):
+            raise UnsupportedSQL(f"no such function {name}", remedy=f"{name} takes one {read}", wrong=True)
+        value = functions.cast(args[0], read)
         lists = tuple(Call(function, (value,), array(type)) for _, function, type in columns)
         return "unnest", lists, tuple((column, type) for column, _, type in columns)
 
     return made
+
+
+def _parts(read: SqlType) -> dict[str, Callable[[Sequence[Expr]], Made]]:
+    """The functions that make rows of the parts of a json, or a jsonb."""
+    key = ("key", "jsonb each keys", TEXT)
+    columns: dict[str, list[tuple[str | None, str, SqlType]]] = {
+        "array_elements": [("value", "jsonb elements", read)],
+        "array_elements_text": [("value", "jsonb element texts", TEXT)],
+        "each": [key, ("value", "jsonb values", read)],
+        "each_text": [key, ("value", "jsonb value texts", TEXT)],
+        "object_keys": [(None, "jsonb keys", TEXT)],
+    }
+    return {f"{read}_{name}": _of_json(read, f"{read}_{name}", *made) for name, made in columns.items()}
 
 
 def _path_query(args: Sequence[Expr]) -> Made:
@@ -80,12 +93,8 @@ def _path_query(args: Sequence[Expr]) -> Made:
 
 BY_NAME: dict[str, Callable[[Sequence[Expr]], Made]] = {
     "generate_subscripts": _subscripts,
-    "jsonb_array_elements": _of_jsonb("jsonb_array_elements", ("value", "jsonb elements", JSONB)),
-    "jsonb_array_elements_text": _of_jsonb("jsonb_array_elements_text", ("value", "jsonb element texts", TEXT)),
-    "jsonb_each": _of_jsonb("jsonb_each", ("key", "jsonb each keys", TEXT), ("value", "jsonb values", JSONB)),
-    "jsonb_each_text": _of_jsonb("jsonb_each_text", ("key", "jsonb each keys", TEXT),
-                                 ("value", "jsonb value texts", TEXT)),
-    "jsonb_object_keys": _of_jsonb("jsonb_object_keys", (None, "jsonb keys", TEXT)),
+    **_parts(JSON),
+    **_parts(JSONB),
     **dict.fromkeys(("jsonb_path_query", "jsonb_path_query_tz"), _path_query),
     "regexp_matches": _matches,
     "regexp_split_to_table": _split_to_table,

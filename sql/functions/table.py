@@ -14,6 +14,8 @@ from halfjoin.sql.functions.encodings import ENCODINGS
 from halfjoin.sql.functions.enums import ENUMS
 from halfjoin.sql.functions.formatting import FORMATTING
 from halfjoin.sql.functions.internal import SET_RETURNING
+from halfjoin.sql.functions.json import JSON_TABLE
+from halfjoin.sql.functions.json_made import JSON_INTERNAL, JSON_MADE
 from halfjoin.sql.functions.jsonb import JSONB_INTERNAL, JSONB_TABLE
 from halfjoin.sql.functions.jsonb_made import JSONB_MADE
 from halfjoin.sql.functions.jsonb_paths import JSONB_PATHS, JSONB_PATHS_INTERNAL
@@ -34,12 +36,12 @@ from halfjoin.sql.functions.trigonometry import TRIGONOMETRY
 TABLE: tuple[Function, ...] = (
     *COMPARISON, *LOGIC, *ARITHMETIC, *BITS, *MATHEMATICS, *NUMERICS, *TRIGONOMETRY, *STRINGS_TABLE, *CHARACTERS,
     *ENCODINGS, *QUOTING, *PATTERNS, *REGEXPS, *DATES, *FORMATTING, *MOMENTS_TABLE, *ARRAYS, *ARRAY_PARTS, *TEXT_ARRAYS,
-    *JSONB_TABLE, *JSONB_PATHS, *JSONB_MADE, *CASTS, *ENUMS,
+    *JSONB_TABLE, *JSONB_PATHS, *JSONB_MADE, *JSON_TABLE, *JSON_MADE, *CASTS, *ENUMS,
 )  # fmt: skip
 
 # Also the internal functions, which only the engine calls.
 ENTRIES: dict[str, Function] = {entry.name: entry for entry in (
-    *TABLE, *SUM_RESULTS, *SET_RETURNING, *JSONB_INTERNAL, *JSONB_PATHS_INTERNAL, *NESTED_ARRAYS)}
+    *TABLE, *SUM_RESULTS, *SET_RETURNING, *JSONB_INTERNAL, *JSONB_PATHS_INTERNAL, *JSON_INTERNAL, *NESTED_ARRAYS)}
 
 # Other names of the same functions.
 ALIASES = {

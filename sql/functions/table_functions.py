@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.expr import Expr, Literal
-from halfjoin.sql.functions.jsonb_records import POPULATED, RECORDS
+from halfjoin.sql.functions.jsonb_records import POPULATED, POPULATED_ONE, RECORDS
 from halfjoin.sql.functions.nested_arrays import flat
-from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.set_returning import BY_NAME
 from halfjoin.sql.types import (
     BIGINT,
@@ -47,7 +46,8 @@ EMPTY: dict[str, tuple[tuple[str | None, SqlType], ...]] = {
 }  # fmt: skip
 RESERVED = ("analyse", "analyze", "asc", "desc", "do", "ilike", "isnull", "limit", "notnull", "offset", "placing",
             "returning", "variadic")  # words of PostgreSQL that are not those of the standard
-BUILT_IN = ("generate_series", "repeat_row", "unnest", *RECORDS, "jsonb_populate_recordset", *BY_NAME, *EMPTY)
+_SETS = (name for name in POPULATED if name not in POPULATED_ONE)
+BUILT_IN = ("generate_series", "repeat_row", "unnest", *RECORDS, *_SETS, *BY_NAME, *EMPTY)
 WEIGHTS = ("repeat_row", "repeat_row_non_negative")  # they have no columns
 _SERIES_DIGITS = 18
 MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
@@ -80,13 +80,11 @@ def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
             lists, EMPTY[name], strict=True)), EMPTY[name]
     if name in EMPTY:
         return "unnest", tuple(Literal([], array(type)) for _, type in EMPTY[name]), EMPTY[name]
-    if name in REFUSED and name.startswith("json"):
-        raise UnsupportedSQL(f"{name}: {REFUSED[name][0]}", remedy=REFUSED[name][1])
     if schema.reduce(name) is not None:
         raise UnsupportedSQL(f"{name} is a reduce, which takes a table", remedy=f"write {name}(TABLE t PARTITION BY k)")
     columns = schema.table_function(name)
     if columns is None:
-        raise UnknownName("table function", name, sorted({*BUILT_IN, *schema.table_functions()}))
+        raise UnknownName("table function", name, sorted({*BUILT_IN, *schema.table_functions()}), code="42883")
     if not args:
         raise UnsupportedSQL(f"{name}() needs an argument: the engine calls it for the rows of its arguments",
                              remedy=f"write {name}(...) of a column or a constant")
@@ -154,4 +152,4 @@ TAKES = {
 
 def _wrong(name: str, args: Sequence[Expr]) -> UnsupportedSQL:
     types = ", ".join("unknown literal" if arg.type == UNKNOWN else str(arg.type) for arg in args)
-    return UnsupportedSQL(f"no table function {name}({types})", remedy=f"{name} takes {TAKES[name]}")
+    return UnsupportedSQL(f"no table function {name}({types})", remedy=f"{name} takes {TAKES[name]}", code="42883")

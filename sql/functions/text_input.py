@@ -10,7 +10,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.functions.json_text import parse_jsonb
+from halfjoin.sql.functions.json_text import parse_json, parse_jsonb
 from halfjoin.sql.functions.nested_arrays import lengths
 from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of
 from halfjoin.sql.functions.text_input_dates import date_of, time_of, timestamp_of, timestamptz_of
@@ -188,6 +188,7 @@ _PARSERS: dict[Kind, Callable[[str, SqlType], object]] = {
     Kind.CHAR: _string,
     Kind.BYTEA: _bytea,
     Kind.UUID: _uuid,
+    Kind.JSON: lambda text, _: parse_json(text),
     Kind.JSONB: lambda text, _: parse_jsonb(text),
     Kind.ENUM: _label,
     Kind.DATE: lambda text, _: date_of(text),

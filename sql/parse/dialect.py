@@ -36,6 +36,7 @@ from halfjoin.sql.parse.syntax import (
     TableArgument,
     Variadic,
 )
+from halfjoin.sql.parse.unicode_names import with_unicode_names
 
 TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a query
 # PostgreSQL's own names of types that sqlglot has words for, and the words that mean something else, too. What other
@@ -51,6 +52,8 @@ TYPE_WORDS = frozenset((
 ))  # fmt: skip
 NUMBERED = "\0"  # stands for the `$` of `$1`: no SQL text of PostgreSQL has it
 NUMBERED_DOLLAR = re.compile(r"(?<![\w$])\$(?=[0-9])")
+PLUS, MINUS = "\1", "\2"  # stand for the sign after a number such as `1e5`
+AFTER_EXPONENT = re.compile(r"(?<=[0-9.])([eE][0-9]+)(?:(\+)|-(?![->]))")
 AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.VAR,
                TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
 
@@ -119,6 +122,8 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
             return self._parse_refresh_plan()
         if self._match_texts(("DESCRIBE", "DESC")):
             return self.expression(ShowObjects(this="columns", source=self._parse_table_parts()))
+        if self._match_text_seq("SET", "TRANSACTION"):
+            return self._parse_modes("set")
         if self._match_text_seq("SET", "TIME", "ZONE"):
             return self.expression(exp.Set(expressions=[exp.SetItem(this=exp.EQ(
                 this=exp.column("timezone"), expression=self._parse_disjunction()))]))
@@ -442,21 +447,27 @@ class Halfjoin(Materialize):
         """The tokens of `materialize`, without the commands that sqlglot would keep as opaque text."""
 
         COMMANDS: ClassVar[set[TokenType]] = set()
-        SINGLE_TOKENS: ClassVar = {**Materialize.Tokenizer.SINGLE_TOKENS, NUMBERED: TokenType.PARAMETER}
+        SINGLE_TOKENS: ClassVar = {**Materialize.Tokenizer.SINGLE_TOKENS, NUMBERED: TokenType.PARAMETER,
+                                   PLUS: TokenType.PLUS, MINUS: TokenType.DASH}
         KEYWORDS: ClassVar = {
             text: token for text, token in Materialize.Tokenizer.KEYWORDS.items()
             if text != "|>" and (token not in MaterializeParser.TYPE_TOKENS or text in TYPE_WORDS)
         }
 
         def tokenize(self, sql: str) -> list[Token]:
-            """The tokens of a text. sqlglot reads `$1,$2` as text between the tags `$1,$`, so the `$` of a numbered
-            parameter is another character meanwhile."""
-            if "$" not in sql or NUMBERED in sql:
-                return super().tokenize(sql)
-            tokens = super().tokenize(NUMBERED_DOLLAR.sub(NUMBERED, sql))
-            for token in tokens:
-                token.text = token.text.replace(NUMBERED, "$")
-            return tokens
+            """The tokens of a text. sqlglot reads `$1,$2` as text between the tags `$1,$`, and `1e5+1` as one number,
+            so the `$` of a numbered parameter and the sign are other characters meanwhile."""
+            signs, given = {}, sql
+            if "$" in sql and NUMBERED not in sql:
+                given, signs[NUMBERED] = NUMBERED_DOLLAR.sub(NUMBERED, given), "$"
+            if PLUS not in sql and MINUS not in sql and AFTER_EXPONENT.search(sql):
+                given = AFTER_EXPONENT.sub(lambda found: found[1] + (PLUS if found[2] else MINUS), given)
+                signs |= {PLUS: "+", MINUS: "-"}
+            tokens = super().tokenize(given)
+            for token in tokens if signs else ():
+                for other, sign in signs.items():
+                    token.text = token.text.replace(other, sign)
+            return with_unicode_names(tokens)
 
     Parser = HalfjoinParser
 

@@ -7,16 +7,22 @@ from sqlglot.tokenizer_core import TokenType
 
 from halfjoin.sql.parse.locate import catalog_name, refuse
 from halfjoin.sql.parse.syntax import AlterSource, CreateSource
-from halfjoin.sql.parse.with_clause import WithParser
+from halfjoin.sql.parse.transactions import TransactionParser
 from halfjoin.sql.statements import AlterSource as Altered
 from halfjoin.sql.statements import CreateSource as Created
 from halfjoin.sql.statements import OptionValue
 
-SYNTAX = "write CREATE SOURCE s FROM FILES (path 'folder', format 'csv') INTO t [WITH (errors = 'table')]"
+SYNTAXES = {
+    "FILES": "write CREATE SOURCE s FROM FILES (path 'folder', format 'csv') INTO t [WITH (errors = 'table')]",
+    "KAFKA": "write CREATE SOURCE s FROM KAFKA (brokers 'host:9092', topic 't') INTO t [WITH (errors = 'table')]",
+    "POSTGRES": "write CREATE SOURCE s FROM POSTGRES (dsn 'host=h dbname=d', tables 'public.t', publication 'p', "
+                "slot 's') INTO TABLES, or INTO t",
+}
+SYNTAX = SYNTAXES["FILES"]
 ERRORS = ("stop", "table")
 
 
-class SourceParser(WithParser):
+class SourceParser(TransactionParser):
     """The part of the parser that reads statements about sources."""
 
     def _parse_alter_source(self) -> exp.Expr:
@@ -33,17 +39,18 @@ class SourceParser(WithParser):
         kind = self._parse_id_var(any_token=True)
         if kind is None:
             raise self._refused("a source needs a kind after FROM, such as FILES", SYNTAX)
+        syntax = SYNTAXES.get(kind.name.upper(), SYNTAX)
         options = self._parse_source_options()
         if not self._match_text_seq("INTO"):
-            raise self._refused("a source needs INTO and a table", SYNTAX)
+            raise self._refused("a source needs INTO and a table", syntax)
         into = [] if self._match_text_seq("TABLES") else self._parse_csv(self._parse_table_parts)
         made = CreateSource(this=name, kind=kind, options=options, into=into, exists=exists)
         if self._match_text_seq("WITH"):
             made.set("settings", self._parse_source_options())
             if not made.args["settings"]:
-                raise self._refused("WITH needs settings in parentheses", SYNTAX)
+                raise self._refused("WITH needs settings in parentheses", syntax)
         if self._curr and self._curr.token_type is not TokenType.SEMICOLON:
-            raise self._refused(f"a source does not take {self._curr.text!r}", SYNTAX)
+            raise self._refused(f"a source does not take {self._curr.text!r}", syntax)
         return self.expression(made)
 
     def _parse_source_options(self) -> list[exp.Expr]:

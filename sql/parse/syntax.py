@@ -150,6 +150,12 @@ class Savepoint(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True}
 
 
+class TransactionModes(exp.Expression):
+    """BEGIN or SET TRANSACTION (`this`: `begin` or `set`). `level`: of isolation; `access`: `only` or `write`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "level": False, "access": False}
+
+
 class MutualWith(exp.With):
     """WITH MUTUALLY RECURSIVE: queries that read each other. `limit`: of rounds; `error`: more are an error."""
 

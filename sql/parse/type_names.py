@@ -24,6 +24,7 @@ NAMED: dict[exp.DType, SqlType] = {
     exp.DType.TIMESTAMP: t.TIMESTAMP,
     exp.DType.TIMESTAMPTZ: t.TIMESTAMPTZ,
     exp.DType.UUID: t.UUID,
+    exp.DType.JSON: t.JSON,
     exp.DType.JSONB: t.JSONB,
     exp.DType.INTERVAL: t.INTERVAL,
 }
@@ -34,7 +35,7 @@ FUNCTIONS: dict[str, SqlType] = {  # types that PostgreSQL can also call as func
 }
 STRINGS = {exp.DType.VARCHAR: t.Kind.VARCHAR, exp.DType.CHAR: t.Kind.CHAR, exp.DType.NCHAR: t.Kind.CHAR,
            exp.DType.BPCHAR: t.Kind.CHAR}
-NEAREST = {exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends on the date", exp.DType.JSON: "jsonb",
+NEAREST = {exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends on the date",
            exp.DType.BIT: "bytea, which get_bit and set_bit read and change, or an integer with &, | and #"}
 ELSEWHERE = {  # types of other databases
     "datetime": "timestamp", "nvarchar": "varchar", "tinyint": "smallint", "string": "text", "short": "smallint",
@@ -42,7 +43,7 @@ ELSEWHERE = {  # types of other databases
     "number": "numeric", "blob": "bytea", "binary": "bytea", "varbinary": "bytea", "clob": "text",
 }  # fmt: skip
 KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,s), text, varchar(n), char(n), bytea, "
-         "date, time(p), timestamp(p), timestamptz(p), uuid, jsonb, interval(p), and arrays of these")
+         "date, time(p), timestamp(p), timestamptz(p), uuid, json, jsonb, interval(p), and arrays of these")
 
 
 def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
@@ -114,13 +115,14 @@ def _numeric(node: exp.DataType, sizes: list[int], sql: str) -> SqlType:
     precision, scale = sizes[0], sizes[1] if len(sizes) > 1 else 0
     if not 1 <= precision <= t.STORED_DIGITS or not 0 <= scale <= precision:
         raise refuse(node, sql, f"numeric({precision},{scale}) is not supported",
-                     f"precision is 1 to {t.STORED_DIGITS}, scale is 0 to the precision")
+                     f"precision is 1 to {t.STORED_DIGITS}, scale is 0 to the precision").with_(
+                         code="22023" if not 1 <= precision <= 1000 else None)
     return t.numeric(precision, scale)
 
 
 def _size(node: exp.DataTypeParam, sql: str) -> int:
     if not (isinstance(node.this, exp.Literal) and node.this.name.isdigit()):
-        raise refuse(node, sql, "the size of a type must be a whole number")
+        raise refuse(node, sql, "the size of a type must be a whole number").with_(code="42601")
     return int(node.this.name)
 
 

@@ -68,5 +68,5 @@ def _check(engine: hj.Engine, when: str) -> None:
     found = engine.read("v").to_pylist()
     assert all(row["n"] == ROWS and row["k"] == ROWS * (ROWS - 1) // 2 for row in found), when
     (source,) = engine.stats().sources
-    if '"blocks"' not in (source.position or ""):  # no file is half read
+    if '"record"' not in (source.position or ""):  # no file is half read
         assert source.rows == ROWS * len(found) and source.bad == engine.read("s_errors").num_rows, when

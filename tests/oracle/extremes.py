@@ -14,8 +14,9 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "varchar": ("c_varchar", "varchar(6)"), "char": ("c_char", "char(4)"), "bytea": ("c_bytea", "bytea"),
     "date": ("c_date", "date"), "time": ("c_time", "time"), "timestamp": ("c_timestamp", "timestamp"),
     "timestamptz": ("c_timestamptz", "timestamptz"), "interval": ("c_interval", "interval"), "uuid": ("c_uuid", "uuid"),
-    "jsonb": ("c_jsonb", "jsonb"), "mood": ("c_mood", "mood"), "integer[]": ("c_integers", "integer[]"),
-    "text[]": ("c_texts", "text[]"), "double precision[]": ("c_doubles", "double precision[]"),
+    "json": ("c_json", "json"), "jsonb": ("c_jsonb", "jsonb"), "mood": ("c_mood", "mood"),
+    "integer[]": ("c_integers", "integer[]"), "text[]": ("c_texts", "text[]"),
+    "double precision[]": ("c_doubles", "double precision[]"),
     "date[]": ("c_dates", "date[]"), "numeric[]": ("c_numerics", "numeric(9,2)[]"),
     "jsonb[]": ("c_jsonbs", "jsonb[]"),
 }  # fmt: skip
@@ -81,7 +82,7 @@ def _value(choices: Choices, type: str) -> str:
         "timestamp": f"timestamp '1700-01-01' + interval '{n % 10**10 * 1000} milliseconds'",
         "timestamptz": f"timestamptz '1995-01-01 00:00+00' + interval '{n % 10**12} milliseconds'",
         "interval": f"make_interval(months => {n % 500 - 250}, days => {n % 701 - 350}, secs => {n % 10**6 / 1000})",
-        "text": f"'{n}'", "jsonb": f"'{n}'::jsonb",
+        "text": f"'{n}'", "json": f"'[{n}]'::json", "jsonb": f"'{n}'::jsonb",
         "integer[]": f"ARRAY[{n % 7}, {n % 11 - 5}, {n % 3}]",
         "text[]": f"ARRAY['{n % 5}', chr({n % 600 + 97}), 'a']",
     }  # fmt: skip

@@ -20,7 +20,8 @@ _CASTS: dict[str, tuple[str, ...]] = {
     "boolean": ("integer", "text"), "text": ("boolean", "jsonb", "varchar"), "varchar": ("text",),
     "char": ("text",), "date": ("timestamp", "timestamptz", "text"), "time": ("interval", "text"),
     "timestamp": ("date", "time", "timestamptz", "text"), "timestamptz": ("date", "time", "timestamp", "text"),
-    "interval": ("time", "text"), "uuid": ("text",), "jsonb": ("text",), "mood": ("text",), "integer[]": ("text[]",),
+    "interval": ("time", "text"), "uuid": ("text",), "json": ("text", "jsonb"),
+    "jsonb": ("text", "json"), "mood": ("text",), "integer[]": ("text[]",),
     "text[]": (), "double precision[]": ("text[]", "integer[]"), "date[]": ("text[]",), "numeric[]": ("text[]",),
     "jsonb[]": ("text[]",), "bytea": (),
 }  # fmt: skip
@@ -40,6 +41,7 @@ _READ: dict[str, tuple[str, ...]] = {
                     "c_timestamp::text"),
     "interval": ("'1-2'", "'1 day ago'", "'P1Y2M3DT4H5M6S'", "'1:2:3.7'", "'1.5 mons'", "'1 dy'", "c_interval::text"),
     "uuid": ("'{A0EEBC99-9C0B4EF8-BB6D6BB9-BD380A11}'", "'a0'", "c_uuid::text"),
+    "json": ("'{\"b\": 1, \"b\" :1.50}'", "'{'", "'1e400'", "'\"\\u00e9\"'", "'[1,]'", "c_jsonb::text"),
     "jsonb": ("'{\"b\": 1, \"a\": 1.50}'", "'{'", "'1e400'", "'\"\\u00e9\"'", "c_jsonb::text"),
     "integer[]": ("'{1, 2 ,NULL}'", "'{1,2'", "'{1,x}'", "'{\"1\"}'", "c_integers::text"),
     "text[]": ("'{a,\"b c\",\\\"d}'", "'{a,,b}'", "'{NULL,null,\"NULL\"}'", "c_texts::text", "c_integers::text"),
@@ -59,7 +61,7 @@ _PATHS = ("'$'", "'$.a'", "'$.a[*]'", "'strict $.b'", "'$[*] ? (@ > 1)'", "'$.a 
 _WITH_PATH = frozenset(("jsonb_path_exists", "jsonb_path_match", "jsonb_path_query_array", "jsonb_path_query_first",
                         "@?", "@@"))  # fmt: skip
 _DIGITS = frozenset(("round", "trunc"))  # PostgreSQL's number of decimals follows a number in a column
-_SHOWN = ("text", "jsonb", "text[]")
+_SHOWN = ("text", "json", "jsonb", "text[]")
 _ENTRIES = [entry for entry in callable_entries() if entry.name != "pi"]
 _RETURNING = {type: [(entry, overload) for entry in _ENTRIES for overload in entry.overloads if overload.result == type]
               for type in TYPES}  # fmt: skip

@@ -149,3 +149,18 @@ def test_execute_of_a_change_is_refused_in_a_read_only_transaction(pair: tuple[R
         assert _code(one, f"EXECUTE {name}") == code
         one.query("ROLLBACK")
     assert _code(one, "EXECUTE p") == ""
+
+
+def test_what_only_reads_takes_no_number(pair: tuple[Raw, Raw]) -> None:
+    one, _ = pair
+    one.query("CREATE SEQUENCE s")
+    for begin in ("BEGIN READ ONLY", "BEGIN; SET TRANSACTION READ ONLY", "SET default_transaction_read_only = on"):
+        for call in ("nextval('s')", "setval('s', 7)"):
+            one.query(begin)
+            assert _code(one, f"SELECT {call}") == "25006"
+            one.query("ROLLBACK")
+    assert _rows(one, "SHOW transaction_read_only") == _rows(one, "SELECT current_setting('transaction_read_only')")
+    one.query("BEGIN READ WRITE")
+    assert _rows(one, "SELECT nextval('s')") == [b"1"]
+    one.query("COMMIT; RESET default_transaction_read_only")
+    assert _rows(one, "SELECT nextval('s')") == [b"2"]

@@ -117,7 +117,7 @@ def test_keys_and_columns_are_reflected(engine: Any) -> None:
     orders = metadata.tables["orders"]
     assert [column.name for column in orders.primary_key] == ["id"]
     assert [key.target_fullname for key in orders.foreign_keys] == ["customer.id"]
-    assert isinstance(orders.c.tags.type, postgresql.JSONB) and orders.c.at.type.timezone
+    assert isinstance(orders.c.tags.type, postgresql.JSON) and orders.c.at.type.timezone
     with engine.connect() as connection:
         assert connection.execute(sa.select(metadata.tables["totals"].c.total)).scalars().all() == [Decimal("31.50")]
 

@@ -80,10 +80,10 @@ def test_what_is_there_without_rows_is_in_the_first_changes(name: Any, tmp_path:
         engine.execute("CREATE TABLE a (k int)")
         engine.apply({"a": [{"k": 1}, {"k": 2}]}, time=0, close=False)
         engine.execute("CREATE MATERIALIZED VIEW few AS SELECT x FROM (VALUES (1), (1), (2)) AS q (x)")
-        engine.execute("CREATE MATERIALIZED VIEW both AS SELECT k FROM a UNION ALL SELECT x FROM (VALUES (1)) AS q (x)")
+        engine.execute("CREATE MATERIALIZED VIEW each AS SELECT k FROM a UNION ALL SELECT x FROM (VALUES (1)) AS q (x)")
         engine.execute("CREATE MATERIALIZED VIEW one AS SELECT count(*) AS n, max(k) AS m FROM a")
         engine.execute("CREATE MATERIALIZED VIEW none AS SELECT count(*) AS n, max(k) AS m FROM a WHERE k > 5")
         changes = engine.advance(to=1).diffs
     assert {view: sorted((row, diff) for row, _, diff in updates(table)) for view, table in changes.items()} == {
-        "few": [((1,), 2), ((2,), 1)], "both": [((1,), 2), ((2,), 1)], "one": [((2, 2), 1)], "none": [((0, None), 1)],
+        "few": [((1,), 2), ((2,), 1)], "each": [((1,), 2), ((2,), 1)], "one": [((2, 2), 1)], "none": [((0, None), 1)],
     }  # fmt: skip

@@ -15,8 +15,8 @@ def refusal(sql: str) -> UnsupportedSQL:
 
 
 def test_the_text_shows_reason_place_and_remedy() -> None:
-    assert str(refusal("CREATE TABLE t (\n  a int,\n  b json\n)")).splitlines()[:3] == [
-        "type json is not supported (line 3, column 5)", "    b json", "      ^"]
+    assert str(refusal("CREATE TABLE t (\n  a int,\n  b xml\n)")).splitlines()[:3] == [
+        "type xml is not supported (line 3, column 5)", "    b xml", "      ^"]
 
 
 @pytest.mark.parametrize(("sql", "reason", "at"), [
@@ -30,6 +30,13 @@ def test_the_text_shows_reason_place_and_remedy() -> None:
 def test_syntax(sql: str, reason: str, at: str) -> None:
     error = refusal(sql)
     assert (error.reason, error.line, error.column) == (reason, 1, sql.index(at) + 1)
+
+
+@pytest.mark.parametrize(("kind", "option"), [("FILES", "path"), ("Kafka", "brokers"), ("postgres", "publication")])
+def test_a_source_without_a_table_shows_an_example_of_its_kind(kind: str, option: str) -> None:
+    for text in (f"CREATE SOURCE s FROM {kind}", f"CREATE SOURCE s FROM {kind} (a 'b')"):
+        remedy = refusal(text).remedy or ""
+        assert f"FROM {kind.upper()} (" in remedy and option in remedy
 
 
 @pytest.mark.parametrize(("sql", "last"), [("SELECT (1", "1"), ("SELECT a FROM", "FROM"), ("SELECT a FROM t,", ",")])

@@ -34,7 +34,14 @@ def both(sql: str, engine: hj.Engine, postgres: Any) -> list[list[tuple[Any, ...
     "SELECT a FROM t ORDER BY a LIMIT 1 FOR UPDATE", "SELECT x.a FROM t x FOR SHARE OF x SKIP LOCKED",
     "SELECT a FROM t FOR NO KEY UPDATE NOWAIT", "SELECT DISTINCT a FROM t FOR UPDATE",
     "SELECT a FROM t GROUP BY a FOR SHARE", "SELECT a FROM t FOR UPDATE OF nosuch",
-    "SELECT x.a FROM t x FOR UPDATE OF t",
+    "SELECT x.a FROM t x FOR UPDATE OF t", "SELECT count(*) FROM t FOR UPDATE",
+    "SELECT a FROM t UNION SELECT 1 FOR UPDATE",
+    "(SELECT a FROM t FOR UPDATE) UNION SELECT 1", "SELECT rank() OVER (ORDER BY a) FROM t FOR SHARE",
+    "SELECT generate_series(1, a) FROM t FOR UPDATE", "SELECT a FROM t ORDER BY rank() OVER (ORDER BY a) FOR UPDATE",
+    "SELECT a, (SELECT count(*) FROM t) AS n FROM t FOR UPDATE",
+    "SELECT * FROM (SELECT a FROM t ORDER BY a LIMIT 1 FOR UPDATE) q", "VALUES (1) FOR UPDATE",
+    "SELECT 1e2+1 AS a, 1e2-1e1+.5e1 AS b, 1.e2-1 AS c, 1e2--1\n AS d", "SELECT '1e2+1' AS a, $$1e2-1$$ AS b",
+    'SELECT e2+1 AS a, x.e2-1 AS b, "1e2+3" AS c FROM (VALUES (1, 2)) AS x (e2, "1e2+3")',
 ])  # fmt: skip
 def test_queries_are_postgresqls(sql: str, postgres: Any) -> None:
     engine = hj.Engine()

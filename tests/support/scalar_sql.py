@@ -22,7 +22,7 @@ CONSTANT = {
     "like": (1, 2), "ilike": (1, 2), "~": (1,), "~*": (1,), "!~": (1,), "!~*": (1,), "regexp_replace": (1, 3),
     "regexp_match": (1, 2), "date_trunc": (0,), "extract": (0,), "to_char": (1,), "to_number": (1,),
     "round": (1,), "trunc": (1,),
-    "array_length": (1,), "fit": (1,),
+    "to_json": (1,), "json object": (0, 1), "array_length": (1,), "fit": (1,),
     "cut interval": (1,), "in": tuple(range(1, 20)),
 }  # fmt: skip
 

@@ -27,7 +27,26 @@ class Block:
     text: Callable[[int], str]
 
 
-Raw: TypeAlias = Callable[[], Block]  # makes a block; a block that is applied already is passed over unmade
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """A block that is not made yet, as one that is applied already is passed over. `last`: the number of its last
+    record, bad or not."""
+
+    last: int
+    make: Callable[[], Block]
+
+
+def following(raw: Raw, record: int) -> Raw:
+    """The records of a block after a record."""
+
+    def make() -> Block:
+        block = raw.make()
+        kept = np.flatnonzero(block.number > record)
+        first = len(block.number) - len(kept)
+        bad = [one for one in block.bad if one[0] > record]
+        return Block(block.rows.slice(first), block.number[kept], bad, lambda row: block.text(first + row))
+
+    return Raw(raw.last, make)
 
 
 def together(blocks: Sequence[Block]) -> Block:

@@ -24,7 +24,7 @@ from halfjoin.errors import InvalidRow
 from halfjoin.sql.types import BIGINT, STRINGS, Kind, SqlType
 
 _HEADER_BYTES = 1 << 20  # enough for any header
-_AS_THEY_ARE = (*STRINGS, Kind.ENUM, Kind.JSONB)  # the engine reads these texts itself
+_AS_THEY_ARE = (*STRINGS, Kind.ENUM, Kind.JSON, Kind.JSONB)  # the engine reads these texts itself
 
 
 def csv_blocks(file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[Raw]:
@@ -69,9 +69,10 @@ def csv_blocks(file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[
             if not rest and len(batch) and _unterminated(file, batch.column(batch.num_columns - 1)[-1], options):
                 found.append((last, "", "unterminated CSV quoted field, which has the rest of the file"))
                 batch, numbers = batch[:-1], numbers[:-1]
-            yield partial(_block, pa.Table.from_batches([batch]), numbers, found, table, options)
+            yield Raw(last, partial(_block, pa.Table.from_batches([batch]), numbers, found, table, options))
         if wrong:
-            yield partial(_block, blocks.schema.empty_table(), _numbers(first, 0, []), wrong, table, options)
+            none = _numbers(first, 0, [])
+            yield Raw(wrong[-1][0], partial(_block, blocks.schema.empty_table(), none, wrong, table, options))
     except pa.ArrowInvalid as problem:
         if "Empty CSV file" not in str(problem):
             raise InvalidRow(f"is not CSV: {problem}", called="the file") from None

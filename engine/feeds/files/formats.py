@@ -20,7 +20,7 @@ from halfjoin.errors import HalfjoinError, InvalidRow
 
 
 def blocks(name: str, file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[Raw]:
-    """The blocks of a file. The same file always gives the same ones.
+    """The blocks of a file. The same file always gives the same records, with the same numbers.
 
     Raises:
         InvalidRow: it is not of its format. HalfjoinError: its name does not say the format, nor does the source.
@@ -39,7 +39,7 @@ def _parquet(file: BinaryIO) -> Iterator[Raw]:
     first = 1
     try:
         for batch in pq.ParquetFile(file).iter_batches(POLL_ROWS):
-            yield partial(_block, pa.Table.from_batches([batch]), first)
+            yield Raw(first + len(batch) - 1, partial(_block, pa.Table.from_batches([batch]), first))
             first += len(batch)
     except pa.ArrowInvalid as problem:
         raise InvalidRow(f"is not Parquet: {problem}", called="the file") from None

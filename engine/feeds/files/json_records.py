@@ -33,10 +33,10 @@ def json_blocks(file: BinaryIO, table: Table) -> Iterator[Raw]:
             rest += data
             continue
         lines, rest = (rest + whole).split(b"\n"), after
-        yield partial(_block, lines, first, table)
+        yield Raw(first + len(lines) - 1, partial(_block, lines, first, table))
         first += len(lines)
     if rest:
-        yield partial(_block, [rest], first, table)
+        yield Raw(first, partial(_block, [rest], first, table))
 
 
 def _block(lines: list[bytes], first: int, table: Table) -> Block:

@@ -1,8 +1,9 @@
 """The reader of a folder: each file is applied once, as one batch, or in pieces of one time if it is larger than the
 memory for a batch.
 
-The position has the names of the files that are done, and how far the present one is. A file that changes after it was
-read is not read again: its name counts once.
+The position has the names of the files that are done, and how far the present one is. That is the number of a record,
+as another version of Arrow, or of this program, may cut a file into other blocks. A file that changes after it was read
+is not read again: its name counts once.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from halfjoin.engine.feeds.files.block import Block, Raw, together
+from halfjoin.engine.feeds.files.block import Block, Raw, following, together
 from halfjoin.engine.feeds.files.folder import File, Folder
 from halfjoin.engine.feeds.files.formats import blocks
 from halfjoin.engine.feeds.files.options import FilesOptions, check
@@ -32,20 +33,20 @@ _log = logging.getLogger("halfjoin")
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """`done`: the mark of each file that is done, by its name. `file`: the present one, with `blocks` of it done, whose
-    rows have the checksum `sum`."""
+    """`done`: the mark of each file that is done, by its name. `file`: the present one, which is done up to `record`;
+    the rows up to there have the checksum `sum`."""
 
     done: dict[str, int] = field(default_factory=dict)
     file: str | None = None
     mark: int = 0
-    blocks: int = 0
+    record: int = 0
     sum: int = 0
 
     def text(self) -> str:
         """The position as JSON; the names are compressed."""
         names = base64.b85encode(zlib.compress(json.dumps(self.done).encode(), 6)).decode()
         found: dict[str, object] = {"files": len(self.done), "done": names}
-        now = {"file": self.file, "mark": self.mark, "blocks": self.blocks, "sum": self.sum}
+        now = {"file": self.file, "mark": self.mark, "record": self.record, "sum": self.sum}
         return json.dumps(found | (now if self.file else {}))
 
     @classmethod
@@ -60,8 +61,9 @@ class Position:
         try:
             found = json.loads(text)
             done = json.loads(zlib.decompress(base64.b85decode(found["done"])))
-            return cls(done, found.get("file"), found.get("mark", 0), found.get("blocks", 0),
-                       found.get("sum", 0))
+            return cls(done) if "file" not in found else cls(
+                done, found["file"], found["mark"], found["record"], found["sum"]
+            )
         except (ValueError, TypeError, KeyError, zlib.error):
             raise HalfjoinError(f"{text[:60]!r} is not a position in a folder of files") from None
 
@@ -74,7 +76,7 @@ class _Open:
     stream: BinaryIO
     left: Iterator[Raw]
     next: Raw | None
-    blocks: int = 0
+    record: int = 0  # the last one that is done
     sum: int = 0
 
 
@@ -141,28 +143,30 @@ class FilesReader:
         try:
             found.next = self._next(found)
         except InvalidRow as problem:
-            found.next = partial(_raise, problem)
+            found.next = Raw(0, partial(_raise, problem))
         return found
 
     def _resumed(self, at: Position) -> _Open:
         """The present file, at the block that comes next."""
-        if self._open is not None and (self._open.file.name, self._open.blocks) == (at.file, at.blocks):
+        if self._open is not None and (self._open.file.name, self._open.record) == (at.file, at.record):
             return self._open
         assert at.file is not None
         file = self._folder.look(at.file)
         if file is None or (file.mark != at.mark and file not in self._folder.files()[0]):
-            raise StorageError(f"{at.file} was changed or removed after {at.blocks} blocks of it were read",
+            raise StorageError(f"{at.file} was changed or removed after its records up to {at.record} were read",
                                remedy="put it back, at most with other records from there on", path=at.file)
         found = self._begun(file)
-        while found.blocks < at.blocks:
+        while found.next is not None and found.next.last <= at.record:
             if file.mark != at.mark:  # somebody has mended it: it may go on if the rows that are applied are the same
                 found.sum = _sum(found.next, found.sum)
-            found.next, found.blocks = self._next(found), found.blocks + 1
-        if file.mark != at.mark and found.sum != at.sum:
+            found.record, found.next = found.next.last, self._next(found)
+        if file.mark != at.mark and (found.record, found.sum) != (at.record, at.sum):
             self.close()
-            raise StorageError(f"{at.file} has other records than before in the {at.blocks} blocks that are applied",
-                               remedy="put these back as they were", path=at.file)
-        found.sum = at.sum
+            raise StorageError(f"{at.file} has other records than before among those up to {at.record}, which are "
+                               "applied", remedy="put these back as they were", path=at.file)  # fmt: skip
+        if found.next is not None and found.record < at.record:
+            found.next = following(found.next, at.record)
+        found.record, found.sum = at.record, at.sum
         return found
 
     def _next(self, present: _Open) -> Raw | None:
@@ -176,17 +180,17 @@ class FilesReader:
     def _piece(self, present: _Open, at: Position) -> Polled:
         """The rest of a file, or as many of its next blocks as the memory for a batch holds. The end of a file is given
         only if the file is still what it was when it was found."""
-        name, number, bytes = present.file.name, present.blocks, 0
-        found, spoilt, following = list[Block](), list[BadRecord](), present.next
+        name, record, bytes = present.file.name, present.record, 0
+        found, spoilt, coming = list[Block](), list[BadRecord](), present.next
         try:
-            while following is not None and bytes <= self._most:
-                block = following()
+            while coming is not None and bytes <= self._most:
+                block = coming.make()
                 found.append(block)
-                number, bytes = number + 1, bytes + block.rows.nbytes
-                following = self._next(present)
+                record, bytes = coming.last, bytes + block.rows.nbytes
+                coming = self._next(present)
         except InvalidRow as problem:  # what comes after this place in the file cannot be read
-            spoilt, following = [BadRecord(name, "", str(problem))], None
-        if following is None:
+            spoilt, coming = [BadRecord(name, "", str(problem))], None
+        if coming is None:
             now = self._folder.look(name)
             if now is None or now.mark != present.file.mark:
                 raise StorageError(f"{name} was changed or removed while it was read", path=name,
@@ -195,21 +199,21 @@ class FilesReader:
             self.close()
             after = Position({**at.done, name: present.file.mark})
         else:
-            present.next, present.blocks = following, number
+            present.next, present.record = coming, record
             for one in found:
                 present.sum = _added(one, present.sum)
-            after = Position(at.done, name, present.file.mark, number, present.sum)
+            after = Position(at.done, name, present.file.mark, record, present.sum)
         text = after.text()
         self._known = (text, after)
         given = _polled(name, together(found) if found else None, self._table.name, self._options, text,
-                        last=following is None)  # fmt: skip
+                        last=coming is None)  # fmt: skip
         return replace(given, bad=[*given.bad, *spoilt]) if spoilt else given
 
 
-def _sum(made: Raw | None, before: int) -> int:
+def _sum(made: Raw, before: int) -> int:
     """The checksum with one block more; -1 if it cannot be read."""
     try:
-        return -1 if made is None else _added(made(), before)
+        return _added(made.make(), before)
     except InvalidRow:
         return -1
 

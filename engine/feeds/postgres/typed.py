@@ -18,7 +18,8 @@ from halfjoin.errors import InvalidRow
 from halfjoin.sql.types import STRINGS, Kind, innermost
 
 # Texts that `convert` takes as they are: whole columns at a time, and no digit of a numeric is rounded away.
-_AS_TEXT = (*STRINGS, Kind.NUMERIC, Kind.UUID, Kind.JSONB, Kind.ENUM, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+_AS_TEXT = (*STRINGS, Kind.NUMERIC, Kind.UUID, Kind.JSON, Kind.JSONB, Kind.ENUM, Kind.TIME, Kind.TIMESTAMP,
+            Kind.TIMESTAMPTZ)
 
 
 def typed(table: Table, texts: Mapping[str, pa.StringArray], free: Mapping[str, Mask]) -> dict[str, pa.Array]:

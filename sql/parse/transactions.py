@@ -1,0 +1,54 @@
+"""BEGIN and SET TRANSACTION: their modes."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from halfjoin.sql.parse.syntax import TransactionModes
+from halfjoin.sql.parse.with_clause import WithParser
+from halfjoin.sql.statements import LEVELS, Begin, SetTransaction
+
+SYNTAX = "write BEGIN ISOLATION LEVEL {READ COMMITTED | REPEATABLE READ | SERIALIZABLE} {READ WRITE | READ ONLY}"
+
+
+class TransactionParser(WithParser):
+    """The part of the parser that reads the modes of a transaction."""
+
+    def _parse_transaction(self) -> exp.Expr:  # type: ignore[override]
+        """BEGIN [WORK | TRANSACTION] [modes]."""
+        self._match_texts(("TRANSACTION", "WORK"))
+        return self._parse_modes("begin")
+
+    def _parse_modes(self, this: str) -> exp.Expr:
+        """ISOLATION LEVEL, READ ONLY or WRITE, DEFERRABLE, with or without commas; the last of each kind counts. No
+        transaction waits for another, so DEFERRABLE says nothing."""
+        made, first = TransactionModes(this=this), True
+        while self._curr and self._curr.token_type is not TokenType.SEMICOLON:
+            if not first:
+                self._match(TokenType.COMMA)
+            self._parse_mode(made)
+            first = False
+        if first and this == "set":
+            remedy = "write SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"
+            raise self._refused("SET TRANSACTION needs a mode", remedy).with_(code="42601")
+        return self.expression(made)
+
+    def _parse_mode(self, made: TransactionModes) -> None:
+        if self._match_text_seq("ISOLATION", "LEVEL"):
+            level = next((one for one in LEVELS if self._match_text_seq(*one.upper().split())), None)
+            if level is None:
+                raise self._refused("no level of isolation of that name", SYNTAX).with_(code="42601")
+            made.set("level", level)
+        elif self._match_text_seq("READ", "ONLY") or self._match_text_seq("READ", "WRITE"):
+            made.set("access", self._prev.text.lower())
+        elif not (self._match_text_seq("NOT", "DEFERRABLE") or self._match_text_seq("DEFERRABLE")):
+            raise self._refused("no mode of a transaction of that name", SYNTAX).with_(code="42601")
+
+
+def modes(node: TransactionModes) -> Begin | SetTransaction:
+    """BEGIN, or SET TRANSACTION."""
+    access = node.args.get("access")
+    read_only = None if access is None else access == "only"
+    made = Begin if node.this == "begin" else SetTransaction
+    return made(node.args.get("level"), read_only)

@@ -1,0 +1,62 @@
+"""Key words are names where PostgreSQL takes them as names, and `user` is who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import halfjoin as hj
+
+pytest_plugins = ("tests.support.postgres",)
+
+TABLE = 'CREATE TABLE t (a integer, b text, "user" text)'
+BEGINS = {"exclude"}  # halfjoin reads the word as the start of a constraint
+
+
+def state(run: Callable[[str], Any], sql: str) -> str:
+    """The SQLSTATE of a statement, or nothing if it runs."""
+    import psycopg
+
+    try:
+        run(sql)
+    except (psycopg.Error, hj.HalfjoinError) as error:
+        return str(error.sqlstate)
+    return ""
+
+
+@pytest.mark.parametrize("form", ["CREATE TABLE n ({} integer)", "INSERT INTO t (b, {}) VALUES ('x', 1)"])
+def test_key_words_are_the_names_that_postgresql_takes(form: str, postgres: Any) -> None:
+    engine = hj.Engine()
+    for run in (engine.execute, postgres.execute):
+        run(TABLE)
+    differ = []
+    for (word,) in postgres.execute("SELECT word FROM pg_get_keywords() ORDER BY word").fetchall():
+        theirs, ours = (state(run, form.format(word)) for run in (postgres.execute, engine.execute))
+        differ += [word] * (bool(theirs) != bool(ours))
+        for run in (postgres.execute, engine.execute):
+            if not theirs and "CREATE" in form:
+                state(run, "DROP TABLE n")
+    assert [word for word in differ if word not in BEGINS] == []
+
+
+def test_quoted_key_words_are_names() -> None:
+    engine = hj.Engine()
+    engine.execute('CREATE TABLE "order" ("user" integer, "check" text)')
+    engine.execute("""INSERT INTO "order" ("user", "check") VALUES (1, 'x')""")
+    assert engine.query('SELECT o.user, o.check, "user" AS select FROM "order" AS o').to_pylist() == [
+        {"user": 1, "check": "x", "select": 1}]
+
+
+@pytest.mark.parametrize("word", ["user", "current_role", "current_user", "session_user", "current_catalog"])
+def test_who_asks_is_no_column(word: str) -> None:
+    engine = hj.Engine()
+    engine.execute(f'CREATE TABLE t ("{word}" text)')
+    engine.execute("INSERT INTO t VALUES ('mine')")
+    asker = engine.query("SELECT session_user AS u").column("u")[0].as_py()
+    assert engine.query(f"SELECT {word} FROM t").to_pylist() == [{word: asker}]
+    engine.execute(f"CREATE MATERIALIZED VIEW m AS SELECT t.{word} FROM t")
+    assert engine.read("m").to_pylist() == [{word: "mine"}]
+    with pytest.raises(hj.UnsupportedSQL, match="tells of a session"):
+        engine.execute(f"CREATE VIEW v AS SELECT {word} FROM t")
