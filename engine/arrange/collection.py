@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, Protocol, cast
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.arrange import partial
 from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.memory import INDEXED, Memory
@@ -245,9 +246,10 @@ class Collection:
         """`held` and `cold` as they are after a batch's run is added."""
         if self.cold is not None:  # the run is on disk by then
             return self.held, Cold(self.cold.rows + len(run), max(self.cold.latest, run.latest))
-        if self._filters:
+        size = len(run)
+        if self._filters and size >= partial.LARGE:
             run.serve(self._filters)
-        return ((*self.held, run) if len(run) else self.held), None
+        return ((*self.held, run) if size else self.held), None
 
     def advance(self, upper: int) -> None:
         """Raise `since` to give up history older than `retain`; the next merge of runs removes it."""
@@ -271,9 +273,6 @@ class Collection:
                 self._settled = self.held
             return
         self.held = held
-        # A large batch has indexes of all its rows, where it was looked up in.
-        if self.loose or (self._filters and is_large(len(held[-1]))):
-            self.narrow(upper)
         runs = self.in_memory
         count, size = 0, 0
         for run in reversed(runs):
@@ -281,6 +280,9 @@ class Collection:
                 break
             count += 1
             size += len(run)
+        # A large batch has indexes of all its rows, where it was looked up in.
+        if self.loose or (self._filters and size >= partial.LARGE):
+            self.narrow(upper)
         # Without kernels, and where they have an order, runs are searched one after the other.
         at_once = native.on and size < SMALL and not [run for run in runs[-count:] if run.orders]
         if count < (UNREAD if not self.arrangements else WAITING if at_once else 2):

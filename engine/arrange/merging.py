@@ -7,9 +7,10 @@ from itertools import accumulate
 
 import numpy as np
 
+from halfjoin.engine.arrange import partial
 from halfjoin.engine.arrange.index import Index, left, merge
 from halfjoin.engine.arrange.netting import NET_FROM, Net, laid, net
-from halfjoin.engine.arrange.partial import RowFilter, is_large
+from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.arrange.run import KeyColumns, Run, make_run
 from halfjoin.engine.updates.consolidate import FEW, cancelled
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat
@@ -68,18 +69,22 @@ def merge_runs(
     lengths = [len(run.updates.time) for run in runs]
     before = [0, *accumulate(lengths)]
     largest = runs[lengths.index(max(lengths))]
-    if filters or _lacking(runs):
-        live = _usable(runs, upper, live, filters or {})
+    large = filters and before[-1] >= partial.LARGE
     ready = [key for key in live if not [run for run in runs if key not in run.indexes]]
     if before[-1] >= (LATER if ready else NET_FROM):  # netting wants an index
         ready = [key for key in live if key in largest.indexes]
     for key in ready:
-        if filters and key in filters:
-            merged.indexes[key] = _filtered(runs, before, key, live[key], filters[key], upper, kept)
-        else:
-            indexes = [(index, at) for run, at in zip(runs, before, strict=False)
-                       for index in run.entries(key, live[key])]  # fmt: skip
+        indexes = [(index, at) for run, at in zip(runs, before, strict=False)
+                   for index in run.entries(key, live[key], MINIMUM, None)]  # fmt: skip
+        lacking = False
+        for index, _ in indexes:  # each batch comes here, so there are no calls
+            lacking = lacking or index.partial is not None
+        if not lacking and not large:
             merged.indexes[key] = merge(indexes, kept)
+            continue
+        found = _filtered(runs, before, key, (filters or {}).get(key), upper, kept)
+        if found is not None:
+            merged.indexes[key] = found
     nets = zip([run.net for run in runs], lengths, strict=True)
     known = laid(list(nets)) if kept is None else Net(MINIMUM)
     merged.net = _net_of(merged, since, upper, known, summed=kept is not None)
@@ -105,7 +110,7 @@ def side_by_side(runs: Sequence[Run], upper: int) -> Run:
 
 
 def _lacking(runs: Sequence[Run]) -> bool:
-    """Whether some index is partial. This is asked for each batch, so it makes no calls."""
+    """Whether some index is partial."""
     for run in runs:
         for index in run.indexes.values():
             if index.partial is not None:
@@ -113,31 +118,21 @@ def _lacking(runs: Sequence[Run]) -> bool:
     return False
 
 
-def _usable(
-    runs: Sequence[Run], upper: int, live: Mapping[ArrangementKey, KeyColumns],
-    filters: Mapping[ArrangementKey, RowFilter],
-) -> Mapping[ArrangementKey, KeyColumns]:  # fmt: skip
-    """The arrangements of which no index lacks a row that is wanted. A lookup builds the others anew."""
-
-    def has_all(key: ArrangementKey) -> bool:
-        partials = [run.indexes[key].partial for run in runs if key in run.indexes]
-        wants = filters[key].wants if key in filters else ALL
-        return all(one is None or one.serves(wants, upper) for one in partials)
-
-    return {key: columns for key, columns in live.items() if has_all(key)}
-
-
 def _filtered(
-    runs: Sequence[Run], before: Sequence[int], key: ArrangementKey, columns: KeyColumns, wanted: RowFilter, upper: int,
+    runs: Sequence[Run], before: Sequence[int], key: ArrangementKey, wanted: RowFilter | None, upper: int,
     kept: Ints | None,
-) -> Index:  # fmt: skip
-    """An arrangement's merged index, with the wanted rows if it is large or some index is partial already."""
+) -> Index | None:  # fmt: skip
+    """An arrangement's merged index, with the wanted rows (None: all rows).
+
+    None if the index of some run lacks one of these: the next lookup builds the index anew.
+    """
+    wants = ALL if wanted is None else wanted.wants
     indexes: list[Sequence[Index]] = []
     for run in runs:
-        index = run.indexes[key] if key in run.indexes else run.index(key, columns)
-        indexes.append([index, run.gone[key]] if key in run.gone else [index])
-    if is_large(sum(map(len, runs))) or any(one.partial for each in indexes for one in each):
-        indexes = [left(each, wanted, run.updates, upper) for each, run in zip(indexes, runs, strict=True)]
+        own = [run.indexes[key], *([run.gone[key]] if key in run.gone else [])]
+        if not all(one.partial is None or one.partial.serves(wants, upper) for one in own):
+            return None
+        indexes.append(own if wanted is None else left(own, wanted, run.updates, upper))
     placed = [(index, at) for each, at in zip(indexes, before, strict=False) for index in each]
     return merge(placed, kept, placed[0][0].partial)
 

@@ -223,13 +223,14 @@ class Run:
         return (self,)
 
     def entries(
-        self, key: ArrangementKey, columns: KeyColumns, closed: int = MINIMUM, wants: Wants = ALL, begins: int = MINIMUM
-    ) -> list[Index]:
+        self, key: ArrangementKey, columns: KeyColumns, closed: int = MINIMUM, wants: Wants | None = ALL,
+        begins: int = MINIMUM,
+    ) -> list[Index]:  # fmt: skip
         """The indexes that together have all rows that a lookup wants (as in `index`). Rows that cancel below `closed`
-        may be left out."""
+        may be left out. With None for `wants`, an index that is there is taken as it is."""
         index = self.indexes.get(key)
-        if index is None or index.partial is not None:
-            index = self.index(key, columns, wants, begins)
+        if index is None or (index.partial is not None and wants is not None):
+            index = self.index(key, columns, ALL if wants is None else wants, begins)
         return [index] if not self.gone or self._nets(closed) or key not in self.gone else [index, self.gone[key]]
 
     def ranges(self, key: ArrangementKey, columns: KeyColumns, probes: Ints) -> tuple[Ints, Ints, bool]:
