@@ -180,7 +180,8 @@ def renamed(names: Sequence[str], alias: exp.TableAlias | None, what: str, conte
         if not isinstance(column, exp.Identifier):
             raise context.refuse(column, "a list of column types is not supported here", "name the columns only")
     if len(given) > len(names):
-        raise context.wrong(given[len(names)], f"{what} has {len(names)} columns, but {len(given)} names are given")
+        reason = f"{what} has {len(names)} columns, but {len(given)} names are given"
+        raise context.wrong(given[len(names)], reason).with_(code="42P10")
     return [name_of(column) for column in given] + list(names[len(given):])
 
 

@@ -111,7 +111,8 @@ def _check(source: SqlType, type: SqlType, explicit: bool) -> None:
     if castable(source, type) if explicit else assignable(source, type):
         return
     instead = f"write a cast: ...::{type}" if castable(source, type) else None
-    raise UnsupportedSQL(f"cannot cast type {source} to {type}", remedy=instead, code="42846")
+    raise UnsupportedSQL(f"cannot cast type {source} to {type}", remedy=instead,
+                         code="42846" if explicit else "42804")  # fmt: skip
 
 
 def _with_digits(expr: Expr, type: SqlType) -> SqlType:
