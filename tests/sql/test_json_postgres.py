@@ -14,7 +14,8 @@ pytest_plugins = ("tests.support.postgres",)
 
 TEXTS = (  # blanks, keys that come twice, numbers with zeros, escapes
     ' {"a": 1.50,  "b": [1, "x\\u00e9\\n",null], "a": {"c" :2}} ', "[ 1, 2.0,{} , [true ] ]",
-    '"s\\"t"', "null", "-0.0", " 7 ", '{"b":{"b":{"a":[3,4]}}, "b":{"c":1}, "0": "zero"}', "[]", "{ }", "1e400", '{"": null}',
+    '"s\\"t"', "null", "-0.0", " 7 ", '{"b":{"b":{"a":[3,4]}}, "b":{"c":1}, "0": "zero"}', "[]", "{ }", "1e400",
+    '{"": null}',
 )  # fmt: skip
 DDL = ("CREATE TABLE t (k integer, j json)", "CREATE TYPE pair AS (a text, b json)")
 READS = (
