@@ -33,7 +33,7 @@ _REASONS: tuple[tuple[str, str], ...] = (
     (r"(smallint|integer|bigint|real|double precision|numeric) out of range|input is out of range|value out of range|"
      r"numeric field overflow|value \"[^\"]*\" is out of range for type|\"[^\"]*\" is out of range for type|"
      r"factorial of a negative|percentile value|cannot convert NaN or infinity to|numeric (constant|has no)|"
-     r"value overflows numeric format", "22003"),
+     r"value overflows numeric format|\"char\" out of range", "22003"),
     (r"(date|timestamp|time|interval)( field value)? out of range|date/time field value|timestamp cannot be NaN|"
      r"stride must be|value for \".*\" in source string|"
      r"a time of day ends|'[^']*' as a time", "22008"),
@@ -64,6 +64,7 @@ _REASONS: tuple[tuple[str, str], ...] = (
      r"an array of more than one dimension", "54000"),
     (r"invalid Unicode|multiple decimal points|\"EEEE\" must|\"EEEE\" is incompatible|cannot use \"|"
      r"\"[90S]\" (must be ahead|cannot be used)", "42601"),
+    (r"expected JSON array", "22P02"),
     (r"more than one row returned by a subquery", "21000"),
     (r"LIMIT must not be negative", "2201W"),
     (r"OFFSET must not be negative", "2201X"),

@@ -15,6 +15,7 @@ from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.memory import INDEXED, Memory
 from halfjoin.engine.arrange.merging import merge_runs
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
+from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.updates.consolidate import cancel, consolidate
@@ -25,7 +26,11 @@ from halfjoin.planner.plan import ArrangementKey
 # A run is merged into the one before it unless that one is this many times larger. So lookups search few runs, and each
 # row is copied a logarithmic number of times.
 GROWTH = 3
+WAITING = 4  # small runs to merge at a time: a kernel searches one more for less than a merge costs
 UNREAD = 8  # runs to merge at a time, if no batch looks the collection up
+SMALL = 4096  # rows; so many are merged at once
+READ_ROWS = 1 << 11  # about the rows that the lookup of a key reads from files
+WORN = 8  # files are loaded once lookups have read this fraction (1/8) of their rows. They go on, so it is early
 
 
 class User(NamedTuple):
@@ -49,8 +54,9 @@ class Arrangement:
 class Stored(Protocol):
     """The place of a collection's updates on disk."""
 
-    def load(self) -> Sequence[Part]:
-        """All present updates: in memory, or in files if they do not fit there."""
+    def load(self, *, leave: bool = False) -> Sequence[Part]:
+        """All present updates: in memory, or in files if they do not fit there, or if they may be left there for a few
+        lookups."""
 
 
 @dataclass(slots=True)
@@ -67,7 +73,8 @@ class Collection:
 
     Runs are replaced, never changed, so whoever holds one sees a consistent state. A `stored` collection may be `cold`:
     it holds nothing, and the next use of `runs` opens it with the updates of that moment. This is how memory is
-    released, and how newer files replace older ones and the runs that they contain.
+    released, and how newer files replace older ones and the runs that they contain. Files that would fit into memory
+    may be `left` where they are while only a few lookups need them.
     """
 
     name: str
@@ -78,6 +85,7 @@ class Collection:
     arrangements: dict[ArrangementKey, Arrangement] = field(default_factory=dict)
     stored: Stored | None = None
     cold: Cold | None = None
+    left: bool = False
     order: tuple[str, ...] = ()  # the columns to sort files by: the primary key's
     _has_texts: bool = field(init=False, repr=False)  # only columns of variable width are too long for one array
     _settled: tuple[Part, ...] | None = field(default=None, repr=False)  # held parts whose times are all closed
@@ -87,11 +95,29 @@ class Collection:
 
     @property
     def runs(self) -> tuple[Part, ...]:
-        """All runs; a cold collection is opened now."""
+        """All runs; a cold collection is opened now, and files that were left are loaded."""
+        if self.left:
+            self.unload()
         if self.cold is not None and self.stored is not None:
             self.held = tuple(self.stored.load())
             self.cold = None
         return self.held
+
+    def looked_up(self, keys: int) -> tuple[Part, ...]:
+        """All runs, to look about so many keys up.
+
+        Rent or buy: so few keys are looked up in the files of a cold collection, which takes less than to load it. The
+        files are loaded when such lookups have read an eighth of their rows.
+        """
+        if self.cold is None and not self.left:
+            return self.held
+        if keys * READ_ROWS * WORN > len(self) or self.stored is None:
+            return self.runs
+        if self.cold is not None:
+            self.held, self.cold = tuple(self.stored.load(leave=True)), None
+            self.left = self.in_files
+        worn = self.left and sum(run.decoded for run in self.held) * WORN > len(self)
+        return self.runs if worn else self.held
 
     @property
     def in_files(self) -> bool:
@@ -110,7 +136,7 @@ class Collection:
         """Release all runs if the collection is on disk; the next use opens it again."""
         if self.stored is not None and self.cold is None:
             self.cold = Cold(len(self), max((run.latest for run in self.held), default=MINIMUM))
-            self.held = ()
+            self.held, self.left = (), False
 
     @property
     def in_memory(self) -> tuple[Run, ...]:
@@ -168,7 +194,7 @@ class Collection:
 
     def tidy(self, upper: int) -> None:
         """Net closed updates, and merge the newest runs until each is much larger than the next, or a run would be too
-        large.
+        large. Small runs wait until they are several.
 
         This runs after the commit point, so no row may make it fail.
         """
@@ -187,7 +213,9 @@ class Collection:
                 break
             count += 1
             size += len(run)
-        if count < (2 if self.arrangements else UNREAD):
+        # Without kernels, and where they have an order, runs are searched one after the other.
+        at_once = native.on and size < SMALL and not [run for run in runs[-count:] if run.orders]
+        if count < (UNREAD if not self.arrangements else WAITING if at_once else 2):
             return
         while self._has_texts and not fits(
             [run.updates for run in runs[-count:]], sum(run.row_bytes for run in runs[-count:])
@@ -234,7 +262,7 @@ class Collection:
 
     def closing(self, low: int, high: int, staged: Part | None = None) -> Updates:
         """The consolidated updates that close when `upper` goes from `low` to `high`, including a staged run's."""
-        runs = self.held if self.cold is not None and self.cold.latest < low else self.runs
+        runs = self.held if self.cold is None or self.cold.latest < low else self.runs
         parts = [part for run in runs if run.closes(low, high) and len(part := run.closing(low, high))]
         new = list(staged.pieces(high=high)) if staged is not None else []
         if not parts and not new:
@@ -246,7 +274,7 @@ class Collection:
         """Whether updates close when `upper` goes from `low` to `high`. They may cancel each other."""
         if self.held is self._settled and self.cold is None:
             return False
-        runs = self.held if self.cold is not None and self.cold.latest < low else self.runs
+        runs = self.held if self.cold is None or self.cold.latest < low else self.runs
         return bool([run for run in runs if run.closes(low, high)])
 
     def closing_in_files(self, low: int, high: int, staged: Part) -> StoredChanges:

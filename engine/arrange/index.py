@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.arrange.guide import Guide, guide_to
 from halfjoin.engine.kernels import native
+from halfjoin.engine.system.value import value
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.updates import Ints, Mask
@@ -25,7 +26,7 @@ _TOGETHER = 1 << 14  # groups to count at a time, which bounds the memory
 _NEXT = np.arange(1, 8)[:, None]  # the entries after the first entry of a group
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Index:
     """Distinct entries, sorted by code. `exact`: equal codes mean equal keys, so nobody need compare keys.
 

@@ -13,11 +13,12 @@ change a run's updates, so there is nothing to undo if a batch fails.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from halfjoin.engine.arrange.index import Index
+from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.consolidate import cancelled
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Positions, Updates, bits, constant, is_wide, where_true
 
@@ -31,7 +32,7 @@ def _none() -> Ints:
     return _NOTHING
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Net:
     """The net of a run: the sums of its updates with times below `closed`. Later updates count as they are.
 

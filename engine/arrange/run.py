@@ -75,6 +75,10 @@ class Part(Protocol):
     def loaded(self, upper: int) -> Sequence[Run]:
         """The same updates as runs in memory. Times below `upper` are closed."""
 
+    @property
+    def decoded(self) -> int:
+        """The rows that lookups have read from files so far."""
+
     def build(self, key: ArrangementKey, columns: KeyColumns) -> None:
         """Build an arrangement's index now, so that no lookup waits for it. Files have no index to build."""
 
@@ -129,6 +133,7 @@ class Run:
     """
 
     in_memory: ClassVar[bool] = True
+    decoded: ClassVar[int] = 0
     updates: Updates
     indexes: dict[ArrangementKey, Index] = field(default_factory=dict)
     future: Index | None = None

@@ -160,7 +160,7 @@ def runs_of(
             updates = with_generated(table, updates, given=True)
         if table.primary_key:
             key = key_of(table, table.primary_key, collection)
-            candidates = key.candidates(collection.runs, updates)
+            candidates = key.candidates(collection.looked_up(len(updates)), updates)
             if rows.unnamed:
                 unnamed = {one.name: rows.unnamed[one.name] for one in table.columns
                            if one.name in rows.unnamed and one.generated is None}  # fmt: skip
@@ -207,7 +207,7 @@ def _check_unique(table: Table, collection: Collection, updates: Updates) -> Non
         key, asked = key_of(table, one.columns, collection), without_nulls(updates, one.columns)
         rows = updates.filter(asked)
         try:
-            key.check(key.candidates(collection.runs, rows), rows)
+            key.check(key.candidates(collection.looked_up(len(rows)), rows), rows)
         except InvalidRow as problem:
             row = None if problem.row is None else int(where_true(asked)[problem.row])
             raise problem.with_(row=row) from None

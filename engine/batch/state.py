@@ -183,12 +183,13 @@ class State:
         """Whether changed tables, and all that the views over them look up, are in memory or likely to fit there."""
         found = [self.collection(name) for name in {*changed, *self._read(changed)}]
         cold = sum(len(collection) for collection in found if collection.cold is not None)
-        return not any(collection.in_files for collection in found) and self.memory.allows(cold * ROW_BYTES)
+        in_files = [one for one in found if one.in_files and not one.left]
+        return not in_files and self.memory.allows(cold * ROW_BYTES)
 
     def stored(self, changed: Iterable[str]) -> int:
-        """Rows on disk of all collections that are read by the views over changed collections."""
-        held = (part for name in self._read(changed) for part in self.collection(name).held)
-        return sum(len(part) for part in held if not part.in_memory)
+        """Rows that must stay on disk of all collections that are read by the views over changed collections."""
+        read = [one for one in map(self.collection, self._read(changed)) if not one.left]
+        return sum(len(part) for collection in read for part in collection.held if not part.in_memory)
 
     def above(self, changed: Iterable[str]) -> list[str]:
         """The views and nodes over changed collections, and those over them, in order of dependency. A node that has
@@ -334,9 +335,13 @@ class Versions:
     def __call__(self, name: str, version: Version) -> Sequence[Part]:
         """The runs to look up."""
         collection = self.state.collection(name)
-        if collection.in_files:  # a job left rows there, and now they are looked up one by one
+        if collection.in_files and not collection.left:  # a job left rows there, and now they are looked up one by one
             collection.bring_in(self.state.memory, self.state.upper)
-        return self._with_staged(name, version, collection.runs)
+        if collection.cold is None and not collection.left:
+            return self._with_staged(name, version, collection.held)
+        changed = sum(map(len, self.staged.values()))
+        parts = collection.looked_up(changed) if changed else collection.runs  # a first fill needs all rows
+        return self._with_staged(name, version, parts)
 
     def as_files(self, name: str, version: Version) -> Sequence[Part]:
         """The same parts without loading anything: those in files stay there."""

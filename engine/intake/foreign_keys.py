@@ -146,7 +146,7 @@ def _rows(tables: Tables, table: Table, names: tuple[str, ...], wanted: Updates,
     key = key_of(table, names, collection)
     asked = wanted.renamed([(str(place), name) for place, name in enumerate(names)])
     asked = Updates(asked.columns, constant(first, len(asked)), constant(1, len(asked)))
-    candidates = key.candidates(collection.runs, asked, shown)
+    candidates = key.candidates(collection.looked_up(len(asked)), asked, shown)
     found = key.rows(candidates, asked) if candidates else empty(collection.schema)
     return found.select(shown).not_before(first - 1)
 

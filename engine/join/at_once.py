@@ -11,6 +11,7 @@ import pyarrow as pa
 from halfjoin.engine.arrange.index import find_all
 from halfjoin.engine.arrange.run import KeyColumns, Run
 from halfjoin.engine.kernels import native
+from halfjoin.engine.scalar.threshold import Threshold
 from halfjoin.engine.scalar.values import mask_of
 from halfjoin.engine.updates.updates import Ints, Mask, Positions, Updates
 from halfjoin.planner.plan import ArrangementKey
@@ -51,9 +52,16 @@ class Partners(NamedTuple):
     def passing(self, mask: pa.Array) -> Partners:
         """The pairs where a condition is true, not false or NULL."""
         made = native.passing(mask, self.positions, self.rows, self.counts)
-        if made is None:
-            return self.filter(mask_of(mask))
-        positions, rows, counts = made
+        return self.filter(mask_of(mask)) if made is None else self._left(*made)
+
+    def beyond(self, column: str, threshold: Threshold) -> Partners | None:
+        """The pairs whose partner meets a threshold in one of the collection's columns. None: there is no kernel."""
+        made = native.meeting(self.sources([column]), threshold.constant, threshold.allowed, self.positions, self.rows,
+                              self.counts)  # fmt: skip
+        return None if made is None else self._left(*made)
+
+    def _left(self, positions: Ints, rows: Positions, counts: list[int]) -> Partners:
+        """The pairs that a kernel has left."""
         if counts is self.counts:
             return self
         if 0 not in counts:

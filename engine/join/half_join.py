@@ -24,11 +24,13 @@ from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run, present
 from halfjoin.engine.join.at_once import Fetch, Partners, search
+from halfjoin.engine.join.condition import Condition
 from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.evaluate import evaluate_all
 from halfjoin.engine.linear.failures import DROPPED
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import Scalar, compile, mask_of
+from halfjoin.engine.scalar.threshold import threshold_of
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact, same
 from halfjoin.engine.updates.updates import (
@@ -73,7 +75,7 @@ class HalfJoinOperator:
     probes: tuple[tuple[Scalar, Expr], ...]
     columns: KeyColumns
     needed: tuple[str, ...]  # the collection's columns that its key reads
-    asked: tuple[tuple[Scalar, Fetch], ...]  # conditions on partners only, and the columns they read
+    asked: tuple[Condition, ...]
     wanted: frozenset[str] | None  # the result's columns to make; None: all
     made: Fetch  # those of them that come from the collection
     plain: tuple[str, ...] | None  # the columns that are the arrangement's keys; None: keys are computed
@@ -153,12 +155,11 @@ class HalfJoinOperator:
             if mask is None:
                 return None
             partners = partners.filter(mask)
-        for scalar, fetch in self.asked:
-            columns = partners.columns(fetch) if len(partners) else {}
-            if columns is None:
+        for condition in self.asked:
+            met = condition.met(partners)
+            if met is None:
                 return None
-            if len(partners):
-                partners = partners.passing(scalar.evaluate(columns, len(partners)).values)
+            partners = met
         if not len(partners):
             return stream.slice(0, 0)
         names = [name for name in stream.columns if self.wanted is None or name in self.wanted]
@@ -204,7 +205,7 @@ class HalfJoinOperator:
     def _fit(self, stream: Updates, found: list[_Pairs], count: int) -> bool:
         """Whether the texts of `count` pairs fit in one piece."""
         most = _text_bytes(stream.columns.values())
-        most += max([_text_bytes(self._read(pairs.run).values()) for pairs in found])
+        most += max([_text_bytes(self._of_partners(pairs.run)) for pairs in found])
         if count * most <= limits.PIECE_BYTES:
             return True
         return sum(int(self._widths(stream, pairs).sum()) for pairs in found) <= limits.PIECE_BYTES
@@ -329,10 +330,10 @@ class HalfJoinOperator:
         """The pairs with equal keys whose partner meets every condition."""
         if not certain:
             positions, rows = self.verified(keys, positions, run, rows)
-        for scalar, fetch in self.asked:
+        for condition in self.asked:
             indices = indices_of(rows)
-            columns = {name: gather(run.updates.columns[column], indices) for column, name in fetch}
-            mask = mask_of(scalar.evaluate(columns, len(rows)).values)
+            columns = {name: gather(run.updates.columns[column], indices) for column, name in condition.fetch}
+            mask = mask_of(condition.scalar.evaluate(columns, len(rows)).values)
             if not mask.all():
                 positions, rows = positions[mask], rows[mask]
         return positions, run, rows
@@ -351,7 +352,10 @@ def compile_half_join(
     candidates = any(isinstance(step, Explode) for step in steps)
     needed = sorted({name for key in spec.arrangement.keys for name in columns_of(key)}.union(
         *(() if candidates else map(reads, steps))))  # fmt: skip
-    conditions = [(compile(expr), tuple(pair for pair in spec.fetch if pair[1] in columns_of(expr))) for expr in asked]
+    conditions = [
+        Condition(compile(expr), tuple(pair for pair in spec.fetch if pair[1] in columns_of(expr)), threshold_of(expr))
+        for expr in asked
+    ]
     columns = key_columns(spec.arrangement, registry)
     made = tuple(pair for pair in spec.fetch if wanted is None or pair[1] in wanted)
     names = [expr.name for expr in spec.arrangement.keys if isinstance(expr, Column)]
@@ -371,8 +375,9 @@ def _netted(positions: Ints, partners: Updates, closed: int) -> tuple[Ints, Upda
 
 
 def _text_bytes(columns: Iterable[pa.Array]) -> int:
-    """The bytes of the columns of variable width; 0 for a fixed width."""
-    return sum([int(column.nbytes) for column in columns if column.type.id in _WIDE])
+    """The bytes of the buffers of columns of variable width; 0 for a fixed width. A slice has those of the whole."""
+    buffers = [column.buffers() for column in columns if column.type.id in _WIDE]
+    return sum([one.size for each in buffers for one in each if one is not None])
 
 
 def _wide(columns: Iterable[pa.Array]) -> bool:

@@ -19,6 +19,9 @@ def filtered(
 def passing(
     mask: list[Any], positions: Any, rows: Any, counts: list[int], /
 ) -> tuple[Any, Any, list[int]] | None: ...
+def meeting(
+    sources: list[list[Any]], constant: list[Any], allowed: int, positions: Any, rows: Any, counts: list[int], /
+) -> tuple[Any, Any, list[int]] | None: ...
 def joined(
     columns: list[Any], positions: Any, time: Any, diff: Any, sources: list[list[Any]], weights: list[Any], rows: Any,
     counts: list[int], /,

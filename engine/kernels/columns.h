@@ -129,6 +129,7 @@ PyObject *py_count(PyObject *self, PyObject *args);
 PyObject *py_gather(PyObject *self, PyObject *args);
 PyObject *py_filtered(PyObject *self, PyObject *args);
 PyObject *py_passing(PyObject *self, PyObject *args);
+PyObject *py_meeting(PyObject *self, PyObject *args);
 PyObject *py_joined(PyObject *self, PyObject *args);
 PyObject *py_weights(PyObject *self, PyObject *args);
 PyObject *py_products(PyObject *self, PyObject *args);

@@ -13,6 +13,8 @@ static PyMethodDef functions[] = {
     {"filtered", py_filtered, METH_VARARGS,
      "filtered(columns, time, diff, mask): the buffers of the columns of the rows that pass, times and diffs; True or None"},
     {"passing", py_passing, METH_VARARGS, "passing(mask, positions, rows, counts): the pairs that pass, or None"},
+    {"meeting", py_meeting, METH_VARARGS,
+     "meeting(sources, constant, allowed, positions, rows, counts): the pairs whose value is ordered so, or None"},
     {"joined", py_joined, METH_VARARGS,
      "joined(columns, positions, time, diff, sources, weights, rows, counts): the buffers of the columns of both, times "
      "and diffs, or None"},
@@ -32,7 +34,7 @@ static PyMethodDef functions[] = {
 };
 
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
-static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 4); }
+static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 5); }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
 

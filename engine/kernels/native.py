@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 4  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 5  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -102,10 +102,17 @@ def passing(
     mask: pa.Array, positions: Ints, rows: Positions, counts: list[int]
 ) -> tuple[Ints, Positions, list[int]] | None:
     """The pairs of positions and rows for which the mask is true, not false or NULL; what is given if all are."""
-    made = _native.passing([mask], positions, rows, counts) if on else None
-    if made is None or made[2] is counts:
-        return made
-    return _ints(made[0]), np.frombuffer(made[1], np.uint32), made[2]
+    return _pairs(_native.passing([mask], positions, rows, counts) if on else None, counts)
+
+
+def meeting(
+    sources: list[list[pa.Array]], constant: pa.Array, allowed: int, positions: Ints, rows: Positions, counts: list[int]
+) -> tuple[Ints, Positions, list[int]] | None:
+    """As `passing`, for a comparison of each run's only column with a constant, an array of one value.
+
+    `allowed`: the sum of 1 if a lower value passes, 2 if an equal one does, and 4 if a higher one does. NULL does not.
+    """
+    return _pairs(_native.meeting(sources, [constant], allowed, positions, rows, counts) if on else None, counts)
 
 
 def joined(
@@ -210,6 +217,15 @@ def _arrays(like: list[pa.Array], made: list[Any], length: int) -> list[pa.Array
         buffers = [None if part is None else buffer(part) for part in parts]
         columns.append(pa.Array.from_buffers(column.type, length, buffers))
     return columns
+
+
+def _pairs(
+    made: tuple[Any, Any, list[int]] | None, counts: list[int]
+) -> tuple[Ints, Positions, list[int]] | None:
+    """Pairs of a position and a row, and their counts; all that were given if the kernel answers `counts` itself."""
+    if made is None or made[2] is counts:
+        return made
+    return _ints(made[0]), np.frombuffer(made[1], np.uint32), made[2]
 
 
 def _ints(made: bytearray) -> Ints:

@@ -1,5 +1,5 @@
 /* What a lookup makes of the pairs that it found, each a position in a stream and a row of a run: which of them have
-   equal keys or meet a condition, their times and diffs, and the columns of both sides. */
+   equal keys, their times and diffs, and the columns of both sides. */
 
 #include "rows.h"
 
@@ -168,62 +168,6 @@ done:
     Py_XDECREF(both);
     Py_XDECREF(times);
     Py_XDECREF(diffs);
-    return going == 0 ? Py_NewRef(Py_None) : result;
-}
-
-/* The pairs for which a condition is true: positions, rows and counts; those that are given if it is true of all. */
-PyObject *py_passing(PyObject *self, PyObject *args) {
-    PyObject *list, *given_positions, *given, *mask_list, *result = NULL, *left = NULL, *right = NULL, *numbers = NULL;
-    Array positions = {0}, rows = {0};
-    Columns mask = {0};
-    int64_t *counts = NULL, from = 0, total = 0;
-    Py_ssize_t runs;
-    int going;
-    if (!PyArg_ParseTuple(args, "OOOO", &mask_list, &given_positions, &given, &list)) return NULL;
-    if ((runs = PyList_Size(list)) < 0) return NULL;
-    if ((going = open_columns(mask_list, &mask)) < 1 || (going = open_ints(given_positions, &positions)) < 1 ||
-        (going = open_numbers(given, &rows)) < 1)
-        goto done;
-    going = mask.count == 1 && mask.at->kind == BITS && mask.at->length == rows.length && positions.length == rows.length;
-    if (going == 0) goto done;
-    going = -1;
-    if ((counts = read_counts(list, runs, rows.length)) == NULL) goto done;
-    left = PyByteArray_FromStringAndSize(NULL, rows.length * 8);
-    right = PyByteArray_FromStringAndSize(NULL, rows.length * 4);
-    if (left == NULL || right == NULL) goto done;
-    int64_t *kept_positions = (int64_t *)PyByteArray_AsString(left);
-    uint32_t *kept_rows = (uint32_t *)PyByteArray_AsString(right);
-    PyThreadState *paused = pause_for(rows.length);
-    for (Py_ssize_t run = 0; run < runs; run++) {
-        int64_t until = from + counts[run], before = total;
-        for (; from < until; from++) {
-            kept_positions[total] = int_at(&positions, from);
-            kept_rows[total] = ((const uint32_t *)rows.at)[from];
-            total += is_valid(mask.at, from) && bit_at(mask.at, from);
-        }
-        counts[run] = total - before;
-    }
-    go_on(paused);
-    if (total == rows.length) {
-        result = PyTuple_Pack(3, given_positions, given, list);
-        goto done;
-    }
-    if (PyByteArray_Resize(left, total * 8) < 0 || PyByteArray_Resize(right, total * 4) < 0) goto done;
-    if ((numbers = PyList_New(runs)) == NULL) goto done;
-    for (Py_ssize_t run = 0; run < runs; run++) {
-        PyObject *number = PyLong_FromLongLong(counts[run]);
-        if (number == NULL) goto done;
-        PyList_SetItem(numbers, run, number);
-    }
-    result = PyTuple_Pack(3, left, right, numbers);
-done:
-    close_columns(&mask);
-    close_array(&positions);
-    close_array(&rows);
-    PyMem_Free(counts);
-    Py_XDECREF(left);
-    Py_XDECREF(right);
-    Py_XDECREF(numbers);
     return going == 0 ? Py_NewRef(Py_None) : result;
 }
 

@@ -27,7 +27,6 @@ some errors would stay after the row's deletion, as a deletion may take other pa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
+from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.updates import Positions, Updates, constant, empty
 from halfjoin.planner.linear import Reports
@@ -48,7 +48,7 @@ FORM = "2"  # the version of the errors' codes; deletions do not cancel errors o
 _MOST = 500  # the most characters of a value that an error shows
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Errors:
     """Collects the failing rows that an operator reports.
 

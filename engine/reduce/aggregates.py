@@ -23,7 +23,7 @@ from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.lifted import Lifted, sums_of
 from halfjoin.engine.reduce.ordered import evaluate
 from halfjoin.engine.reduce.totals import Totals
-from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, gather, indices_of, where_true
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, gather, indices_of, taken, where_true
 from halfjoin.planner.group_functions import Aggregates, Sums
 from halfjoin.sql.types import BIGINT
 
@@ -40,7 +40,7 @@ def aggregated(
     no row is kept; None if the output is empty so far. `contents`: what each part that does not add up sees of the
     groups, None if its values are the kept ones. `registry` has the user's aggregates.
     """
-    answers = {name: moments.of_groups(array) for name, array in moments.keys.items()}
+    answers = taken(moments.keys, moments.group)
     for number, part in enumerate(sums_of(function)):
         answers[part.column.name] = _sum(part, number, lifted, moments, kept)
     for one, seen in zip(function.ordered, contents, strict=True):
@@ -63,7 +63,7 @@ def aggregated(
     moment = where_true(there)
     rows = answers
     if len(moment) < len(moments):
-        rows = {name: gather(array, indices_of(moment)) for name, array in answers.items()}
+        rows = taken(answers, moment)
     return moments.changes(rows, moment, constant(1, len(moment)), distinct=True), errors
 
 

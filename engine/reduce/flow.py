@@ -26,7 +26,7 @@ from halfjoin.engine.reduce.seen import Seen, seen_by
 from halfjoin.engine.reduce.unmoved import keeps_rows, keeps_values
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.consolidate import cancel, consolidate
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, gather, indices_of
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, taken
 from halfjoin.planner.group_functions import Aggregates, Own, Top, Windows
 from halfjoin.planner.plan import Reduce, Version
 from halfjoin.sql.expr import Column
@@ -66,7 +66,7 @@ class ReduceFlow:
         if self._regions is not None:
             return self._in_regions(self._regions, stream, updates, moments, lookup, closing)
         was = self._was(moments, stream, lookup, closing)
-        kept = _by_group(was, moments.groups, self.schema) if isinstance(self.plan.function, Aggregates) else None
+        kept = self._by_group(was, moments.groups) if isinstance(self.plan.function, Aggregates) else None
         fronts = self._fronts(updates, moments, was, kept, lookup, closing)
         found = [front for front in fronts.values() if front is not None]
         rows, group = self._looked_up(stream, updates, found, lookup, closing) if found else (None, constant(0, 0))
@@ -97,7 +97,7 @@ class ReduceFlow:
         """As `changes`, for a reduce of sums alone, given what the closing updates add."""
         moments = moments_of_sums(lifted.rows, self._keys)
         was = self._was(moments, stream_of(moments), lookup, closing)
-        return self._made(lifted, moments, _by_group(was, moments.groups, self.schema), {})
+        return self._made(lifted, moments, self._by_group(was, moments.groups), {})
 
     def read(self, sums: Updates) -> Lifted:
         """What rows of sums add (`Lifted.kept`)."""
@@ -112,6 +112,16 @@ class ReduceFlow:
             return empty({**self.schema, GROUP: pa.int64()})
         one = isinstance(self.plan.function, Aggregates)  # a group has one row, so only what went can be apart
         return cancel(concat(found), by_time=False) if one else consolidate(concat(found), by_time=False)
+
+    def _by_group(self, rows: Updates, groups: int) -> dict[str, pa.Array]:
+        """The values kept for each group, NULL where nothing is kept: the columns of the output that are no keys."""
+        columns = {name: rows.columns[name] for name in self.schema if name not in self._keys}
+        if groups == len(rows) == 1:
+            return columns
+        places = np.full(groups, len(rows))  # of a NULL behind the rows
+        places[group_of(rows)] = np.arange(len(rows))
+        padded = {name: pa.concat_arrays([column, pa.nulls(1, column.type)]) for name, column in columns.items()}
+        return taken(padded, places)
 
     def _fronts(
         self, updates: Updates, moments: Moments, was: Updates, kept: Mapping[str, pa.Array] | None, lookup: RunsOf,
@@ -248,14 +258,3 @@ def columns_read(plan: Reduce) -> list[Column]:
         case Own(_, takes, order):
             keys = [key.expr for key in order]
             return [column for column in (*(one for _, one in takes), *keys) if isinstance(column, Column)]
-
-
-def _by_group(rows: Updates, groups: int, schema: Iterable[str]) -> dict[str, pa.Array]:
-    """The columns kept for each group, NULL where nothing is kept."""
-    if groups == len(rows) == 1:
-        return {name: rows.columns[name] for name in schema}
-    places = np.full(groups, -1)
-    places[group_of(rows)] = np.arange(len(rows))
-    missing = places < 0
-    indices = pa.array(places, mask=missing) if missing.any() else indices_of(places)
-    return {name: gather(rows.columns[name], indices) for name in schema}

@@ -42,7 +42,6 @@ from halfjoin.engine.updates.updates import (
     Mask,
     Updates,
     gather,
-    gathered,
     indices_of,
     taken,
     where_true,
@@ -112,10 +111,9 @@ class Moments:
         ends[:-1] = self.was[1:]
         comes, goes = where_true(~self.was[moment]), where_true(~ends[moment])
         rows = np.concatenate([comes, goes])
-        indices = indices_of(rows)
         time = np.concatenate([self.time[moment[comes]], self.time[moment[goes] + 1]])
         diff = np.concatenate([count[comes], -count[goes]])
-        updates = Updates(gathered(answers, indices), time, diff)
+        updates = Updates(taken(answers, rows), time, diff)
         return updates if distinct and not len(goes) else consolidate(updates)
 
 

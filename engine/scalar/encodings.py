@@ -12,6 +12,7 @@ import pyarrow as pa
 from halfjoin.engine.scalar.each import Bad, each, of_each
 from halfjoin.engine.scalar.values import Kernel
 from halfjoin.sql.expr import Call
+from halfjoin.sql.functions.one_byte import byte_of, code_of, first_byte
 
 _BLANKS = b" \t\n\r"
 _ESCAPED = re.compile(rb"\\(?:([0-3][0-7][0-7])|(\\))|(\\)")
@@ -109,9 +110,19 @@ def _from_escapes(text: str) -> bytes:
     return _ESCAPED.sub(byte, text.encode())
 
 
+def _one_byte(value: str | int) -> str:
+    made = first_byte(value) if isinstance(value, str) else byte_of(value)
+    if made is None:
+        raise Bad('"char" out of range')
+    return made
+
+
 ENCODINGS: dict[str, Callable[[Call], Kernel]] = {
     **{name: _hashed(name) for name in ("sha224", "sha256", "sha384", "sha512")},
     "md5": of_each(_md5, pa.string()),
     "encode": of_each(_encode, pa.string()),
     "decode": of_each(_decode, pa.binary()),
+    "letters of bytes": of_each(lambda data: data.decode("latin-1"), pa.string()),
+    "one byte": of_each(_one_byte, pa.string()),
+    "code of byte": of_each(code_of, pa.int32()),
 }

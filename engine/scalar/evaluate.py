@@ -8,7 +8,6 @@ decide which arguments a row needs (`forms`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -22,12 +21,13 @@ from halfjoin.engine.scalar.kernels import kernel_of
 from halfjoin.engine.scalar.literals import scalar_of
 from halfjoin.engine.scalar.nodes import Batch, Node, strict
 from halfjoin.engine.scalar.values import broadcast
+from halfjoin.engine.system.value import value
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
 from halfjoin.sql.functions import always_null, render
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Result:
     """The values and failures of a batch.
 

@@ -224,6 +224,16 @@ def _part_texts(text: str, key: str, missing: str | None = None) -> list[str | N
     return list(map(slices.shown, _parts(text, key, missing)))
 
 
+def _array_texts(text: str) -> list[str | None]:
+    """The elements of an array as texts, for a field that is an array of one dimension."""
+    if slices.kind_of(text) != "array":
+        raise Bad("expected JSON array")
+    items = slices.elements(slices.read(text))
+    if any(item[0] == "[" for item in items):
+        raise Bad("an array of JSON with arrays inside is not one of the field's dimensions")
+    return list(map(slices.shown, items))
+
+
 _TEXTS = pa.list_(pa.string())
 
 
@@ -253,6 +263,7 @@ JSON_PARTS: dict[str, Callable[[Call], Kernel]] = {
     "jsonb elements": _either(lambda text: list(map(written, _elements(text))), slices.elements_of, _TEXTS),
     "jsonb element texts": _either(lambda text: list(map(shown, _elements(text))),
                                    lambda text: list(map(slices.shown, slices.elements_of(text))), _TEXTS),
+    "jsonb array texts": of_json(_array_texts, _TEXTS),
     "jsonb only object": of_json(_only_object, pa.string(), nulls=True),
     "jsonb field texts": _either(_field_texts, _part_texts, _TEXTS),
     "jsonb field values": _either(_field_values, _parts, _TEXTS),

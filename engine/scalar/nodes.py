@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -14,11 +13,12 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.failures import Failed, Failures, RowNumbers, merge
 from halfjoin.engine.scalar.values import Datum, Kernel, broadcast, valid
+from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.updates import TOO_LONG
 from halfjoin.errors import DataError
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Batch:
     """The `n` rows to evaluate, in the arrays of `columns`."""
 

@@ -26,7 +26,7 @@ class _Files:
 
     name: str
 
-    def load(self) -> Sequence[Part]:
+    def load(self, *, leave: bool = False) -> Sequence[Part]:
         raise InFiles(f"{self.name} is in files")
 
 

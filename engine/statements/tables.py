@@ -151,6 +151,9 @@ def refer(catalog: Catalog, table: Table) -> None:
 
 def _foreign_key(table: Table, parent: Table, wanted: Constraint, name: str) -> ForeignKey:
     references = wanted.references or parent.primary_key
+    there = [column.name for column in parent.columns]
+    if missing := [name for name in references if name not in there]:
+        raise UnknownName("column", missing[0], there)
     if sorted(references) not in map(sorted, parent.keys.values()):
         raise UnsupportedSQL("there is no unique constraint matching given keys for referenced table "
                              f"{parent.name}", code="42830", remedy="name the columns of its PRIMARY KEY or UNIQUE")

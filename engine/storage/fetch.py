@@ -31,8 +31,8 @@ class Disk:
     memory: Memory
     copying: Copying
 
-    def fetch(self, number: int, collection: Collection, upper: int) -> Sequence[Part]:
-        """All updates that a collection has now.
+    def fetch(self, number: int, collection: Collection, upper: int, leave: bool) -> Sequence[Part]:
+        """All updates that a collection has now. With `leave` those in files stay there if they serve all lookups.
 
         Raises:
             StorageError: a file is missing or damaged.
@@ -48,6 +48,9 @@ class Disk:
             base = replace(base, arranged=self._arranged(kept, collection, versions))
             self.copying.only(known)
             stored: list[Part] = [run for run in self.copying.of(number, [base, recent]) if len(run)]
+        elif leave and all(key.keys and base.serves(key) and recent.serves(key) for key in collection.arrangements):
+            self.copying.only(known - {number})
+            stored = [run for run in (base, recent) if len(run)]
         else:
             self.copying.only(known - {number})
             stored = [*loaded_runs(chain(base.pieces(), recent.pieces()), upper)] if len(base) + len(recent) else []

@@ -18,8 +18,8 @@ from halfjoin.sql.bind.meaning import differs
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Scan, parts_inside
 
-# All updates of a kept collection as of now. Arguments: its id, the collection, `upper`.
-Fetch = Callable[[int, Collection, int], Sequence[Part]]
+# All updates of a kept collection as of now. Arguments: its id, the collection, `upper`, whether files may be left.
+Fetch = Callable[[int, Collection, int, bool], Sequence[Part]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class OnDisk:
     fetch: Fetch
     upper: Callable[[], int]
 
-    def load(self) -> Sequence[Part]:
+    def load(self, *, leave: bool = False) -> Sequence[Part]:
         """All its updates as of now."""
-        return self.fetch(self.id, self.collection, self.upper())
+        return self.fetch(self.id, self.collection, self.upper(), leave)
 
 
 def restore(

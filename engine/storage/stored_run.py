@@ -52,6 +52,12 @@ class StoredRun:
         """The rows, read into memory, in as few runs as possible."""
         return loaded_runs(self.pieces(), upper)
 
+    @property
+    def decoded(self) -> int:
+        """The rows that lookups have read so far. Includes those of arrangements."""
+        runs = [self, *self.arranged.values()]
+        return sum(opened(run.place, file.name).decoded for run in runs for file in run.files)
+
     def build(self, key: ArrangementKey, columns: KeyColumns) -> None:
         """Do nothing: there is no index in memory. Arrangements on disk come with the files."""
 

@@ -389,9 +389,9 @@ class Warehouse:
                 collection.unload()
             self._flusher.changed.discard(number)
 
-    def _fetch(self, number: int, collection: Collection, upper: int) -> Sequence[Part]:
+    def _fetch(self, number: int, collection: Collection, upper: int, leave: bool) -> Sequence[Part]:
         """A collection's updates on disk, with the arrangements that it needs there."""
-        parts = self._disk.fetch(number, collection, upper)
+        parts = self._disk.fetch(number, collection, upper, leave)
         missing = unserved(parts, collection)
         if missing:
             try:
@@ -399,7 +399,7 @@ class Warehouse:
             except HalfjoinError as problem:  # for example, the disk is full; it can still be read
                 _log.warning("the arrangements of %s cannot be stored, so lookups will be slow: %s",
                              collection.name, problem)  # fmt: skip
-            parts = self._disk.fetch(number, collection, upper)
+            parts = self._disk.fetch(number, collection, upper, leave)
         return parts
 
     def _unlock(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from halfjoin.engine.kernels import native
+from halfjoin.engine.system.value import value
 from halfjoin.errors import DataError
 
 Ints = NDArray[np.int64]
@@ -28,7 +28,7 @@ ARRAY_BYTES = (1 << 31) - 1  # the most bytes of one Arrow array of texts: its o
 TOO_LONG = f"the values of one column would take more than {ARRAY_BYTES:,} bytes"
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@value
 class Updates:
     """`(row, time, diff)` in columns: `columns[name][i]` changes by `diff[i]` copies at `time[i]`.
 

@@ -71,10 +71,15 @@ def _places(data: bytes, flat: Bytes, at: int, width: int) -> tuple[Ints, Ints]:
 
 
 def _row(data: bytes, at: int, width: int) -> list[int] | None:
-    """Of the row at a place: where its values begin, their lengths, and its size in bytes; None at the end."""
+    """Of the row at a place: where its values begin, their lengths, and its size in bytes; None at the end, which the
+    end of the stream says as well as its marker does: ADBC sends none."""
+    if at == len(data):
+        return None
     try:
         (count,) = struct.unpack_from(">h", data, at)
         if count == -1:
+            if at + 2 != len(data):
+                raise wrong("received copy data after EOF marker")
             return None
         if count != width:
             raise wrong(f"row field count is {count}, expected {width}")

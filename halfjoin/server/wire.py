@@ -11,6 +11,7 @@ from halfjoin.server.messages import BadMessage
 
 _LETTERS = frozenset(b"BCDEFHPQSXcdfp")
 _BUFFER = 1 << 16  # bytes to collect before they are sent
+_TURN = 32  # messages of one connection without a look at the others
 
 
 class Message(NamedTuple):
@@ -30,6 +31,8 @@ class Wire:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits) -> None:
         self.reader, self.writer, self._limits = reader, writer, limits
         self._next: asyncio.Task[Message] | None = None
+        self._come = bytearray()  # what has come and was not taken
+        self._at_once = 0  # messages that were taken without waiting
         self._held: list[bytes | memoryview] = []
         self._size = 0
         self.known = False  # whether the client has logged in
@@ -46,6 +49,11 @@ class Wire:
         Raises:
             Gone: there is none any more. TimeoutError: none came in time. BadMessage: it is none.
         """
+        if self._next is None and (whole := self._whole()) is not None:  # a driver sends several messages at once
+            self._at_once += 1
+            if self._at_once % _TURN == 0:
+                await asyncio.sleep(0)  # let other connections have their turn
+            return whole
         task = self.peek()
         done, _ = await asyncio.wait([task], timeout=timeout)
         if not done:
@@ -54,17 +62,36 @@ class Wire:
         return task.result()
 
     async def _read(self) -> Message:
-        try:
-            head = await self.reader.readexactly(5)
-            letter, length = head[:1], struct.unpack(">i", head[1:])[0] - 4
-            most = self._limits.message if self.known else self._limits.first
-            if head[0] not in _LETTERS:
-                raise BadMessage(f"invalid frontend message type {head[0]}")
-            if not 0 <= length <= most:
-                raise BadMessage(f"invalid message length {length + 4}: a message can have {most:,} bytes")
-            return Message(letter.decode(), await self.reader.readexactly(length))
-        except (asyncio.IncompleteReadError, OSError):
-            raise Gone from None
+        while (whole := self._whole()) is None:
+            try:
+                more = await self.reader.read(_BUFFER)
+            except OSError:
+                raise Gone from None
+            if not more:
+                raise Gone
+            self._come += more
+        return whole
+
+    def _whole(self) -> Message | None:
+        """The next message, if all of it has come.
+
+        Raises:
+            BadMessage: it is none.
+        """
+        come = self._come
+        if come and come[0] not in _LETTERS:
+            raise BadMessage(f"invalid frontend message type {come[0]}")
+        if len(come) < 5:
+            return None
+        end = 1 + struct.unpack_from(">i", come, 1)[0]
+        most = self._limits.message if self.known else self._limits.first
+        if not 5 <= end <= most + 5:
+            raise BadMessage(f"invalid message length {end - 1}: a message can have {most:,} bytes")
+        if len(come) < end:
+            return None
+        found = Message(chr(come[0]), bytes(memoryview(come)[5:end]))
+        del come[:end]
+        return found
 
     def put(self, *parts: bytes | memoryview) -> None:
         """Add bytes to what `flush` sends."""
@@ -88,6 +115,9 @@ class Wire:
         try:
             if held:
                 self.writer.writelines(held)
+            transport = self.writer.transport
+            if not transport.get_write_buffer_size() and not transport.is_closing():
+                return  # the system has taken all of it: there is nothing to wait for
             async with asyncio.timeout(self._limits.write):
                 await self.writer.drain()
         except (OSError, TimeoutError, RuntimeError):

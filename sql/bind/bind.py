@@ -46,7 +46,7 @@ def bind(query: exp.Query, schema: Schema, sql: str, notices: list[str] | None =
         if names.count(column.name) > 1:
             shown = "an unnamed column" if column.name == UNNAMED else f"column {column.name}"
             raise context.refuse(_second(query, column.name), f"{shown} appears twice in the output",
-                                 "give each an alias: expression AS name")
+                                 "give each an alias: expression AS name").with_(code="42701")
         if column.name.lower() in RESERVED:
             raise context.refuse(query, f"{column.name} is the name of an update's own column", "give it another alias")
     return bound

@@ -128,7 +128,9 @@ def _compared(name: str, left: exp.Expr, right: exp.Expr, scalars: Scalars) -> E
 
 def _in(scalars: Scalars, node: exp.In) -> Expr:
     if not node.expressions:
-        raise scalars.context.unmaintained(node.args.get("query") or node, "IN (subquery) is",
+        if node.args.get("query") is None:
+            raise scalars.context.wrong(node, "IN needs at least one value", "write false instead of IN ()")
+        raise scalars.context.unmaintained(node.args["query"], "IN (subquery) is",
                                            "join with the subquery in FROM, if it has no duplicates")
     rows = [compared_rows("=", node.this, item, scalars) for item in node.expressions]
     if None not in rows:

@@ -17,7 +17,7 @@ from halfjoin.sql.bind.scope import FromItem
 from halfjoin.sql.bind.selected import column_for, known, qualified
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.aggregates import is_aggregate_name
-from halfjoin.sql.functions.jsonb_records import POPULATED, POPULATED_ONE, RECORDS, populated, record_columns
+from halfjoin.sql.functions.jsonb_records import POPULATED, POPULATED_ONE, RECORDS, one_record, record_columns
 from halfjoin.sql.functions.record_values import is_record, members
 from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.functions.table_functions import EMPTY, WEIGHTS, returns_rows, signature
@@ -137,8 +137,7 @@ def _populated(call: exp.Anonymous, scalars: Scalars) -> _Call:
     with context.at(call):
         outputs = base.type.fields
         if function in POPULATED_ONE:
-            row = populated(functions.resolve, function, base, scalars.value(call.expressions[1]))
-            args: tuple[Expr, ...] = tuple(functions.resolve("array", (value,)) for value in members(row))
+            args = one_record(function, base, scalars.value(call.expressions[1]))
         else:
             args = record_columns(POPULATED[function], scalars.values(call.expressions[1:]), outputs,
                                   () if isinstance(base, Literal) else members(base))
@@ -181,7 +180,8 @@ def renamed(names: Sequence[str], alias: exp.TableAlias | None, what: str, conte
         if not isinstance(column, exp.Identifier):
             raise context.refuse(column, "a list of column types is not supported here", "name the columns only")
     if len(given) > len(names):
-        raise context.wrong(given[len(names)], f"{what} has {len(names)} columns, but {len(given)} names are given")
+        reason = f"{what} has {len(names)} columns, but {len(given)} names are given"
+        raise context.wrong(given[len(names)], reason).with_(code="42P10")
     return [name_of(column) for column in given] + list(names[len(given):])
 
 

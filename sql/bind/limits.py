@@ -115,10 +115,10 @@ def _number(node: exp.Expr, clause: str, context: Context, scopes: tuple[Scope, 
         except UnknownName as error:
             if error.kind != "column" or node.find(exp.Column) is None or len(scopes) > own:
                 raise
-            raise context.wrong(node, f"argument of {clause} must not contain variables") from None
+            raise context.wrong(node, f"argument of {clause} must not contain variables").with_(code="42P10") from None
     mine = {column.name for source in scopes[0].sources for _, column in source.columns} if own else set()
     if columns_of(value) & mine:
-        raise context.wrong(node, f"argument of {clause} must not contain variables")
+        raise context.wrong(node, f"argument of {clause} must not contain variables").with_(code="42P10")
     if columns_of(value):
         return node
     made = constant(value)

@@ -51,7 +51,7 @@ def _fields(node: exp.Dot, scalars: Scalars, bound: dict[int, Expr]) -> list[Out
         return [Output(name, member) for name, member in zip(row.names, row.members, strict=True)]
     value = scalars.value(node.this)
     if not is_record(value):
-        raise scalars.context.wrong(node, f"a {value.type} is no row, so it has no fields")
+        raise scalars.context.wrong(node, f"a {value.type} is no row, so it has no fields").with_(code="42809")
     outputs = []
     for (name, _), one in zip(value.type.fields, members(value), strict=True):
         made = exp.Column(this=exp.to_identifier(name, quoted=True))

@@ -178,7 +178,7 @@ def _field(scalars: Scalars, node: exp.Dot) -> Expr:
     """`(t).a`, `(ROW(1, 2)).f1`."""
     value = scalars.value(node.this)
     if not record_values.is_record(value) or not isinstance(node.expression, exp.Identifier):
-        raise scalars.context.wrong(node, f"a {value.type} is no row, so it has no fields")
+        raise scalars.context.wrong(node, f"a {value.type} is no row, so it has no fields").with_(code="42809")
     name, names = name_of(node.expression), [name for name, _ in value.type.fields]
     if name not in names:
         raise UnknownName("column", name, names)
@@ -207,12 +207,12 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
         base, given = scalars.values(node.expressions)
         if record_values.is_record(base):
             context.records.append(name)
-            return populated(functions.resolve, name, base, given)
+            return populated(name, base, given)
     if returns_rows(name, context.schema):
         raise context.refuse(node, f"{name} returns rows, which is not allowed here",
                              f"write it in FROM: FROM ..., {name}(...)")
     if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order)) for arg in node.expressions):
-        raise context.wrong(node, f"{name} takes plain arguments only")
+        raise context.wrong(node, f"{name} takes plain arguments only").with_(code="42809")
     if name in CALLS and context.now is not None:
         context.fleeting.append(name)
         return sequence_value(node, not any(scope.sources for scope in scalars.scopes), context)

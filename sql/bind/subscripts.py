@@ -10,6 +10,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.system_functions import from_one
 from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.system import VECTORS
 from halfjoin.sql.types import INTEGER, INTEGERS, STRINGS, TEXT, Kind, dimensions, innermost
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ def subscript(scalars: Scalars, node: exp.Bracket) -> Expr:
             value = _of_json(scalars, value, one)
         return value
     count = dimensions(value.type)
+    if not count and value.type.kind is not Kind.UNKNOWN and value.type.named not in VECTORS:
+        raise scalars.context.wrong(node, f"cannot subscript type {value.type} because it does not support "
+                                    "subscripting").with_(code="42804")  # fmt: skip
     if any(isinstance(one, exp.Slice) for one in written):
         return _slice(scalars, value, written)
     steps = [functions.cast(scalars.value(one), INTEGER) for one in written]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import platform
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -130,10 +131,16 @@ def shown(value: Expr, system: System) -> Expr:
     return value
 
 
+_PART = re.compile(r'"(?:[^"]|"")*"|[^".\s]+')  # of a name
+_NAME = re.compile(rf"\s*(?:{_PART.pattern})\s*(?:\.\s*(?:{_PART.pattern})\s*)*")
+
+
 def _folded(text: str) -> str:
-    """A name as SQL text, without quotes and in lower case where it had none."""
-    return ".".join(part[1:-1].replace('""', '"') if part.startswith('"') and part.endswith('"') else part.lower()
-                    for part in text.split("."))
+    """A name as SQL text, without quotes and in lower case where it had none. Blanks may surround its parts."""
+    if not _NAME.fullmatch(text):
+        return ""  # which names nothing
+    return ".".join(part[1:-1].replace('""', '"') if part.startswith('"') else part.lower()
+                    for part in _PART.findall(text))
 
 
 def _type_name(text: str) -> str:

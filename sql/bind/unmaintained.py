@@ -9,6 +9,7 @@ from sqlglot import exp
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.functions.aggregates import is_aggregate_name
+from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
 from halfjoin.sql.parse.locate import only, written
 from halfjoin.sql.parse.syntax import TableArgument
@@ -93,7 +94,8 @@ def refuse_join(join: exp.Join, context: Context) -> None:
     if kind == "CROSS" and conditions:
         raise context.refuse(join.this, "CROSS JOIN takes no condition", "write JOIN ... ON")
     if kind != "CROSS" and not join.meta.get("comma") and conditions != 1:
-        raise context.refuse(join.this, "JOIN needs ON or USING", "write JOIN ... ON condition, or CROSS JOIN")
+        raise context.refuse(join.this, "JOIN needs ON or USING", "write JOIN ... ON condition, or CROSS JOIN").with_(
+            code="42601")
 
 
 def refuse_expression(node: exp.Expr, context: Context) -> Exception:
@@ -139,7 +141,8 @@ def misplaced_call(node: exp.Expr, context: Context) -> UnsupportedSQL:
         clause, kind = "FILTER", "not an aggregate function"
         if isinstance(node, exp.Window):
             clause, kind = "OVER", "neither a window function nor an aggregate function"
-        return context.wrong(node, f"{clause} specified, but {name} is {kind}")
+        code = "42809" if name in (*ENTRIES, *ALIASES) else "42883"
+        return context.wrong(node, f"{clause} specified, but {name} is {kind}").with_(code=code)
     if not aggregate and not isinstance(node, exp.Window):
         return context.wrong(node, f"window function {name} requires an OVER clause", f"write {name}(...) OVER (...)")
     return context.wrong(node, _misplaced(node, "window" if window else "aggregate", context.schema))

@@ -125,7 +125,8 @@ def _definition(node: exp.Window, defined: Mapping[str, _Definition], context: C
         return own
     name = name_of(node.args["alias"])
     if name not in defined:
-        raise context.wrong(node, f'window "{name}" does not exist', "define it: WINDOW w AS (...)")
+        raise context.wrong(node, f'window "{name}" does not exist', "define it: WINDOW w AS (...)").with_(
+            code="42704")
     base = defined[name]
     if own.partition:
         raise context.wrong(node, f'cannot override PARTITION BY clause of window "{name}"')

@@ -48,7 +48,7 @@ def _compared(name: str) -> Special:
         if items.type.kind is Kind.UNKNOWN:
             items = cast(items, array(common_type([value.type])))
         if items.type.element is None:
-            raise UnsupportedSQL(f"{name.upper()} of {items.type}", remedy="give an array")
+            raise UnsupportedSQL(f"{name.upper()} of {items.type}", remedy="give an array", code="42809")
         type = comparison_type([value.type, items.type.element])
         if type.kind is Kind.NUMERIC:
             type = common_type([value.type, items.type.element])

@@ -12,6 +12,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Expr, Literal
 from halfjoin.sql.functions.coercion import NUMBERS, as_numeric, assignable, castable, common_type, same_values
 from halfjoin.sql.functions.nested_arrays import nested, type_of_text
+from halfjoin.sql.functions.one_byte import ONE_BYTE, cast_byte
 from halfjoin.sql.functions.padding import padded
 from halfjoin.sql.functions.parameters import is_parameter, typed
 from halfjoin.sql.functions.record_casts import cast_row
@@ -51,6 +52,8 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
     type = _with_digits(expr, type)
     if expr.type == type:
         return expr
+    if explicit and ONE_BYTE in (type.named, expr.type.named) and (made := cast_byte(cast, expr, type)) is not None:
+        return made
     if type.kind in (Kind.BYTEA, Kind.UUID):
         expr = padded(expr)
     if type.kind in STRINGS and isinstance(expr, Call) and expr.function == "trim_scale":
@@ -108,7 +111,8 @@ def _check(source: SqlType, type: SqlType, explicit: bool) -> None:
     if castable(source, type) if explicit else assignable(source, type):
         return
     instead = f"write a cast: ...::{type}" if castable(source, type) else None
-    raise UnsupportedSQL(f"cannot cast type {source} to {type}", remedy=instead, code="42846")
+    raise UnsupportedSQL(f"cannot cast type {source} to {type}", remedy=instead,
+                         code="42846" if explicit else "42804")  # fmt: skip
 
 
 def _with_digits(expr: Expr, type: SqlType) -> SqlType:

@@ -16,7 +16,7 @@ from halfjoin.sql.types import INTEGER, STRINGS, TEXT, TIMESTAMP, WORKING_DIGITS
 
 def _to_char(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     if len(args) != 2:
-        raise UnsupportedSQL("to_char takes a value and a pattern")
+        raise UnsupportedSQL("to_char takes a value and a pattern", code="42883")
     value, pattern = args
     if value.type.kind is Kind.DATE:
         value = cast(value, TIMESTAMP)

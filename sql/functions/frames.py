@@ -47,7 +47,7 @@ def _check_ends(frame: Frame) -> None:
     elif start.kind == "following" and end.kind != "following":
         wrong = "frame starting from following row cannot have preceding rows"
     if wrong is not None:
-        raise UnsupportedSQL(wrong, wrong=True)
+        raise UnsupportedSQL(wrong, wrong=True, code="42P20")
 
 
 def _bound(which: str, bound: Bound, frame: Frame, order: Sequence[SortKey]) -> Bound:

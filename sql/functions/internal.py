@@ -36,6 +36,10 @@ SET_RETURNING = (
                for kind in ("timestamp", "timestamptz", "time", "interval"))),
     function("date_trunc by name", INTERNAL, "date_trunc with a unit of each row",
              *(f"text, {kind} -> {kind} or error" for kind in ("timestamp", "timestamptz", "interval"))),
+    function("letters of bytes", INTERNAL, "A text with a character for each byte", "bytea -> text"),
+    function("one byte", INTERNAL, "The first byte of a text, or the byte of a code, as the type \"char\" shows it",
+             "text -> text", "integer -> text or error"),
+    function("code of byte", INTERNAL, "The code of a value of the type \"char\"", "text -> integer"),
     function("trimmed text", INTERNAL, "A numeric as text, without the zeros at its end", "numeric -> text"),
     function("not negative", INTERNAL, "The number, which is not negative", "bigint -> bigint or error"),
 )  # fmt: skip

@@ -175,6 +175,8 @@ JSONB_INTERNAL = (
              "json -> json[] or error"),
     function("jsonb element texts", INTERNAL, "The elements of an array as texts", "jsonb -> text[] or error",
              "json -> text[] or error"),
+    function("jsonb array texts", INTERNAL, "The elements of an array without arrays as texts",
+             "jsonb -> text[] or error", "json -> text[] or error"),
     function("jsonb keys", INTERNAL, "The keys of an object", "jsonb -> text[] or error",
              "json -> text[] or error"),
     function("jsonb each keys", INTERNAL, "The keys of an object, for jsonb_each", "jsonb -> text[] or error",

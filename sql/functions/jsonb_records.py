@@ -11,8 +11,8 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast
 from halfjoin.sql.functions.record_values import ROW, is_there, members
-from halfjoin.sql.functions.signature import Resolve
-from halfjoin.sql.types import INTEGER, JSON, JSONB, TEXT, Kind, SqlType, array
+from halfjoin.sql.functions.resolve import resolve
+from halfjoin.sql.types import INTEGER, JSON, JSONB, STRINGS, TEXT, Kind, SqlType, array
 
 RECORDS = ("jsonb_to_record", "jsonb_to_recordset", "json_to_record", "json_to_recordset")
 POPULATED = {name.replace("to", "populate"): name for name in RECORDS}  # into rows of a table
@@ -37,11 +37,13 @@ def record_columns(name: str, args: Sequence[Expr], columns: Sequence[tuple[str,
     objects = cast(args[0], read)
     if name.endswith("_record"):
         objects = Call("jsonb only object", (objects,), read)
+    if name.endswith("_record") and not base and any(map(_needs_text, (type for _, type in columns))):
+        return one_record(name, Literal(None, SqlType(Kind.RECORD, fields=tuple(columns))), args[0])
     values = base or [Literal(None, type) for _, type in columns]
     return tuple(_values(objects, column, type, value) for (column, type), value in zip(columns, values, strict=True))
 
 
-def populated(resolve: Resolve, name: str, base: Expr, given: Expr) -> Expr:
+def populated(name: str, base: Expr, given: Expr) -> Expr:
     """`jsonb_populate_record(base, j)` or json_populate_record, by its name: the row with the values of an
     object's keys; of others, with those of `base`.
 
@@ -53,26 +55,62 @@ def populated(resolve: Resolve, name: str, base: Expr, given: Expr) -> Expr:
     found = resolve("->", (Call("jsonb only object", (j,), read), Literal(0, INTEGER)))
     values = []
     for (field, type), before in zip(base.type.fields, members(base), strict=True):
-        _check(type)
         key = Literal(field, TEXT)
         part = resolve("->", (found, key))
         if type.kind is Kind.RECORD:
-            value = populated(resolve, name, before, part)
-        else:
-            text = resolve("->>", (found, key))
-            value = cast(part if type.kind in _OF_JSON else text, type, explicit=True)
+            value = populated(name, before, part)
+        elif type.kind is Kind.ARRAY:
+            value = _array(part, resolve("->>", (found, key)), type)
+        else:  # a text that is too long for its field is an error
+            value = cast(part if type.kind in _OF_JSON else resolve("->>", (found, key)), type,
+                         explicit=type.kind not in STRINGS)
         values.append(resolve("case", (resolve("is not null", (part,)), value, before)))
     there = resolve("or", (resolve("is not null", (j,)), resolve("is true", (is_there(base),))))
     return Call(ROW, (there, *values), base.type)
 
 
+def _array(part: Expr, text: Expr, type: SqlType) -> Expr:
+    """An array of the elements of one of JSON, or of a text such as `{1,2}`."""
+    element = type.element
+    if element is None or element.kind in (Kind.ARRAY, Kind.RECORD, *_OF_JSON) or (
+            element.precision is not None and element.kind in (Kind.VARCHAR, Kind.CHAR)):
+        raise UnsupportedSQL(f"a field of type {type} from JSON is not supported",
+                             remedy="name it text[] or jsonb, and cast it")
+    items = cast(Call("jsonb array texts", (part,), array(TEXT)), type, explicit=True)
+    kind = resolve(f"{part.type}_typeof", (part,))
+    return resolve("case", (
+        resolve("=", (kind, Literal("string", TEXT))), cast(text, type, explicit=True),
+        resolve("<>", (kind, Literal("null", TEXT))), items))
+
+
 _OF_JSON = (Kind.JSON, Kind.JSONB)
 
 
+def one_record(name: str, base: Expr, given: Expr) -> tuple[Expr, ...]:
+    """The arrays, to be unnested, of the values of the one row that `populated` makes.
+
+    Raises:
+        UnsupportedSQL: a value is an array itself, or no text is a value of a field's type.
+    """
+    for _, type in base.type.fields:
+        if type.kind is Kind.ARRAY:
+            raise _no_column(type)
+    return tuple(resolve("array", (value,)) for value in members(populated(name, base, given)))
+
+
 def _check(type: SqlType) -> None:
-    if type.kind is Kind.ARRAY or (type.precision is not None and type.kind is not Kind.NUMERIC):
-        raise UnsupportedSQL(f"a column of type {type} in a list of columns is not supported",
-                             remedy="write text or jsonb, and cast it")
+    if _needs_text(type):
+        raise _no_column(type)
+
+
+def _no_column(type: SqlType) -> UnsupportedSQL:
+    return UnsupportedSQL(f"a column of type {type} in a list of columns is not supported",
+                          remedy="write text or jsonb, and cast it")
+
+
+def _needs_text(type: SqlType) -> bool:
+    """Whether values of the type are made of each value of JSON by itself."""
+    return type.kind is Kind.ARRAY or (type.precision is not None and type.kind is not Kind.NUMERIC)
 
 
 def _values(objects: Expr, column: str, type: SqlType, base: Expr) -> Expr:

@@ -41,7 +41,7 @@ def _case(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 
 def _alternatives(name: str, args: Sequence[Expr]) -> Expr:
     if not args:
-        raise UnsupportedSQL(f"{name.upper()} without arguments", remedy="give it at least one")
+        raise UnsupportedSQL(f"{name.upper()} without arguments", remedy="give it at least one", code="42601")
     typed = unify(args)
     if name == "coalesce":
         return Call(name, typed, typed[0].type)

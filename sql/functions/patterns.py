@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.functions.casting import cast
 from halfjoin.sql.functions.regexps import check_regex, on_re2
 from halfjoin.sql.functions.signature import function
+from halfjoin.sql.types import BYTEA, TEXT, Kind
 
 _LIKE = ("text, text -> boolean or error", "text, text, text -> boolean or error")  # a pattern from a column may fail
 
@@ -19,6 +21,22 @@ def _check_like(args: Sequence[Expr]) -> None:
         raise UnsupportedSQL("LIKE ... ESCAPE with a pattern that is not constant", remedy="escape with \\")
     if constants and constants[0] is not None and constants[-1] is not None and isinstance(args[1], Literal):
         like_pattern(str(constants[0]), str(constants[1]) if len(args) == 3 else "\\")
+
+
+def of_bytes(name: str, args: Sequence[Expr]) -> Sequence[Expr]:
+    """The arguments of a function. LIKE of bytea is that of texts with a character for each byte."""
+    if name != "like" or not any(arg.type.kind is Kind.BYTEA for arg in args):
+        return args
+    kinds = [arg.type.kind for arg in args]
+    if not {*kinds} <= {Kind.BYTEA, Kind.UNKNOWN} or (len(args) == 3 and kinds[1] is Kind.UNKNOWN):
+        return args  # which no LIKE takes: with ESCAPE, an untyped pattern is a text
+    return [_letters(cast(arg, BYTEA)) for arg in args]
+
+
+def _letters(data: Expr) -> Expr:
+    if isinstance(data, Literal):
+        return Literal(data.value.decode("latin-1") if isinstance(data.value, bytes) else None, TEXT)
+    return Call("letters of bytes", (data,), TEXT)
 
 
 def _constant_pattern(args: Sequence[Expr]) -> bool:
@@ -50,7 +68,8 @@ PATTERNS = (
         ("'abc' LIKE 'a%'", "true"), ("'abc' LIKE '_b_'", "true"), ("'abc' LIKE 'c'", "false"),
         ("'a%c' LIKE 'a\\%c'", "true"), ("'abc' LIKE 'a\\%c'", "false"), ("'10%' LIKE '10#%' ESCAPE '#'", "true"),
         ("'a.c' LIKE 'a.c'", "true"), ("E'a\\nb' LIKE 'a_b'", "true"), ("'é' LIKE '_'", "true"),
-        ("NULL LIKE 'a'", None), ("'abc' NOT LIKE 'a%'", "false")]),
+        ("NULL LIKE 'a'", None), ("'abc' NOT LIKE 'a%'", "false"), ("'\\xc3a9'::bytea LIKE '__'::bytea", "true"),
+        ("'a%'::bytea LIKE 'a!%'::bytea ESCAPE '!'", "true")]),
     function("ilike", "patterns", "LIKE without regard to case", *_LIKE, check=_check_like, safe=_constant_pattern,
         blanks=True, evaluator="arrow, duckdb", examples=[
         ("'ABC' ILIKE 'a%'", "true"), ("'É' ILIKE 'é'", "true"), ("'abc' ILIKE 'B%'", "false")]),

@@ -60,6 +60,10 @@ def of_rows(resolve: Resolve, name: str, args: Sequence[Expr]) -> Expr | None:
             return _extreme(resolve, ">" if name == "greatest" else "<", args)
         case "to_jsonb":
             return to_jsonb(resolve, first)
+        case "concat" | "concat_ws" | "format":
+            return resolve(name, [cast(arg, TEXT, explicit=True) if is_record(arg) else arg for arg in args])
+        case "num_nulls" | "num_nonnulls":  # a row is NULL as a whole, or not
+            return resolve(name, [if_there(resolve, arg, TRUE) if is_record(arg) else arg for arg in args])
         case _ if name in _COMPARED or name in _DISTINCT:
             return _compared(resolve, name, *args)
     refuse_rows(name, args)

@@ -13,6 +13,7 @@ from halfjoin.sql.functions.jsonb import of_jsonb
 from halfjoin.sql.functions.nested_arrays import in_shape, of_nested
 from halfjoin.sql.functions.order import ORDERING, check_equality, compared
 from halfjoin.sql.functions.padding import padded
+from halfjoin.sql.functions.patterns import of_bytes
 from halfjoin.sql.functions.record_values import is_record
 from halfjoin.sql.functions.records import of_rows, refuse_rows
 from halfjoin.sql.functions.refused import REFUSED
@@ -39,7 +40,7 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
     name = of_jsonb(name, args)
     if (shaped := in_shape(resolve, name, args)) is not None:
         return shaped
-    args = of_nested(name, args)
+    args = of_bytes(name, of_nested(name, args))
     function = ENTRIES.get(ALIASES.get(name, name))
     if function is None or function.category == INTERNAL:
         raise UnknownName("function", name, _NAMES)

@@ -84,7 +84,7 @@ def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
         raise UnsupportedSQL(f"{name} is a reduce, which takes a table", remedy=f"write {name}(TABLE t PARTITION BY k)")
     columns = schema.table_function(name)
     if columns is None:
-        raise UnknownName("table function", name, sorted({*BUILT_IN, *schema.table_functions()}))
+        raise UnknownName("table function", name, sorted({*BUILT_IN, *schema.table_functions()}), code="42883")
     if not args:
         raise UnsupportedSQL(f"{name}() needs an argument: the engine calls it for the rows of its arguments",
                              remedy=f"write {name}(...) of a column or a constant")
@@ -152,4 +152,4 @@ TAKES = {
 
 def _wrong(name: str, args: Sequence[Expr]) -> UnsupportedSQL:
     types = ", ".join("unknown literal" if arg.type == UNKNOWN else str(arg.type) for arg in args)
-    return UnsupportedSQL(f"no table function {name}({types})", remedy=f"{name} takes {TAKES[name]}")
+    return UnsupportedSQL(f"no table function {name}({types})", remedy=f"{name} takes {TAKES[name]}", code="42883")

@@ -66,7 +66,8 @@ def time_of(text: str) -> time | None:
     if moment.told & _DATE:
         moment.days()
     if moment.clock() >= _DAY:
-        raise UnsupportedSQL(f"'{text}' as a time: a time of day ends before 24:00", remedy="write 00:00 or 23:59:59")
+        raise UnsupportedSQL(f"'{text}' as a time: a time of day ends before 24:00",
+                             remedy="write interval '24:00', or 00:00 of the next day")
     return (datetime(2000, 1, 1) + moment.clock()).time()
 
 

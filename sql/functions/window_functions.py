@@ -9,6 +9,7 @@ from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.aggregates import AGGREGATES, ORDERED_SETS, resolve_aggregate
 from halfjoin.sql.functions.resolve import call, choose
 from halfjoin.sql.functions.signature import Function, function
+from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.relation import Frame, WindowCall
 from halfjoin.sql.user_aggregate import UserAggregate
 
@@ -78,6 +79,9 @@ def _aggregate(
 ) -> WindowCall:
     """An aggregate over a frame."""
     if defined is None and name not in AGGREGATES:
+        if name in (*ENTRIES, *ALIASES):
+            raise UnsupportedSQL(f"OVER specified, but {name} is not a window function nor an aggregate function",
+                                 code="42809")  # fmt: skip
         raise UnknownName("window function", name, sorted({*WINDOW_FUNCTIONS, *AGGREGATES}))
     if name in ORDERED_SETS:
         raise UnsupportedSQL(f"OVER is not supported for ordered-set aggregate {name}", wrong=True)

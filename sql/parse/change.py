@@ -33,6 +33,8 @@ def insert(node: exp.Insert, text: str) -> Insert:
 
 def delete(node: exp.Delete, text: str) -> Delete:
     """A DELETE statement."""
+    if node.args.get("tables"):
+        raise refuse(node.args["tables"][0], text, "DELETE needs FROM", "write DELETE FROM t").with_(code="42601")
     only(node, text, "DELETE", ("this", "where", "using", "returning", "with_"))
     table, alias = _target(node.this, text)
     items, joins = _items(node.args.get("using") or ())
@@ -113,7 +115,8 @@ def _conflict(node: exp.OnConflict | None, text: str) -> OnConflict | None:
         columns = tuple(name_of(key) for key in keys)
     constraint = node.args.get("constraint")
     if action == "DO UPDATE" and columns is None and constraint is None:
-        raise refuse(node, text, "ON CONFLICT DO UPDATE needs the columns of a key", "write ON CONFLICT (a) DO UPDATE")
+        raise refuse(node, text, "ON CONFLICT DO UPDATE needs the columns of a key",
+                     "write ON CONFLICT (a) DO UPDATE").with_(code="42601")
     assignments = _assignments(node, text) if action == "DO UPDATE" else None
     return OnConflict(columns, constraint and name_of(constraint), assignments, where and where.this)
 
@@ -131,7 +134,8 @@ def _assignments(change: exp.Expr, text: str) -> tuple[Assignment, ...]:
         columns = target.expressions if isinstance(target, exp.Tuple) else (
             [target.this] if isinstance(target, exp.Paren) else [])  # fmt: skip
         if not columns or not all(isinstance(column, exp.Column) for column in columns):
-            raise refuse(node, text, "SET takes columns of the table", "write SET a = 1, (b, c) = (2, 3)")
+            raise refuse(node, text, "SET takes columns of the table",
+                         "write SET a = 1, (b, c) = (2, 3)").with_(code="42601")
         values = _values(node.expression, len(columns))
         if len(values) != len(columns):
             raise refuse(node, text, f"number of columns ({len(columns)}) does not match number of values "

@@ -173,7 +173,8 @@ def _check_names(node: exp.Expr, names: list[str], key: tuple[str, ...], text: s
             raise refuse(node, text, f"{name} is the name of an update's own column", "give the column another name")
     for name in key:
         if name not in names:
-            raise refuse(node, text, f"PRIMARY KEY names column {name}, which the table does not have")
+            raise refuse(node, text, f"PRIMARY KEY names column {name}, which the table does not have").with_(
+                code="42703")
     if not names:
         raise refuse(node, text, "a table needs columns", "write CREATE TABLE t (a integer, ...)")
 

@@ -36,6 +36,7 @@ from halfjoin.sql.parse.syntax import (
     TableArgument,
     Variadic,
 )
+from halfjoin.sql.parse.unicode_names import with_unicode_names
 
 TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a query
 # PostgreSQL's own names of types that sqlglot has words for, and the words that mean something else, too. What other
@@ -466,7 +467,7 @@ class Halfjoin(Materialize):
             for token in tokens if signs else ():
                 for other, sign in signs.items():
                     token.text = token.text.replace(other, sign)
-            return tokens
+            return with_unicode_names(tokens)
 
     Parser = HalfjoinParser
 

@@ -18,7 +18,7 @@ from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin, HalfjoinParser
 from halfjoin.sql.parse.expanded import expanded
 from halfjoin.sql.parse.json_paths import positional
-from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse, schema_of
+from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse, schema_of, written
 from halfjoin.sql.parse.naming import alter_domain, alter_enum, alter_sequence, comment, schema_named
 from halfjoin.sql.parse.parameters import Params, check_nul, check_unicode, with_arguments, with_values
 from halfjoin.sql.parse.sourced import alter_source, create_source
@@ -169,9 +169,10 @@ def _unknown_statement(error: ParseError, text: str) -> UnsupportedSQL | None:
     word = tokens[0].text.upper()
     line, column = line_and_column(tokens[0].start, text)
     if word not in FIRST_WORDS:
-        near = get_close_matches(word, FIRST_WORDS, n=1)
+        near = [] if word in ELSEWHERE else get_close_matches(word, FIRST_WORDS, n=1)
         instead = f"did you mean {near[0]}?" if near else f"statements: {KNOWN}"
-        return UnsupportedSQL(f"not a supported statement: {word}", remedy=instead, sql=text, line=line, column=column)
+        return UnsupportedSQL(f"not a supported statement: {word}", remedy=instead, sql=text, line=line, column=column,
+                              code=None if word in ELSEWHERE else "42601")  # fmt: skip
     kind = tokens[1].text.upper() if len(tokens) > 1 else ""
     if word == "CREATE" and kind and kind not in CREATED:
         return UnsupportedSQL(f"CREATE {kind} is not supported", remedy=CREATABLE, sql=text, line=line, column=column)
@@ -190,7 +191,9 @@ def statement_of(node: exp.Expr, text: str) -> Statement:
     for kind, make in STATEMENTS.items():
         if isinstance(node, kind):
             return make(node, text)
-    raise refuse(node, text, "not a supported statement", f"statements: {KNOWN}")
+    begins = not isinstance(node, exp.Condition | exp.Alias) or written(node).partition(" ")[0].upper() in ELSEWHERE
+    code = None if begins else "42601"  # a word that begins no statement of PostgreSQL's either
+    raise refuse(node, text, "not a supported statement", f"statements: {KNOWN}").with_(code=code)
 
 
 def _as_of(node: syntax.AsOf, text: str) -> Statement:
@@ -271,11 +274,11 @@ def _ended(node: exp.Commit | exp.Rollback, text: str) -> Statement:
 
 
 def _drop(node: exp.Drop, text: str) -> Statement:
-    only(node, text, "DROP", ("exists", "tables", "kind", "materialized", "restrict", "cascade"))
     kind = node.args["kind"].lower()
     if kind not in DROPPED:
         raise refuse(node, text, f"DROP {kind.upper()} is not supported",
                      "drop a TABLE, VIEW, MATERIALIZED VIEW, INDEX, SINK, SOURCE, TYPE, DOMAIN, SCHEMA or SEQUENCE")
+    only(node, text, "DROP", ("exists", "tables", "kind", "materialized", "restrict", "cascade"))
     if node.args.get("materialized"):
         kind = f"materialized {kind}"
     named = schema_named if kind == "schema" else table_name
@@ -340,6 +343,9 @@ FIRST_WORDS = ("ABORT", "ALTER", "ANALYSE", "ANALYZE", "BEGIN", "COMMENT", "COMM
                "DELETE", "DESC", "DESCRIBE", "DROP", "END", "EXECUTE", "EXPLAIN", "INSERT", "MERGE", "PREPARE",
                "REFRESH", "RELEASE", "RESET", "ROLLBACK", "SAVEPOINT", "SELECT", "SET", "SHOW", "START", "SUBSCRIBE",
                "TABLE", "TRUNCATE", "UPDATE", "VACUUM", "VALUES", "WITH")
+# What PostgreSQL's other statements begin with.
+ELSEWHERE = ("CALL", "CHECKPOINT", "CLOSE", "CLUSTER", "DECLARE", "DISCARD", "DO", "FETCH", "GRANT", "IMPORT", "LISTEN",
+             "LOAD", "LOCK", "MOVE", "NOTIFY", "REASSIGN", "REINDEX", "REVOKE", "SECURITY", "UNLISTEN")
 PREPARABLE = (exp.Query, exp.Values, exp.Insert, exp.Update, exp.Delete, exp.Merge)
 CREATED = ("DOMAIN", "INDEX", "MATERIALIZED", "OR", "SCHEMA", "SEQUENCE", "SINK", "SOURCE", "TABLE", "TEMP",
            "TEMPORARY", "TYPE", "UNIQUE", "VIEW")

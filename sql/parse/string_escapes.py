@@ -23,12 +23,12 @@ def unescaped(body: str) -> str:
     for part in _PART.finditer(body):
         code = part["u4"] or part["u8"]
         if part["bad"] or (high and not (code and 0xDC00 <= int(code, 16) < 0xE000)):
-            raise _refused(f"invalid Unicode escape in E'{body}'")
+            raise _refused(f"invalid Unicode escape in E'{body}'", "22025")
         if code:
             char = high + _character(int(code, 16), body)
             high = char if 0xD800 <= ord(char[0]) < 0xDC00 and len(char) == 1 else ""
             if not high and 0xDC00 <= ord(char[0]) < 0xE000:  # a second half without a first
-                raise _refused(f"invalid Unicode escape in E'{body}'")
+                raise _refused(f"invalid Unicode escape in E'{body}'", "22025")
             if not high:
                 out += char.encode("utf-16", "surrogatepass").decode("utf-16", "strict").encode()
         elif part["octal"] or part["hex"]:
@@ -38,7 +38,7 @@ def unescaped(body: str) -> str:
         else:
             out += b"'" if part[0] == "''" else part[0].encode()
     if high:
-        raise _refused(f"invalid Unicode escape in E'{body}'")
+        raise _refused(f"invalid Unicode escape in E'{body}'", "22025")
     try:
         text = out.decode()
     except UnicodeDecodeError:
@@ -50,7 +50,7 @@ def unescaped(body: str) -> str:
 
 def _character(code: int, body: str) -> str:
     if not 0 < code <= 0x10FFFF:
-        raise _refused(f"invalid Unicode escape in E'{body}'")
+        raise _refused(f"invalid Unicode escape in E'{body}'", "22025")
     return chr(code)
 
 
@@ -82,5 +82,5 @@ def unicode_text(body: str, escape: str = "\\") -> str:
     return text
 
 
-def _refused(reason: str) -> UnsupportedSQL:
-    return UnsupportedSQL(reason, wrong=True)
+def _refused(reason: str, code: str | None = None) -> UnsupportedSQL:
+    return UnsupportedSQL(reason, wrong=True, code=code)

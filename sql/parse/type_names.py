@@ -115,13 +115,14 @@ def _numeric(node: exp.DataType, sizes: list[int], sql: str) -> SqlType:
     precision, scale = sizes[0], sizes[1] if len(sizes) > 1 else 0
     if not 1 <= precision <= t.STORED_DIGITS or not 0 <= scale <= precision:
         raise refuse(node, sql, f"numeric({precision},{scale}) is not supported",
-                     f"precision is 1 to {t.STORED_DIGITS}, scale is 0 to the precision")
+                     f"precision is 1 to {t.STORED_DIGITS}, scale is 0 to the precision").with_(
+                         code="22023" if not 1 <= precision <= 1000 else None)
     return t.numeric(precision, scale)
 
 
 def _size(node: exp.DataTypeParam, sql: str) -> int:
     if not (isinstance(node.this, exp.Literal) and node.this.name.isdigit()):
-        raise refuse(node, sql, "the size of a type must be a whole number")
+        raise refuse(node, sql, "the size of a type must be a whole number").with_(code="42601")
     return int(node.this.name)
 
 

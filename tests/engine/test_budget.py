@@ -20,7 +20,8 @@ from deltalake import DeltaTable
 from hypothesis import given, settings
 
 import halfjoin as hj
-from halfjoin.engine.storage import delta, filing, merging, parquet, parquet_reader, stored_run
+from halfjoin.engine.arrange import collection as collections
+from halfjoin.engine.storage import delta, fetch, filing, merging, parquet, parquet_reader, stored_run
 from halfjoin.engine.updates import limits
 from tests.laws.test_view_law import programs
 from tests.oracle.replay import Replay
@@ -28,14 +29,14 @@ from tests.oracle.rows import Bag, bag
 from tests.oracle.streams import Program, Step
 from tests.support.seeds import some
 
-BUDGETS = (1, 1, 500, 3_000, 1_000_000)  # bytes: nothing fits, nothing for long, some, everything
+BUDGETS = (1, 1, 500, 3_000, None)  # bytes: nothing fits, nothing for long, some, everything
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the limits small: few rows fill several row groups, files and ranges."""
+    """Make the limits small: few rows fill several row groups, files and ranges, and are left in files at first."""
     _set(monkeypatch, ((parquet, "GROUP_ROWS", 8), (parquet, "FILE_ROWS", 100), (stored_run, "SEARCHED_ROWS", 1),
-                       (merging, "RANGE_BYTES", 4_000)))  # fmt: skip
+                       (merging, "RANGE_BYTES", 4_000), (collections, "READ_ROWS", 1)))  # fmt: skip
 
 
 @pytest.fixture
@@ -304,6 +305,33 @@ def test_lookups_read_a_few_row_groups(tmp_path: Path, monkeypatch: pytest.Monke
         groups.clear()
         engine.apply({"buyers": _buyers(28, 29)}, time=5)  # orders by buyer: a tenth of 360 rows, two in a row group
         assert 1 <= len(groups) <= 40
+
+
+def test_files_that_fit_are_loaded_when_many_lookups_need_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first batches after opening do not wait for a table to be loaded, and many batches do not read its files."""
+    loads = list[int]()
+    loaded_runs = fetch.loaded_runs
+    monkeypatch.setattr(fetch, "loaded_runs", lambda pieces, upper: (
+        made := loaded_runs(pieces, upper), loads.append(sum(map(len, made))))[0])
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE t (k bigint PRIMARY KEY, v bigint); "
+                       "CREATE TABLE u (k bigint PRIMARY KEY, w bigint); "
+                       "CREATE MATERIALIZED VIEW j AS SELECT t.k, v, w FROM t JOIN u ON u.k = t.k")  # fmt: skip
+        engine.apply({"t": pa.table({"k": range(400), "v": range(400)})}, time=1)
+        engine.apply({"u": pa.table({"k": range(5), "w": range(5)})}, time=2)
+        engine.compact()
+    with hj.Engine(tmp_path / "w") as engine:
+        table = engine._state.tables["t"]
+        for time, key in enumerate(range(10, 400, 20), 3):
+            change = pa.table({"k": [key], "v": [1], "__diff": [1]})
+            engine.apply({"u": change.rename_columns(["k", "w", "__diff"])}, time=time)
+            assert engine.read("j").num_rows == time + 3
+            if time == 3:
+                assert table.left and 400 not in loads
+        assert not table.left and loads.count(400) == 1
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("SET TIME = 100; DELETE FROM t WHERE k < 300")  # every row is read
+        assert not engine._state.tables["t"].left and engine.read("j").num_rows == 5
 
 
 @pytest.mark.parametrize("harm", ["missing folder", "missing file", "torn file", "torn log", "later version"])

@@ -197,3 +197,13 @@ def test_operators_and_functions_are_described() -> None:
         rows = engine.query(f"SELECT t.oid FROM {table} t JOIN pg_description d ON d.objoid = t.oid "
                             f"AND d.classoid = '{table}'::regclass")  # fmt: skip
         assert plain.num_rows == rows.num_rows > 100
+
+
+def test_a_name_as_text_may_have_blanks_around_its_parts() -> None:
+    engine = hj.Engine()
+    engine.execute('CREATE TABLE made (a integer); CREATE TABLE "M y" (a integer)')
+    for text, shown in (('"public" . "made"', "made"), (" Made ", "made"), ('public . "M y"', '"M y"')):  # ADBC's
+        rows = engine.query(f"SELECT '{text}'::regclass::text AS a, to_regclass('{text}')::text AS b").to_pylist()
+        assert rows == [{"a": shown, "b": shown}]
+    for text in ('"MADE"', "", "a.b.c", '"made'):
+        assert engine.query(f"SELECT to_regclass('{text}') IS NULL AS none")["none"].to_pylist() == [True], text

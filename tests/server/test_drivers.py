@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from uuid import UUID
 
+import pyarrow as pa
 import pytest
 
 from tests.support.serving import Served, serving
@@ -220,3 +221,42 @@ def test_adbc_reads_arrow_tables(table: Served) -> None:
     with adbc.connect(address) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT i, t, d FROM ty ORDER BY i")
         assert cursor.fetch_arrow_table().to_pylist() == [{"i": 1, "t": "x", "d": 1.5}, {"i": 2, "t": None, "d": None}]
+
+
+def test_adbc_ingests_what_it_reads(server: Served) -> None:
+    adbc = pytest.importorskip("adbc_driver_postgresql.dbapi", reason="pip install '.[test-server]'")
+    days = pa.array([date(1970, 1, 1), None, date(2262, 4, 11)])
+    moments = pa.array([datetime(1969, 12, 31, 23, 59, 59, 999999), None, datetime(2026, 1, 2)], pa.timestamp("us"))
+    rows = pa.table({
+        "i": [1, 2, None], "s": ["é", None, ""], "d": [1.5, float("inf"), None], "b": [True, None, False],
+        "day": days, "at": moments, "bytes": pa.array([b"\0\xff", b"", None]),
+    })  # fmt: skip
+    with adbc.connect(f"postgresql://halfjoin@127.0.0.1:{server.port}/halfjoin") as connection:
+        with connection.cursor() as cursor:
+            for mode, some, count in (("create", rows, 3), ("append", rows, 6), ("replace", rows.slice(0, 0), 0),
+                                      ("create_append", rows, 3)):  # fmt: skip
+                cursor.adbc_ingest("made", some, mode=mode)
+                cursor.execute("SELECT count(*) FROM made")
+                assert cursor.fetchone() == (count,), mode
+            cursor.execute("SELECT * FROM made")
+            assert sorted(cursor.fetch_arrow_table().to_pylist(), key=repr) == sorted(rows.to_pylist(), key=repr)
+        connection.commit()
+
+
+def test_binary_copy_ends_with_its_stream_and_has_nothing_behind_its_mark(server: Served) -> None:
+    psycopg = pytest.importorskip("psycopg", reason="pip install '.[test-server]'")
+    head, row, end = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\0\1\0\0\0\4\0\0\0\7", b"\xff\xff"
+    with server.psycopg() as connection:
+        connection.execute("CREATE TABLE one (a integer)")
+        for sent, code in (
+            (head + row, None), (head, None), (head + row + end, None), (head + row + row[:5], "22P04"),
+            (head + row + end + row, "22P04"), (head + end + b"\0", "22P04"), (head + row + b"\xff", "22P04"),
+        ):  # fmt: skip
+            found = None
+            try:
+                with connection.cursor().copy("COPY one FROM STDIN (FORMAT binary)") as copy:
+                    copy.write(sent)
+            except psycopg.Error as problem:
+                found = problem.sqlstate
+            assert found == code, sent
+        assert connection.execute("SELECT a FROM one").fetchall() == [(7,), (7,)]

@@ -48,12 +48,21 @@ def test_they_fill_and_change_tables() -> None:
     "SELECT (jsonb_populate_record(NULL::pair, j)).a, (jsonb_populate_record(ROW(3, NULL)::pair, j)).* FROM u",
     "SELECT jsonb_populate_record(ROW(k, 'q')::pair, j)::text AS x FROM u",
     "SELECT x.*, k FROM u, jsonb_populate_record(ROW(k, 'q')::pair, j) x",
+    """SELECT
+       jsonb_populate_record(NULL::fields, '{"v": "ab", "c": "x", "a": [1, "2", null], "t": ["x", {"b": 1}]}')::text
+       AS x""",
+    """SELECT
+       jsonb_populate_record(NULL::fields, '{"v": 12, "a": "{3,4}", "m": "2020-01-01 10:00:00.126"}')::text AS x""",
+    """SELECT
+       json_populate_record(NULL::fields, '{"a": [1,  2], "t": ["x",  1.50, {"b":  1}], "v": null}')::text AS x""",
+    "SELECT k, x.v, x.c FROM u, jsonb_to_record(jsonb_build_object('v', k, 'c', j -> 'c')) AS x (v varchar(3), c text)",
     """SELECT (jsonb_populate_record(NULL::nest, '{"n": 2, "p": {"a": 4}}')).p.a AS x""",
     "SELECT jsonb_populate_record(NULL::pair, NULL) IS NULL AS n, k FROM u",
 ])  # fmt: skip
 def test_rows_of_types_are_postgresqls_in_queries_and_views(sql: str, postgres: Any) -> None:
     engine = hj.Engine()
-    for statement in (*TABLES, "CREATE TYPE pair AS (a integer, b text)", "CREATE TYPE nest AS (p pair, n integer)"):
+    for statement in (*TABLES, "CREATE TYPE pair AS (a integer, b text)", "CREATE TYPE nest AS (p pair, n integer)",
+                      "CREATE TYPE fields AS (v varchar(3), c char(3), a integer[], t text[], m timestamp(2))"):
         engine.execute(statement)
         postgres.execute(statement)
     names = ", ".join(f"c{n}" for n in range(len(postgres.execute(sql).description)))
@@ -63,9 +72,25 @@ def test_rows_of_types_are_postgresqls_in_queries_and_views(sql: str, postgres: 
         assert sorted(zip(*(column.to_pylist() for column in found.columns), strict=True), key=str) == expected
 
 
+@pytest.mark.parametrize("doc", [
+    '{"v": "abcd"}', '{"a": 1}', '{"a": {}}', '{"a": [1, "x"]}', '{"c": "abcd"}', "[]", '{"a": "x"}', '{"v": [1, 2]}',
+])  # fmt: skip
+def test_what_does_not_fit_a_field_fails_as_in_postgresql(doc: str, postgres: Any) -> None:
+    from psycopg import Error
+
+    engine, sql = hj.Engine(), f"SELECT jsonb_populate_record(NULL::fields, '{doc}')::text"
+    for run in (engine.execute, postgres.execute):
+        run("CREATE TYPE fields AS (v varchar(3), c char(3), a integer[])")
+    with pytest.raises(Error) as theirs:
+        postgres.execute(sql)
+    with pytest.raises(hj.HalfjoinError) as ours:
+        engine.query(sql)
+    assert ours.value.sqlstate == theirs.value.sqlstate
+
+
 @pytest.mark.parametrize("sql", [
     f"CREATE MATERIALIZED VIEW v AS SELECT * FROM {ROWS}", "SELECT * FROM jsonb_populate_record(1, '{}')",
-    "SELECT jsonb_populate_recordset(NULL::t, '[]')",
+    "SELECT jsonb_populate_recordset(NULL::t, '[]')", "SELECT * FROM jsonb_to_record('{}') AS x (a integer[])",
     "SELECT x.* FROM u, jsonb_populate_recordset(ROW(k, 'q', NULL, NULL)::t, j) x",
 ])  # fmt: skip
 def test_other_uses_are_refused_with_a_rewrite(sql: str) -> None:
@@ -75,4 +100,5 @@ def test_other_uses_are_refused_with_a_rewrite(sql: str) -> None:
     with pytest.raises(hj.UnsupportedSQL) as caught:
         engine.execute(sql)
     assert caught.value.remedy is not None
-    assert any(word in caught.value.remedy for word in ("jsonb_to_record", "in FROM", "coalesce", "::bigint"))
+    assert any(word in caught.value.remedy for word in ("jsonb_to_record", "in FROM", "and cast it",
+                                                     "coalesce", "::bigint"))

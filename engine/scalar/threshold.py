@@ -1,0 +1,47 @@
+"""Comparisons of a column with a constant, in the form in which a kernel reads them: `o_orderdate < '1995-03-15'`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from halfjoin.engine.scalar.literals import array_of_constants
+from halfjoin.sql.expr import Call, Column, Expr, Literal
+from halfjoin.sql.types import INTEGERS, Kind
+
+_LOWER, _EQUAL, _HIGHER = 1, 2, 4
+_ALLOWED = {"<": _LOWER, "<=": _LOWER | _EQUAL, "=": _EQUAL, ">=": _EQUAL | _HIGHER, ">": _HIGHER,
+            "<>": _LOWER | _HIGHER}  # fmt: skip
+_TURNED = {"<": ">", "<=": ">=", "=": "=", ">=": "<=", ">": "<", "<>": "<>"}
+# Values of these types are ordered as the integers or bytes by which Arrow holds them.
+_KINDS = frozenset((*INTEGERS, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TEXT, Kind.VARCHAR))
+
+
+class Threshold(NamedTuple):
+    """A condition that the value of `column` meets if it is ordered to the constant as `allowed` says: the sum of 1 if
+    it may be lower, 2 if it may be equal, and 4 if it may be higher. NULL never meets it.
+
+    `constant`: an Arrow array of one value, of the column's type.
+    """
+
+    column: str
+    constant: Any
+    allowed: int
+
+
+def threshold_of(expr: Expr) -> Threshold | None:
+    """The condition as a threshold; None: it is none, or its type has another order than that of integers and bytes.
+
+    >>> from halfjoin.sql.types import BOOLEAN, INTEGER
+    >>> threshold_of(Call(">", (Literal(7, INTEGER), Column("x", INTEGER)), BOOLEAN)).allowed
+    1
+    """
+    if not isinstance(expr, Call) or expr.function not in _ALLOWED:
+        return None
+    function, (left, right) = expr.function, expr.args
+    if isinstance(left, Literal):
+        function, left, right = _TURNED[function], right, left
+    if not isinstance(left, Column) or not isinstance(right, Literal) or left.type != right.type:
+        return None
+    if left.type.kind not in _KINDS:
+        return None
+    return Threshold(left.name, array_of_constants([right.value], right.type), _ALLOWED[function])
