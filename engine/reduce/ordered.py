@@ -134,6 +134,7 @@ def _fractions(part: Ordered, groups: Groups) -> Fractions:
 def _of_sorted(part: Ordered, rows: Arguments, fractions: Fractions) -> pa.Array:
     if part.function == "mode":
         return mode(rows)
-    if part.function == "percentile_cont" and not pt.is_floating(rows.args[0].type):  # integers
+    kind = rows.args[0].type
+    if part.function == "percentile_cont" and not (pt.is_floating(kind) or pt.is_interval(kind)):  # integers
         rows = Arguments((rows.args[0].cast(pa.float64(), safe=False),), rows.count, rows.starts)
     return (percentile_cont if part.function == "percentile_cont" else percentile_disc)(rows, fractions)

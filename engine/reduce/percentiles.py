@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.reduce.arguments import Arguments
 from halfjoin.engine.reduce.words import differ, words
+from halfjoin.engine.scalar import moments
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import raw, valid
 from halfjoin.engine.updates.updates import Ints, where_true
@@ -21,13 +22,15 @@ Fractions: TypeAlias = float | list[float | None] | pa.Array | None  # one, an a
 
 
 def percentile_cont(rows: Arguments, fractions: Fractions) -> pa.Array:
-    """The number at a fraction of the way from the first value to the last; it may lie between two values.
+    """The number or interval at a fraction of the way from the first value to the last; it may lie between two values.
 
-    `args`: sorted doubles without NULLs. An array of fractions gives an array of numbers.
+    `args`: sorted doubles or intervals without NULLs. An array of fractions gives an array of them.
 
     Raises:
-        Failed: a fraction is not between 0 and 1.
+        Failed: a fraction is not between 0 and 1, or an interval is out of range.
     """
+    if pa.types.is_interval(rows.args[0].type):
+        return _of_each(fractions, lambda fraction: _between_intervals(rows, fraction), rows)
     values, empty = raw(rows.args[0]), rows.sizes == 0
 
     def at(fraction: Fraction) -> pa.Array:
@@ -41,6 +44,15 @@ def percentile_cont(rows: Arguments, fractions: Fractions) -> pa.Array:
         return pa.array(np.where(low == high, first, between), mask=empty)
 
     return _of_each(fractions, at, rows)
+
+
+def _between_intervals(rows: Arguments, fraction: Fraction) -> pa.Array:
+    """As PostgreSQL computes it: the lower interval, plus a part of the difference."""
+    empty = rows.sizes == 0
+    low, high = places("percentile_cont", fraction, rows.sizes)
+    first, last = (rows.args[0].take(pa.array(_position(rows, side), mask=empty)) for side in (low, high))
+    part = pa.array(fraction * np.maximum(rows.sizes - 1, 0) - low)
+    return moments.combine(first, moments.scaled(moments.combine(last, first, -1), part, "*"), 1)
 
 
 def percentile_disc(rows: Arguments, fractions: Fractions) -> pa.Array:

@@ -115,13 +115,24 @@ def get(text: str, *steps: str | int) -> str | None:
 
 
 def at_path(text: str, path: Sequence[str | None]) -> str | None:
-    """The part at a path of keys and indexes; the value itself for an empty path."""
-    return _at(read(text), path)
+    """The part at a path of keys and indexes; the value itself for an empty path, and NULL for a NULL step."""
+    if None in path:
+        return None
+    return _at(read(text), path) if path else _all(text)
 
 
 def shown_at(text: str, path: Sequence[str | None]) -> str | None:
     """The text of the part at a path."""
-    return shown(_at(read(text), path))
+    if None in path:
+        return None
+    part = _at(read(text), path)
+    return shown(part) if path or part is None or part[0] in '"n' else _all(text)
+
+
+def _all(text: str) -> str:
+    """The whole value; PostgreSQL keeps the blanks before one that is neither an array nor an object."""
+    part = read(text)
+    return part if part[0] in "[{" else text.rstrip(_BLANKS)
 
 
 def _at(part: str, path: Sequence[str | None]) -> str | None:

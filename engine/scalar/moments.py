@@ -30,7 +30,7 @@ def moment_arithmetic(expr: Call) -> Kernel:
         first = left is Kind.INTERVAL
         return on_arrays(lambda a, b: scaled(*((a, b) if first else (b, a)), expr.function))
     if expr.function == "neg":
-        return on_arrays(lambda a: _combine(intervals(np.zeros(len(a)), 0, 0), a, -1))
+        return on_arrays(lambda a: combine(intervals(np.zeros(len(a)), 0, 0), a, -1))
     order = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIME, Kind.INTERVAL, Kind.INTEGER)
     if expr.function == "+" and order.index(left) > order.index(right):
         inner = moment_arithmetic(Call("+", (expr.args[1], expr.args[0]), expr.type))
@@ -50,7 +50,7 @@ def moment_arithmetic(expr: Call) -> Kernel:
         case Kind.TIME, _:
             return on_arrays(lambda a, b: from_numpy((raw(a) + sign * fields(b)[2]) % DAY, a.type, _null(a, b)))
         case _:
-            return on_arrays(lambda a, b: _combine(a, b, sign))
+            return on_arrays(lambda a, b: combine(a, b, sign))
 
 
 def _null(*arrays: Any) -> NDArray[np.bool_]:
@@ -109,7 +109,7 @@ def _between(a: Any, b: Any) -> Any:
     return intervals(0, days, rest, null)
 
 
-def _combine(a: Any, b: Any, sign: int) -> Any:
+def combine(a: Any, b: Any, sign: int) -> Any:
     """Add or subtract two intervals, field by field."""
     null = _null(a, b)
     parts = [np.where(null, 0, x + sign * y) for x, y in zip(fields(a), fields(b), strict=True)]

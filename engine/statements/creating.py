@@ -109,11 +109,17 @@ def _list(names: tuple[str, ...]) -> str:
 
 
 _WORDS = frozenset({
-    "all", "and", "any", "array", "as", "asc", "case", "cast", "check", "column", "constraint", "create", "default",
-    "desc", "distinct", "do", "else", "end", "except", "false", "for", "foreign", "from", "grant", "group", "having",
-    "in", "into", "is", "join", "key", "left", "like", "limit", "not", "null", "offset", "on", "or", "order", "primary",
-    "references", "right", "select", "set", "some", "table", "then", "to", "true", "union", "unique", "user", "using",
-    "values", "view", "when", "where", "with",
+    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "authorization", "binary",
+    "both", "case", "cast", "check", "collate", "collation", "column", "concurrently", "constraint", "create",
+    "cross", "current_catalog", "current_date", "current_role", "current_schema", "current_time",
+    "current_timestamp", "current_user", "default", "deferrable", "desc", "distinct", "do", "else", "end",
+    "except", "false", "fetch", "for", "foreign", "freeze", "from", "full", "grant", "group", "having", "ilike",
+    "in", "initially", "inner", "intersect", "into", "is", "isnull", "join", "key", "lateral", "leading", "left",
+    "like", "limit", "localtime", "localtimestamp", "natural", "not", "notnull", "null", "offset", "on", "only",
+    "or", "order", "outer", "overlaps", "placing", "primary", "references", "returning", "right", "select",
+    "session_user", "set", "similar", "some", "symmetric", "table", "tablesample", "then", "to", "trailing",
+    "true", "union", "unique", "user", "using", "values", "variadic", "verbose", "view", "when", "where", "window",
+    "with",
 })  # fmt: skip
 
 

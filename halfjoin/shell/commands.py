@@ -14,6 +14,10 @@ from halfjoin.sql.functions.docs import documented
 
 _NAME = re.compile(r'[\w."]+')
 _COPY = re.compile(r"(?P<what>.+?)\s+(?P<way>from|to)\s+'?(?P<file>[^'\s]+)'?\s*(?P<how>.*)", re.IGNORECASE | re.DOTALL)
+_OWN = "nspname NOT IN ('pg_catalog', 'information_schema')"
+_SCHEMAS = f"SELECT nspname AS name FROM pg_namespace WHERE {_OWN} ORDER BY 1"
+_TYPES = (f"SELECT nspname AS schema, format_type(t.oid, NULL) AS name FROM pg_type t JOIN pg_namespace n "
+          f"ON n.oid = t.typnamespace WHERE {_OWN} AND typtype IN ('e', 'd') ORDER BY 1, 2")
 
 
 def _describe(shell: Shell, name: str) -> None:
@@ -164,6 +168,8 @@ COMMANDS = {
     "dm": Command(_listing("materialized view"), "\\dm [PATTERN]", "materialized views"),
     "di": Command(_asking("SHOW INDEXES"), "\\di", "indexes"),
     "ds": Command(_asking("SHOW SINKS"), "\\ds", "sinks"),
+    "dn": Command(_asking(_SCHEMAS), "\\dn", "schemas"),
+    "dT": Command(_asking(_TYPES), "\\dT", "enums and domains"),
     "df": Command(_functions, "\\df [PATTERN]", "functions"),
     "x": Command(_expanded, "\\x [on | off | auto]", "each row as lines of column and value"),
     "timing": Command(_timing, "\\timing [on | off]", "how long each statement takes"),

@@ -17,6 +17,7 @@ from halfjoin.sql.relation import Aggregate, AggregateCall, Relation, SortKey, T
 from halfjoin.sql.types import FLOATS, STRINGS, Kind, all_digits, dimensions
 from halfjoin.version import MEANING
 
+# 8: bit_length of a char(n) does not count its blanks.
 # 7: width_bucket just below a bound; date_trunc to a moment before 4714 BC is an error; zones that are rules, and MSK;
 #    encodings other than UTF8. Quotients, roots and logarithms of numeric constants have their own decimals. Letters
 #    and signs of all scripts have the classes of the C library, and letters newer than Unicode 15 no case.
@@ -32,7 +33,7 @@ _SINCE_4 = frozenset({"sqrt", "~", "!~", "~*", "!~*", "regexp_replace", "regexp_
                       "regexp_instr", "regexp_substr", "regexp_split_to_array", "timezone", "make_timestamptz",
                       "to_char", "width_bucket", "convert_from", "convert_to",
                       "initcap", "upper", "lower", "ilike", "similar to", "substring regex", "substring similar",
-                      "sind", "cotd", "date_trunc",
+                      "sind", "cotd", "date_trunc", "bit_length",
                       "jsonb_path_exists", "jsonb_path_match", "parse_ident",
                       "to_date", "to_timestamp", "make_timestamp"})  # fmt: skip
 # 3: casts to fewer digits of the second, whose type now tells of them; DISTINCT jsonb come in PostgreSQL's order.

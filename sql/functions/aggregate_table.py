@@ -164,8 +164,12 @@ AGGREGATE_TABLE: tuple[Function, ...] = (
     function("mode", "aggregates", "The most frequent value; of several the first in the order", "any -> any",
         examples=[(_rows("mode() WITHIN GROUP (ORDER BY x)", "1", "2", "2", "1", "3"), "1")]),
     function("percentile_cont", "aggregates", "The value at a fraction of the order, interpolated",
-        f"{_PAIR} -> double precision", "double precision[], double precision -> double precision[]", examples=[
-        (_rows("percentile_cont(0.5) WITHIN GROUP (ORDER BY x)", "1", "2", "4", "8"), "3")]),
+        f"{_PAIR} -> double precision", "double precision[], double precision -> double precision[]",
+        "double precision, interval -> interval or error", "double precision[], interval -> interval[] or error",
+        examples=[
+        (_rows("percentile_cont(0.5) WITHIN GROUP (ORDER BY x)", "1", "2", "4", "8"), "3"),
+        (_rows("percentile_cont(0.25) WITHIN GROUP (ORDER BY x)", "interval '1 day'", "interval '3 days'"),
+         "1 day 12:00:00")]),
     function("percentile_disc", "aggregates", "The first value at or after a fraction of the order",
         "double precision, any -> any", "double precision[], any -> any[]", examples=[
         (_rows("percentile_disc(0.5) WITHIN GROUP (ORDER BY x)", "1", "2", "4", "8"), "2")]),

@@ -87,7 +87,7 @@ def test_the_prompt_shows_the_transaction(shell: Shell) -> None:
 
 @pytest.mark.parametrize(("command", "shown"), [
     ("\\d", ["t", "v", "w"]), ("\\dt", ["t"]), ("\\dv", ["w"]), ("\\dm", ["v"]), ("\\dm x*", []),
-    ("\\df lo*r", ["lower"]), ("\\d t", ["k", "s"]),
+    ("\\df lo*r", ["lower"]), ("\\dn", ["public"]), ("\\d t", ["k", "s"]),
 ])  # fmt: skip
 def test_what_exists_is_listed(shell: Shell, command: str, shown: list[str]) -> None:
     assert [line.split()[1] for line in said(shell, command).splitlines() if line.startswith("│")] == shown
