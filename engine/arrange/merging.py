@@ -68,10 +68,10 @@ def merge_runs(
     merged.filters = filters
     lengths = [len(run.updates.time) for run in runs]
     before = [0, *accumulate(lengths)]
-    largest = runs[lengths.index(max(lengths))]
     large = filters and before[-1] >= partial.LARGE
     ready = [key for key in live if not [run for run in runs if key not in run.indexes]]
     if before[-1] >= (LATER if ready else NET_FROM):  # netting wants an index
+        largest = runs[lengths.index(max(lengths))]
         ready = [key for key in live if key in largest.indexes]
     for key in ready:
         indexes = [(index, at) for run, at in zip(runs, before, strict=False)
