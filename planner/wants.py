@@ -5,20 +5,24 @@ partners gives the same result. So does an index without the rows of which a tem
 whatever arrives now comes after their window.
 
 A node that asks whether keys are there wants every row, and so does a reduce.
+
+Users of one arrangement often differ in a constant only: of `x > 5` and `x > 7` an index has the rows with `x > 5`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from halfjoin.planner.block import expressions
+from halfjoin.planner.implication import all_implied, implies
 from halfjoin.planner.linear import Atom, Combination, Filter, Formula, Keep, Linear, Static, Step, Temporal
 from halfjoin.planner.plan import ArrangementKey, InputKind, Join, Node, Stage
 from halfjoin.sql.expr import Column, Expr, columns_of, rewrite
 from halfjoin.sql.functions import fallible
 
 _MOST = 8  # wants of one arrangement; to test rows for more costs more than to keep them
+_COMPARED = 64  # wants; to compare each of more with each takes too long
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,9 @@ class Want:
 
     def within(self, other: Want) -> bool:
         """Whether every row that this wants is one that the other wants."""
-        return other.conditions <= self.conditions and other.until <= self.until
+        if not other.until <= self.until:
+            return False
+        return other.conditions <= self.conditions or all_implied(other.conditions, self.conditions)
 
     @property
     def lasting(self) -> Want:
@@ -60,10 +66,28 @@ ALL: Wants = frozenset((EVERY,))
 
 
 def together(wants: Iterable[Want]) -> Wants:
-    """The rows that at least one of them wants, in few words."""
+    """The rows that at least one of them wants, and perhaps others, in few words."""
     each = set(wants)
-    most = frozenset(one for one in each if not any(one.within(other) for other in each if other is not one))
-    return most if 0 < len(most) <= _MOST else ALL
+    if EVERY in each or not each:
+        return ALL
+    most = _widest(each) if len(each) <= _COMPARED else each
+    return frozenset(most) if len(most) <= _MOST else frozenset((_in_common(most),))
+
+
+def _widest(each: Iterable[Want]) -> list[Want]:
+    """These wants without those within another."""
+    found: list[Want] = []
+    for one in each:
+        if not any(one.within(other) for other in found):
+            found = [*(other for other in found if not other.within(one)), one]
+    return found
+
+
+def _in_common(each: Collection[Want]) -> Want:
+    """What all of them ask for: ten days of a year are between the first and the last."""
+    asked = frozenset[Expr]().union(*(one.conditions for one in each))
+    common = (that for that in asked if all(any(implies(own, that) for own in one.conditions) for one in each))
+    return Want(frozenset(common), frozenset.intersection(*(one.until for one in each)))
 
 
 def wants(node: Node, *, lasting: bool = False) -> Mapping[ArrangementKey, Wants]:

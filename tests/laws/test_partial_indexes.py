@@ -64,7 +64,8 @@ def test_view_law_over_reopened_warehouses(kind: type[DurableReplay], program: P
 
 TABLES = ("CREATE TABLE a (k bigint, x bigint); CREATE TABLE b (k bigint, x bigint, lo bigint, hi bigint); "
           "CREATE TABLE c (k bigint, x bigint)")  # fmt: skip
-OWN = ["b.x > 1", "b.x = 2", "b.x <> 0", "b.x < 2 OR b.lo IS NULL", "a.x > 0", "a.x IN (1, 2)", "6 / b.x > 2",
+OWN = ["b.x > 1", "b.x > 0", "b.x >= 2", "2 > b.x", "b.x BETWEEN 1 AND 2",
+       "b.x = 2", "b.x <> 0", "b.x < 2 OR b.lo IS NULL", "a.x > 0", "a.x IN (1, 2)", "6 / b.x > 2",
        "b.x > 0 AND 6 / b.x > 2", "mz_now() < b.hi", "b.lo <= mz_now() AND mz_now() < b.hi", "b.hi > mz_now()",
        "mz_now() < b.hi AND b.x > 1", "mz_now() = b.lo", "NOT mz_now() < b.lo", "a.x < b.x", "true",
        "mz_now() < b.hi + 1", "mz_now() < b.hi + 12 / b.x", "mz_now() < b.hi AND 6 / b.x > 2"]  # fmt: skip
@@ -212,6 +213,23 @@ def test_an_index_has_what_its_users_want_and_follows_them() -> None:
     assert _entries(engine) == (5, "x = 1")
     engine.execute("CREATE MATERIALIZED VIEW o AS SELECT a.k, x FROM a LEFT JOIN b ON a.k = b.k")
     assert _entries(engine) == (25, "")
+
+
+def test_ten_days_of_the_same_query_share_what_the_widest_wants() -> None:
+    engine = _small()
+    for number, day in enumerate([4, 3, 5, 2, 7, 6, 9, 8, 10, 11]):
+        found = _view(engine, f"v{number}", f"x > {day} AND x < 20")
+        assert found == [x for x in (3, 4, 5) if x > day for _ in range(5)]
+    assert _entries(engine) == (15, "x < 20 AND x > 2")
+    engine.execute("DROP MATERIALIZED VIEW v3")
+    assert _entries(engine) == (10, "x < 20 AND x > 3")
+
+
+def test_many_ranges_apart_share_all_between_the_first_and_the_last() -> None:
+    engine = _small()
+    for number in range(10):
+        _view(engine, f"v{number}", f"x >= {number + 3} AND x < {number + 4}")
+    assert _entries(engine) == (15, "x < 13 AND x >= 3")
 
 
 def test_an_index_forgets_rows_whose_window_has_passed() -> None:

@@ -1,0 +1,74 @@
+"""Whether one condition on a row implies another: `x > 7` implies `x > 5`, and `x = 6` implies it too.
+
+Only comparisons of the same expression with constants of the same kind are looked at, where constants have the order
+that the engine gives them. Texts, `real` (whose constants are rounded) and NULL are left out.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from functools import lru_cache
+from operator import eq, ge, gt, le, lt
+from typing import Any, NamedTuple
+
+from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.types import Kind
+
+_COMPARED = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
+_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_ORDERED = {Kind.SMALLINT: int, Kind.INTEGER: int, Kind.BIGINT: int, Kind.NUMERIC: Decimal, Kind.DOUBLE: float,
+            Kind.DATE: date, Kind.TIMESTAMP: datetime, Kind.TIMESTAMPTZ: datetime}  # fmt: skip
+
+
+class _Comparison(NamedTuple):
+    subject: Expr
+    op: str
+    value: Any
+    kind: Kind
+
+
+@lru_cache(maxsize=4096)  # each lookup in an index asks
+def all_implied(conditions: frozenset[Expr], by: frozenset[Expr]) -> bool:
+    """Whether every row that meets all of `by` meets all these conditions."""
+    return all(any(implies(one, condition) for one in by) for condition in conditions)
+
+
+def implies(one: Expr, other: Expr) -> bool:
+    """Whether `other` is true for every row for which `one` is. False also if that is not known.
+
+    >>> from halfjoin.sql.expr import Column
+    >>> from halfjoin.sql.types import BIGINT, BOOLEAN
+    >>> def x(op, value):
+    ...     return Call(op, (Column("x", BIGINT), Literal(value, BIGINT)), BOOLEAN)
+    >>> implies(x(">", 7), x(">", 5)), implies(x(">", 5), x(">=", 5)), implies(x("=", 6), x(">", 5))
+    (True, True, True)
+    >>> implies(x(">", 5), x(">", 7)), implies(x(">=", 5), x(">", 5)), implies(x(">", 7), x("<", 9))
+    (False, False, False)
+    """
+    if one == other:
+        return True
+    narrow, wide = _comparison(one), _comparison(other)
+    if narrow is None or wide is None or narrow.kind is not wide.kind or narrow.subject != wide.subject:
+        return False
+    if narrow.op == "=":
+        return bool(_COMPARED[wide.op](narrow.value, wide.value))
+    if narrow.op[0] != wide.op[0]:
+        return False
+    if narrow.value == wide.value:
+        return narrow.op in ("<", ">") or wide.op in ("<=", ">=")
+    return bool(_COMPARED[wide.op](narrow.value, wide.value))
+
+
+def _comparison(expr: Expr) -> _Comparison | None:
+    """A comparison with a constant, which is moved to the right."""
+    match expr:
+        case Call(op, (subject, Literal(value, type_))) if op in _COMPARED:
+            pass
+        case Call(op, (Literal(value, type_), subject)) if op in _COMPARED:
+            op = _MIRRORED[op]
+        case _:
+            return None
+    # NULL has another class, and so have dates beyond Python's and values that are not known yet. NaN is no number.
+    known = type(value) is _ORDERED.get(type_.kind) and value == value
+    return _Comparison(subject, op, value, type_.kind) if known else None
