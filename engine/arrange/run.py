@@ -96,6 +96,9 @@ class Part(Protocol):
     def for_query(self) -> Part:
         """The same part. If an index lacks rows, one that a query builds instead is the query's own."""
 
+    def apart(self) -> Part:
+        """The same part with its own list of indexes: neither sees what the other builds or drops."""
+
     def footprint(self, key: ArrangementKey) -> Footprint:
         """The size of an arrangement in this part; zero before the first lookup."""
 
@@ -189,7 +192,13 @@ class Run:
         self.index(key, columns, wants, begins)
 
     def narrow(self, key: ArrangementKey, wanted: RowFilter, upper: int) -> None:
-        """Drop the entries of rows that nobody wants any more."""
+        """Drop the entries of rows that nobody wants any more. An index that lacks wanted rows is dropped as a whole:
+        the next lookup builds another one."""
+        before = self.indexes[key].partial
+        if before is not None and not before.serves(wanted.wants, upper):
+            del self.indexes[key]
+            self.gone.pop(key, None)
+            return
         if key in self.gone:
             self.gone[key] = left([self.gone[key]], wanted, self.updates, upper)[0]
         self.indexes[key] = left([self.indexes[key]], wanted, self.updates, upper)[0]

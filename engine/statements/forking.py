@@ -10,8 +10,8 @@ from halfjoin.engine.batch.state import Home, State
 
 
 def forked(state: State) -> State:
-    """A copy of the state. It shares the rows; definitions in one do not reach the other. What it fills stays in
-    memory."""
+    """A copy of the state. It shares the rows; definitions in one do not reach the other, nor do the indexes that they
+    build, drop or leave rows out of. What it fills stays in memory."""
     maintained = {name: replace(one, contents=_copy(one.contents), errors=_copy(one.errors))
                   for name, one in state.maintained.items()}  # fmt: skip
     home = state.home if isinstance(state.home, _Apart) else _Apart(state.home)
@@ -20,7 +20,8 @@ def forked(state: State) -> State:
 
 
 def _copy(collection: Collection) -> Collection:
-    return replace(collection, arrangements=collection.shared())
+    held = tuple([part.apart() for part in collection.held])
+    return replace(collection, held=held, arrangements=collection.shared())
 
 
 @dataclass(frozen=True, slots=True)

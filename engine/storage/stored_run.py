@@ -72,6 +72,10 @@ class StoredRun:
         """The same part: it has no index in memory."""
         return self
 
+    def apart(self) -> StoredRun:
+        """The same part: it has no index in memory."""
+        return self
+
     def drop(self, key: ArrangementKey) -> None:
         """Do nothing: there is no index in memory. The next flush drops arrangements on disk."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,13 @@ from hypothesis import strategies as st
 
 import halfjoin as hj
 from halfjoin.engine.arrange import partial
+from halfjoin.engine.arrange.collection import User
 from halfjoin.engine.arrange.partial import Partial
 from halfjoin.engine.updates.updates import MINIMUM
 from halfjoin.planner.linear import Atom
 from halfjoin.planner.wants import Want
-from halfjoin.sql.expr import Literal
-from halfjoin.sql.types import BIGINT
+from halfjoin.sql.expr import Call, Column, Literal
+from halfjoin.sql.types import BIGINT, BOOLEAN
 from tests.engine.test_budget import TightReplay
 from tests.oracle.choice import Drawn
 from tests.oracle.replay import Replay, run
@@ -251,6 +253,36 @@ def test_a_query_never_misses_what_an_index_lacks() -> None:
         assert found.to_pydict() == {"n": [min(time, 2) * time]}
         assert engine.query("SELECT count(*) AS n FROM b WHERE k = 1", as_of=time).to_pydict() == {"n": [time]}
     assert _entries(engine) == (10, "x > 3")
+
+
+@pytest.mark.parametrize("end", ["ROLLBACK", "CREATE TABLE a (k bigint); COMMIT"])
+def test_what_a_transaction_takes_back_leaves_indexes_as_they_were(end: str) -> None:
+    """Its own definitions want other rows meanwhile."""
+    engine = _small()
+    _view(engine, "v", "x > 3")
+    _view(engine, "w", "x = 1")
+    with suppress(hj.Conflict):
+        engine.execute("BEGIN; DROP MATERIALIZED VIEW w; CREATE MATERIALIZED VIEW z AS "
+                       f"SELECT a.k, x FROM a JOIN b ON a.k = b.k WHERE x = 2; {end}")  # fmt: skip
+    assert _entries(engine) == (15, "(x = 1) OR (x > 3)")
+    engine.execute("DROP MATERIALIZED VIEW v")
+    assert _entries(engine) == (5, "x = 1")
+    assert engine.apply({"a": [{"k": 1}]}, time=6).diffs["w"].to_pylist() == [
+        {"k": 1, "x": 1, "__time": 6, "__diff": 1}
+    ]
+
+
+def test_an_index_that_lacks_rows_is_not_narrowed_to_them() -> None:
+    """A new user's rows may be wanted before an index has them: where a job fills the view, none is built."""
+    engine = _small()
+    _view(engine, "v", "x > 3")
+    there, user = engine._state.collection("b"), User("view", "w")
+    ((key, arrangement),) = there.arrangements.items()
+    one = Want(frozenset((Call("=", (Column("x", BIGINT), Literal(1, BIGINT)), BOOLEAN),)))
+    there.share(key, user, engine._state.functions, frozenset((one,)))
+    there.narrow(engine._state.upper)
+    found = [run.index(key, arrangement.columns, frozenset((one,))) for run in there.in_memory]
+    assert sum(map(len, found)) == 15 and _entries(engine) == (15, "(x = 1) OR (x > 3)")
 
 
 def test_wrong_to_look_up_what_an_index_may_lack(monkeypatch: pytest.MonkeyPatch) -> None:
