@@ -238,6 +238,12 @@ class Collection:
                     run.drop(key)
             self._refilter(key)
 
+    def forget(self) -> None:
+        """Drop the indexes of arrangements that nobody shares: a definition built them, and failed."""
+        for run in self.in_memory:
+            for key in run.indexes.keys() - self.arrangements.keys():
+                run.drop(key)
+
     def publish(self, run: Part) -> None:
         """Add a batch's run: the step from "before" to "after"."""
         self.held, self.cold = self.after(run)

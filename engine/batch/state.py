@@ -168,6 +168,7 @@ class State:
             self.catalog, self.tables, self.maintained, self.subscriptions = catalog, tables, views, subscriptions
             for collection, arrangements in shared:
                 collection.rearrange(arrangements)
+                collection.forget()
             self.keep_promises()
 
         return restore

@@ -21,6 +21,8 @@ import halfjoin as hj
 from halfjoin.engine.arrange import partial
 from halfjoin.engine.arrange.collection import User
 from halfjoin.engine.arrange.partial import Partial
+from halfjoin.engine.batch.commit import Step
+from halfjoin.engine.batch.writer import Writer
 from halfjoin.engine.updates.updates import MINIMUM
 from halfjoin.planner.linear import Atom
 from halfjoin.planner.wants import Want
@@ -270,6 +272,22 @@ def test_what_a_transaction_takes_back_leaves_indexes_as_they_were(end: str) -> 
     assert engine.apply({"a": [{"k": 1}]}, time=6).diffs["w"].to_pylist() == [
         {"k": 1, "x": 1, "__time": 6, "__diff": 1}
     ]
+
+
+def test_a_definition_that_cannot_be_kept_leaves_no_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = _small()
+    _view(engine, "v", "x > 3")
+    before = [set(run.indexes) for one in engine._state.collections() for run in one.in_memory]
+
+    def full(writer: Writer, change: Step) -> Any:
+        defined(writer, change)
+        raise hj.StorageError("no space left")
+
+    defined = Writer._defined
+    monkeypatch.setattr(Writer, "_defined", full)
+    with pytest.raises(hj.StorageError):
+        engine.execute("CREATE INDEX i ON b (x)")
+    assert before == [set(run.indexes) for one in engine._state.collections() for run in one.in_memory]
 
 
 def test_an_index_that_lacks_rows_is_not_narrowed_to_them() -> None:
