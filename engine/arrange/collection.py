@@ -134,7 +134,7 @@ class Collection:
         if keys * READ_ROWS * WORN > len(self) or self.stored is None:
             return self.runs
         if self.cold is not None:
-            self.held, self.cold = tuple(self.stored.load(leave=True)), None
+            self.held, self.cold = self._filtering(self.stored.load(leave=True)), None
             self.left = self.in_files
         worn = self.left and sum(run.decoded for run in self.held) * WORN > len(self)
         return self.runs if worn else self.held

@@ -18,11 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halfjoin as hj
-from halfjoin.engine.arrange import partial
+from halfjoin.engine.arrange import collection, partial
 from halfjoin.engine.arrange.collection import User
 from halfjoin.engine.arrange.partial import Partial
 from halfjoin.engine.batch.commit import Step
 from halfjoin.engine.batch.writer import Writer
+from halfjoin.engine.storage import parquet, stored_run
 from halfjoin.engine.updates.updates import MINIMUM
 from halfjoin.planner.linear import Atom
 from halfjoin.planner.wants import Want
@@ -288,6 +289,25 @@ def test_a_definition_that_cannot_be_kept_leaves_no_index(monkeypatch: pytest.Mo
     with pytest.raises(hj.StorageError):
         engine.execute("CREATE INDEX i ON b (x)")
     assert before == [set(run.indexes) for one in engine._state.collections() for run in one.in_memory]
+
+
+def test_rows_that_are_not_left_in_files_have_partial_indexes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Few lookups would leave them there, but nothing sorts the files by the key."""
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 8)
+    engine = hj.Engine(tmp_path, clock="own")
+    engine.execute("CREATE TABLE a (k bigint); CREATE TABLE b (x bigint PRIMARY KEY, k bigint)")
+    engine.apply({"b": [{"k": k % 4, "x": k} for k in range(100)]}, time=1)
+    _view(engine, "v", "x > 90")
+    engine.flush()
+    engine.close()
+    monkeypatch.setattr(collection, "READ_ROWS", 0)
+    monkeypatch.setattr(stored_run, "SEARCHED_ROWS", 1)
+    engine = hj.Engine(tmp_path)
+    assert engine.apply({"a": [{"k": 3}]}, time=2).diffs["v"].num_rows == 3
+    assert _entries(engine) == (9, "x > 90")
+    engine.close()
 
 
 def test_an_index_that_lacks_rows_is_not_narrowed_to_them() -> None:
