@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from halfjoin.errors import UnknownName, UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.parse.parse import parse_query
 from tests.support.front import SCHEMA, bound, outputs, shown
@@ -327,7 +327,7 @@ def test_refused(sql: str, reason: str) -> None:
 
 
 def test_only_window_functions_have_windows() -> None:
-    with pytest.raises(UnknownName, match="unknown window function 'lower'"):
+    with pytest.raises(UnsupportedSQL, match="lower is not a window function nor an aggregate function"):
         bound("SELECT lower(s) OVER () FROM t")
 
 
