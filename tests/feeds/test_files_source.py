@@ -19,8 +19,6 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.feeds.files import csv_records, formats, json_records
 from halfjoin.engine.feeds.files.folder import Folder
-from halfjoin.engine.feeds.files.reader import FILES
-from halfjoin.engine.feeds.source import Opening
 
 DDL = "CREATE TABLE t (k bigint PRIMARY KEY, name text, price numeric(8,2), day date);"
 
@@ -208,42 +206,6 @@ def test_a_large_file_comes_in_pieces_and_goes_on(
             (error,) = engine.read("s_errors").to_pylist()
             assert error["place"] in (f"a.{ending}:251", f"a.{ending}:252")
             assert (engine.stats().sources[0].batches > 3) == (memory == 1)
-
-
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-@pytest.mark.parametrize("others", [7, 90, 1 << 20])
-def test_a_file_goes_on_at_its_record_however_it_is_cut_into_blocks(
-    engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch, ending: str, others: int
-) -> None:
-    """Another release of Arrow, or of this program, may cut it otherwise than the one that began it."""
-    options = FILES.options(path=str(folder), settle=0)
-    opening = Opening("s", "1", options, [engine._state.catalog.tables["t"]], memory=1)
-    lines = {"csv": [f"{k},x" for k in range(60)], "jsonl": [f'{{"k": {k}}}' for k in range(60)], "parquet": []}[ending]
-    for bad in (5, 20, 21, 59) if lines else ():
-        lines[bad] = "1,2,3"
-    if lines:
-        (folder / f"a.{ending}").write_text("\n".join([*(["k,name"] if ending == "csv" else []), *lines]))
-    else:
-        pq.write_table(pa.table({"k": range(60)}), folder / "a.parquet")
-
-    def read(cut: int, position: str | None, polls: int) -> tuple[list[int], list[str], str | None]:
-        for module in (csv_records, json_records):
-            monkeypatch.setattr(module, "POLL_BYTES", cut)
-        monkeypatch.setattr(formats, "POLL_ROWS", cut)
-        reader, good, bad = FILES.open(opening), list[int](), list[str]()
-        while polls and (polled := reader.poll(position, 0)) is not None:
-            good += [k for rows in polled.batches.values() for k in rows["k"].to_pylist()]
-            bad += [one.place for one in polled.bad]
-            position, polls = polled.position, polls - 1
-        reader.close()
-        return good, bad, position
-
-    whole = read(31, None, -1)
-    assert len(whole[0]) + len(whole[1]) == 60
-    for polls in range(1, 8):
-        begun = read(31, None, polls)
-        rest = read(others, begun[2], -1)
-        assert (begun[0] + rest[0], begun[1] + rest[1]) == whole[:2]
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])

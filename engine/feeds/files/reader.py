@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import sys
 import time
 import zlib
 from collections import deque
@@ -143,7 +144,7 @@ class FilesReader:
         try:
             found.next = self._next(found)
         except InvalidRow as problem:
-            found.next = Raw(0, partial(_raise, problem))
+            found.next = Raw(sys.maxsize, partial(_raise, problem))  # no record of it is done
         return found
 
     def _resumed(self, at: Position) -> _Open:
@@ -160,7 +161,8 @@ class FilesReader:
             if file.mark != at.mark:  # somebody has mended it: it may go on if the rows that are applied are the same
                 found.sum = _sum(found.next, found.sum)
             found.record, found.next = found.next.last, self._next(found)
-        if file.mark != at.mark and (found.record, found.sum) != (at.record, at.sum):
+        ended = found.next is None and found.record < at.record  # as this program reads it
+        if ended or (file.mark != at.mark and (found.record, found.sum) != (at.record, at.sum)):
             self.close()
             raise StorageError(f"{at.file} has other records than before among those up to {at.record}, which are "
                                "applied", remedy="put these back as they were", path=at.file)  # fmt: skip
