@@ -15,13 +15,13 @@ from typing import TypeAlias
 
 from halfjoin.planner.known import certain, told
 from halfjoin.planner.plan import Path
-from halfjoin.sql.expr import Call, Column, Expr, Literal
+from halfjoin.sql.expr import FLIPPED, Call, Column, Expr, Literal
 from halfjoin.sql.types import Kind
 
 _ORDERED = frozenset((
     Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ,
 ))  # fmt: skip
-_OTHER_WAY = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_BOUNDS = ("<", "<=", ">", ">=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ def _guards(predicate: Expr) -> Iterator[Guard]:
     for key, values in told(predicate):
         if isinstance(key, Column):
             yield Among(key, values)
-    if isinstance(predicate, Call) and predicate.function in _OTHER_WAY:
+    if isinstance(predicate, Call) and predicate.function in _BOUNDS:
         match predicate.args:
             case (Column() as column, Literal() as value):
                 yield from _beside(column, predicate.function, value)
             case (Literal() as value, Column() as column):
-                yield from _beside(column, _OTHER_WAY[predicate.function], value)
+                yield from _beside(column, FLIPPED[predicate.function], value)
 
 
 def _beside(column: Column, comparison: str, value: Literal) -> Iterator[Guard]:

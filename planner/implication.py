@@ -12,11 +12,10 @@ from functools import lru_cache
 from operator import eq, ge, gt, le, lt
 from typing import Any, NamedTuple
 
-from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.expr import FLIPPED, Call, Expr, Literal
 from halfjoin.sql.types import Kind
 
 _COMPARED = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
-_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ORDERED = {Kind.SMALLINT: int, Kind.INTEGER: int, Kind.BIGINT: int, Kind.NUMERIC: Decimal, Kind.DOUBLE: float,
             Kind.DATE: date, Kind.TIMESTAMP: datetime, Kind.TIMESTAMPTZ: datetime}  # fmt: skip
 
@@ -66,7 +65,7 @@ def _comparison(expr: Expr) -> _Comparison | None:
         case Call(op, (subject, Literal(value, type_))) if op in _COMPARED:
             pass
         case Call(op, (Literal(value, type_), subject)) if op in _COMPARED:
-            op = _MIRRORED[op]
+            op = FLIPPED[op]
         case _:
             return None
     # NULL has another class, and so have dates beyond Python's and values that are not known yet. NaN is no number.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import is_not
@@ -9,6 +10,10 @@ from typing import TypeAlias
 
 from halfjoin.sql.types import BOOLEAN, MZ_TIMESTAMP, SqlType
 from halfjoin.sql.unseen import is_unseen
+
+Comparison: TypeAlias = typing.Literal["=", "<>", "<", "<=", ">", ">="]
+# `a < b` is `b > a`: the other way round of each comparison.
+FLIPPED: Mapping[str, Comparison] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from halfjoin.engine.scalar.literals import array_of_constants
-from halfjoin.sql.expr import Call, Column, Expr, Literal
+from halfjoin.sql.expr import FLIPPED, Call, Column, Expr, Literal
 from halfjoin.sql.types import INTEGERS, Kind
 
 _LOWER, _EQUAL, _HIGHER = 1, 2, 4
 _ALLOWED = {"<": _LOWER, "<=": _LOWER | _EQUAL, "=": _EQUAL, ">=": _EQUAL | _HIGHER, ">": _HIGHER,
             "<>": _LOWER | _HIGHER}  # fmt: skip
-_TURNED = {"<": ">", "<=": ">=", "=": "=", ">=": "<=", ">": "<", "<>": "<>"}
 # Values of these types are ordered as the integers or bytes by which Arrow holds them.
 _KINDS = frozenset((*INTEGERS, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TEXT, Kind.VARCHAR))
 
@@ -39,7 +38,7 @@ def threshold_of(expr: Expr) -> Threshold | None:
         return None
     function, (left, right) = expr.function, expr.args
     if isinstance(left, Literal):
-        function, left, right = _TURNED[function], right, left
+        function, left, right = FLIPPED[function], right, left
     if not isinstance(left, Column) or not isinstance(right, Literal) or left.type != right.type:
         return None
     if left.type.kind not in _KINDS:

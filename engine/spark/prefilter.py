@@ -16,12 +16,11 @@ from pyspark.sql import functions as F
 
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.linear import Filter, Keep, Linear
-from halfjoin.sql.expr import Call, Column, Expr, Literal
+from halfjoin.sql.expr import FLIPPED, Call, Column, Expr, Literal
 from halfjoin.sql.functions.calendar import Far
 from halfjoin.sql.types import INTEGERS, Kind
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
-_TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ORDERED = (*INTEGERS, Kind.DATE)
 _EQUATED = (*_ORDERED, Kind.TEXT, Kind.VARCHAR)  # the order of texts depends on the collation
 _EPOCH = dt.date(1970, 1, 1)
@@ -52,7 +51,7 @@ def condition_of(expr: Expr, columns: Mapping[str, str]) -> Any:
         case Call(function=op, args=(Column(name=name, type=kind), Literal() as constant)) if op in _COMPARE:
             pass
         case Call(function=op, args=(Literal() as constant, Column(name=name, type=kind))) if op in _COMPARE:
-            op = _TURNED[op]
+            op = FLIPPED[op]
         case _:
             return None
     allowed = _EQUATED if op == "=" else _ORDERED

@@ -10,6 +10,7 @@ from halfjoin.catalog.models import ColumnModel, ForeignKey, Table
 from halfjoin.engine.scalar.arrow_types import sql_type
 from halfjoin.engine.statements.reading import quoted
 from halfjoin.errors import UnknownName, UnsupportedSQL
+from halfjoin.sql.parse.labels import RESERVED
 
 
 def create_statement(catalog: Catalog, name: str) -> str:
@@ -108,19 +109,7 @@ def _list(names: tuple[str, ...]) -> str:
     return f"({', '.join(map(identifier, names))})"
 
 
-_WORDS = frozenset({
-    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "authorization", "binary",
-    "both", "case", "cast", "check", "collate", "collation", "column", "concurrently", "constraint", "create",
-    "cross", "current_catalog", "current_date", "current_role", "current_schema", "current_time",
-    "current_timestamp", "current_user", "default", "deferrable", "desc", "distinct", "do", "else", "end",
-    "except", "false", "fetch", "for", "foreign", "freeze", "from", "full", "grant", "group", "having", "ilike",
-    "in", "initially", "inner", "intersect", "into", "is", "isnull", "join", "key", "lateral", "leading", "left",
-    "like", "limit", "localtime", "localtimestamp", "natural", "not", "notnull", "null", "offset", "on", "only",
-    "or", "order", "outer", "overlaps", "placing", "primary", "references", "returning", "right", "select",
-    "session_user", "set", "similar", "some", "symmetric", "table", "tablesample", "then", "to", "trailing",
-    "true", "union", "unique", "user", "using", "values", "variadic", "verbose", "view", "when", "where", "window",
-    "with",
-})  # fmt: skip
+_WORDS = frozenset((*map(str.lower, RESERVED), "key", "set", "values", "view"))
 
 
 def _actions(key: ForeignKey) -> str:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import cast
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.block import Block, Blocks
 from halfjoin.planner.linear import Atom, Combination, Formula, Static
-from halfjoin.sql.expr import Call, Expr, Now, is_temporal
+from halfjoin.sql.expr import FLIPPED, Call, Comparison, Expr, Now, is_temporal
 from halfjoin.sql.functions import render
-
-Op = Literal["=", "<>", "<", "<=", ">", ">="]
-_FLIPPED: dict[str, Op] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_SAME: dict[str, Op] = {"=": "=", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
 def find_temporal(blocks: Blocks) -> Blocks:
@@ -49,10 +45,10 @@ def formula(expr: Expr) -> Formula:
             return Combination("and" if op == "and" else "or", tuple(formula(arg) for arg in args))
         case Call("not", (arg,)):
             return Combination("not", (formula(arg),))
-        case Call(op, (Now(), bound)) if op in _SAME and not is_temporal(bound):
-            return Atom(_SAME[op], bound)
-        case Call(op, (bound, Now())) if op in _FLIPPED and not is_temporal(bound):
-            return Atom(_FLIPPED[op], bound)
+        case Call(op, (Now(), bound)) if op in FLIPPED and not is_temporal(bound):
+            return Atom(cast(Comparison, op), bound)
+        case Call(op, (bound, Now())) if op in FLIPPED and not is_temporal(bound):
+            return Atom(FLIPPED[op], bound)
     raise _refused(expr)
 
 
