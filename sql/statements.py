@@ -21,10 +21,10 @@ from halfjoin.sql.named import (
     CreateSequence,
     SequenceOptions,
 )
+from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetTransaction
 from halfjoin.sql.types import SqlType
 
 Query: TypeAlias = exp.Query  # a parsed query; only the package `sql` looks inside
-LEVELS = ("read uncommitted", "read committed", "repeatable read", "serializable")  # of isolation
 Assignment: TypeAlias = tuple[str, exp.Expr]  # a column and its new value, which may be DEFAULT
 
 
@@ -449,41 +449,6 @@ class SetSetting:
 
     name: str
     value: str | None = None
-
-
-@dataclass(frozen=True)
-class Begin:
-    """BEGIN: the statements up to COMMIT are one batch. `level`: of isolation, one of `LEVELS`; None: the default.
-    `read_only`: READ ONLY; None: not said."""
-
-    level: str | None = None
-    read_only: bool | None = None
-
-
-@dataclass(frozen=True)
-class SetTransaction:
-    """SET TRANSACTION: as BEGIN's modes, for the open transaction."""
-
-    level: str | None = None
-    read_only: bool | None = None
-
-
-@dataclass(frozen=True)
-class Commit:
-    """COMMIT: apply the batch."""
-
-
-@dataclass(frozen=True)
-class Rollback:
-    """ROLLBACK: discard the changes of the statements since BEGIN."""
-
-
-@dataclass(frozen=True)
-class Savepoint:
-    """SAVEPOINT name, ROLLBACK TO name, RELEASE name. `word`: `savepoint`, `rollback` or `release`."""
-
-    word: str
-    name: str
 
 
 @dataclass(frozen=True)

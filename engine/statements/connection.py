@@ -178,7 +178,7 @@ class Connection:
         return [type for name in catalog.enums if (type := catalog.named_type(name)) is not None and type.labels]
 
     def begin(self, level: str | None = None) -> None:
-        """Open a transaction, if none is open. `level`: of its isolation (`sql.statements.LEVELS`); None leaves it.
+        """Open a transaction, if none is open. `level`: of its isolation (`sql.transactions.LEVELS`); None leaves it.
 
         Raises:
             UnsupportedSQL: it is open, with another level, and has read or changed something.

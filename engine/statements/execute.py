@@ -56,9 +56,7 @@ from halfjoin.sql.parse.prepared import change_in
 from halfjoin.sql.statements import (
     AlterSource,
     AlterTable,
-    Begin,
     Change,
-    Commit,
     Copy,
     CreateIndex,
     CreateSink,
@@ -78,12 +76,9 @@ from halfjoin.sql.statements import (
     Refresh,
     RefreshPlan,
     Rename,
-    Rollback,
-    Savepoint,
     Select,
     SetSetting,
     SetTime,
-    SetTransaction,
     Show,
     Statement,
     Subscribe,
@@ -92,6 +87,7 @@ from halfjoin.sql.statements import (
     WithChanges,
 )
 from halfjoin.sql.system import is_temporary
+from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetTransaction
 
 TAG = "tag"  # metadata key of PostgreSQL's command tag, in the table that INSERT, UPDATE and DELETE return
 RETURNED = "returned"  # metadata key of a table that has the rows of RETURNING

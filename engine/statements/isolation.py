@@ -19,24 +19,20 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.statements.snapshot import snapshot
 from halfjoin.errors import Conflict, UnsupportedSQL
 from halfjoin.sql.statements import (
-    Begin,
-    Commit,
     Copy,
     Deallocate,
     Execute,
     Explain,
     Maintain,
     Prepare,
-    Rollback,
-    Savepoint,
     Select,
     SetSetting,
     SetTime,
-    SetTransaction,
     Show,
     Statement,
     Subscribe,
 )
+from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetTransaction
 
 COMMITTED = "read committed"
 _READS = (Begin, Commit, Deallocate, Execute, Explain, Maintain, Prepare, Rollback, Savepoint, Select, SetSetting,

@@ -32,8 +32,9 @@ from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.search_path import path_of
 from halfjoin.sql.expr import Column
-from halfjoin.sql.statements import Commit, Prepare, Rollback, Savepoint, Statement
+from halfjoin.sql.statements import Prepare, Statement
 from halfjoin.sql.system import SCHEMAS, TEMPORARY, Asker, is_temporary
+from halfjoin.sql.transactions import Commit, Rollback, Savepoint
 
 _log = logging.getLogger("halfjoin")
 _LATER = ("each statement closes its time: write SET TIME with a later one before the next, or put the statements of "

@@ -27,17 +27,8 @@ from halfjoin.engine.statements.temporary import Temporary
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, constant
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
-from halfjoin.sql.statements import (
-    Begin,
-    Commit,
-    CreateSink,
-    RefreshPlan,
-    Rollback,
-    Savepoint,
-    SetTransaction,
-    Statement,
-    Subscribe,
-)
+from halfjoin.sql.statements import CreateSink, RefreshPlan, Statement, Subscribe
+from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetTransaction
 
 Definition: TypeAlias = Callable[[State], None]  # carries out a statement that defines something
 _WORDS = {CreateSink: "CREATE SINK", RefreshPlan: "REFRESH PLAN", Subscribe: "SUBSCRIBE"}

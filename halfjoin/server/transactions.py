@@ -9,7 +9,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.server.portals import Held
 from halfjoin.server.reports import notice
 from halfjoin.server.variables import Variables
-from halfjoin.sql.statements import LEVELS
+from halfjoin.sql.transactions import LEVELS
 
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "CREATE", "DROP", "ALTER", "COMMENT", "REFRESH")
 _IN_WITH = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})

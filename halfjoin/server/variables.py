@@ -13,7 +13,7 @@ from halfjoin.engine.statements.connection import Connection
 from halfjoin.engine.statements.isolation import COMMITTED
 from halfjoin.engine.statements.settings import SETTINGS
 from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL
-from halfjoin.sql.statements import LEVELS
+from halfjoin.sql.transactions import LEVELS
 
 VERSION = "15.0"  # of PostgreSQL, whose protocol, catalog and meaning clients find
 _SWITCH = ("on", "off", "true", "false", "yes", "no", "1", "0")

@@ -29,7 +29,6 @@ from halfjoin.sql.parse.unqualified import unqualified
 from halfjoin.sql.parse.unterminated import unterminated
 from halfjoin.sql.parse.with_changes import split
 from halfjoin.sql.statements import (
-    Commit,
     Deallocate,
     Delete,
     Drop,
@@ -41,8 +40,6 @@ from halfjoin.sql.statements import (
     Prepare,
     Refresh,
     RefreshPlan,
-    Rollback,
-    Savepoint,
     Select,
     SetSetting,
     SetTime,
@@ -53,6 +50,7 @@ from halfjoin.sql.statements import (
     WithChanges,
 )
 from halfjoin.sql.system import DATABASE, INFORMATION, PG_CATALOG, SCHEMAS
+from halfjoin.sql.transactions import Commit, Rollback, Savepoint
 
 Tree: TypeAlias = exp.Expr  # a parsed statement; only the package `sql` looks inside
 

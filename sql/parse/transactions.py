@@ -7,7 +7,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from halfjoin.sql.parse.syntax import TransactionModes
 from halfjoin.sql.parse.with_clause import WithParser
-from halfjoin.sql.statements import LEVELS, Begin, SetTransaction
+from halfjoin.sql.transactions import LEVELS, Begin, SetTransaction
 
 SYNTAX = "write BEGIN ISOLATION LEVEL {READ COMMITTED | REPEATABLE READ | SERIALIZABLE} {READ WRITE | READ ONLY}"
 

@@ -1,0 +1,42 @@
+"""The statements that open, change and end a transaction, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LEVELS = ("read uncommitted", "read committed", "repeatable read", "serializable")  # of isolation
+
+
+@dataclass(frozen=True)
+class Begin:
+    """BEGIN: the statements up to COMMIT are one batch. `level`: of isolation, one of `LEVELS`; None: the default.
+    `read_only`: READ ONLY; None: not said."""
+
+    level: str | None = None
+    read_only: bool | None = None
+
+
+@dataclass(frozen=True)
+class SetTransaction:
+    """SET TRANSACTION: as BEGIN's modes, for the open transaction."""
+
+    level: str | None = None
+    read_only: bool | None = None
+
+
+@dataclass(frozen=True)
+class Commit:
+    """COMMIT: apply the batch."""
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """ROLLBACK: discard the changes of the statements since BEGIN."""
+
+
+@dataclass(frozen=True)
+class Savepoint:
+    """SAVEPOINT name, ROLLBACK TO name, RELEASE name. `word`: `savepoint`, `rollback` or `release`."""
+
+    word: str
+    name: str
