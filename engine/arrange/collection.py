@@ -16,7 +16,7 @@ from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.memory import INDEXED, Memory
 from halfjoin.engine.arrange.merging import merge_runs
-from halfjoin.engine.arrange.partial import RowFilter, is_large, row_filter
+from halfjoin.engine.arrange.partial import RowFilter, row_filter
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.tables import Registry
@@ -33,7 +33,7 @@ GROWTH = 3
 WAITING = 4  # small runs to merge at a time: a kernel searches one more for less than a merge costs
 UNREAD = 8  # runs to merge at a time, if no batch looks the collection up
 SMALL = 4096  # rows; so many are merged at once
-READ_ROWS = 1 << 11  # about the rows that the lookup of a key reads from files
+LOOKUP_ROWS = 1 << 11  # about the rows that the lookup of a key reads from files
 WORN = 8  # files are loaded once lookups have read this fraction (1/8) of their rows. They go on, so it is early
 
 
@@ -101,7 +101,7 @@ class Collection:
     arrangements: dict[ArrangementKey, Arrangement] = field(default_factory=dict)
     stored: Stored | None = None
     cold: Cold | None = None
-    left: bool = False
+    left: bool = False  # whether files that would fit into memory stay where they are
     order: tuple[str, ...] = ()  # the columns to sort files by: the primary key's
     _has_texts: bool = field(init=False, repr=False)  # only columns of variable width are too long for one array
     _settled: tuple[Part, ...] | None = field(default=None, repr=False)  # held parts whose times are all closed
@@ -131,7 +131,7 @@ class Collection:
         """
         if self.cold is None and not self.left:
             return self.held
-        if keys * READ_ROWS * WORN > len(self) or self.stored is None:
+        if keys * LOOKUP_ROWS * WORN > len(self) or self.stored is None:
             return self.runs
         if self.cold is not None:
             self.held, self.cold = self._filtering(self.stored.load(leave=True)), None
@@ -207,7 +207,7 @@ class Collection:
         self.loose = False
         for run in self.in_memory if self._filters else ():
             for key, wanted in self._filters.items():
-                index = run.indexes.get(key) if is_large(len(run)) else None
+                index = run.indexes.get(key) if len(run) >= partial.LARGE else None
                 if index is not None and (index.partial is None or index.partial.wants != wanted.wants):
                     run.narrow(key, wanted, upper)
 
@@ -217,7 +217,7 @@ class Collection:
 
     def lacks(self, key: ArrangementKey) -> bool:
         """Whether an arrangement may lack rows."""
-        return key in self._filters and is_large(len(self))
+        return key in self._filters and len(self) >= partial.LARGE
 
     def build(self, key: ArrangementKey, wants: Wants = ALL, begins: int = MINIMUM) -> None:
         """Build a shared arrangement's indexes now, for lookups that want some rows (as `Run.index`)."""

@@ -194,7 +194,7 @@ def merge(parts: Sequence[tuple[Index, int]], kept: Ints | None, partial: Partia
     return _index(values[order], rows[order], exact, partial)
 
 
-def left(indexes: Sequence[Index], by: RowFilter, updates: Updates, begins: int) -> Sequence[Index]:
+def wanted_only(indexes: Sequence[Index], by: RowFilter, updates: Updates, begins: int) -> Sequence[Index]:
     """Indexes of one run without the entries of rows that nobody wants. No change that looks them up has a time below
     `begins`."""
     if not by.expires and all(one.partial is not None and one.partial.wants == by.wants for one in indexes):

@@ -8,7 +8,7 @@ from itertools import accumulate
 import numpy as np
 
 from halfjoin.engine.arrange import partial
-from halfjoin.engine.arrange.index import Index, left, merge
+from halfjoin.engine.arrange.index import Index, merge, wanted_only
 from halfjoin.engine.arrange.netting import NET_FROM, Net, laid, net
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.arrange.run import KeyColumns, Run, make_run
@@ -132,7 +132,7 @@ def _filtered(
         own = [run.indexes[key], *([run.gone[key]] if key in run.gone else [])]
         if not all(one.partial is None or one.partial.serves(wants, upper) for one in own):
             return None
-        indexes.append(own if wanted is None else left(own, wanted, run.updates, upper))
+        indexes.append(own if wanted is None else wanted_only(own, wanted, run.updates, upper))
     placed = [(index, at) for each, at in zip(indexes, before, strict=False) for index in each]
     return merge(placed, kept, placed[0][0].partial)
 

@@ -21,13 +21,8 @@ from halfjoin.engine.scalar import Scalar, compile, mask_of
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, where_true
 from halfjoin.planner.wants import EVERY, Wants
 
-LARGE = 1 << 15  # rows; the index of a smaller run has all rows
+LARGE = 1 << 15  # rows; only the index of a run of so many may be partial
 _PIECE = 1 << 16  # rows tested at a time
-
-
-def is_large(rows: int) -> bool:
-    """Whether an index of so many rows may be partial."""
-    return rows >= LARGE
 
 
 @dataclass(frozen=True, slots=True)

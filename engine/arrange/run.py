@@ -9,10 +9,11 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.index import Index, RowNumbers, build, build_from_codes, left, merge
+from halfjoin.engine.arrange import partial
+from halfjoin.engine.arrange.index import Index, RowNumbers, build, build_from_codes, merge, wanted_only
 from halfjoin.engine.arrange.netting import NET_FROM, Net, net, together
 from halfjoin.engine.arrange.order import Order, OrderKey, Sort, order_of
-from halfjoin.engine.arrange.partial import RowFilter, is_large
+from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.kernels import native
 from halfjoin.engine.updates.updates import (
     MAXIMUM,
@@ -175,9 +176,9 @@ class Run:
         self.indexes.pop(key, None)
         arrays, rows = columns(self.updates)
         found = build(arrays, rows, len(self.updates) if rows is None else len(rows))
-        wanted = self.filters.get(key) if self.filters and is_large(len(self)) else None
+        wanted = self.filters.get(key) if self.filters and len(self) >= partial.LARGE else None
         if wanted is not None and wanted.partial(begins).serves(wants, begins):
-            found = left([found], wanted, self.updates, begins)[0]
+            found = wanted_only([found], wanted, self.updates, begins)[0]
         if self.net is not None and self.net.there is not None:
             found, self.gone[key] = found.split(self.net.there)
         else:
@@ -200,8 +201,8 @@ class Run:
             self.gone.pop(key, None)
             return
         if key in self.gone:
-            self.gone[key] = left([self.gone[key]], wanted, self.updates, upper)[0]
-        self.indexes[key] = left([self.indexes[key]], wanted, self.updates, upper)[0]
+            self.gone[key] = wanted_only([self.gone[key]], wanted, self.updates, upper)[0]
+        self.indexes[key] = wanted_only([self.indexes[key]], wanted, self.updates, upper)[0]
 
     def serve(self, filters: Mapping[ArrangementKey, RowFilter]) -> None:
         """Build large indexes from now on for the rows that these filters leave."""

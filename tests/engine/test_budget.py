@@ -36,7 +36,7 @@ BUDGETS = (1, 1, 500, 3_000, None)  # bytes: nothing fits, nothing for long, som
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the limits small: few rows fill several row groups, files and ranges, and are left in files at first."""
     _set(monkeypatch, ((parquet, "GROUP_ROWS", 8), (parquet, "FILE_ROWS", 100), (stored_run, "SEARCHED_ROWS", 1),
-                       (merging, "RANGE_BYTES", 4_000), (collections, "READ_ROWS", 1)))  # fmt: skip
+                       (merging, "RANGE_BYTES", 4_000), (collections, "LOOKUP_ROWS", 1)))  # fmt: skip
 
 
 @pytest.fixture

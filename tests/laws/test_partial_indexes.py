@@ -302,7 +302,7 @@ def test_rows_that_are_not_left_in_files_have_partial_indexes(
     _view(engine, "v", "x > 90")
     engine.flush()
     engine.close()
-    monkeypatch.setattr(collection, "READ_ROWS", 0)
+    monkeypatch.setattr(collection, "LOOKUP_ROWS", 0)
     monkeypatch.setattr(stored_run, "SEARCHED_ROWS", 1)
     engine = hj.Engine(tmp_path)
     assert engine.apply({"a": [{"k": 3}]}, time=2).diffs["v"].num_rows == 3
