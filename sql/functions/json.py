@@ -8,16 +8,16 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.signature import Resolve, Special, function
-from halfjoin.sql.types import JSON, TEXT
+from halfjoin.sql.types import JSON, TEXT, SqlType
 
 
-def _extract(name: str) -> Special:
-    """json_extract_path(j, 'a', 'b') is `j #> '{a,b}'`."""
+def extracting(name: str, type: SqlType) -> Special:
+    """json_extract_path(j, 'a', 'b') is `j #> '{a,b}'`; so is that of jsonb, the other `type`."""
 
     def special(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         if len(args) < 2:
-            raise UnsupportedSQL("it takes a json and the steps of a path", wrong=True)
-        return resolve(name, (coerce(args[0], JSON), resolve("array", tuple(coerce(arg, TEXT) for arg in args[1:]))))
+            raise UnsupportedSQL(f"it takes a {type} and the steps of a path", wrong=True)
+        return resolve(name, (coerce(args[0], type), resolve("array", tuple(coerce(arg, TEXT) for arg in args[1:]))))
 
     return special
 
@@ -30,9 +30,9 @@ JSON_TABLE = (
         ("json_array_length('{}')", "ERROR: cannot get array length of a non-array"),
         ("json_array_length('1')", "ERROR: cannot get array length of a scalar")]),
     function("json_extract_path", "json", "The value at a path: `#>`", "json, text... -> json or error",
-        special=_extract("#>"), examples=[("""json_extract_path('{"a": [1, 2.50 ]}', 'a', '1')""", "2.50")]),
+        special=extracting("#>", JSON), examples=[("""json_extract_path('{"a": [1, 2.50 ]}', 'a', '1')""", "2.50")]),
     function("json_extract_path_text", "json", "The value at a path as text: `#>>`", "json, text... -> text or error",
-        special=_extract("#>>"), examples=[("""json_extract_path_text('{"a": ["x"]}', 'a', '0')""", "x")]),
+        special=extracting("#>>", JSON), examples=[("""json_extract_path_text('{"a": ["x"]}', 'a', '0')""", "x")]),
     function("json_strip_nulls", "json", "Without the keys whose values are null, and without blanks",
         "json -> json or error", examples=[
         ("""json_strip_nulls('{"a": null, "b": [null, {"c": null, "d": 1.50}]}')""", '{"b":[null,{"d":1.50}]}')]),

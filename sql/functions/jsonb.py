@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import coerce
+from halfjoin.sql.functions.json import extracting
 from halfjoin.sql.functions.signature import Function, Resolve, Special, function
 from halfjoin.sql.functions.sum_results import INTERNAL
 from halfjoin.sql.types import BOOLEAN, INTEGER, JSONB, STRINGS, TEXT, Kind, SqlType
@@ -44,17 +45,6 @@ def _get(name: str) -> Special:
 
 def _is_step(type: SqlType) -> bool:
     return type.kind in (*STRINGS, Kind.SMALLINT, Kind.INTEGER, Kind.UNKNOWN)
-
-
-def _extract(name: str) -> Special:
-    """jsonb_extract_path(j, 'a', 'b') is `j #> '{a,b}'`."""
-
-    def special(resolve: Resolve, args: Sequence[Expr]) -> Expr:
-        if len(args) < 2:
-            raise UnsupportedSQL("it takes a jsonb and the steps of a path", wrong=True)
-        return resolve(name, (coerce(args[0], JSONB), resolve("array", tuple(coerce(arg, TEXT) for arg in args[1:]))))
-
-    return special
 
 
 def _set_lax(resolve: Resolve, args: Sequence[Expr]) -> Expr:
@@ -142,9 +132,9 @@ JSONB_TABLE = (
         ("jsonb_array_length('{}')", "ERROR: cannot get array length of a non-array"),
         ("jsonb_array_length('1')", "ERROR: cannot get array length of a scalar")]),
     function("jsonb_extract_path", "jsonb", "The value at a path: `#>`", "jsonb, text... -> jsonb",
-        special=_extract("#>"), examples=[("""jsonb_extract_path('{"a": [1, 2]}', 'a', '1')""", "2")]),
+        special=extracting("#>", JSONB), examples=[("""jsonb_extract_path('{"a": [1, 2]}', 'a', '1')""", "2")]),
     function("jsonb_extract_path_text", "jsonb", "The value at a path as text: `#>>`", "jsonb, text... -> text",
-        special=_extract("#>>"), examples=[("""jsonb_extract_path_text('{"a": ["x"]}', 'a', '0')""", "x")]),
+        special=extracting("#>>", JSONB), examples=[("""jsonb_extract_path_text('{"a": ["x"]}', 'a', '0')""", "x")]),
     function("jsonb_set", "jsonb", "With another value at a path; it makes the last key unless you say false",
         "jsonb, text[], jsonb -> jsonb or error", "jsonb, text[], jsonb, boolean -> jsonb or error", examples=[
         ("""jsonb_set('{"a": [1, 2]}', '{a,0}', '"x"')""", '{"a": ["x", 2]}'),

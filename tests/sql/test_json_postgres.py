@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
+from tests.support.refused import refused_alike
 
 pytest_plugins = ("tests.support.postgres",)
 
@@ -111,14 +112,8 @@ def test_rows_are_postgresqls_in_queries_and_views_that_change(sql: str, postgre
     "CREATE TABLE x (j json PRIMARY KEY)", "CREATE TABLE x (j json UNIQUE)", "SELECT j IS DISTINCT FROM j FROM t",
 ])  # fmt: skip
 def test_what_postgresql_refuses_is_refused_with_its_sqlstate(sql: str, postgres: Any) -> None:
-    from psycopg import Error
-
     engine = both(postgres)
-    with pytest.raises(Error) as theirs:
-        postgres.execute(sql)
-    with pytest.raises(hj.HalfjoinError) as ours:
-        engine.execute(sql) if sql.startswith("CREATE") else engine.query(sql)
-    assert ours.value.sqlstate == theirs.value.sqlstate
+    refused_alike(sql, postgres, engine.execute if sql.startswith("CREATE") else engine.query)
 
 
 def test_values_of_python_and_copies_keep_their_texts(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
+from tests.support.refused import refused_alike
 
 pytest_plugins = ("tests.support.postgres",)
 
@@ -57,14 +58,7 @@ def test_values_are_postgresqls_in_queries_and_views(postgres: Any) -> None:
     r'SELECT 1 AS U&"\zz"', r"""SELECT U&"d!0061" UESCAPE 'x'""", r"""SELECT 1 AS U&"a" UESCAPE '+'""",
 ])  # fmt: skip
 def test_what_postgresql_refuses_is_refused_with_its_sqlstate(sql: str, postgres: Any) -> None:
-    from psycopg import Error
-
-    engine = both(postgres)
-    with pytest.raises(Error) as theirs:
-        postgres.execute(sql)
-    with pytest.raises(hj.HalfjoinError) as ours:
-        engine.query(sql)
-    assert ours.value.sqlstate == theirs.value.sqlstate
+    refused_alike(sql, postgres, both(postgres).query)
 
 
 def test_names_may_have_escapes(postgres: Any) -> None:

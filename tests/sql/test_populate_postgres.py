@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
+from tests.support.refused import refused_alike
 
 pytest_plugins = ("tests.support.postgres",)
 
@@ -76,16 +77,10 @@ def test_rows_of_types_are_postgresqls_in_queries_and_views(sql: str, postgres: 
     '{"v": "abcd"}', '{"a": 1}', '{"a": {}}', '{"a": [1, "x"]}', '{"c": "abcd"}', "[]", '{"a": "x"}', '{"v": [1, 2]}',
 ])  # fmt: skip
 def test_what_does_not_fit_a_field_fails_as_in_postgresql(doc: str, postgres: Any) -> None:
-    from psycopg import Error
-
     engine, sql = hj.Engine(), f"SELECT jsonb_populate_record(NULL::fields, '{doc}')::text"
     for run in (engine.execute, postgres.execute):
         run("CREATE TYPE fields AS (v varchar(3), c char(3), a integer[])")
-    with pytest.raises(Error) as theirs:
-        postgres.execute(sql)
-    with pytest.raises(hj.HalfjoinError) as ours:
-        engine.query(sql)
-    assert ours.value.sqlstate == theirs.value.sqlstate
+    refused_alike(sql, postgres, engine.query)
 
 
 @pytest.mark.parametrize("sql", [
