@@ -230,7 +230,7 @@ def _array_texts(text: str) -> list[str | None]:
         raise Bad("expected JSON array")
     items = slices.elements(slices.read(text))
     if any(item[0] == "[" for item in items):
-        raise Bad("an array of JSON with arrays inside is not one of the field's dimensions")
+        raise Bad("an array of JSON with arrays inside does not fit a field of one dimension")
     return list(map(slices.shown, items))
 
 
@@ -239,8 +239,6 @@ _TEXTS = pa.list_(pa.string())
 
 def _contained(flip: bool) -> Callable[[Call], Kernel]:
     return of_json((lambda a, b: _contains(b, a)) if flip else _contains, pa.bool_())
-
-
 
 
 JSON_PARTS: dict[str, Callable[[Call], Kernel]] = {
