@@ -16,6 +16,7 @@ from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.runner import Held
 from halfjoin.engine.join.dataflow import RunsOf
+from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.asking import Times, appearing, by_key, by_loading
@@ -25,10 +26,22 @@ from halfjoin.engine.spark.layout import ERROR, Frame, Layout, may_multiply, may
 from halfjoin.engine.spark.native import natively
 from halfjoin.engine.spark.partners import Partners, filtered, spans_of
 from halfjoin.engine.spark.prefilter import prefilter
-from halfjoin.engine.spark.probing import Probe, Resting, Store, alike, is_simple, is_small, shares, storable, width_of
+from halfjoin.engine.spark.probing import (
+    STREAM_ROWS,
+    Probe,
+    Resting,
+    Store,
+    alike,
+    is_simple,
+    is_small,
+    shares,
+    storable,
+    width_of,
+)
+from halfjoin.engine.spark.session import quiet, translated
 from halfjoin.engine.spark.streams import Spans, Stream, merged
 from halfjoin.engine.spark.tasks import Apply
-from halfjoin.engine.spark.writing import answers
+from halfjoin.engine.spark.writing import answers_by_number
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import TIME
 from halfjoin.planner.linear import Linear
@@ -38,6 +51,14 @@ from halfjoin.sql.expr import Column, Expr
 Closed: TypeAlias = Mapping[str, StoredChanges]  # the updates that a batch closes, by collection
 
 _PLAIN = InputKind.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Results in files, and failing rows in files of their own. Equal rows are not added up."""
+
+    output: StoredRun
+    errors: StoredRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +76,12 @@ class SparkFlow:
     files: StateFiles
     times: Mapping[Version, Times]
     _between: list[StoredRun] = field(default_factory=list)  # files that jobs have written and frames read
+    _cached: list[Frame] = field(default_factory=list)  # streams that Spark keeps
+
+    def close(self) -> None:
+        """Let Spark forget the streams that it keeps. Frames stay valid, but compute them anew."""
+        while self._cached:
+            self._cached.pop().unpersist()
 
     @property
     def _partners(self) -> Partners:
@@ -80,16 +107,18 @@ class SparkFlow:
         whole = [join.arrangement.collection for join in joins if not join.probe]
         return all(self._is_loadable(name, self._seen(self.parts_of(name, Version.AFTER))) for name in whole)
 
-    def changes(self, staged: Mapping[str, Sequence[Part]], closing: Closed) -> Frame | None:
-        """The view's output and failing rows for a batch's changes, summed unless the node is passing.
+    def changes(self, staged: Mapping[str, Sequence[Part]], closing: Closed) -> Frame | Found | None:
+        """The view's output and failing rows for a batch's changes.
 
         Tasks look up small streams, those with equally many remaining stages together. Spark's joins do the rest.
+        If tasks do it all and probably find few rows, they write them to files. A frame is summed, unless the node is
+        passing.
         """
         paths = [path for branch in self.plan.branches for path in branch.paths]
         changed = [(path, self._resting(path, staged[path.collection]))
                    for path in paths if path.collection in staged]  # fmt: skip
         waiting = [stream for path, stream in changed if path.appearing is None]
-        streams, results = list[Resting](), list[Frame]()
+        streams, results, last = list[Resting](), list[Frame](), list[Probe]()
         while waiting:
             left = max(len(stream.stages) for stream in waiting)
             now = [stream for stream in waiting if len(stream.stages) == left]
@@ -102,7 +131,7 @@ class SparkFlow:
                 elif not probe.shares:  # the arrangement has no files with such keys
                     continue
                 elif left == 1:
-                    results.append(arranged(probe.rows(self.session), probe.outputs, self.layout))
+                    last.append(probe)
                 else:
                     probes.append(probe)
             waiting += self._rested(probes)
@@ -113,10 +142,15 @@ class SparkFlow:
             elif path.appearing is not None and may_report(path.source):
                 results.append(self._failures(stream))
         moving += [found for path in paths if (found := self._appearing(path, closing)) is not None]
-        return self._sum([*results, *self._carried(moving, self.parts_of)])
+        if last and not moving and not results and self._are_few(last):
+            return self._found_by(last)
+        results += [arranged(probe.rows(self.session), probe.outputs, self.layout) for probe in last]
+        return self._sum([*results, *self._carried(moving, self.parts_of, "merge")])
 
-    def fill(self, since: int) -> Frame | None:
+    def fill(self, since: int, *, lazy: bool = False) -> Frame | None:
         """The view's whole history, from one path of each branch. None if it is certainly empty.
+
+        `lazy`: no job runs before somebody asks for the frame's rows. Otherwise jobs may count streams.
 
         Times below `since`, such as those of constants, become `since`.
 
@@ -127,10 +161,11 @@ class SparkFlow:
             for number, path in enumerate(branch.paths):
                 whole = self.parts_of(path.collection, Version.AFTER)
                 if whole and number == branch.fill:
-                    streams.append(self._stream(self._resting(path, whole), None))
+                    stream = self._resting(path, whole)
+                    streams.append(self._stream(stream, None if lazy else float(len(stream))))
                 elif whole and may_report(path.source):
                     failures.append(self._failures(self._resting(path, whole)))
-        made = self._carried(streams, lambda name, _: self.parts_of(name, Version.AFTER))
+        made = self._carried(streams, lambda name, _: self.parts_of(name, Version.AFTER), None)
         return self._sum([not_before(frame, since) for frame in (*made, *failures)])
 
     def _sum(self, parts: list[Frame]) -> Frame | None:
@@ -169,13 +204,14 @@ class SparkFlow:
         frame, layout = self._source(stream)
         size = None if may_multiply(stream.due) else size
         spans, width = ({}, None) if size is None else (spans_of([stream]), width_of(stream.runs))
-        return Stream(frame, layout, stream.due, stream.stages, stream.final, size, width, stream.whole, spans)
+        sure = size is not None
+        return Stream(frame, layout, stream.due, stream.stages, stream.final, size, sure, width, stream.whole, spans)
 
     def _entered(self, path: Path, stream: Resting) -> Stream:
         """The rows of a padded input as a stream, before the step from which appearing keys follow the same way."""
         assert path.appearing is not None
         frame, layout = self._apply(*self._source(stream), [path.source], ())
-        return Stream(frame, layout, path.appearing.then, path.fixed, path.final, None, None, stream.whole, {})
+        return Stream(frame, layout, path.appearing.then, path.fixed, path.final, None, False, None, stream.whole, {})
 
     def _appearing(self, path: Path, closing: Closed) -> Stream | None:
         """The keys that appear or disappear in a path's input at times that close. None if there are none."""
@@ -190,7 +226,7 @@ class SparkFlow:
         after = self._partners.asked(spec, self._seen(self.parts_of(path.collection, Version.AFTER)), {})
         frame, layout = appearing(now, after, path.appearing, path.kind, times, self.registry)
         then, whole = path.appearing.then, self.held.rows(path.collection)
-        return Stream(frame, layout, then, path.fixed, path.final, None, None, whole, {})
+        return Stream(frame, layout, then, path.fixed, path.final, None, False, None, whole, {})
 
     def _probe(self, streams: Sequence[Resting]) -> Probe | None:
         """The next half-join of streams with equal remaining stages, in tasks. None if Spark's joins suit it better."""
@@ -216,19 +252,41 @@ class SparkFlow:
 
     def _rested(self, probes: Sequence[Probe]) -> list[Resting]:
         """Run probes and store what they find in files, as streams with the remaining stages."""
+        if not probes:
+            return []
         jobs, places = [], []
         for probe in probes:
             places.append(self.files.scratch.fresh())
-            jobs.append((probe.frame(self.session), Store(probe, places[-1].path)))
+            jobs.append((len(probe.shares), Store(probe, Layout(tuple(probe.stored.items())), places[-1].path)))
         streams = []
-        for probe, place, found in zip(probes, places, answers(*jobs) if jobs else [], strict=True):
+        for probe, place, found in zip(probes, places, answers_by_number(self.session, *jobs), strict=True):
             if found.files:
                 self._between.append(StoredRun(place, found.files, probe.stored))
                 streams.append(probe.onward(self._between[-1]))
         return streams
 
-    def _carried(self, streams: list[Stream], parts_of: RunsOf) -> list[Frame]:
-        """What streams add to the view. Streams with equal remaining stages continue as one."""
+    def _are_few(self, probes: Sequence[Probe]) -> bool:
+        """Whether the last half-joins of streams probably find few rows, so that adding them up is worth no job."""
+        streams = [stream for probe in probes for stream in probe.streams]
+        rows = [self._found(len(stream), stream.whole, stream.stages[0].half_join.arrangement) for stream in streams]
+        alike = all(probe.outputs.columns == self.layout.columns for probe in probes)
+        known = [size for size in rows if size is not None]
+        return alike and len(known) == len(rows) and sum(known) <= STREAM_ROWS
+
+    def _found_by(self, probes: Sequence[Probe]) -> Found:
+        """Run the last probes of all paths."""
+        place = self.files.scratch.fresh()
+        jobs = [(len(probe.shares), Store(probe, probe.outputs, place.path)) for probe in probes]
+        found = answers_by_number(self.session, *jobs)
+        output, errors = (tuple(file for files in kind for file in files) for kind in
+                          ([one.files for one in found], [one.failed for one in found]))  # fmt: skip
+        return Found(StoredRun(place, output, dict(self.layout.columns)), StoredRun(place, errors, ERROR_SCHEMA))
+
+    def _carried(self, streams: list[Stream], parts_of: RunsOf, large: str | None) -> list[Frame]:
+        """What streams add to the view. Streams with equal remaining stages continue as one.
+
+        `large`: the hint for Spark where a stream and the rows that it looks up are both many.
+        """
         results = [stream for stream in streams if not stream.stages]
         waiting = [stream for stream in streams if stream.stages]
         while waiting:
@@ -236,7 +294,7 @@ class SparkFlow:
             now = [self._keyed(stream) for stream in waiting if len(stream.stages) == longest]
             waiting = [stream for stream in waiting if len(stream.stages) < longest]
             for stream in merged(now):
-                after = self._past_stage(stream, parts_of)
+                after = self._past_stage(stream, parts_of, large)
                 (waiting if after.stages else results).append(after)
         return [self._finished(stream) for stream in results]
 
@@ -247,8 +305,8 @@ class SparkFlow:
         frame, layout = self._apply(stream.frame, stream.layout, [stream.due], probe)
         return replace(stream, frame=frame, layout=layout, due=Linear())
 
-    def _past_stage(self, stream: Stream, parts_of: RunsOf) -> Stream:
-        stage, frame = stream.stages[0], stream.frame
+    def _past_stage(self, stream: Stream, parts_of: RunsOf, large: str | None) -> Stream:
+        stage = stream.stages[0]
         key, how = stage.half_join.arrangement, None
         runs = self._within(stream.spans, parts_of(key.collection, stage.half_join.version))
         if stage.half_join.kind is not _PLAIN:
@@ -257,13 +315,25 @@ class SparkFlow:
         if stream.size is not None and stream.width is not None:
             # Decide by known rows. Spark goes by the bytes of compressed files, and would broadcast millions of rows.
             rows, each = sum(map(len, runs)), width_of(runs)
-            if is_small(stream.size, stream.width):
-                frame = F.broadcast(frame)
-            else:
-                how = "broadcast" if is_small(rows, each) else "merge"
             size, width = self._found(stream.size, stream.whole, key), stream.width + each
-        frame, layout = self._partners.joined(frame, stream.layout, stage, runs, stream.spans, how)
-        return Stream(frame, layout, stage.then, stream.stages[1:], stream.final, size, width, stream.whole, {})
+            if not is_small(rows, each) and not stream.sure and (stream.is_small or rows >= 2 * stream.size):
+                stream, number = self._counted(stream)  # to shuffle the rows that it looks up would cost far more
+                size = self._found(number, stream.whole, key)
+            if stream.sure and stream.is_small:
+                stream = replace(stream, frame=F.broadcast(stream.frame))
+            else:
+                how = "broadcast" if is_small(rows, each) else large
+        frame, layout = self._partners.joined(stream.frame, stream.layout, stage, runs, stream.spans, how)
+        then, stages = stage.then, stream.stages[1:]
+        return Stream(frame, layout, then, stages, stream.final, size, False, width, stream.whole, {})
+
+    def _counted(self, stream: Stream) -> tuple[Stream, int]:
+        """The stream, and the number of rows that it has. Spark keeps these until `close`."""
+        with quiet(), translated():
+            frame = stream.frame.persist()
+            self._cached.append(frame)
+            count: int = frame.count()
+        return replace(stream, frame=frame, size=float(count), sure=True), count
 
     def _past_asked(self, stream: Stream, runs: Sequence[StoredRun]) -> Stream:
         """The stream after it has asked whether its keys are present."""
@@ -276,8 +346,8 @@ class SparkFlow:
         else:
             found = self._partners.asked(spec, runs, stream.spans)
             frame = by_key(stream.frame, layout, outputs, spec, found, stream.whole, times, self.registry)
-        return replace(stream, frame=frame, layout=outputs, due=stage.then, stages=tuple(stages), size=None, width=None,
-                       spans={})  # fmt: skip
+        return replace(stream, frame=frame, layout=outputs, due=stage.then, stages=tuple(stages), size=None, sure=False,
+                       width=None, spans={})  # fmt: skip
 
     def _is_loadable(self, collection: str, runs: Sequence[StoredRun]) -> bool:
         """Whether every task may load these rows of a collection."""

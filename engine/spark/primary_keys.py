@@ -21,7 +21,7 @@ from halfjoin.engine.spark.files import StateFiles
 from halfjoin.engine.spark.key_lots import Lot, lots_of
 from halfjoin.engine.spark.pruning import range_of
 from halfjoin.engine.spark.tasks import Batches
-from halfjoin.engine.spark.writing import answers, in_files
+from halfjoin.engine.spark.writing import answers_by_number, in_files
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.errors import InvalidRow
@@ -48,10 +48,11 @@ def keyed(
         old = [run for part in parts for run in files.runs(part)]
         lots, (new,) = tuple(lots_of(rows.run, rows.table.primary_key, CHECKED_ROWS)), files.runs(rows.run)
         task = _Keys(rows.table, names, new, lots, tuple(old), place.path, rows.upsert, rows.unnamed)
-        kinds.append((session.range(0, len(lots), 1, len(lots)), task))
+        kinds.append((len(lots), task))
+    found = answers_by_number(session, *kinds)
     return [
-        StoredRun(place, found.files, rows.run.schema) if rows.upsert or rows.unnamed else rows.run
-        for (rows, _), place, found in zip(batch, places, answers(*kinds), strict=True)
+        StoredRun(place, made.files, rows.run.schema) if rows.upsert or rows.unnamed else rows.run
+        for (rows, _), place, made in zip(batch, places, found, strict=True)
     ]
 
 

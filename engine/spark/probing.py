@@ -89,15 +89,11 @@ class Probe:
     outputs: Layout
     registry: Registry
 
-    def frame(self, session: Any) -> Frame:
-        """A frame with one task for each share."""
-        count = len(self.shares)
-        return session.range(0, count, 1, count)
-
     def rows(self, session: Any) -> Frame:
-        """The rows that the tasks find."""
+        """The rows that the tasks find, by one task for each share."""
+        count = len(self.shares)
         with quiet():
-            return self.frame(session).mapInArrow(partial(call, self), self.outputs.struct)
+            return session.range(0, count, 1, count).mapInArrow(partial(call, self), self.outputs.struct)
 
     @property
     def stored(self) -> Mapping[str, pa.DataType]:
@@ -135,14 +131,15 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The task of a probe that writes its results to files."""
+    """The task of a probe that writes its results to files, with the columns of a layout."""
 
     probe: Probe
+    layout: Layout
     folder: Path
 
     def __call__(self, batches: Batches) -> Batches:
         """The function for `mapInArrow`."""
-        yield from Write(Layout(tuple(self.probe.stored.items())), self.folder)(self.probe(batches))
+        yield from Write(self.layout, self.folder)(self.probe(batches))
 
 
 def is_simple(stream: Resting) -> bool:

@@ -7,6 +7,7 @@ shuffle brings the groups of a reduce together, and each task runs the round of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing as releasing
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -62,7 +63,7 @@ class SparkSteps:
             times = {version: Times(closing.netted, end) for version, end in ends.items()}
             bound = self.bind(flow, self.held, lookup, times)
             if bound.divides:
-                with progress(f"a round of {flow.name}"), suppress(TooHeavy):
+                with progress(f"a round of {flow.name}"), suppress(TooHeavy), releasing(bound):
                     made, failed = self.run(bound, bound.changes(new, closes))
                     return _loaded(made, flow.schema), _loaded(failed, ERROR_SCHEMA)
         return HERE.join(flow, new, lookup, closing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing as releasing
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from halfjoin.engine.spark.batches import FrameRows, GivenFrame, checked
 from halfjoin.engine.spark.contents import changes as shown
 from halfjoin.engine.spark.contents import contents
 from halfjoin.engine.spark.files import StateFiles, check_names, is_readable
-from halfjoin.engine.spark.flow import SparkFlow
+from halfjoin.engine.spark.flow import Found, SparkFlow
 from halfjoin.engine.spark.frames import read, summed
 from halfjoin.engine.spark.layout import Frame, Layout
 from halfjoin.engine.spark.primary_keys import keyed
@@ -85,7 +86,7 @@ class SparkRunner:
         times = {Version.BEFORE: Times(netted, before), Version.AFTER: Times(netted, after)}
         bound = self._bound(flow, held, lookup.as_files, times)
         if bound.divides:
-            with progress(f"changes of {title}"), suppress(TooHeavy):
+            with progress(f"changes of {title}"), suppress(TooHeavy), releasing(bound):
                 return self._carried_out(bound, bound.changes({name: [part] for name, part in staged.items()}, closing))
         return flow.changes(staged, lookup, lookup.closing)  # a diff may exceed an int64: this process handles that
 
@@ -102,7 +103,7 @@ class SparkRunner:
         parts = [part for name in flow.plan.collections for part in lookup.as_files(name, Version.AFTER)]
         few = flow.plan.asked and sum(len(part) for part in parts if not part.in_memory) <= FEW
         if not few and bound.divides:
-            with progress(f"filling {title}"), suppress(TooHeavy):
+            with progress(f"filling {title}"), suppress(TooHeavy), releasing(bound):
                 return [self._carried_out(bound, bound.fill(since))]
         return flow.fill(lookup, lookup.closing.after)
 
@@ -201,7 +202,7 @@ class SparkRunner:
             reducing = Reducing(flow, self.session)
             return contents(reducing.fill(self._runs(parts), time, time + 1), reducing.outputs, time, name)
         bound = self._bound(flow, held, lookup.as_files, _whole(time + 1), hold=True)
-        frame = bound.fill(time)
+        frame = bound.fill(time, lazy=True)
         if frame is None:
             frame = self.session.createDataFrame([], bound.layout.struct)
         return contents(frame, bound.layout, time, name)
@@ -227,12 +228,15 @@ class SparkRunner:
         known = _Known(held, flow.constants)
         return SparkFlow(flow.plan, _used(flow.plan, flow.registry), self.session, known, parts, self._files, times)
 
-    def _carried_out(self, flow: SparkFlow, frame: Frame | None) -> tuple[Output, Output]:
-        """Run the job. Returns its output and its errors."""
+    def _carried_out(self, flow: SparkFlow, made: Frame | Found | None) -> tuple[Output, Output]:
+        """Run the job, if it has not run yet. Returns its output and its errors."""
         check_names(dict(flow.layout.columns))
-        if frame is None:
+        if made is None:
             return empty(dict(flow.layout.columns)), empty(ERROR_SCHEMA)
-        return self._written(frame, flow.layout, passing=flow.plan.passing)
+        if not isinstance(made, Found):
+            return self._written(made, flow.layout, passing=flow.plan.passing)
+        output = self._passed(made.output) if flow.plan.passing else self._added_up(made.output)
+        return output, self._added_up(made.errors)
 
     def _written(self, frame: Frame, layout: Layout, *, passing: bool = False) -> tuple[Output, Output]:
         """Run a job. Returns its output and its errors.
@@ -242,12 +246,20 @@ class SparkRunner:
         output, errors = written(frame, layout, self._scratch.fresh())
         if not passing:
             return self._taken(output), self._taken(errors)
-        if len(errors):
-            layout = Layout(tuple(ERROR_SCHEMA.items()))
-            rows = read(self.session, self._files.runs(errors), ERROR_SCHEMA, layout.names)
-            errors, _ = written(summed(rows, layout), layout, self._scratch.fresh())
-        kept = output if len(output) > FEW else consolidate(self._files.loaded(output))
-        return kept, self._taken(errors)
+        return self._passed(output), self._added_up(errors)
+
+    def _passed(self, output: StoredRun) -> Output:
+        """Rows on their way to other jobs. Few are added up."""
+        return output if len(output) > FEW else consolidate(self._files.loaded(output))
+
+    def _added_up(self, run: StoredRun) -> Output:
+        """The rows of files, after a job or, if they are few, this process has added up equal ones."""
+        if len(run) <= FEW:
+            return consolidate(self._files.loaded(run))
+        layout = Layout(tuple(run.schema.items()))
+        rows = read(self.session, self._files.runs(run), run.schema, layout.names)
+        summed_up, _ = written(summed(rows, layout), layout, self._scratch.fresh())
+        return self._taken(summed_up)
 
     def _runs(self, parts: Iterable[Part]) -> list[StoredRun]:
         return [run for part in parts for run in self._files.runs(part)]

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from halfjoin.engine.spark.frames import arranged, union
 from halfjoin.engine.spark.layout import Frame, Layout
+from halfjoin.engine.spark.probing import is_small
 from halfjoin.engine.spark.pruning import Range
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import Stage
@@ -19,8 +20,8 @@ Spans: TypeAlias = Mapping[str, Range]  # the ranges of columns of a collection 
 class Stream:
     """Rows on their way along a path: the next operator, then the remaining stages and the final operator.
 
-    `size`: the expected rows, None if unknown. `width`: about the bytes of a row in memory. `whole`: the rows of the
-    path's input. `spans`: the ranges of keys that the next half-join looks up.
+    `size`: the expected rows, None if unknown. `sure`: whether there cannot be more. `width`: about the bytes of a row
+    in memory. `whole`: the rows of the path's input. `spans`: the ranges of keys that the next half-join looks up.
     """
 
     frame: Frame
@@ -29,9 +30,15 @@ class Stream:
     stages: tuple[Stage, ...]
     final: Linear
     size: float | None
+    sure: bool
     width: float | None
     whole: int
     spans: Spans
+
+    @property
+    def is_small(self) -> bool:
+        """Whether every task may load so many rows."""
+        return self.size is not None and self.width is not None and is_small(self.size, self.width)
 
 
 def merged(streams: Sequence[Stream]) -> list[Stream]:
@@ -50,4 +57,5 @@ def _as_one(streams: Sequence[Stream]) -> Stream:
     sizes = [stream.size for stream in streams]
     size = None if None in sizes else sum(size for size in sizes if size is not None)
     whole, width = min(stream.whole for stream in streams), max(stream.width or 0 for stream in streams)
-    return replace(first, frame=union(frames), layout=layout, size=size, width=width, whole=whole, spans={})
+    return replace(first, frame=union(frames), layout=layout, size=size, sure=all(stream.sure for stream in streams),
+                   width=width, whole=whole, spans={})  # fmt: skip

@@ -8,11 +8,14 @@ with its pickled form, which `unpacked` finds in Spark's text. A row's values ma
 from __future__ import annotations
 
 import base64
+import gc
 import io
 import pickle
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from functools import cache
 from typing import Any
 
 from halfjoin import errors
@@ -31,11 +34,22 @@ class TooHeavy(DataError):
 
 def call(task: Callable[[Iterator[Any]], Iterator[Any]], batches: Iterator[Any]) -> Iterator[Any]:
     """Run a task as the function that Spark wants. Its errors arrive at the driver unchanged."""
+    _freeze(len(sys.modules))
     try:
         yield from task(batches)
     except HalfjoinError as error:
         error.add_note(packed(error))
         raise
+
+
+@cache
+def _freeze(_modules: int) -> None:
+    """Spare the garbage collector what modules hold, each time that a task has brought more of them.
+
+    Spark's Python processes collect all garbage after each task. To look at all our modules takes longer than a small
+    task does.
+    """
+    gc.freeze()
 
 
 def packed(error: HalfjoinError) -> str:

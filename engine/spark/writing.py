@@ -6,14 +6,15 @@ or ran it twice speculatively. Nobody refers to files of other tries; they go wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial, reduce
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
@@ -35,12 +36,15 @@ _REFUSED = "refused: "  # begins the note of a task that refuses a row
 _ANSWER = StructType([
     StructField("name", StringType()), StructField("size", LongType()), StructField("rows", LongType()),
     StructField("latest", LongType()), StructField("stats", StringType()), StructField("failed", BooleanType()),
-    StructField("note", StringType()),
+    StructField("note", StringType()), StructField("kind", LongType()),
 ])  # fmt: skip
 _ARROW = pa.schema([
     ("name", pa.string()), ("size", pa.int64()), ("rows", pa.int64()), ("latest", pa.int64()), ("stats", pa.string()),
     ("failed", pa.bool_()), ("note", pa.string()),
 ])  # fmt: skip
+_TOLD = _ARROW.append(pa.field("kind", pa.int64()))
+
+Told: TypeAlias = Callable[[Batches], Batches]  # a task that yields answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,30 +74,72 @@ class Write:
                 yield from in_files(self.folder, updates_of(table, self.layout), self.sort)
 
 
-def answers(*kinds: tuple[Frame, Callable[[Batches], Batches]]) -> list[Answers]:
+def answers(*kinds: tuple[Frame, Told]) -> list[Answers]:
     """Run tasks of several kinds as one job, each kind on its own frame. Small tasks fill the gaps beside large ones.
 
     Raises:
         DataError, InvalidRow, StorageError: from a task.
     """
+    with quiet():
+        frames = [frame.mapInArrow(partial(_told, task, kind), _ANSWER) for kind, (frame, task) in enumerate(kinds)]
+    return _collected(reduce(lambda one, other: one.union(other), frames), len(kinds))
+
+
+def answers_by_number(session: Any, *kinds: tuple[int, Told]) -> list[Answers]:
+    """Run tasks that need no rows from Spark as one job. Of each kind there are so many; each gets a number from 0 on.
+
+    They are one frame. In a union of frames with a partition each, one task would do the work of all kinds.
+
+    Raises: the same errors as `answers`.
+    """
+    ends = (0, *accumulate(count for count, _ in kinds))
+    if not ends[-1]:
+        return [_answers([]) for _ in kinds]
+    task = _ByNumber(ends, tuple(task for _, task in kinds))
+    with quiet():
+        frame = session.range(0, ends[-1], 1, ends[-1]).mapInArrow(task, _ANSWER)
+    return _collected(frame, len(kinds))
+
+
+@dataclass(frozen=True, slots=True)
+class _ByNumber:
+    """The tasks of several kinds, numbered one after the other: those of a kind begin at its place in `ends`."""
+
+    ends: tuple[int, ...]
+    tasks: tuple[Told, ...]
+
+    def __call__(self, batches: Batches) -> Batches:
+        for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+            kind = int(np.searchsorted(self.ends, number, side="right")) - 1
+            yield from _told(self.tasks[kind], kind, _number(number - self.ends[kind]))
+
+
+def _number(number: int) -> Iterator[pa.RecordBatch]:
+    yield pa.RecordBatch.from_arrays([pa.array(np.array([number]))], ["id"])
+
+
+def _collected(frame: Frame, kinds: int) -> list[Answers]:
     with quiet(), translated():
-        frames = [frame.mapInArrow(partial(_told, task), _ANSWER).withColumn("kind", F.lit(number))
-                  for number, (frame, task) in enumerate(kinds)]  # fmt: skip
-        rows = reduce(lambda one, other: one.union(other), frames).collect()
+        rows = frame.collect()
     for row in rows:
         if row.note is not None and row.note.startswith(_REFUSED):
             raise unpacked(row.note) or DataError(row.note)
-    return [_answers([row for row in rows if row.kind == number]) for number in range(len(kinds))]
+    return [_answers([row for row in rows if row.kind == number]) for number in range(kinds)]
 
 
-def _told(task: Callable[[Batches], Batches], batches: Batches) -> Batches:
+def _told(task: Told, kind: int, batches: Batches) -> Batches:
     """Turn a task's refusal of a row into an answer. If it raised, Spark would try again and log each failure."""
     try:
-        yield from call(task, batches)
+        for answer in call(task, batches):
+            yield _of_kind(answer, kind)
     except (DataError, InvalidRow, InvalidTime, UnknownName) as problem:
-        yield note(_REFUSED + packed(problem))
+        yield _of_kind(note(_REFUSED + packed(problem)), kind)
         for _ in batches:  # Spark expects the task to read all batches
             pass
+
+
+def _of_kind(answer: pa.RecordBatch, kind: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([*answer.columns, pa.array(np.full(len(answer), kind))], schema=_TOLD)
 
 
 def _answers(rows: Sequence[Any]) -> Answers:

@@ -109,7 +109,7 @@ def test_what_meets_nothing_is_not_looked_up(spark: Any, monkeypatch: pytest.Mon
     with hj.Engine(spark=spark, runner="spark") as engine:
         for sql in (*TABLES, VIEW):
             engine.execute(sql)
-        monkeypatch.setattr(flow, "answers", None)
+        monkeypatch.setattr(flow, "answers_by_number", None)
         monkeypatch.setattr(flow, "summed", None)
         applied = engine.apply({"a": _rows(1, 20, ("k", "x"))}, time=1)
         assert (applied.runner, updates(applied.diffs["v"])) == ("spark", [])
