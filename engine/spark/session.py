@@ -39,10 +39,10 @@ _OTHER_PYTHON = (
 )
 
 
-def start_session() -> Any:
+def start_session(cores: int | None = None) -> Any:
     """The active session, or that of Spark's environment variable SPARK_REMOTE, or else a new local one.
 
-    The local one uses all cores, and has no user interface, logs or progress bars.
+    The local one uses so many cores (None: all), and has no user interface, logs or progress bars.
 
     Raises:
         HalfjoinError: Java, which a local session needs, is missing.
@@ -61,11 +61,11 @@ def start_session() -> Any:
             settings = Path(folder) / "log4j2.properties"
             settings.write_text(_LOG4J)
             builder = (
-                SparkSession.builder.master("local[*]")
+                SparkSession.builder.master(f"local[{cores or '*'}]")
                 .appName("halfjoin")
                 .config("spark.ui.enabled", False)
                 .config("spark.ui.showConsoleProgress", False)
-                .config("spark.sql.shuffle.partitions", 2 * (os.cpu_count() or 1))
+                .config("spark.sql.shuffle.partitions", 2 * (cores or os.cpu_count() or 1))
                 .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={settings}")
             )
             try:
