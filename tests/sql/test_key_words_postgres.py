@@ -17,9 +17,9 @@ NAMED = (
     "CREATE TABLE {} (a integer)", "CREATE VIEW {} AS SELECT 1 AS a", "WITH {} AS (SELECT 1 AS a) SELECT 1",
     "SELECT q.b FROM (SELECT 1, 2) AS q ({}, b)", "SELECT 1 FROM (SELECT 1) AS {}",
 )  # fmt: skip
-JOINED = ("(t)", "(t) AS q", "(t AS q)", "(t AS q) JOIN t ON true", "((t JOIN t AS q ON true))", "(t CROSS JOIN t AS q)",
-          "(SELECT 1) AS q", "(TABLE t) AS q", "(VALUES (1)) AS q", "((t JOIN t AS q ON true) CROSS JOIN t AS r)",
-          "(unnest(ARRAY[1]))", "(t NATURAL JOIN t AS q)")  # fmt: skip
+JOINED = ("(t)", "(t) AS q", "(t AS q)", "(t AS q) JOIN t ON true", "((t JOIN t AS q ON true))",
+          "(t CROSS JOIN t AS q)", "(SELECT 1) AS q", "(TABLE t) AS q", "(VALUES (1)) AS q",
+          "((t JOIN t AS q ON true) CROSS JOIN t AS r)", "(unnest(ARRAY[1]))", "(t NATURAL JOIN t AS q)")  # fmt: skip
 
 
 def state(run: Callable[[str], Any], sql: str) -> str:
