@@ -11,7 +11,7 @@ from halfjoin.catalog.models import Check, ColumnModel, ForeignKey, Table, Uniqu
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.statements.sequence_options import new_sequence
 from halfjoin.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.bind.bind import bind
+from halfjoin.sql.bind.bind import bind_columns
 from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, names_read
 from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Like
@@ -63,7 +63,7 @@ def with_likes(statement: CreateTable, catalog: Catalog) -> CreateTable:
 
 def columns_of_query(statement: CreateTableAs, catalog: Catalog, text: str) -> CreateTable:
     """CREATE TABLE with the columns of a query."""
-    columns = bind(statement.query, catalog, text).columns
+    columns = bind_columns(statement.query, catalog, text)
     if len(statement.names) > len(columns):
         raise UnsupportedSQL(f"{len(statement.names)} names for {len(columns)} columns", code="42601")
     names = [*statement.names, *(column.name for column in columns[len(statement.names):])]

@@ -16,6 +16,7 @@ from halfjoin.sql.bind.target import (
     BoundChange,
     Returning,
     Target,
+    assigned,
     carried,
     context_of,
     default,
@@ -84,7 +85,7 @@ def bind_merge(statement: Merge, schema: Schema, sql: str) -> BoundChange:
             if column.name in values:
                 node = values[column.name]
                 with context.at(node):
-                    value = functions.cast(found[id(node)], column.type)
+                    value = assigned(found[id(node)], column.type, context)
                 cases += [functions.resolve("=", (chosen, Literal(number, INTEGER))), value]
         changed.append(functions.resolve("case", (*cases, place)) if cases else place)
     names = {column.name for column in source.columns} if statement.returning else set()

@@ -4,8 +4,8 @@ A row is a Call of `row` while a query is bound: whether it is there, then its m
 as a whole, and its members are NULL. `bind.apart` takes rows apart before anything is computed: what groups or sorts
 rows sees their members.
 
-At rest, in a column of a table or view and in an array, a row is one value. `row value` puts it together, `row is given`
-and `member of value` take it apart again. `row column` marks a column that holds such values already.
+At rest, in a column of a table or view and in an array, a row is one value. `row value` puts it together, `row is
+given` and `member of value` take it apart again. `row column` marks a column that holds such values already.
 """
 
 from __future__ import annotations
