@@ -45,6 +45,7 @@ QUERIES = (
     "SELECT w, row_number() OVER (ORDER BY w, k, r, rs::text) FROM t",
     "SELECT k, coalesce(r, ROW(0, 'none')::pair), CASE WHEN k > 1 THEN rs END, nullif(r, ROW(1, 'x')::pair) FROM t",
     "SELECT k, array_append(rs, r), array_remove(rs, r), array_position(rs, r), array_replace(rs, r, NULL) FROM t",
+    "SELECT k, rs @> ARRAY[r], rs && ARRAY[r, ROW(1, NULL)::pair], rs <@ ARRAY[r] FROM t",
     "SELECT k, rs = ARRAY[r], rs IS DISTINCT FROM ARRAY[r] FROM t",
     "SELECT k, ARRAY(SELECT u.r FROM u WHERE u.k = t.k ORDER BY u.r) FROM t",
     "SELECT k, (SELECT u.r FROM u ORDER BY u.r, u.k LIMIT 1) FROM t",
