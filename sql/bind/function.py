@@ -18,7 +18,7 @@ from halfjoin.sql.bind.selected import column_for, known, qualified
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.aggregates import is_aggregate_name
 from halfjoin.sql.functions.jsonb_records import POPULATED, POPULATED_ONE, RECORDS, one_record, record_columns
-from halfjoin.sql.functions.record_values import is_record, members
+from halfjoin.sql.functions.record_values import is_record, members, record
 from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.functions.table_functions import EMPTY, WEIGHTS, returns_rows, signature
 from halfjoin.sql.parse.locate import name_of, only, written
@@ -88,6 +88,13 @@ def _call(call: exp.Anonymous, scalars: Scalars) -> _Call:
     args = scalars.values(positional(function, call, context))
     with context.at(call):
         return _Call(function, *signature(function, args, context.schema))
+
+
+def fields_of_call(call: exp.Expr, scalars: Scalars) -> list[str]:
+    """The columns of a call that returns rows of several columns; empty for another expression."""
+    if not isinstance(call, exp.Anonymous) or not returns_rows(call.name.lower(), scalars.context.schema):
+        return []
+    return [name for name, _ in _call(call, scalars).outputs if name is not None]
 
 
 def is_scalar(call: exp.Expr, context: Context) -> bool:
@@ -202,11 +209,14 @@ def list_calls(items: Sequence[exp.Expr], relation: Relation,
             _check_value(call, scalars)
         once = {_meaning(call): call for call in calls}
         made, source = bind_calls(list(once.values()), None, False, relation, scalars.binding(bound))
-        if len(source.columns) != len(once):
-            raise scalars.context.refuse(calls[0], "a function with several columns in the SELECT list",
-                                         "write it in FROM: FROM ..., f(...) AS x, and select x.*")
-        relation = made
-        columns = dict(zip(once, (column for _, column in source.columns), strict=True))
+        relation, values = made, list[Expr](column for _, column in source.columns)
+        if len(values) != len(once):
+            if len(once) > 1:
+                raise scalars.context.refuse(calls[0], "a function with several columns beside another in the SELECT "
+                                             "list", "write it in FROM: FROM ..., f(...) AS x, and select x.*")
+            scalars.context.records.append("row")
+            values = [record([name for name, _ in source.columns], values)]
+        columns = dict(zip(once, values, strict=True))
         bound.update((id(call), columns[_meaning(call)]) for call in calls)
     return relation, bound
 
@@ -242,10 +252,8 @@ def _check_value(call: exp.Anonymous, scalars: Scalars) -> None:
             raise context.refuse(call, f"{name} returns rows, which is not allowed in a conditional expression",
                                  "write it in FROM")
         parent = parent.parent
-    columns = context.schema.table_function(name)
-    count = 0 if name in WEIGHTS else 1 if columns is None else len(columns)
-    if count != 1:
-        raise context.refuse(call, f"{name} has {count} columns, so it is not a value",
+    if name in WEIGHTS or context.schema.table_function(name) == ():
+        raise context.refuse(call, f"{name} has no columns, so it is not a value",
                              f"write it in FROM: FROM ..., {name}(...)")
 
 
