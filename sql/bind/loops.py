@@ -37,6 +37,7 @@ from halfjoin.sql.relation import (
 )
 
 MOST_ROUNDS = 5_000  # of a loop whose author gives no limit
+READS_ITSELF = " of WITH RECURSIVE"  # ends the name of a loop that only adds rows
 
 
 def mutual(
@@ -113,7 +114,7 @@ def looped(
     context = bind_select.with_queries(query, context, outer)
     selected = bind_select.select(query.this, context, None, outer)
     first = shaped(selected, [known(value) for value in selected.values])
-    loop = context.aliases.fresh(f"{name} of WITH RECURSIVE")
+    loop = context.aliases.fresh(name + READS_ITSELF)
     kept = tuple(replace(column, nullable=True) for column in first.columns)
 
     def before(alias: str, own: tuple[Column, ...]) -> Relation:

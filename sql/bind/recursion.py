@@ -16,8 +16,20 @@ from halfjoin.sql.types import STORED_DIGITS, Kind, SqlType, numeric
 
 
 def reads(query: exp.Expr, name: str) -> bool:
-    """Whether a query reads a table of that name."""
-    return any(isinstance(table.this, exp.Identifier) and name_of(table) == name for table in query.find_all(exp.Table))
+    """Whether a query reads a table of that name, and no query of a WITH inside of it that has the same name."""
+    waiting = [query]
+    while waiting:
+        node = waiting.pop()
+        clause = node.args.get("with_")
+        items = [] if clause is None else clause.expressions
+        places = [place for place, item in enumerate(items) if name_of(item.args["alias"].this) == name]
+        if places:  # up to that one, the queries of a WITH that is not recursive see what is around it
+            waiting += [] if clause.args.get("recursive") else [item.this for item in items[: places[0] + 1]]
+            continue
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and name_of(node) == name:
+            return True
+        waiting += node.iter_expressions()
+    return False
 
 
 def dependent(items: Sequence[exp.CTE]) -> list[exp.CTE]:
