@@ -14,9 +14,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from halfjoin.engine.updates.updates import Updates
-from halfjoin.sql.bind.loops import READS_ITSELF
 from halfjoin.sql.bind.query import BoundQuery
-from halfjoin.sql.relation import Filter, Loop, Project, Relation, with_inputs
+from halfjoin.sql.relation import READS_ITSELF, Filter, Loop, Project, Relation, with_inputs
 
 _MOST = 1_000  # rounds that are tried
 

@@ -14,6 +14,7 @@ from halfjoin.engine.batch.readable import closed, readable
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.reduce import top
 from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.statements.endless import first_rounds
 from halfjoin.engine.statements.evaluating import (
     QUERY_NAME,
     Evaluation,
@@ -24,7 +25,6 @@ from halfjoin.engine.statements.evaluating import (
     prepare,
     run,
 )
-from halfjoin.engine.statements.endless import first_rounds
 from halfjoin.engine.statements.numbering import with_numbers
 from halfjoin.engine.statements.shapes import Unfit, fill_of
 from halfjoin.engine.updates.updates import Updates

@@ -20,6 +20,7 @@ from halfjoin.sql.parse.locate import name_of, only
 from halfjoin.sql.parse.syntax import MutualWith
 from halfjoin.sql.parse.type_names import stored_type
 from halfjoin.sql.relation import (
+    READS_ITSELF,
     Aggregate,
     Binding,
     Fed,
@@ -37,7 +38,6 @@ from halfjoin.sql.relation import (
 )
 
 MOST_ROUNDS = 5_000  # of a loop whose author gives no limit
-READS_ITSELF = " of WITH RECURSIVE"  # ends the name of a loop that only adds rows
 
 
 def mutual(

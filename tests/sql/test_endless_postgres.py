@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from typing import Any
 
@@ -33,7 +34,9 @@ SHADOWED = (
 @pytest.fixture(autouse=True)
 def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop counts as endless sooner."""
-    monkeypatch.setattr("halfjoin.sql.bind.loops.MOST_ROUNDS", 30)
+    importlib.import_module("halfjoin.sql.bind.select")
+    loops = importlib.import_module("halfjoin.sql.bind.loops")
+    monkeypatch.setattr(loops, "MOST_ROUNDS", 30)
 
 
 @pytest.mark.parametrize("sql", ENDLESS + SHADOWED)
