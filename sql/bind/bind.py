@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from halfjoin.sql.bind.apart import apart, scalar
+from halfjoin.sql.bind.apart import at_rest, over_columns
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.output_names import UNNAMED, output_name
@@ -19,10 +19,11 @@ from halfjoin.sql.bind.system_functions import shown
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import length_of
 from halfjoin.sql.functions.clock import at_one_moment, moment
-from halfjoin.sql.functions.record_values import INSTEAD, is_record
+from halfjoin.sql.functions.record_values import is_record
+from halfjoin.sql.parse.locate import refuse
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.system import plain
-from halfjoin.sql.types import Kind
+from halfjoin.sql.types import Kind, has_rows
 
 if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
@@ -60,10 +61,10 @@ def bind_columns(query: exp.Query, schema: Schema, sql: str) -> tuple[Column, ..
 def _bound(query: exp.Query, context: Context, what: str) -> Relation:
     selected = select(query, context)
     for name, value in selected.items:
-        if is_record(value):
-            raise context.refuse(query, f"the column {name} of {what} would hold rows", INSTEAD)
+        if is_record(value) and not value.type.fields:
+            raise context.refuse(query, f"the column {name} of {what} would hold rows without columns", "leave it out")
     made: Relation = project(selected, lambda name: name)
-    bound = first_rows(apart(made) if context.records else made)
+    bound = first_rows(at_rest(made, context))
     names = [column.name for column in bound.columns]
     if not names:
         raise context.refuse(query, f"{what} needs at least one column", "select a constant: SELECT 1 AS one FROM t")
@@ -89,10 +90,14 @@ def bind_scalar(node: exp.Expr, columns: Sequence[Column], schema: Schema, sql: 
     source = FromItem(table, tuple((column.name, column) for column in columns))
     context = Context(schema, sql)
     bound = Scalars(context, (Scope.of(source),)).value(node)
-    return scalar(bound) if context.records else bound
+    return over_columns(bound, columns) if context.records or any(map(is_record, columns)) else bound
 
 
 def bind_keys(nodes: Sequence[exp.Expr], columns: Sequence[Column], schema: Schema, sql: str, table: str) -> list[Expr]:
     """Bind the keys of an index over the columns of `table`. The key of an interval is its length."""
-    keys = (bind_scalar(node, columns, schema, sql, table) for node in nodes)
+    keys = [bind_scalar(node, columns, schema, sql, table) for node in nodes]
+    for node, key in zip(nodes, keys, strict=True):
+        if has_rows(key.type):
+            raise refuse(node, sql, "an index of rows is not supported",
+                         "name their fields: CREATE INDEX ON t (((r).a))")
     return [length_of(key) if key.type.kind is Kind.INTERVAL else key for key in keys]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.sql.bind import select as bind_select  # before from_clause: the two call each other
-from halfjoin.sql.bind.apart import apart
+from halfjoin.sql.bind.apart import at_rest
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.from_clause import beside
@@ -67,7 +67,8 @@ def bind_insert(statement: Insert, schema: Schema, sql: str) -> BoundChange:
               if column.name in found else _default(target, column, context))
              for to, column in zip(new, target.columns, strict=True)]  # fmt: skip
     carry = carried(column for column in rows.columns if column in keys)
-    return BoundChange(target, Project(rows, (*items, *carry)), new=new, order=order, numbered=tuple(numbered.items()),
+    relation = at_rest(Project(rows, (*items, *carry)), context)
+    return BoundChange(target, relation, new=new, order=order, numbered=tuple(numbered.items()),
                        returning=_returning(statement, target, context))
 
 
@@ -99,7 +100,7 @@ def bind_delete(statement: Delete, schema: Schema, sql: str) -> BoundChange:
     kept = selected.input.columns if statement.items is not None and statement.returning else ()
     kept = tuple(column for column in kept if column not in target.rows.columns)
     items = (*zip(old, target.rows.columns, strict=True), *carried(kept))
-    return BoundChange(target, Project(selected.input, items), old=old, others=kept,
+    return BoundChange(target, at_rest(Project(selected.input, items), context), old=old, others=kept,
                        joined=statement.items is not None, returning=_returning(statement, target, context, others))
 
 
@@ -130,7 +131,8 @@ def bind_update(statement: Update, schema: Schema, sql: str) -> BoundChange:
     kept = selected.input.columns if statement.items is not None and statement.returning else ()
     kept = tuple(column for column in kept if column not in target.rows.columns)
     items = (*zip(old, target.rows.columns, strict=True), *zip(new, changed, strict=True), *carried(kept))
-    return BoundChange(target, Project(selected.input, items), old, new, kept, statement.items is not None,
+    relation = at_rest(Project(selected.input, items), context)
+    return BoundChange(target, relation, old, new, kept, statement.items is not None,
                        numbered=tuple(numbered.items()), returning=_returning(statement, target, context, others))
 
 
@@ -238,8 +240,7 @@ def _typed_query(query: exp.Expr, target: Target, targets: tuple[Column, ...], s
     order = _sorted(selected, alias) if ordered else ()
     keys = [(key.expr, known(of.expr)) for key, of in zip(order, selected.order, strict=False)]
     made: Relation = Project(selected.input, (*items, *((c, e) for c, e in keys if isinstance(c, Column))))
-    relation = first_rows(apart(made) if context.records else made)
-    return relation, order
+    return first_rows(made), order
 
 
 def _sorted(selected: Selected, alias: str) -> tuple[SortKey, ...]:

@@ -352,6 +352,7 @@ class From:
                 raise UnknownName("table or view", table, [*context.common, *context.schema.names()])
         name, unique, names = self.named(alias, own, [column.name for column in columns])
         qualified = tuple(Column(f"{unique}.{column.name}", column.type, column.nullable) for column in columns)
+        context.note_rows(qualified)
         return Scan(table, unique, qualified), FromItem(name, tuple(zip(names, qualified, strict=True)))
 
     def system(self, node: exp.Table, table: str, own: str) -> tuple[Relation, FromItem]:

@@ -29,6 +29,7 @@ from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.change import is_default
 from halfjoin.sql.parse.locate import place
 from halfjoin.sql.parse.parse import parse_query
+from halfjoin.sql.parse.syntax import FieldChange
 from halfjoin.sql.relation import Relation, Scan, SortKey
 from halfjoin.sql.statements import Change
 from halfjoin.sql.types import STRINGS, SqlType
@@ -114,6 +115,7 @@ def target_of(statement: Change, context: Context) -> Target:
             raise UnknownName("table", table, context.schema.names())
     alias = context.aliases.fresh(statement.alias)
     qualified = tuple(Column(f"{alias}.{column.name}", column.type, column.nullable) for column in columns)
+    context.note_rows(qualified)
     named = tuple((column.name, inner) for column, inner in zip(columns, qualified, strict=True))
     return Target(table, columns, Scan(table, alias, qualified), FromItem(statement.alias, named))
 
@@ -141,6 +143,8 @@ def given(target: Target, name: str, node: exp.Expr, context: Context, overridin
         error = context.refuse(node, f"column {name} is GENERATED ALWAYS AS IDENTITY",
                                "write DEFAULT, or OVERRIDING SYSTEM VALUE in INSERT")
         raise error.with_(code="428C9")
+    if isinstance(node, FieldChange):
+        node.this.set("table", exp.to_identifier(target.item.name, quoted=True))
     return default(target, name, context) if is_default(node) else node
 
 
