@@ -21,10 +21,11 @@ def reads(query: exp.Expr, name: str) -> bool:
     while waiting:
         node = waiting.pop()
         clause = node.args.get("with_")
-        items = [] if clause is None else clause.expressions
-        places = [place for place, item in enumerate(items) if name_of(item.args["alias"].this) == name]
-        if places:  # up to that one, the queries of a WITH that is not recursive see what is around it
-            waiting += [] if clause.args.get("recursive") else [item.this for item in items[: places[0] + 1]]
+        items = clause.expressions if isinstance(clause, exp.With) else []
+        names = [name_of(item.args["alias"].this) for item in items]
+        if name in names:  # up to that one, the queries of a WITH that is not recursive see what is around it
+            seen = 0 if node.args["with_"].args.get("recursive") else names.index(name) + 1
+            waiting += [item.this for item in items[:seen]]
             continue
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and name_of(node) == name:
             return True

@@ -13,6 +13,8 @@ pytest_plugins = ("tests.support.postgres",)
 
 SETUP = """
     CREATE TABLE j (i integer PRIMARY KEY, j jsonb);
+    CREATE TYPE pair AS (a integer, b text);
+    CREATE TYPE lists AS (a integer[], b text);
     INSERT INTO j VALUES (1, '{"a": 1, "b": "x"}'), (2, '{"c": [1]}'), (3, '{}'), (4, NULL);
 """
 CHANGES = ("INSERT INTO j VALUES (5, '{\"a\": null}')", "UPDATE j SET j = j || '{\"d\": 0}' WHERE i < 4",
@@ -26,6 +28,10 @@ QUERIES = (
     "SELECT (jsonb_each(j)).key AS k, count(*) FROM j GROUP BY 1", "SELECT DISTINCT (jsonb_each(j)).key AS k FROM j",
     "SELECT jsonb_each(j) IS NULL AS n FROM j", "SELECT to_jsonb(jsonb_each(j))::text AS r FROM j",
     "SELECT jsonb_each(j)::text AS r, i FROM j",
+    "SELECT i, (jsonb_populate_recordset(NULL::pair, jsonb_build_array(j, j))).* FROM j WHERE j IS NOT NULL",
+    "SELECT jsonb_populate_recordset(ROW(7, 'z')::pair, jsonb_build_array(j))::text AS r FROM j WHERE i < 4",
+    "SELECT i, x.* FROM j, jsonb_populate_record(ROW('{7}', 'z')::lists, j - 'a') AS x",
+    "SELECT i, x.* FROM j, jsonb_to_record(j - 'a') AS x (c integer[], b text, d bigint)",
 )  # fmt: skip
 
 
