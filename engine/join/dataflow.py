@@ -164,7 +164,7 @@ class CompiledPath:
         runs = lookup(half_join.spec.arrangement.collection, version)
         if isinstance(half_join, PresenceOperator):
             upper = closing.after if version is Version.AFTER else closing.before
-            for found in half_join(stream, runs, closing.netted, upper):
+            for found in half_join(stream, runs, closing.netted, upper, closing.begins):
                 closing.found.rows += len(found)
                 yield from self._onward(then(found, made.errors), rest, lookup, made, closing, size)
             return

@@ -100,9 +100,7 @@ static void fill_values(const Column **each, const int64_t *counts, Py_ssize_t r
     }
 }
 
-/* A column of Arrow, as its buffers: (validity or None, values) or (validity or None, offsets, values). `each`: the
-   column of each run. None if the texts are too long for one column. */
-static PyObject *gather_column(const Column **each, const int64_t *counts, Py_ssize_t runs, const Rows *rows) {
+PyObject *gather_column(const Column **each, const int64_t *counts, Py_ssize_t runs, const Rows *rows) {
     int64_t length = rows->length, nulls = 0, size = length * each[0]->width;
     PyObject *valid = NULL, *values = NULL, *offsets = NULL, *result = NULL;
     PyThreadState *paused;
