@@ -311,12 +311,11 @@ class Run:
     ) -> Side | None:  # fmt: skip
         """The run, opened for a half-join's kernel. `names`: the columns with the keys to compare, those that
         conditions read, and those to gather; the rest is as in `entries`. None: there is no kernel for some type."""
-        own, (keys, tested, fetched) = self.updates.columns, names
-        indexes, weights = self.entries(key, columns, closed, wants, begins), self.weights(closed)
-        opened, exact, bounded = list[object](), True, MINIMUM
-        for index in indexes:
-            made = native.side(index.sorted_codes, index.exact, [own[name] for name in keys],
-                               [own[name] for name in tested], [own[name] for name in fetched], weights)  # fmt: skip
+        own, opened, exact, bounded = self.updates.columns.__getitem__, list[object](), True, MINIMUM
+        keys, tested, fetched = [*map(own, names[0])], [*map(own, names[1])], [*map(own, names[2])]
+        weights = self.weights(closed)
+        for index in self.entries(key, columns, closed, wants, begins):
+            made = native.side(index.sorted_codes, index.exact, keys, tested, fetched, weights)
             if made is None:
                 return None
             opened.append(made)

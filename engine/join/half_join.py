@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 from typing import Any, NamedTuple, cast
 
@@ -47,7 +48,7 @@ from halfjoin.engine.updates.updates import (
 )
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.liveness import reads
-from halfjoin.planner.plan import HalfJoin
+from halfjoin.planner.plan import ArrangementKey, HalfJoin
 from halfjoin.planner.wants import ALL, Wants
 from halfjoin.sql.expr import Column, Expr, columns_of
 
@@ -56,7 +57,6 @@ _FEW = 16  # pairs; so few are never cut into pieces, however long their texts
 _NET_FROM = 256  # partners; adding fewer up costs more than carrying on those that cancel
 _WIDE = frozenset(kind.id for kind in (pa.string(), pa.binary(), pa.list_(pa.int64())))
 _SORT_FROM = 1 << 14  # probes; a sorted search of so many stays in nearby memory
-_NUMBERS = count()
 RowNumbers = NDArray[Any]
 Note = Callable[[tuple[Ints, Ints, Ints]], None]  # takes positions in the stream; partners' times and diffs
 
@@ -91,7 +91,7 @@ class HalfJoinOperator:
     allowed: tuple[int, ...]
     null_safe: int  # a bit for each key in which NULL matches NULL
     direct: tuple[str, ...] | None  # the stream's columns that are the keys; None: keys are computed
-    number: int  # among all operators: runs know by it what they have opened for this one
+    opens: int  # runs know by this number what they have opened for such lookups
 
     def __call__(
         self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM, begins: int = MINIMUM,
@@ -148,13 +148,13 @@ class HalfJoinOperator:
             if not part.in_memory:
                 return None
             run = cast("Run", part)
-            known = run.sides.get(self.number)
+            known = run.sides.get(self.opens)
             if known is None or known.closed > closed or known.begins > begins:
                 known = run.side(self.spec.arrangement, self.columns, self.read, closed, self.wants, begins)
                 if known is None:
                     return None
                 if begins > MINIMUM:  # a batch; a query or a fill looks up once
-                    run.sides[self.number] = known
+                    run.sides[self.opens] = known
             for opened in known.opened:
                 sides.append(opened)
                 runs.append(run)
@@ -415,13 +415,23 @@ def compile_half_join(
     rest = tuple(one for one in conditions if one.threshold is None)
     tests = [(one.fetch[0][0], one.threshold) for one in conditions if one.threshold is not None]
     direct = [expr.name for expr in spec.probe if isinstance(expr, Column)]
+    read = plain or (), tuple(name for name, _ in tests), tuple(column for column, _ in made)
     return HalfJoinOperator(
-        spec, probes, columns, tuple(needed), tuple(conditions), rest, wanted, made, plain, candidates, wants,
-        (plain or (), tuple(name for name, _ in tests), tuple(column for column, _ in made)),
+        spec, probes, columns, tuple(needed), tuple(conditions), rest, wanted, made, plain, candidates, wants, read,
         [test.constant for _, test in tests], tuple(test.allowed for _, test in tests),
         sum(1 << number for number, null_safe in enumerate(spec.null_safe) if null_safe),
-        tuple(direct) if plain is not None and len(direct) == len(spec.probe) else None, next(_NUMBERS),
+        tuple(direct) if plain is not None and len(direct) == len(spec.probe) else None,
+        _opens(spec.arrangement, read, wants),
     )
+
+
+@lru_cache(maxsize=4096)
+def _opens(key: ArrangementKey, read: tuple[tuple[str, ...], ...], wants: Wants) -> int:
+    """A number for lookups that read the same columns of an arrangement. They share what a run opens."""
+    return next(_NUMBERS)
+
+
+_NUMBERS = count()
 
 
 def _netted(positions: Ints, partners: Updates, closed: int) -> tuple[Ints, Updates]:
