@@ -42,6 +42,9 @@ def arrow_type(type: SqlType) -> Any:
     if type.kind is Kind.ARRAY:
         assert type.element is not None
         return pa.list_(arrow_type(type.element))
+    if type.kind is Kind.RECORD:
+        return pa.struct([(name, arrow_type(field)) for name, (_, field) in
+                          zip(sql.field_names(type), type.fields, strict=True)])  # fmt: skip
     if type.kind is Kind.NUMERIC:
         precision, scale = type.precision or STORED_DIGITS, type.scale or 0
         return decimal_type(precision, scale)

@@ -1,22 +1,34 @@
 """Takes rows apart: a bound relation whose columns may be rows becomes one whose columns hold their members.
 
-The binder treats a row as a value like others: an output of a subquery, a branch of CASE, a key of GROUP BY. Nothing
-below the binder knows rows. A column `r` that is a row becomes a column that tells whether the row is there, and one
-for each member; what was computed for `r` is computed for each of them. So rows are grouped, sorted, joined and united
-by their members.
+The binder treats a row as a value like others: an output of a subquery, a branch of CASE, a key of GROUP BY. A column
+`r` that is a row becomes a column that tells whether the row is there, and one for each member; what was computed for
+`r` is computed for each of them. So rows are grouped, sorted, joined and united by their members.
+
+Rows are single values only at rest: in the columns of tables and views, which a scan takes apart and `at_rest` puts
+together, in arrays, and as arguments of functions of arrays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
-from halfjoin.sql.expr import FALSE, TRUE, Call, Cast, Column, Expr, Literal, conjunction, conjuncts
+from halfjoin.sql.expr import FALSE, TRUE, Call, Cast, Column, Expr, Literal, conjunction, conjuncts, substitute
 from halfjoin.sql.functions.order import key_in_order
-from halfjoin.sql.functions.record_values import INSTEAD, MEMBER, ROW, THERE, is_record
+from halfjoin.sql.functions.record_values import (
+    COLUMN,
+    FIELD,
+    GIVEN,
+    INSTEAD,
+    MEMBER,
+    ROW,
+    THERE,
+    VALUE,
+    is_record,
+)
 from halfjoin.sql.relation import (
     Aggregate,
     AggregateCall,
@@ -40,18 +52,24 @@ from halfjoin.sql.relation import (
     WindowCall,
     with_inputs,
 )
-from halfjoin.sql.types import BOOLEAN, Kind, SqlType
+from halfjoin.sql.types import BOOLEAN, INTEGER, Kind, SqlType
 
+if TYPE_CHECKING:
+    from halfjoin.sql.bind.context import Context
+
+WHOLE = frozenset(("array_agg", "count"))  # aggregates that take a row as one value
 IS_THERE = " is there"  # ends the name of the column that tells whether a row is there
 Made = TypeVar("Made", AggregateCall, WindowCall)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A row apart: whether it is there, and its members, which may be rows."""
+    """A row apart: whether it is there, and its members, which may be rows. `value`: the row as a value, if it is one
+    at rest."""
 
     there: Expr
     members: tuple[Expr | Parts, ...]
+    value: Expr | None = None
 
     def flat(self) -> tuple[Expr, ...]:
         """Whether it is there, then its members, those of members in their places."""
@@ -65,14 +83,16 @@ def apart(relation: Relation) -> Relation:
     match relation:
         case Values(columns=columns, rows=rows):
             return replace(relation, columns=_columns(columns), rows=tuple(map(_values, rows)))
-        case Scan() | Join() | Once():
+        case Join() | Once():
             return relation
+        case Scan():
+            return _opened(relation)
         case Fed():
             return _fed(relation)
         case UnionAll(columns=columns):
             return replace(relation, columns=_columns(columns))
         case TableFunction(args=args):
-            return replace(relation, args=tuple(map(scalar, args)))
+            return _opened(replace(relation, args=tuple(map(scalar, args))))
         case Filter(predicate=predicate):
             return replace(relation, predicate=condition(predicate))
         case Project(items=items):
@@ -93,6 +113,27 @@ def apart(relation: Relation) -> Relation:
                 name for given, column in zip(one.names, one.relation.columns, strict=True)
                 for name in _named(given, column))) for one in bindings)  # fmt: skip
             return replace(relation, bindings=made, columns=_columns(columns))
+
+
+def _opened(relation: Relation) -> Relation:
+    """A relation whose columns hold rows as values, with the columns of their parts instead."""
+    if not any(map(is_record, relation.columns)):
+        return relation
+    read = tuple(part for column in relation.columns
+                 for part in (_of_value(column).flat() if is_record(column) else (column,)))  # fmt: skip
+    return Project(relation, tuple(zip(_columns(relation.columns), read, strict=True)))
+
+
+def at_rest(relation: Relation, context: Context) -> Relation:
+    """The same relation, taken apart below; its columns of rows hold values."""
+    if not context.records:
+        return relation
+    columns, relation = relation.columns, apart(relation)
+    if not any(map(is_record, columns)):
+        return relation
+    items = tuple((column, whole(_of_column(column.name, column.type, column.nullable), column.type)
+                   if is_record(column) else column) for column in columns)
+    return Project(relation, items)
 
 
 def _fed(relation: Fed) -> Relation:
@@ -133,7 +174,7 @@ def _call(column: Column, call: Made) -> list[tuple[Column, Made]]:
     call = replace(call, condition=call.condition and scalar(call.condition))
     if isinstance(call, AggregateCall):
         call = replace(call, order=order_apart(call.order))
-    if not any(map(is_record, call.args)):
+    if not any(map(is_record, call.args)) or call.function in WHOLE:
         return [(column, replace(call, args=tuple(map(scalar, call.args))))]
     if isinstance(call, WindowCall) and call.ignore_nulls:
         raise UnsupportedSQL(f"{call.function} of a row with IGNORE NULLS is not supported", remedy=INSTEAD)
@@ -151,11 +192,26 @@ def order_apart(order: Iterable[SortKey]) -> tuple[SortKey, ...]:
         if not is_record(key.expr):
             keys.append(replace(key, expr=scalar(key.expr)))
             continue
-        there, *members = parts(key.expr).flat()
-        if there != TRUE:
-            keys.append(replace(key, expr=functions.resolve("nullif", (there, FALSE))))
-        keys += [key_in_order(SortKey(member, key.descending, key.descending)) for member in members]
+        row = parts(key.expr)
+        if row.there != TRUE:
+            keys.append(replace(key, expr=_missing(row.there)))
+        keys += [key_in_order(SortKey(member, key.descending, key.descending)) for member in _in_order(row)]
     return tuple(keys)
+
+
+def _in_order(row: Parts) -> Iterator[Expr]:
+    """What orders rows that are there: their members, of which a row that is not there is a NULL."""
+    for member in row.members:
+        if isinstance(member, Parts):
+            yield _missing(member.there)
+            yield from _in_order(member)
+        else:
+            yield member
+
+
+def _missing(there: Expr) -> Expr:
+    """NULL for a row that is not there, true for one that is."""
+    return functions.resolve("nullif", (there, FALSE))
 
 
 def parts(value: Expr) -> Parts:
@@ -178,7 +234,31 @@ def parts(value: Expr) -> Parts:
             made = parts(row).members[int(str(number))]
             assert isinstance(made, Parts)
             return made
+        case Call(function=function, args=(column,)) if function == COLUMN:
+            return _of_value(column)
+        case Call(args=args):
+            return _of_value(replace(value, args=tuple(map(scalar, args))))
+        case Cast(arg=arg):
+            return _of_value(replace(value, arg=scalar(arg)))
     raise UnsupportedSQL("a row is not supported here", remedy=INSTEAD)
+
+
+def _of_value(value: Expr) -> Parts:
+    """A row at rest, apart."""
+    members = []
+    for number, (_, field) in enumerate(value.type.fields):
+        member = Call(FIELD, (value, Literal(number, INTEGER)), field)
+        members.append(_of_value(member) if field.kind is Kind.RECORD else member)
+    return Parts(Call(GIVEN, (value,), BOOLEAN), tuple(members), value)
+
+
+def whole(row: Parts, type: SqlType) -> Expr:
+    """The row as one value."""
+    if row.value is not None and row.value.type == type:
+        return row.value
+    members = [whole(one, field) if isinstance(one, Parts) else one
+               for one, (_, field) in zip(row.members, type.fields, strict=True)]
+    return Call(VALUE, (row.there, *members), type)
 
 
 def _of_column(name: str, type: SqlType, nullable: bool) -> Parts:
@@ -231,7 +311,9 @@ def _conditions(value: Expr) -> Iterator[Expr]:
 
 
 def scalar(value: Expr) -> Expr:
-    """An expression that is not a row, without rows inside."""
+    """An expression without rows inside but as values at rest, as a row then is itself."""
+    if is_record(value):
+        return whole(parts(value), value.type)
     match value:
         case Call(function=function, args=(row, *rest)) if function in (THERE, MEMBER):
             made = parts(row)
@@ -246,6 +328,10 @@ def scalar(value: Expr) -> Expr:
             return replace(value, args=tuple(map(scalar, args)))
         case Cast(arg=arg):
             return replace(value, arg=scalar(arg))
-    if is_record(value):
-        raise UnsupportedSQL("a row is not supported here", remedy=INSTEAD)
     return value
+
+
+def over_columns(value: Expr, columns: Iterable[Column]) -> Expr:
+    """`scalar` of an expression over the columns of a table."""
+    rows: dict[str, Expr] = {one.name: Call(COLUMN, (one,), one.type) for one in columns if is_record(one)}
+    return scalar(substitute(value, rows) if rows else value)

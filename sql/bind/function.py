@@ -10,7 +10,7 @@ from sqlglot import exp
 from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.named_arguments import positional
-from halfjoin.sql.bind.named_types import column_type
+from halfjoin.sql.bind.named_types import rowless_type
 from halfjoin.sql.bind.output_names import output_name
 from halfjoin.sql.bind.scalar import CHANCE, CLOCKS, Scalars
 from halfjoin.sql.bind.scope import FromItem
@@ -18,7 +18,7 @@ from halfjoin.sql.bind.selected import column_for, known, qualified
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.aggregates import is_aggregate_name
 from halfjoin.sql.functions.jsonb_records import POPULATED, POPULATED_ONE, RECORDS, one_record, record_columns
-from halfjoin.sql.functions.record_values import is_record, members
+from halfjoin.sql.functions.record_values import is_record, member, members
 from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.functions.table_functions import EMPTY, WEIGHTS, returns_rows, signature
 from halfjoin.sql.parse.locate import name_of, only, written
@@ -28,9 +28,9 @@ from halfjoin.sql.types import BIGINT, INTEGER, Kind, SqlType
 
 
 def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ordinality: bool, relation: Relation,
-               scalars: Scalars) -> tuple[TableFunction, FromItem]:
+               scalars: Scalars, *, spread: bool = True) -> tuple[Relation, FromItem]:
     """A call in FROM on top of the relation to its left, and the name and columns that it adds to the scope. Several
-    calls are those of ROWS FROM."""
+    calls are those of ROWS FROM. `spread`: rows that it gives have a column for each field."""
     context = scalars.context
     records = len(calls) == 1 and calls[0].name.lower() in RECORDS
     made = [_record(calls[0], alias, scalars)] if records else [
@@ -41,7 +41,12 @@ def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ord
                 raise context.refuse(call, f"{one.function} gives no columns, so it has no rows beside others",
                                      "write it in FROM by itself")
     name = name_of(alias.this) if alias is not None and alias.this else made[0].function
-    names = [column or (name if len(made) == 1 else one.function) for one in made for column, _ in one.outputs]
+    outputs = [(column or (name if len(made) == 1 else one.function), type) for one in made for column, type in
+               one.outputs]  # fmt: skip
+    context.note_rows(Column(output, type) for output, type in outputs)
+    rows = any(type.fields for _, type in outputs) and spread
+    names = [one for output, type in outputs for one in ((field for field, _ in type.fields) if rows and type.fields
+                                                         else (output,))]  # fmt: skip
     if not records:
         names = renamed(names + ["ordinality"] * ordinality, alias, name, context)
     elif ordinality:
@@ -49,8 +54,11 @@ def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ord
                              "take jsonb_array_elements(j) WITH ORDINALITY, and -> of its values")
     unique = context.aliases.fresh(name)
     namer = qualified(unique)
-    columns = [Column(namer(column), type)
-               for column, (_, type) in zip(names, (output for one in made for output in one.outputs), strict=False)]
+    given, columns, shown = iter(names), list[Column](), list[tuple[Column, Expr]]()
+    for number, (_, type) in enumerate(outputs):
+        columns.append(Column(namer(f"row {number}" if rows and type.fields else next(given)), type))
+        shown += [(Column(namer(next(given)), field), member(columns[-1], place))
+                  for place, (_, field) in enumerate(type.fields)] if rows and type.fields else [(columns[-1],) * 2]
     ordinal = Column(namer(names[-1]), BIGINT, nullable=False) if ordinality else None
     args = tuple(arg for one in made for arg in one.args)
     if len(made) == 1:
@@ -58,8 +66,10 @@ def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ord
     else:
         parts = tuple(LockstepCall(one.runs, len(one.args), len(one.outputs)) for one in made)
         bound = TableFunction(relation, ROWS_FROM, unique, args, tuple(columns), ordinal, parts)
-    visible = tuple(zip(names, [*columns, ordinal] if ordinal else columns, strict=True))
-    return bound, FromItem(name, visible, scalar=len(visible) == 1)
+    shown += [(ordinal, ordinal)] if ordinal else []
+    visible = tuple(zip(names, (column for column, _ in shown), strict=True))
+    made_of = Project(bound, (*((one, one) for one in relation.columns), *shown)) if rows else bound
+    return made_of, FromItem(name, visible, scalar=len(visible) == 1 and not rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +158,7 @@ def _listed_type(node: exp.DataType, context: Context) -> SqlType:
     type = stored_type(node, context.sql)
     if type.kind is Kind.NAMED and context.schema.domain(type.named) is not None:
         raise context.refuse(node, "a domain in a list of columns is not supported", "name its base type, and cast")
-    return column_type(type, context.schema)
+    return rowless_type(type, context.schema, "a column in a list of columns")
 
 
 def rows_from(node: exp.Table | exp.Lateral, context: Context) -> list[exp.Anonymous]:
@@ -201,7 +211,7 @@ def list_calls(items: Sequence[exp.Expr], relation: Relation,
         for call in calls:
             _check_value(call, scalars)
         once = {_meaning(call): call for call in calls}
-        made, source = bind_calls(list(once.values()), None, False, relation, scalars.binding(bound))
+        made, source = bind_calls(list(once.values()), None, False, relation, scalars.binding(bound), spread=False)
         if len(source.columns) != len(once):
             raise scalars.context.refuse(calls[0], "a function with several columns in the SELECT list",
                                          "write it in FROM: FROM ..., f(...) AS x, and select x.*")

@@ -20,9 +20,10 @@ from halfjoin.engine.storage import parquet
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import Updates
 from tests.oracle.rows import tuples, updates
+from tests.support.seeds import some_views
 
 DDL = ("CREATE TABLE t (k int, g text, v int, w bigint, x double precision, d numeric(30, 4)); CREATE TABLE u (k int)")
-VIEWS = {
+VIEWS = some_views({
     "sums": "SELECT k, g, count(*) AS n, sum(v) AS s, avg(w) AS a, sum(d) AS d, bool_or(v > 1) AS o,"
             " bit_xor(v) AS b FROM t GROUP BY k, g",
     "floats": "SELECT x, sum(x) AS s, stddev(x) AS e, corr(x, v) AS c, count(*) FILTER (WHERE v > 0) AS n"
@@ -47,7 +48,7 @@ VIEWS = {
            " AS q WHERE r <= 2",
     "first": "SELECT w, v FROM t ORDER BY w DESC NULLS LAST, v LIMIT 3 OFFSET 1",
     "nested": "SELECT s, count(*) AS n FROM (SELECT k, sum(v) AS s FROM t GROUP BY k) AS q GROUP BY s",
-}  # fmt: skip
+})  # fmt: skip
 FLOATS = (None, 0.0, -0.0, 1.5, float("nan"), float("inf"), float("-inf"), 1e300, -1e300, 1e-320)
 
 

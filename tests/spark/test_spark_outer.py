@@ -15,6 +15,7 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.spark import asking, flow, probing, runner
 from tests.oracle.rows import tuples, updates
+from tests.support.seeds import some_views
 
 DDL = ("CREATE TABLE t (k int, x double precision, v int); CREATE TABLE u (k bigint, x double precision, w int);"
        " CREATE TABLE s (k int, g text)")
@@ -107,7 +108,7 @@ def test_shuffled_lookups_give_the_local_diffs(
     monkeypatch.setattr(asking, "GROUP_ROWS", 30)  # several tasks
     monkeypatch.setattr(probing, "STREAM_ROWS", 0)
     monkeypatch.setattr(asking, "STREAM_ROWS", 0)
-    _agree(spark, tmp_path, SHUFFLED)
+    _agree(spark, tmp_path, some_views(SHUFFLED))
     assert jobs["by_key"] and jobs["appearing"] and not jobs["by_loading"]
 
 

@@ -13,13 +13,14 @@ from types import CodeType, FrameType
 from typing import Any
 
 import halfjoin as hj
-from tests.support.seeds import some
+from tests.support.seeds import WHOLE, some
 
 POINTS = int(os.environ.get("HALFJOIN_CRASHES") or some(12))  # of a call at which it is ended, about
 ALL = 1000  # points, or more: every line
 KINDS = (KeyboardInterrupt, MemoryError)
 _ROOMS = tuple(str(Path(folder).resolve().parent) for folder in hj.__path__)  # what is in libraries is one step
 _LATE = 60  # lines at the end, some of which are always among the points: there is what is kept, and published
+_LATE_STEP = 7 if WHOLE else 20
 
 
 class Ender:
@@ -36,7 +37,7 @@ class Ender:
         self._run(call, 0)
         lines, every = self._lines, POINTS >= ALL
         step = 1 if every else max(1, lines // POINTS)
-        late = range(max(1, lines - _LATE), lines + 1, 1 if every else 7)
+        late = range(max(1, lines - _LATE), lines + 1, 1 if every else _LATE_STEP)
         return sorted({*range(1, lines + 1, step), *late})
 
     def ends(self, call: Callable[[], Any], at: int) -> bool:

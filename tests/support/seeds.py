@@ -1,9 +1,9 @@
 """How many random examples a run tries, and from which seed.
 
-An everyday run tries a sixth of the seeds of a test that is run once for each, and a third of the examples of a test
-that makes them itself; at least one of them. Set `HALFJOIN_ALL` to try all: `make test ALL=1` does, and so does
-continuous integration. A run that asks for new examples tries all of these. Tests without random examples are the same
-in every run.
+An everyday run tries a sixth of the seeds of a test that is run once for each, a fifth of the examples of a test that
+makes them itself, and a third of the views of a test whose views are Spark jobs; at least one of them. Set
+`HALFJOIN_ALL` to try all: `make test ALL=1` does, and so does continuous integration. A run that asks for new examples
+tries all of these. Tests without random examples are the same in every run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 WHOLE = any(map(os.environ.get, ("HALFJOIN_ALL", "HALFJOIN_FUZZ", "HALFJOIN_FUZZ_SQL")))
-_OF, _OF_SEEDS = 3, 6  # an everyday run tries one in so many
+_OF, _OF_SEEDS, _OF_VIEWS = 5, 6, 3  # an everyday run tries one in so many
 
 
 def first_seed() -> int:
@@ -25,6 +25,11 @@ def first_seed() -> int:
 def some(examples: int, of: int = _OF) -> int:
     """How many of a test's examples this run tries: all, or one `of` so many."""
     return examples if WHOLE else -(-examples // of)
+
+
+def some_views(views: dict[str, str]) -> dict[str, str]:
+    """The views, by name, that this run tries: all, or every third."""
+    return views if WHOLE else dict(list(views.items())[::_OF_VIEWS])
 
 
 def left_out(items: Iterable[Any]) -> list[Any]:
