@@ -11,7 +11,7 @@ def gather(
     sources: list[list[Any]], rows: Any, counts: list[int], /
 ) -> list[tuple[bytes | None, ...] | None] | None: ...
 def filtered(
-    columns: list[Any], time: Any, diff: Any, mask: list[Any], /
+    columns: list[Any], time: Any, diff: Any, tested: list[Any], constants: list[Any], allowed: tuple[int, ...], /
 ) -> tuple[list[Any], bytearray, bytearray] | Literal[True] | None: ...
 def passing(
     mask: list[Any], positions: Any, rows: Any, counts: list[int], /

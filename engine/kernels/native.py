@@ -125,10 +125,13 @@ def gather(sources: list[list[pa.Array]], rows: Positions, counts: list[int]) ->
 
 
 def filtered(
-    columns: list[pa.Array], time: Ints, diff: Ints, mask: pa.Array
-) -> tuple[list[pa.Array], Ints, Ints] | Literal[True] | None:
-    """The rows for which the mask is true, not false or NULL: columns, times and diffs. True: all rows are."""
-    made = _native.filtered(columns, time, diff, [mask]) if on else None
+    columns: list[pa.Array], time: Ints, diff: Ints, tested: list[pa.Array], constants: list[pa.Array],
+    allowed: tuple[int, ...],
+) -> tuple[list[pa.Array], Ints, Ints] | Literal[True] | None:  # fmt: skip
+    """Columns, times and diffs of the rows whose tested columns are ordered to the constants as `allowed` says
+    (`engine.scalar.threshold`); without constants, those for which the only one is true, not false or NULL. True: all.
+    """
+    made = _native.filtered(columns, time, diff, tested, constants, allowed) if on else None
     if made is None or made is True:
         return made
     times = _ints(made[1])

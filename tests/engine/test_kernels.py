@@ -245,6 +245,20 @@ def half_join_of(keys: list[Any], tested: Any, constant: Any, rows: list[int], c
     return native.half_join([pa.array([7])], 0, certain, [], ones, ones, [side], [constant], (4,), [], 9, 9, 9)
 
 
+def test_rows_are_not_filtered_by_columns_of_other_types_or_lengths() -> None:
+    ones, one = np.ones(1, np.int64), pa.array([1])
+    with native.used(True):
+        assert native.filtered([one], ones, ones, [one], [pa.array([1])], (2,)) is True
+        assert native.filtered([one], ones, ones, [one], [pa.array([1], pa.int32())], (2,)) is None
+        assert native.filtered([one], ones, ones, [pa.array([1, 2])], [one], (2,)) is None
+        assert native.filtered([one], ones, ones, [one], [pa.array([1, 2])], (2,)) is None
+        assert native.filtered([one], ones, ones, [one], [one], ()) is None
+        assert native.filtered([one], ones, ones, [one], [], ()) is None
+        assert native.filtered([one], ones, ones, [one] * 17, [one] * 17, (2,) * 17) is None
+        with pytest.raises(TypeError):
+            native.filtered([one], ones, ones, [one], [one], ("2",))  # type: ignore[arg-type]
+
+
 def test_a_half_join_refuses_rows_beyond_a_run_and_other_types() -> None:
     one, zero = pa.array([1]), pa.array([0])
     with native.used(True):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar import arrow_type, compile, mask_of
 from halfjoin.engine.scalar.threshold import threshold_of
-from halfjoin.engine.updates.updates import where_true
+from halfjoin.engine.updates.updates import Updates, where_true
 from halfjoin.sql.expr import Call, Column, Expr, Literal
 from halfjoin.sql.types import BIGINT, BOOLEAN, DATE, INTEGER, SMALLINT, TEXT, SqlType
 
@@ -39,17 +39,23 @@ def test_a_kernel_compares_as_arrow_does(seed: int) -> None:
     expr = Call(str(random.choice(OPERATORS)), tuple(both if random.random() < 0.5 else both[::-1]), BOOLEAN)
     threshold = threshold_of(expr)
     assert threshold is not None
-    sides, expected, ones = list[object](), list[int](), np.ones(9, np.int64)
+    sides, expected, starts, ones = list[object](), list[int](), list[int](), np.ones(9, np.int64)
     index = np.zeros(9, np.int64), np.arange(9).astype(np.uint32), None, 0, 0
     for _ in range(int(random.integers(1, 5))):
         values = random.choice(np.array([*VALUES[type], None], object), 9).tolist()
         tested = pa.array([None, *values], arrow_type(type))[1:]
         sides.append(native.side(index, True, [], [tested], [], (ones, ones, None, None)))
+        starts.append(len(expected))
         expected += where_true(mask_of(compile(expr).evaluate({"y": tested}, 9).values)).tolist()
     with native.used(True):
         made = native.half_join([pa.array([0])], 0, True, [], ones[:1], ones[:1], sides, [threshold.constant],
                                 (threshold.allowed,), [], 100, -1, 0)  # fmt: skip
+        left = Updates({"y": tested, "at": pa.array(range(9))}, ones, ones).meeting(["y"], [threshold.constant],
+                                                                                    (threshold.allowed,))  # fmt: skip
     assert (list[int]() if made is False else made.rows.tolist()) == expected  # type: ignore[union-attr]
+    assert left is not None  # of the last run
+    last = left.columns["at"].to_pylist()
+    assert last == expected[len(expected) - len(last) :] and len(expected) - len(last) == starts[-1]
 
 
 def test_other_predicates_are_no_thresholds() -> None:
