@@ -17,8 +17,15 @@ from halfjoin.sql.bind.scope import FromItem
 from halfjoin.sql.bind.selected import column_for, known, qualified
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.aggregates import is_aggregate_name
-from halfjoin.sql.functions.jsonb_records import POPULATED, POPULATED_ONE, RECORDS, one_record, record_columns
-from halfjoin.sql.functions.record_values import is_record, member, members
+from halfjoin.sql.functions.jsonb_records import (
+    POPULATED,
+    POPULATED_ONE,
+    RECORDS,
+    one_record,
+    populated,
+    record_columns,
+)
+from halfjoin.sql.functions.record_values import is_record, member, members, record
 from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.functions.table_functions import EMPTY, WEIGHTS, returns_rows, signature
 from halfjoin.sql.parse.locate import name_of, only, written
@@ -100,6 +107,16 @@ def _call(call: exp.Anonymous, scalars: Scalars) -> _Call:
         return _Call(function, *signature(function, args, context.schema))
 
 
+def fields_of_call(call: exp.Expr, scalars: Scalars) -> list[str]:
+    """The members of the rows that a call returns; empty for another expression, and for values that are no rows."""
+    if not isinstance(call, exp.Anonymous) or not returns_rows(call.name.lower(), scalars.context.schema):
+        return []
+    outputs = (_populated if call.name.lower() in POPULATED else _call)(call, scalars).outputs
+    if len(outputs) == 1:
+        return [name for name, _ in outputs[0][1].fields]
+    return [name for name, _ in outputs if name is not None]
+
+
 def is_scalar(call: exp.Expr, context: Context) -> bool:
     """Whether a call in FROM is that of a function which returns one value: `FROM upper(t.x) AS u`."""
     if not isinstance(call, exp.Anonymous):
@@ -132,6 +149,9 @@ def _record(call: exp.Anonymous, alias: exp.TableAlias | None, scalars: Scalars)
                              f"write {function}(...) AS x (a integer, b text)")
     with context.at(call):
         columns = tuple((name_of(item), _listed_type(item.args["kind"], context)) for item in listed)
+        if function.endswith("_record") and any(type.kind is Kind.ARRAY for _, type in columns):
+            base, (given,) = Literal(None, SqlType(Kind.RECORD, fields=columns)), scalars.values(call.expressions)
+            return _one_row(function, populated(function, base, given), context)
         return _Call(function, "unnest", record_columns(function, scalars.values(call.expressions), columns), columns)
 
 
@@ -146,12 +166,20 @@ def _populated(call: exp.Anonymous, scalars: Scalars) -> _Call:
         raise context.refuse(call, f"{function} takes a row, such as NULL::table, and objects", instead)
     with context.at(call):
         outputs = base.type.fields
+        if function in POPULATED_ONE and any(type.kind is Kind.ARRAY for _, type in outputs):
+            return _one_row(function, populated(function, base, scalars.value(call.expressions[1])), context)
         if function in POPULATED_ONE:
             args = one_record(function, base, scalars.value(call.expressions[1]))
         else:
             args = record_columns(POPULATED[function], scalars.values(call.expressions[1:]), outputs,
                                   () if isinstance(base, Literal) else members(base))
         return _Call(function, "unnest", args, outputs)
+
+
+def _one_row(function: str, row: Expr, context: Context) -> _Call:
+    """One row, whose members may be arrays: unnesting these would take the arrays apart as well."""
+    context.records.append(function)
+    return _Call(function, "unnest", (functions.resolve("array", (row,)),), ((None, row.type),))
 
 
 def _listed_type(node: exp.DataType, context: Context) -> SqlType:
@@ -212,11 +240,14 @@ def list_calls(items: Sequence[exp.Expr], relation: Relation,
             _check_value(call, scalars)
         once = {_meaning(call): call for call in calls}
         made, source = bind_calls(list(once.values()), None, False, relation, scalars.binding(bound), spread=False)
-        if len(source.columns) != len(once):
-            raise scalars.context.refuse(calls[0], "a function with several columns in the SELECT list",
-                                         "write it in FROM: FROM ..., f(...) AS x, and select x.*")
-        relation = made
-        columns = dict(zip(once, (column for _, column in source.columns), strict=True))
+        relation, values = made, list[Expr](column for _, column in source.columns)
+        if len(values) != len(once):
+            if len(once) > 1:
+                raise scalars.context.refuse(calls[0], "a function with several columns beside another in the SELECT "
+                                             "list", "write it in FROM: FROM ..., f(...) AS x, and select x.*")
+            scalars.context.records.append("row")
+            values = [record([name for name, _ in source.columns], values)]
+        columns = dict(zip(once, values, strict=True))
         bound.update((id(call), columns[_meaning(call)]) for call in calls)
     return relation, bound
 
@@ -252,10 +283,8 @@ def _check_value(call: exp.Anonymous, scalars: Scalars) -> None:
             raise context.refuse(call, f"{name} returns rows, which is not allowed in a conditional expression",
                                  "write it in FROM")
         parent = parent.parent
-    columns = context.schema.table_function(name)
-    count = 0 if name in WEIGHTS else 1 if columns is None else len(columns)
-    if count != 1:
-        raise context.refuse(call, f"{name} has {count} columns, so it is not a value",
+    if name in WEIGHTS or context.schema.table_function(name) == ():
+        raise context.refuse(call, f"{name} has no columns, so it is not a value",
                              f"write it in FROM: FROM ..., {name}(...)")
 
 
