@@ -20,6 +20,7 @@ from halfjoin.sql.parse.locate import name_of, only
 from halfjoin.sql.parse.syntax import MutualWith
 from halfjoin.sql.parse.type_names import stored_type
 from halfjoin.sql.relation import (
+    READS_ITSELF,
     Aggregate,
     Binding,
     Fed,
@@ -113,7 +114,7 @@ def looped(
     context = bind_select.with_queries(query, context, outer)
     selected = bind_select.select(query.this, context, None, outer)
     first = shaped(selected, [known(value) for value in selected.values])
-    loop = context.aliases.fresh(f"{name} of WITH RECURSIVE")
+    loop = context.aliases.fresh(name + READS_ITSELF)
     kept = tuple(replace(column, nullable=True) for column in first.columns)
 
     def before(alias: str, own: tuple[Column, ...]) -> Relation:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.function import fields_of_call
 from halfjoin.sql.bind.output_names import output_name
 from halfjoin.sql.bind.row_values import row_of
 from halfjoin.sql.bind.scalar import Scalars
@@ -46,6 +47,8 @@ def _fields(node: exp.Dot, scalars: Scalars, bound: dict[int, Expr]) -> list[Out
     """The outputs of `(row).*`; `bound` gets those of a value."""
     if (row := row_of(node.this, scalars)) is not None:
         return [Output(name, member) for name, member in zip(row.names, row.members, strict=True)]
+    if names := fields_of_call(node.this.unnest(), scalars):
+        return [Output(name, _field(node, name)) for name in names]
     value = scalars.value(node.this)
     if not is_record(value):
         raise scalars.context.wrong(node, f"a {value.type} is no row, so it has no fields").with_(code="42809")
@@ -56,6 +59,13 @@ def _fields(node: exp.Dot, scalars: Scalars, bound: dict[int, Expr]) -> list[Out
         bound[id(made)] = one
         outputs.append(Output(name, made))
     return outputs
+
+
+def _field(node: exp.Dot, name: str) -> exp.Dot:
+    """`(f(x)).name` of `(f(x)).*`; the call stays the same one, which runs once."""
+    made = exp.Dot(expression=exp.to_identifier(name, quoted=True))
+    made.args["this"], made.parent = node.this, node
+    return made
 
 
 def star(node: exp.Expr, scopes: tuple[Scope, ...], context: Context) -> list[tuple[str, Expr]] | None:
