@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from halfjoin.sql.bind.apart import IS_THERE
 from halfjoin.sql.bind.reading import expressions
+from halfjoin.sql.bind.row_parts import IS_THERE
 from halfjoin.sql.bind.row_sequence import is_carried
 from halfjoin.sql.expr import Call, Cast, Expr, Literal, walk
 from halfjoin.sql.functions import always_null
