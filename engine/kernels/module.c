@@ -33,6 +33,8 @@ static PyMethodDef functions[] = {
      "moments(columns, time): first rows, rows, starts; groups, times and marks of moments; or None"},
     {"totals", py_totals, METH_VARARGS,
      "totals(summed, args, old, diff, rows, starts, group, was, begins): the buffers of a column of sums, or None"},
+    {"decimals", py_decimals, METH_VARARGS,
+     "decimals(counts, totals, digits): the buffers of a column of decimals made of kept sums, or None"},
     {NULL, NULL, 0, NULL},
 };
 

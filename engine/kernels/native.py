@@ -242,6 +242,15 @@ def totals(
     return pa.Array.from_buffers(pa.int64() if summed is None else pa.binary(), len(group), buffers)
 
 
+def decimals(counts: pa.Array, totals: pa.Array, type: pa.DataType) -> pa.Array | None:
+    """Kept sums of integers, in units of the decimal `type`, as its values; NULL where a count is 0 or NULL, or nothing
+    is kept. None also where a sum has too many digits."""
+    made = _native.decimals([counts], [totals], type.precision) if on and type.bit_width == 128 else None
+    if made is None:
+        return None
+    return _ARRAY(type, len(totals), [None if part is None else _BUFFER(part) for part in made])
+
+
 def _arrays(like: list[pa.Array], made: list[Any], length: int) -> list[pa.Array] | None:
     """Columns of these buffers, with the types of `like`. None: the texts of one are too long for one array."""
     buffer, columns = pa.py_buffer, []

@@ -114,16 +114,15 @@ def _extend(items: tuple[tuple[Column, Expr], ...]) -> Operator:
     """
     names = [column.name for column, _ in items]
     scalars = [(compile(expr), expr) for _, expr in items]
+    floats = [number for number, (scalar, _) in enumerate(scalars) if pt.is_floating(scalar.arrow_type)]
 
     def run(updates: Updates, errors: Errors) -> Updates:
         values, updates = evaluate_all(scalars, updates, errors)
-        return updates.with_columns(dict(zip(names, map(_one_zero, values), strict=True)))
+        for number in floats:
+            values[number] = pc.add(values[number], pa.scalar(0.0, values[number].type))
+        return updates.with_columns(dict(zip(names, values, strict=True)))
 
     return run
-
-
-def _one_zero(values: pa.Array) -> pa.Array:
-    return pc.add(values, pa.scalar(0.0, values.type)) if pt.is_floating(values.type) else values
 
 
 def _explode(step: Explode, kept: tuple[str, ...] | None, registry: Registry) -> Operator:

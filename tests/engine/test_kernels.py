@@ -433,6 +433,28 @@ def test_kept_sums_of_any_size_add_up(number: int) -> None:
         assert found.to_pylist() == [kept.bytes_of(one) for one in (number, number + 1, 0, 1)]
 
 
+KEPT = st.tuples(st.sampled_from([0, 1, 7, None]), st.integers(-(10**9), 10**9), st.integers(0, 40))
+
+
+@given(st.lists(KEPT, max_size=9))
+def test_sums_shown_as_decimals_are_the_same(rows: list[tuple[int | None, int, int]]) -> None:
+    """A sum with too many digits has no kernel, unless it is one of nothing."""
+    numbers = [number * 10**power // 10**9 for _, number, power in rows]
+    totals = pa.array([kept.bytes_of(number) for number in numbers], pa.binary())
+    counts, there = pa.array([count for count, _, _ in rows], pa.int64()), [bool(count) for count, _, _ in rows]
+    with native.used(True):
+        found = native.decimals(counts, totals, pa.decimal128(38, 0))
+        assert native.decimals(counts, totals, pa.decimal256(40, 0)) is None
+        assert native.decimals(counts[1:], totals, pa.decimal128(38, 0)) is None or not rows
+        assert native.decimals(pa.array([0.5] * len(rows)), totals, pa.decimal128(38, 0)) is None
+    if any(abs(number) >= 10**38 for number, one in zip(numbers, there, strict=True) if one):
+        assert found is None
+    else:
+        assert found is not None
+        shown = [int(value) if value is not None else None for value in found.to_pylist()]
+        assert shown == [number if one else None for number, one in zip(numbers, there, strict=True)]
+
+
 def test_a_count_beyond_bigint_has_no_kernel() -> None:
     moments = moments_of(Updates({"k": pa.array([1])}, constant(1, 1), constant(1, 1)), ["k"])
     with native.used(True):
