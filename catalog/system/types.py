@@ -41,6 +41,12 @@ class TypeRow:
     domain: Domain | None = None
     base: int = 0
     modifier: int = -1
+    fields: SqlType | None = None  # the type, if it is one of rows
+
+    @property
+    def relation(self) -> int:
+        """The number by which pg_attribute knows the fields of a type of rows; 0 for another type."""
+        return own_oid(f"fields of {self.oid}") if self.fields is not None else 0
 
 
 @cache
@@ -75,7 +81,7 @@ def own_types(enums: Iterator[tuple[str, str, SqlType]], domains: Iterator[tuple
         if enum.fields:
             row = TypeRow(pg_type(enum).oid, own_oid(f"{enum.named}[]"), name, -1, False, "c", "C", False, "d", "x", 0,
                           ("record_in", "record_out", "record_recv", "record_send", "-", "-", "-"), 0,
-                          shown[enum.named], schema)  # fmt: skip
+                          shown[enum.named], schema, fields=enum)  # fmt: skip
             yield from (row, array_of(row))
             continue
         one = TypeRow(pg_type(enum).oid, own_oid(f"{enum.named}[]"), name, 4, True, "e", "E", False, "i", "p", 0,

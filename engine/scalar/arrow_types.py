@@ -85,4 +85,7 @@ def sql_type(type: Any) -> SqlType:
             return kind
     if t.is_timestamp(type):
         return sql.TIMESTAMP if type.tz is None else sql.TIMESTAMPTZ
-    raise UnsupportedSQL(f"Arrow type {type} has no SQL type", remedy="cast the column before you submit it")
+    remedy = "cast the column before you submit it"
+    if t.is_struct(type):
+        remedy = "CREATE TYPE pair AS (a integer, b text), and CREATE TABLE t (r pair): its columns take structs"
+    raise UnsupportedSQL(f"Arrow type {type} has no SQL type", remedy=remedy)

@@ -410,7 +410,9 @@ def _interval_of(text: str) -> Interval:
 
 
 def _rows(array: pa.Array, kind: SqlType) -> pa.Array:
-    """Convert rows member by member. Their fields go by their names."""
+    """Convert rows member by member. Their fields go by their names. A text is JSON."""
+    if pt.is_string(array.type):
+        array = of_python(array.to_pylist(), kind, _array)
     source, wanted = array.type, arrow_type(kind)
     names = [field.name for field in source] if pt.is_struct(source) else None
     if names is None or sorted(names) != sorted(field_names(kind)):

@@ -1,8 +1,11 @@
-"""Rows, and arrays of rows, as Python gives them: tuples, lists, or dicts by the names of the fields."""
+"""Rows, and arrays of rows, as Python gives them: tuples, lists, or dicts by the names of the fields. JSON texts stand
+for their lists and objects."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -22,6 +25,7 @@ def of_python(given: Sequence[Any], kind: SqlType, plain: Convert) -> Any:
         TypeError: a value is neither a row nor None.
         ValueError: a row has too many or too few members, or a name that is no field.
     """
+    given = [_parsed(one) for one in given]
     if kind.element is not None:
         if not all(one is None or isinstance(one, (list, tuple)) for one in given):
             raise TypeError("not an array")
@@ -35,6 +39,13 @@ def of_python(given: Sequence[Any], kind: SqlType, plain: Convert) -> Any:
                for place, (_, field) in enumerate(kind.fields)]  # fmt: skip
     made = pa.struct([(name, column.type) for name, column in zip(names, columns, strict=True)])
     return struct_of(made, columns, np.array([row is None for row in rows], np.bool_), len(rows))
+
+
+def _parsed(value: Any) -> Any:
+    """What a JSON text of an object or a list stands for, with all digits of its numbers; another value itself."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        return json.loads(value, parse_float=Decimal)
+    return value
 
 
 def _members(row: Any, names: Sequence[str]) -> Sequence[Any]:

@@ -132,7 +132,7 @@ def at_rest(relation: Relation, context: Context) -> Relation:
     if not any(map(is_record, columns)):
         return relation
     items = tuple((column, whole(_of_column(column.name, column.type, column.nullable), column.type)
-                   if is_record(column) else column) for column in columns)
+                   if is_record(column) else column) for column in columns)  # fmt: skip
     return Project(relation, items)
 
 

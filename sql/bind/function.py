@@ -38,7 +38,7 @@ def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ord
                scalars: Scalars, *, spread: bool = True) -> tuple[Relation, FromItem]:
     """A call in FROM on top of the relation to its left, and the name and columns that it adds to the scope. Several
     calls are those of ROWS FROM. `spread`: rows that it gives have a column for each field."""
-    context = scalars.context
+    context, calls = scalars.context, [_of_record(call) for call in calls]
     records = len(calls) == 1 and calls[0].name.lower() in RECORDS
     made = [_record(calls[0], alias, scalars)] if records else [
         (_populated if call.name.lower() in POPULATED else _call)(call, scalars) for call in calls]
@@ -140,6 +140,14 @@ def bind_scalar(call: exp.Expr, alias: exp.TableAlias | None, ordinality: bool, 
     return made, FromItem(name, columns, scalar=len(columns) == 1)
 
 
+def _of_record(call: exp.Anonymous) -> exp.Anonymous:
+    """`jsonb_populate_record(NULL::record, j)`, whose columns a list after AS gives, as `jsonb_to_record(j)`."""
+    base = call.expressions[0] if call.name.lower() in POPULATED and len(call.expressions) == 2 else None
+    if not isinstance(base, exp.Cast) or not isinstance(base.this, exp.Null) or base.to.sql().lower() != "record":
+        return call
+    return _with_one(call, call.expressions[1], POPULATED[call.name.lower()])
+
+
 def _record(call: exp.Anonymous, alias: exp.TableAlias | None, scalars: Scalars) -> _Call:
     """`jsonb_to_recordset(j) AS x (a integer, b text)`."""
     context, function = scalars.context, call.name.lower()
@@ -200,14 +208,14 @@ def rows_from(node: exp.Table | exp.Lateral, context: Context) -> list[exp.Anony
             raise context.wrong(item, f"ROWS FROM takes calls of functions, not {written(item)}")
         calls.append(call)
     if len(calls) == 1 and calls[0].name.lower() == "unnest":
-        return [_one_array(calls[0], array) for array in calls[0].expressions] or calls
+        return [_with_one(calls[0], array) for array in calls[0].expressions] or calls
     return calls
 
 
-def _one_array(call: exp.Anonymous, array: exp.Expr) -> exp.Anonymous:
-    one = exp.Anonymous(this=call.this)
+def _with_one(call: exp.Anonymous, given: exp.Expr, name: str = "unnest") -> exp.Anonymous:
+    one = exp.Anonymous(this=name)
     one.parent = call  # for its place in the text
-    one.args["expressions"] = [array]
+    one.args["expressions"] = [given]
     return one
 
 

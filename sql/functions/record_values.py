@@ -53,3 +53,12 @@ def member(value: Expr, number: int) -> Expr:
 def members(value: Expr) -> tuple[Expr, ...]:
     """All members of a row."""
     return tuple(member(value, number) for number in range(len(value.type.fields)))
+
+
+def as_it_was(value: Call) -> Expr:
+    """What `row value` puts together; the row itself if it only takes a row at rest apart."""
+    there, *parts = value.args
+    row = there.args[0] if isinstance(there, Call) and there.function == GIVEN else there
+    same = row.type == value.type and all(
+        part == Call(FIELD, (row, Literal(number, INTEGER)), part.type) for number, part in enumerate(parts))
+    return row if same else value

@@ -40,6 +40,18 @@ def test_python_gives_rows_as_tuples_lists_and_dicts() -> None:
         {"r": None, "b": "q", "d": {"p": {"a": 7, "b": "q"}, "i": None, "n": Decimal("1.50"), "ps": None}}]
 
 
+def test_objects_of_json_stand_for_rows() -> None:
+    engine = made()
+    deep = '{"p": {"a": 5, "b": "q"}, "n": 1.50, "ps": [{"a": 6}, null], "i": "1 day"}'
+    for n, value in enumerate((deep, pa.array([deep]))):
+        rows = {"k": [n], "d": value} if n else [{"k": n, "d": value}]
+        engine.apply({"t": pa.table(rows) if n else rows})
+    assert engine.query("SELECT DISTINCT (d).p, (d).n, (d).ps, (d).i::text FROM t").to_pylist() == [
+        {"p": {"a": 5, "b": "q"}, "n": Decimal("1.50"), "ps": [{"a": 6, "b": None}, None], "i": "1 day"}]
+    with pytest.raises(hj.InvalidRow, match="fields a, b"):
+        engine.apply({"t": [{"k": 5, "r": '{"a": 1, "c": 2}'}]})
+
+
 @pytest.mark.parametrize(("value", "part"), [
     ((1,), "not a valid pair"), ((1, "x", 2), "not a valid pair"), ({"c": 1}, "fields a, b"), (5, "not a valid pair"),
     (("1", "x"), "not a valid pair"), ("(1,x)", "tuples or dicts"), ((1, "a\0"), "NUL"), ((200, "x"), "violates check"),
@@ -85,6 +97,19 @@ def test_rows_are_kept_in_delta_as_structs(tmp_path: Path) -> None:
     with hj.Engine(tmp_path, read_only=True) as engine:
         found = engine.query("SELECT count(*) AS n FROM v WHERE (made).f1 = ROW(1, 'new')::pair")
         assert found.to_pylist() == [{"n": 1}]
+
+
+def test_a_sink_writes_rows_as_structs(tmp_path: Path) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    with made() as engine:
+        engine.execute("CREATE MATERIALIZED VIEW v AS SELECT k, r, ROW(time '10:00', interval '1 day') AS x FROM t")
+        engine.execute(f"CREATE SINK s FROM v INTO DELTA '{tmp_path / 'out'}'")
+        engine.execute("INSERT INTO t VALUES (1, ROW(1, 'x')), (2, NULL)")
+        engine.execute("UPDATE t SET r.b = 'y' WHERE k = 1")
+        engine.flush()
+    rows = deltalake.DeltaTable(str(tmp_path / "out")).to_pyarrow_table().to_pylist()
+    assert sorted((row["k"], str(row["r"]), row["x"]["f1"]) for row in rows) == [
+        (1, "{'a': 1, 'b': 'y'}", 36_000_000_000), (2, "None", 36_000_000_000)]
 
 
 def test_names_of_fields_that_differ_only_in_case_are_told_apart_in_files(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from tests.support.serving import serving
@@ -30,6 +32,22 @@ def test_clients_see_rows_as_postgresql_writes_them() -> None:
         assert types.fetchall() == [("_pair", "b", "A"), ("pair", "c", "C")]
         kinds = client.execute("SELECT data_type, udt_name FROM information_schema.columns WHERE column_name = 'r'")
         assert kinds.fetchall() == [("USER-DEFINED", "pair")]
+
+
+def test_psycopg_finds_the_fields_of_a_type() -> None:
+    composite = pytest.importorskip("psycopg.types.composite")
+    with serving() as server, server.psycopg() as client:
+        for statement in STATEMENTS:
+            client.execute(statement)
+        for name in ("pair", "deep"):
+            info = composite.CompositeInfo.fetch(client, name)
+            composite.register_composite(info, client)
+            made = info.python_type
+        assert info.field_names == ("p", "i", "n", "ps") and made is not None
+        row, deep, rows = client.execute("SELECT r, d, ARRAY[r] FROM t").fetchone()
+        assert (row.a, row.b, deep.p.a, deep.n, deep.ps[0].b, rows) == (1, "x y", 2, Decimal("1.50"), "z", [row])
+        client.execute("INSERT INTO t (k, r) VALUES (2, %s)", (type(row)(7, "q"),))
+        assert client.execute("SELECT (r).a FROM t WHERE k = 2").fetchone() == (7,)
 
 
 def test_copy_takes_and_gives_rows() -> None:

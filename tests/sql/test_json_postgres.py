@@ -71,6 +71,8 @@ ROWS = (
     "SELECT json_agg(ARRAY[k] ORDER BY k)::text AS x, json_agg(k ORDER BY k)::text AS y FROM t WHERE k < 0",
     "SELECT k % 2 AS m, json_agg(ARRAY[k, 1] ORDER BY k)::text AS x FROM t GROUP BY k % 2",
     "SELECT k % 2 AS m, json_object_agg(k, j ORDER BY k)::text AS x FROM t GROUP BY k % 2",
+    "SELECT json_agg(DISTINCT CASE WHEN k > 2 THEN ARRAY[k % 2] WHEN k > 1 THEN ARRAY[k, NULL] END)::text AS x FROM t",
+    "SELECT k % 2 AS m, json_agg(DISTINCT ARRAY[k % 3] ORDER BY ARRAY[k % 3] DESC)::text AS x FROM t GROUP BY k % 2",
     "SELECT json_agg(DISTINCT k % 3)::text AS x, json_agg(k ORDER BY k) FILTER (WHERE k > 5)::text AS y FROM t",
     "SELECT k, (SELECT o.j FROM t AS o WHERE o.k = t.k)::text AS x FROM t",
     "SELECT k, (SELECT count(*) FROM t AS o WHERE o.k < t.k AND json_typeof(t.j) = 'object') AS x FROM t",

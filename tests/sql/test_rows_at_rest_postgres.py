@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import halfjoin as hj
+from tests.sql.test_row_values_postgres import CHANGES, Rows, prepared
 from tests.support.seeds import first_seed, some
 
 pytest_plugins = ("tests.support.postgres",)
@@ -45,6 +46,7 @@ QUERIES = (
     "SELECT w, row_number() OVER (ORDER BY w, k, r, rs::text) FROM t",
     "SELECT k, coalesce(r, ROW(0, 'none')::pair), CASE WHEN k > 1 THEN rs END, nullif(r, ROW(1, 'x')::pair) FROM t",
     "SELECT k, array_append(rs, r), array_remove(rs, r), array_position(rs, r), array_replace(rs, r, NULL) FROM t",
+    "SELECT k, rs @> ARRAY[r], rs && ARRAY[r, ROW(1, NULL)::pair], rs <@ ARRAY[r] FROM t",
     "SELECT k, rs = ARRAY[r], rs IS DISTINCT FROM ARRAY[r] FROM t",
     "SELECT k, ARRAY(SELECT u.r FROM u WHERE u.k = t.k ORDER BY u.r) FROM t",
     "SELECT k, (SELECT u.r FROM u ORDER BY u.r, u.k LIMIT 1) FROM t",
@@ -55,6 +57,17 @@ QUERIES = (
     "SELECT ((w).p).a, sum(k), max((w).m) FROM t GROUP BY 1",
     "SELECT k, b::pair FROM (SELECT k, r::text AS b FROM t) q",
     "SELECT k, rs::text::pair[], w::text::wide FROM t",
+)  # fmt: skip
+
+
+OVER = (
+    "SELECT r, count(*) AS n, array_agg(rs[1] ORDER BY k, rs[1]) AS a FROM v GROUP BY r",
+    "SELECT v.k, x AS r, x.b FROM v, unnest(v.rs) AS x",
+    "SELECT a.k, b.r, b.rs FROM v a LEFT JOIN v b ON a.r = b.rs[1]",
+    "SELECT DISTINCT rs, (rs[1]).a FROM v", "SELECT k, r FROM v WHERE r = ANY (rs)",
+    "SELECT k, rs, lag(r) OVER (ORDER BY r, k) AS l FROM v", "SELECT k, r FROM v ORDER BY r DESC, k LIMIT 2",
+    "SELECT k, rs[2] AS r FROM v EXCEPT ALL SELECT k, r FROM v",
+    "SELECT count(DISTINCT r) AS n, array_agg(DISTINCT r) FROM v",
 )  # fmt: skip
 
 
@@ -120,3 +133,26 @@ def test_columns_of_rows_follow_changes_as_in_postgresql(postgres: Any) -> None:
             except Exception as error:
                 error.add_note(f"HALFJOIN_SEED={seed}: {sql} after {changes}")
                 raise
+
+
+def test_random_rows_are_columns_of_views_as_in_postgresql(postgres: Any) -> None:
+    seed = first_seed()
+    for example in range(some(45)):
+        postgres.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+        engine, rows = prepared(postgres), Rows(seed + example)
+        inner = f"SELECT k, {rows.row('t')} AS r, ARRAY[{rows.row('t')}, {rows.row('t', 1)}] AS rs FROM t"
+        outer = rows.choose.choice(OVER)
+        for name, sql in (("v", inner), ("w", outer)):
+            postgres.execute(f"CREATE VIEW {name} AS {sql}")
+            engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {sql}")
+        try:
+            for change in CHANGES:
+                engine.execute(change)
+                postgres.execute(change)
+                check(engine, "SELECT * FROM v", "v", postgres)
+                check(engine, "SELECT * FROM w", "w", postgres)
+        except Exception as error:
+            error.add_note(f"HALFJOIN_SEED={seed + example}: {outer} over {inner}")
+            raise
+        finally:
+            engine.close()

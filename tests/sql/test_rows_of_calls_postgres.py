@@ -31,6 +31,9 @@ QUERIES = (
     "SELECT i, (jsonb_populate_recordset(NULL::pair, jsonb_build_array(j, j))).* FROM j WHERE j IS NOT NULL",
     "SELECT jsonb_populate_recordset(ROW(7, 'z')::pair, jsonb_build_array(j))::text AS r FROM j WHERE i < 4",
     "SELECT i, x.* FROM j, jsonb_populate_record(ROW('{7}', 'z')::lists, j - 'a') AS x",
+    "SELECT i, x.* FROM j, jsonb_populate_record(NULL::record, j - 'a') AS x (b text, d bigint)",
+    "SELECT i, x.* FROM j, jsonb_populate_recordset(NULL::record, jsonb_build_array(j - 'a')) AS x (b text, d bigint)"
+    " WHERE i < 4",
     "SELECT i, x.* FROM j, jsonb_to_record(j - 'a') AS x (c integer[], b text, d bigint)",
 )  # fmt: skip
 
