@@ -16,11 +16,10 @@ again finds its nodes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from halfjoin.planner.block import Blocks
 from halfjoin.planner.canonical import canonical
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.fingerprint import fingerprint
@@ -36,10 +35,21 @@ from halfjoin.planner.plan import ROUND, Reduce, round_names
 from halfjoin.planner.reduces.lower import lowered, output_columns
 from halfjoin.planner.reduces.parted import parted
 from halfjoin.planner.reduces.unique import without_counts
+from halfjoin.planner.regions import (
+    CutNode,
+    collections_read,
+    has_join,
+    rebuilt,
+    scan_of,
+    scans_in,
+    shown_collection,
+    swapped,
+    too_many,
+    unions_of,
+)
 from halfjoin.planner.rounds import Nested, Rounded, Rounds
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
-from halfjoin.planner.rules.flatten import MOST_BRANCHES
 from halfjoin.planner.rules.sides import asked, shown, side_of
 from halfjoin.planner.unkeyed import unkeyed
 from halfjoin.sql.bind.context import Aliases
@@ -56,33 +66,13 @@ from halfjoin.sql.relation import (
     Relation,
     Scan,
     Semi,
-    TableFunction,
     UnionAll,
     Values,
     every_part,
-    inputs_below,
     parts_inside,
     with_inputs,
 )
 from halfjoin.sql.types import BIGINT
-
-MOST_JOINS = 16  # joins that a join of several unions is distributed into
-
-
-@dataclass(frozen=True, slots=True)
-class CutNode:
-    """A join that was cut out: its name, its relation under canonical names, and its blocks after each rule.
-
-    The other fields are those of `planner.plan.Join`.
-    """
-
-    name: str
-    relation: Relation
-    steps: tuple[tuple[str, Blocks], ...]
-    passing: bool = False
-    loops: tuple[str, ...] = ()
-    last: int | None = None
-    named: tuple[str, ...] = ()
 
 
 def cut(relation: Relation, facts: Facts) -> tuple[Relation, tuple[CutNode | Reduce, ...]]:
@@ -156,7 +146,7 @@ class _Cutter:
     def rounded(self, relation: Rounded) -> Relation:
         """As `reduced`, for a reduce inside loops."""
         low, binding, self.asked = lowered(relation.relation), self.asked, None
-        whole = _swapped(low.input, relation.relation.input, relation.input)
+        whole = swapped(low.input, relation.relation.input, relation.input)
         assert isinstance(whole, Project)
         many = len(relation.rounds)
         rounds = tuple(Column(name, BIGINT, nullable=False) for name in round_names(many))
@@ -174,7 +164,7 @@ class _Cutter:
         alias = f"={self.aliases.fresh('groups')}"
         scan = Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns))
         bare = replace(scan, columns=scan.columns[:-many])
-        above = _swapped(low.above(bare), bare, scan)
+        above = swapped(low.above(bare), bare, scan)
         assert isinstance(above, Project)
         return Project(above.input, (*above.items, *zip(relation.rounds, scan.columns[-many:], strict=True)))
 
@@ -227,7 +217,7 @@ class _Cutter:
         path, depth = rounds.nodes, len(rounds.path)
         fresh = [name for name in self.nodes if name not in known]
         inside = {name for name in fresh if name in names or self.nodes[name].loops[:depth] == path}
-        while more := {name for name in fresh if name not in inside and _read(self.nodes[name]) & inside}:
+        while more := {name for name in fresh if name not in inside and collections_read(self.nodes[name]) & inside}:
             inside |= more
         for name in fresh:  # in order of their places, after what is before the loop
             if name in inside:
@@ -238,7 +228,7 @@ class _Cutter:
     def _is_first_row(self, binding: CutNode, before: Mapping[str, CutNode | Reduce]) -> bool:
         """Whether a binding is a new reduce that shows columns of a new join as they are. Then the reduce takes its
         place: the rows of both would be the same."""
-        shown = _shown(binding.steps[-1][1])
+        shown = shown_collection(binding.steps[-1][1])
         if shown is None:
             return False
         name, columns = shown
@@ -253,7 +243,7 @@ class _Cutter:
         """The collection that a reduce reads, and its columns for those of the relation: the collection that the
         relation shows unchanged, or the output of a new join. `names`: for the columns of a new join."""
         node = self._node(UnionAll((relation,), relation.columns), passing=passing, names=names)
-        shown = _shown(node.steps[-1][1])
+        shown = shown_collection(node.steps[-1][1])
         if shown is not None:
             return shown
         self.nodes.setdefault(node.name, node)
@@ -262,7 +252,7 @@ class _Cutter:
     def region(self, relation: Relation) -> tuple[Relation, int]:
         """The relation after the cut, and how many joins are left of it. A region ends at the UNION ALLs in it."""
         relation = self.sides(relation)
-        unions = list(_unions(relation))
+        unions = list(unions_of(relation))
         parts: dict[int, UnionAll | CutNode] = {}  # what takes the place of each union
         counts: dict[int, int] = {}
         for union in unions:
@@ -271,8 +261,8 @@ class _Cutter:
             counts[id(union)] = sum(count for _, count in arms)
         here: set[str] = set()  # nodes that this region looks up
         for union in sorted(unions, key=lambda one: counts[id(one)], reverse=True):
-            part, many = parts[id(union)], _too_many(list(counts.values()))
-            if isinstance(part, CutNode) or counts[id(union)] < 2 or not (many or here) or not _joins(relation):
+            part, many = parts[id(union)], too_many(list(counts.values()))
+            if isinstance(part, CutNode) or counts[id(union)] < 2 or not (many or here) or not has_join(relation):
                 continue
             if may_be_kept(part):
                 node = self._node(part)
@@ -280,7 +270,7 @@ class _Cutter:
                     here.add(node.name)
                     self.nodes.setdefault(node.name, node)
                     parts[id(union)], counts[id(union)] = node, 1
-        return _rebuilt(relation, parts), prod(counts.values())
+        return rebuilt(relation, parts), prod(counts.values())
 
     def sides(self, relation: Relation) -> Relation:
         """The region with a scan of a node collection for each looked-up side that is more than one collection."""
@@ -324,7 +314,7 @@ class _Cutter:
             raise cannot_be_kept(part)
         node = self._node(UnionAll((part,), part.columns))
         self.nodes.setdefault(node.name, node)
-        return _scan(node, part, part.columns)
+        return scan_of(node, part, part.columns)
 
     def _node(self, union: UnionAll, *, passing: bool = False, names: Sequence[str] = ()) -> CutNode:
         relation = canonical(union)
@@ -336,7 +326,7 @@ class _Cutter:
             named = (replace(c, name=name) for c, name in zip(relation.columns, names, strict=True))
             relation = replace(relation, columns=tuple(named))
         steps = normal_form(relation)
-        incarnations = {scan.collection: self.facts.incarnation(scan.collection) for scan in _scans(relation)}
+        incarnations = {scan.collection: self.facts.incarnation(scan.collection) for scan in scans_in(relation)}
         kind = "passing" if passing else "join"
         form = steps[-1][1] or relation.columns  # what has no rows, ever, has its columns
         return CutNode(self._named(kind, form, incarnations), relation, steps, passing)
@@ -344,85 +334,3 @@ class _Cutter:
     def _named(self, kind: str, form: object, incarnations: Mapping[str, str]) -> str:
         """The name of a node."""
         return self.facts.node_name(fingerprint(kind, form, incarnations))
-
-
-def _swapped(relation: Relation, old: Relation, new: Relation) -> Relation:
-    """The relation with another one in the place of a part of it."""
-    return new if relation is old else with_inputs(relation, lambda below: _swapped(below, old, new))
-
-
-def _read(node: CutNode | Reduce) -> set[str]:
-    """The collections that a node reads."""
-    return {node.input} if isinstance(node, Reduce) else {scan.collection for scan in _scans(node.relation)}
-
-
-def _shown(blocks: Blocks) -> tuple[str, tuple[Column, ...]] | None:
-    """The collection whose rows the blocks show unchanged, and the columns of it that they show, each once; None if
-    they do more than that."""
-    if len(blocks) != 1:
-        return None
-    (block,) = blocks
-    more = (*block.functions, *block.predicates, *block.temporal, *block.equalities)
-    if len(block.inputs) != 1 or more or block.inputs[0].rows is not None:
-        return None
-    (item,) = block.inputs
-    columns = []
-    for _, expr in block.outputs:
-        if not isinstance(expr, Column):
-            return None
-        columns.append(Column(item.bare(expr.name), expr.type, expr.nullable))
-    if len({column.name for column in columns}) < len(columns):  # what reads them tells columns apart by name
-        return None
-    return item.collection, tuple(columns)
-
-
-def _too_many(counts: Sequence[int]) -> bool:
-    """Whether the parts of unions multiply to too many joins."""
-    several = sum(count > 1 for count in counts) > 1
-    return prod(counts) > (MOST_JOINS if several else MOST_BRANCHES)
-
-
-def _scan(node: CutNode, whole: Relation, named: Sequence[Column]) -> Relation:
-    """A scan of the node collection that replaces a relation, under the names of its columns. Its alias is the alias of
-    the columns `named`: the user's name for the relation."""
-    alias = named[0].name.partition(".")[0]
-    columns = tuple(replace(column, name=f"{alias}.{column.name}") for column in node.relation.columns)
-    return Project(Scan(node.name, alias, columns), tuple(zip(whole.columns, columns, strict=True)))
-
-
-def _scans(relation: Relation) -> Iterator[Scan]:
-    return (one for one in every_part(relation) if isinstance(one, Scan))
-
-
-def _unions(relation: Relation) -> Iterator[UnionAll]:
-    """The UNION ALLs of a region, not those in their arms."""
-    if isinstance(relation, UnionAll):
-        yield relation
-    else:
-        for inner in inputs_below(relation):
-            yield from _unions(inner)
-
-
-def _joins(relation: Relation) -> bool:
-    """Whether the region has a join."""
-    if isinstance(relation, (Join, UnionAll)):
-        return isinstance(relation, Join)
-    return any(map(_joins, inputs_below(relation)))
-
-
-def _rebuilt(relation: Relation, parts: Mapping[int, UnionAll | CutNode]) -> Relation:
-    match relation:
-        case Project(UnionAll() as union, items):
-            part, named = parts[id(union)], [column for column, _ in items if "." in column.name] or union.columns
-            return Project(_scan(part, union, named) if isinstance(part, CutNode) else part, items)
-        case UnionAll(columns=columns):
-            part = parts[id(relation)]
-            return _scan(part, relation, columns) if isinstance(part, CutNode) else part
-        case Join(inputs):
-            return Join(tuple(_rebuilt(item, parts) for item in inputs))
-        case Outer(left):
-            return replace(relation, left=_rebuilt(left, parts))
-        case Filter() | Project() | TableFunction() | Semi():
-            return replace(relation, input=_rebuilt(relation.input, parts))
-        case _:
-            return relation

@@ -48,7 +48,7 @@ def _key(expr: Expr) -> Expr:
     if expr.type.kind is Kind.INTERVAL:
         return length_of(expr)
     if looks_vary(expr.type):
-        raise UnsupportedSQL(f"{render(expr)} is an array of intervals, which cannot be a key",
+        raise UnsupportedSQL(f"{render(expr)} has intervals inside, so it cannot be a key",
                              remedy="compare it as text: ...::text")  # fmt: skip
     return expr
 

@@ -22,8 +22,8 @@ _OWN = (1 << 30) - FIRST_OWN  # so many numbers are for the user's; clients may 
 class PgType:
     """A type as `pg_type` has it. `length`: bytes of a value, -1 if they vary, -2 for a text that ends in 0.
 
-    `category` is PostgreSQL's letter: A array, B boolean, D date or time, E enum, N number, S string, T timespan,
-    P pseudo-type, U other, X unknown, Z internal. `sql`: the type's name in SQL.
+    `category` is PostgreSQL's letter: A array, B boolean, C row, D date or time, E enum, N number, S string,
+    T timespan, P pseudo-type, U other, X unknown, Z internal. `sql`: the type's name in SQL.
     """
 
     oid: int
@@ -96,6 +96,9 @@ def pg_type(type: SqlType) -> PgType:
         return PgType(element.array, 0, f"_{element.name}", -1, "A", f"{element.sql}[]", Kind.ARRAY)
     if type.kind is Kind.ENUM:
         return PgType(own_oid(type.named), own_oid(f"{type.named}[]"), type.named, 4, "E", type.named, Kind.ENUM)
+    if type.kind is Kind.RECORD:
+        return BY_OID[2249] if not type.named else PgType(
+            own_oid(type.named), own_oid(f"{type.named}[]"), type.named, -1, "C", type.named, Kind.RECORD)
     if type.named in _BY_NAME:
         return _BY_NAME[type.named]
     return _BY_KIND[_SAME.get(type.kind, type.kind)]
@@ -115,7 +118,7 @@ def modifier(type: SqlType) -> int:
 
 
 def type_of(oid: int, enums: Iterable[SqlType] = ()) -> SqlType | None:
-    """The engine's type with a number; None if there is none. `enums`: the user's types."""
+    """The engine's type with a number; None if there is none. `enums`: the user's enums and types of rows."""
     if oid in ARRAY_OF:
         element = type_of(ARRAY_OF[oid].oid)
         return None if element is None else t.array(element)

@@ -324,6 +324,8 @@ class Loop:
     columns: tuple[Column, ...]
 
 
+READS_ITSELF = " of WITH RECURSIVE"  # ends the name of a loop that only adds rows
+
 Relation: TypeAlias = (
     Scan | Values | Join | TableFunction | Filter | Project | UnionAll | Aggregate | Window | TopK | UserReduce | Outer
     | Semi | Fed | Loop | Once

@@ -107,7 +107,7 @@ def plain(type: SqlType) -> SqlType:
     """The type that a table stores such values in: a name's is text."""
     if type.element is not None:
         return t.array(plain(type.element))
-    own = type.kind in (Kind.ENUM, Kind.NAMED)
+    own = type.kind in (Kind.ENUM, Kind.NAMED, Kind.RECORD)
     return type if own or not type.named else SqlType(type.kind, type.precision, type.scale)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -30,7 +31,7 @@ class Kind(StrEnum):
     INTERVAL = "interval"
     ENUM = "enum"  # a type of CREATE TYPE
     ARRAY = "array"
-    RECORD = "record"  # a row as a value, while a query is bound: no column holds one
+    RECORD = "record"  # a row as a value; see `functions.record_values`
     MZ_TIMESTAMP = "mz_timestamp"  # the type of mz_now() only: int64; milliseconds since 1970 when compared with dates
     UNKNOWN = "unknown"  # an untyped literal ('abc' or NULL) before its context gives it a type
     NAMED = "named"  # the name of a type of the user's, before the catalog says what it means
@@ -113,14 +114,36 @@ def innermost(type: SqlType) -> SqlType:
 
 def looks_vary(type: SqlType) -> bool:
     """Whether two values of the type can be equal and yet look different, as 1 month and 30 days do."""
-    return type.kind is Kind.INTERVAL or (type.element is not None and looks_vary(type.element))
+    return type.kind is Kind.INTERVAL or any(map(looks_vary, parts_of(type)))
+
+
+def parts_of(type: SqlType) -> tuple[SqlType, ...]:
+    """The types of an array's elements or of a row's members."""
+    return tuple(field for _, field in type.fields) if type.element is None else (type.element,)
+
+
+def with_parts(type: SqlType, change: Callable[[SqlType], SqlType]) -> SqlType:
+    """The type with its elements' or members' types changed."""
+    if type.element is not None:
+        return replace(type, element=change(type.element))
+    return replace(type, fields=tuple((name, change(field)) for name, field in type.fields)) if type.fields else type
+
+
+def has_rows(type: SqlType) -> bool:
+    """Whether values of the type are rows, or have rows inside."""
+    return type.kind is Kind.RECORD or any(map(has_rows, parts_of(type)))
+
+
+def field_names(type: SqlType) -> tuple[str, ...]:
+    """The names of a row's members where no two may be equal, in upper or lower case, as in files."""
+    names = [name.lower() for name, _ in type.fields]
+    return tuple(name if name and names.count(name.lower()) == 1 else f"{name} ({number})"
+                 for number, (name, _) in enumerate(type.fields, 1))  # fmt: skip
 
 
 def all_digits(type: SqlType) -> SqlType:
-    """The type with all digits of the second, of its elements as well."""
-    if type.element is not None:
-        return replace(type, element=all_digits(type.element))
-    return replace(type, precision=None) if type.kind in SECONDS else type
+    """The type with all digits of the second, of its elements and members as well."""
+    return replace(type, precision=None) if type.kind in SECONDS else with_parts(type, all_digits)
 
 
 def numeric(precision: int = STORED_DIGITS, scale: int = 10) -> SqlType:
@@ -129,10 +152,8 @@ def numeric(precision: int = STORED_DIGITS, scale: int = 10) -> SqlType:
 
 
 def with_digits(type: SqlType) -> SqlType:
-    """The type with the default precision and scale for a bare `numeric`, of its elements as well."""
-    if type.element is not None:
-        return replace(type, element=with_digits(type.element))
-    return numeric() if type == SqlType(Kind.NUMERIC) else type
+    """The type with the default precision and scale for a bare `numeric`, of its elements and members as well."""
+    return numeric() if type == SqlType(Kind.NUMERIC) else with_parts(type, with_digits)
 
 
 def array(element: SqlType) -> SqlType:

@@ -27,7 +27,7 @@ def pg_type(known: Known) -> Rows:
                "typlen": one.length, "typbyval": one.by_value, "typtype": one.kind, "typcategory": one.category,
                "typispreferred": one.preferred, "typisdefined": True, "typdelim": ",", "typelem": one.element,
                "typarray": one.array, "typalign": one.align, "typstorage": one.storage, "typtypmod": -1,
-               "typcollation": one.collation, "typbasetype": one.base}  # fmt: skip
+               "typcollation": one.collation, "typbasetype": one.base, "typrelid": one.relation}  # fmt: skip
         for part, name in zip(FUNCTIONS, one.functions, strict=True):
             row[_COLUMNS.get(part, f"typ{part}")] = function_number(name)
         if one.domain is not None:

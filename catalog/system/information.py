@@ -103,16 +103,16 @@ def _typed(type: SqlType) -> Row:
 
 def _data_type(type: SqlType) -> str:
     """The type's name without its length or digits."""
-    if type.kind is Kind.ENUM:
+    if type.kind is Kind.ENUM or (type.kind is Kind.RECORD and type.named):
         return "USER-DEFINED"
     return type.named or ("ARRAY" if type.kind is Kind.ARRAY else pg_type(type).sql)
 
 
 def _udt(known: Known, type: SqlType) -> tuple[str, str]:
     """The schema and the name of a type in pg_type."""
-    enum = type.element or type
-    if enum.kind is Kind.ENUM:
-        schema, name = known.split(enum.named)
+    own = type.element or type
+    if own.kind is Kind.ENUM or (own.kind is Kind.RECORD and own.named):
+        schema, name = known.split(own.named)
         return schema, name if type.element is None else f"_{name}"
     return "pg_catalog", pg_type(type).name
 

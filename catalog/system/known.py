@@ -144,7 +144,7 @@ class Known:
     def types(self) -> tuple[TypeRow, ...]:
         """All types: built in, then the user's."""
         shown = {name: self.shown(*self.split(name)) for name in (*self.catalog.enums, *self.catalog.domains)}
-        enums = ((*self.split(name), type) for name, type in self.catalog.enums.items() if type.labels)
+        enums = ((*self.split(name), type) for name, type in self.catalog.enums.items())
         domains = ((*self.split(name), domain) for name, domain in self.catalog.domains.items())
         return (*built_in(), *own_types(enums, domains, shown))
 

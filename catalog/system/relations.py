@@ -39,6 +39,10 @@ def pg_class(known: Known) -> Rows:
         if sizes[relation.oid]:
             row["reltuples"] = float(sizes[relation.oid])
         yield row | {"relhasindex": getattr(item, "name", None) in indexed, "relhasrules": isinstance(item, View)}
+    for own in known.types:
+        if own.fields is not None:
+            made = _class(own.relation, own.name, schemas[own.schema], "c", len(own.fields.fields))
+            yield made | {"reltype": own.oid}
 
 
 def _class(oid: int, name: str, schema: int, kind: str, columns: int) -> Row:
@@ -75,6 +79,9 @@ def pg_attribute(known: Known) -> Rows:
             case _:
                 for number, one in enumerate(relation.columns, 1):
                     yield _of_column(known, relation, number, one)
+    for own in known.types:
+        for number, (name, field) in enumerate(own.fields.fields if own.fields is not None else (), 1):
+            yield _attribute(known, own.relation, number, name, entry_of(field).oid, modifier(field))
 
 
 def _of_column(known: Known, relation: Relation, number: int, one: ColumnModel) -> Row:

@@ -1,4 +1,4 @@
-"""The types of pg_type: PostgreSQL's own, from `types.txt`, with their arrays; and the user's enums and domains."""
+"""The types of pg_type: PostgreSQL's own, from `types.txt`, with their arrays; and the user's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TypeRow:
     name: str
     length: int
     by_value: bool
-    kind: str  # b base, e enum, d domain, p pseudo
+    kind: str  # b base, c row, e enum, d domain, p pseudo
     category: str
     preferred: bool
     align: str
@@ -41,6 +41,12 @@ class TypeRow:
     domain: Domain | None = None
     base: int = 0
     modifier: int = -1
+    fields: SqlType | None = None  # the type, if it is one of rows
+
+    @property
+    def relation(self) -> int:
+        """The number by which pg_attribute knows the fields of a type of rows; 0 for another type."""
+        return own_oid(f"fields of {self.oid}") if self.fields is not None else 0
 
 
 @cache
@@ -70,8 +76,14 @@ def array_of(one: TypeRow) -> TypeRow:
 
 def own_types(enums: Iterator[tuple[str, str, SqlType]], domains: Iterator[tuple[str, str, Domain]],
               shown: dict[str, str]) -> Iterator[TypeRow]:
-    """The user's types: enums and domains by schema and bare name. `shown`: how format_type names them."""
+    """The user's types: enums, rows and domains by schema and bare name. `shown`: how format_type names them."""
     for schema, name, enum in enums:
+        if enum.fields:
+            row = TypeRow(pg_type(enum).oid, own_oid(f"{enum.named}[]"), name, -1, False, "c", "C", False, "d", "x", 0,
+                          ("record_in", "record_out", "record_recv", "record_send", "-", "-", "-"), 0,
+                          shown[enum.named], schema, fields=enum)  # fmt: skip
+            yield from (row, array_of(row))
+            continue
         one = TypeRow(pg_type(enum).oid, own_oid(f"{enum.named}[]"), name, 4, True, "e", "E", False, "i", "p", 0,
                       ("enum_in", "enum_out", "enum_recv", "enum_send", "-", "-", "-"), 0, shown[enum.named],
                       schema)  # fmt: skip

@@ -232,10 +232,12 @@ class Collection:
             if user not in arrangement.users:
                 continue
             del arrangement.users[user]
+            for run in self.in_memory:  # its lookups come no more
+                run.sides.clear()
             if not arrangement.users:
                 del self.arrangements[key]
-                for run in self.held:
-                    run.drop(key)
+                for part in self.held:
+                    part.drop(key)
             self._refilter(key)
 
     def forget(self) -> None:

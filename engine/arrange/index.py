@@ -133,13 +133,13 @@ class Index:
     def split(self, mask: Mask) -> tuple[Index, Index]:
         """Two indexes: the entries of the rows in the mask (over all rows), and the entries of the other rows."""
         mine = mask[self.rows]
-        first, second = (_index(self.codes[part], self.rows[part], self.exact, self.partial) for part in (mine, ~mine))
+        first, second = (index_of(self.codes[one], self.rows[one], self.exact, self.partial) for one in (mine, ~mine))
         return first, second
 
     def only(self, mask: Mask, partial: Partial) -> Index:
         """The entries of the rows in the mask (over all rows)."""
         mine = mask[self.rows]
-        return _index(self.codes[mine], self.rows[mine], self.exact, partial)
+        return index_of(self.codes[mine], self.rows[mine], self.exact, partial)
 
     def between(self, low: int, high: int) -> RowNumbers:
         """Rows whose codes are in `[low, high)`. It has a meaning only where codes are the key's numbers (`exact`)."""
@@ -152,6 +152,10 @@ def build(keys: Sequence[pa.Array], rows: NDArray[Any] | None, length: int) -> I
 
     A row that has the same code several times (a table function made its keys) gets one entry for the code.
     """
+    if rows is None and native.on and keys:
+        made = native.indexed(list(keys), length)
+        if made is not None:
+            return index_of(*made, is_exact(keys))
     values = codes(keys, length)
     if rows is None:
         return build_from_codes(values, None, is_exact(keys))
@@ -159,19 +163,19 @@ def build(keys: Sequence[pa.Array], rows: NDArray[Any] | None, length: int) -> I
     values, rows = values[order], rows[order]
     fresh = np.ones(len(order), np.bool_)
     fresh[1:] = (values[1:] != values[:-1]) | (rows[1:] != rows[:-1])
-    return _index(values[fresh], rows[fresh], is_exact(keys))
+    return index_of(values[fresh], rows[fresh], is_exact(keys))
 
 
 def build_from_codes(values: Ints, rows: NDArray[Any] | None, exact: bool) -> Index:
     """Index entries by their codes `values`. Entry `i` points to `rows[i]`, or to row `i` if `rows` is None."""
     if len(values) < 2 or bool((values[1:] >= values[:-1]).all()):  # generated keys often come in order
         entries = np.arange(len(values)) if rows is None else rows
-        return _index(values, entries, exact)
+        return index_of(values, entries, exact)
     made = native.ordered(values) if native.on else None
     if made is not None:
-        return _index(made[0], made[1] if rows is None else rows[made[1]], exact)
+        return index_of(made[0], made[1] if rows is None else rows[made[1]], exact)
     order = values.argsort()
-    return _index(values[order], order if rows is None else rows[order], exact)
+    return index_of(values[order], order if rows is None else rows[order], exact)
 
 
 def merge(parts: Sequence[tuple[Index, int]], kept: Ints | None, partial: Partial | None = None) -> Index:
@@ -183,7 +187,7 @@ def merge(parts: Sequence[tuple[Index, int]], kept: Ints | None, partial: Partia
     exact = all(index.exact for index, _ in parts)
     made = native.merged([(index.codes, index.rows, before) for index, before in parts], kept)
     if made is not None:
-        return _index(*made, exact, partial)
+        return index_of(*made, exact, partial)
     values = np.concatenate([index.codes for index, _ in parts])
     rows = np.concatenate([index.rows + np.int64(before) for index, before in parts])
     if kept is not None:
@@ -191,7 +195,7 @@ def merge(parts: Sequence[tuple[Index, int]], kept: Ints | None, partial: Partia
         alive: Mask = rows >= 0
         values, rows = values[alive], rows[alive]
     order = values.argsort(kind="stable")  # timsort takes linear time, as the runs are sorted
-    return _index(values[order], rows[order], exact, partial)
+    return index_of(values[order], rows[order], exact, partial)
 
 
 def wanted_only(indexes: Sequence[Index], by: RowFilter, updates: Updates, begins: int) -> Sequence[Index]:
@@ -224,6 +228,7 @@ def count_all(probes: Ints, indexes: Sequence[Index]) -> Ints:
     return counts
 
 
-def _index(values: Ints, rows: NDArray[Any], exact: bool, partial: Partial | None = None) -> Index:
+def index_of(values: Ints, rows: NDArray[Any], exact: bool, partial: Partial | None = None) -> Index:
+    """The index of these sorted codes, and the row of each; a large one gets a guide."""
     guide = guide_to(values) if len(values) >= _GUIDE_FROM else None
     return Index(values, rows.astype(np.uint32, copy=False), exact, guide, partial)

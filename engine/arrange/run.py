@@ -137,6 +137,19 @@ class Part(Protocol):
         """The number of files with the rows and their arrangements, and the bytes of these files."""
 
 
+class Side(NamedTuple):
+    """A run as a half-join's kernel reads it (`native.side`): one for each index.
+
+    It serves lookups that may add up updates below `closed`, if their changes have no times below `begins`; and the one
+    for which it was made. `exact`: equal codes mean equal keys.
+    """
+
+    opened: list[object]
+    closed: int
+    begins: int
+    exact: bool
+
+
 @dataclass(slots=True)
 class Run:
     """Updates and indexes on them. The updates never change; an index is added when first needed.
@@ -145,7 +158,7 @@ class Run:
     there, so a row is stored once, however far ahead its time lies. `net` says what the closed updates add up to (None:
     not computed yet); `gone` has the index entries of rows that have cancelled. `orders` are indexes on the live rows,
     too; a run that replaces this one makes its own. `filters` has the rows that the users of arrangements want, for
-    indexes that are still to be built.
+    indexes that are still to be built. `sides` are what kernels have opened; whoever replaces an index forgets them.
     """
 
     in_memory: ClassVar[bool] = True
@@ -158,6 +171,7 @@ class Run:
     orders: dict[OrderKey, Order] = field(default_factory=dict)
     filters: Mapping[ArrangementKey, RowFilter] | None = None
     _row_bytes: int | None = None
+    sides: dict[object, Side] = field(default_factory=dict, init=False, repr=False, compare=False)  # by who looks up
 
     def __len__(self) -> int:
         return len(self.updates.time)
@@ -173,6 +187,8 @@ class Run:
         found = self.indexes.get(key)
         if found is not None and (found.partial is None or found.partial.serves(wants, begins)):
             return found
+        if found is not None:
+            self.sides.clear()
         self.indexes.pop(key, None)
         arrays, rows = columns(self.updates)
         found = build(arrays, rows, len(self.updates) if rows is None else len(rows))
@@ -196,6 +212,7 @@ class Run:
         """Drop the entries of rows that nobody wants any more. An index that lacks wanted rows is dropped as a whole:
         the next lookup builds another one."""
         before = self.indexes[key].partial
+        self.sides.clear()
         if before is not None and not before.serves(wanted.wants, upper):
             del self.indexes[key]
             self.gone.pop(key, None)
@@ -218,6 +235,7 @@ class Run:
 
     def drop(self, key: ArrangementKey) -> None:
         """Drop the index of an arrangement that nobody shares any longer."""
+        self.sides.clear()
         self.indexes.pop(key, None)
         self.gone.pop(key, None)
         for order in [one for one in self.orders if one.arrangement == key]:
@@ -287,6 +305,25 @@ class Run:
             return updates.time, updates.diff, None, None
         return updates.time, updates.diff, net.rows, net.diffs
 
+    def side(
+        self, key: ArrangementKey, columns: KeyColumns, names: tuple[Sequence[str], Sequence[str], Sequence[str]],
+        closed: int, wants: Wants, begins: int,
+    ) -> Side | None:  # fmt: skip
+        """The run, opened for a half-join's kernel. `names`: the columns with the keys to compare, those that
+        conditions read, and those to gather; the rest is as in `entries`. None: there is no kernel for some type."""
+        own, opened, exact, bounded = self.updates.columns.__getitem__, list[object](), True, MINIMUM
+        keys, tested, fetched = [*map(own, names[0])], [*map(own, names[1])], [*map(own, names[2])]
+        weights = self.weights(closed)
+        for index in self.entries(key, columns, closed, wants, begins):
+            made = native.side(index.sorted_codes, index.exact, keys, tested, fetched, weights)
+            if made is None:
+                return None
+            opened.append(made)
+            exact, bounded = exact and index.exact, bounded if index.partial is None else begins
+        # If nothing is netted, or what is netted adds up to nothing else, it serves all lookups.
+        net = None if self.net is None or not (self.gone or len(self.net.rows)) else self.net
+        return Side(opened, MINIMUM if net is None else net.closed, bounded, exact)
+
     def _nets(self, closed: int) -> bool:
         """Whether the run is netted, and all netted updates have times below `closed`."""
         return self.net is not None and self.net.closed <= closed
@@ -349,8 +386,10 @@ class Run:
                 return self
         fresh = self.netted(upper) if due else self
         known = Net(upper) if fresh.net is None else fresh.net
-        return Run(fresh.updates, fresh.indexes, future, known, fresh.gone, fresh.orders, fresh.filters,
+        made = Run(fresh.updates, fresh.indexes, future, known, fresh.gone, fresh.orders, fresh.filters,
                    fresh._row_bytes)  # fmt: skip
+        made.sides = fresh.sides  # it has the same rows, indexes and diffs
+        return made
 
     def netted(self, upper: int) -> Run:
         """This run with the updates below `upper` netted."""

@@ -152,6 +152,8 @@ def _decoded(values: Values, type: SqlType, encoding: Encoding | None, exactly: 
             return _exact(values, type, exactly)
         case Kind.BYTEA:
             return _bytes(values, type, name)
+        case Kind.RECORD:
+            return values.only(type, ("OBJECT",))
         case Kind.DATE | Kind.TIME | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             return _moments(values, type, name or ("Date" if type.kind is Kind.DATE else ""))
         case _:

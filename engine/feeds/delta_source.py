@@ -218,6 +218,8 @@ def _unviewed(kind: pa.DataType) -> pa.DataType:
     """The type in which to read a column. Arrow cannot filter views, which delta-rs uses for texts and bytes."""
     if pt.is_list(kind):
         return pa.list_(_unviewed(kind.value_type))
+    if pt.is_struct(kind):
+        return pa.struct([(field.name, _unviewed(field.type)) for field in kind])
     return pa.string() if pt.is_string_view(kind) else pa.binary() if pt.is_binary_view(kind) else kind
 
 

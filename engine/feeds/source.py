@@ -31,7 +31,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.updates.updates import TIME
-from halfjoin.errors import HalfjoinError
+from halfjoin.errors import HalfjoinError, UnsupportedSQL
 
 POLL_ROWS = 100_000  # about as many records as one poll should return
 POLL_BYTES = 32 << 20  # about as many bytes
@@ -132,10 +132,11 @@ class Opening:
 @dataclass(frozen=True, slots=True)
 class Definition:
     """A statement that makes what a source needs, such as CREATE TABLE, and the `name` of what it makes. The engine
-    carries it out unless there is a table or type of that name."""
+    carries it out unless there is a table or type of that name. `problem`: why there is no such statement."""
 
     name: str
     text: str
+    problem: UnsupportedSQL | None = None
 
 
 @dataclass(frozen=True, slots=True)

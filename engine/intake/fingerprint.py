@@ -81,6 +81,14 @@ def agree(kept: bytes, new: bytes) -> bool:
 
 def _words(column: pa.Array) -> Words:
     """A 64-bit word for each value: integers as they are, other types hashed. NULL gets an arbitrary word."""
+    if pt.is_struct(column.type):
+        whole = np.zeros(len(column), np.uint64)
+        for member in column.flatten():
+            word = mix(_words(member))
+            if member.null_count:
+                word = np.where(member.is_null().to_numpy(zero_copy_only=False), mix(word ^ _NULL), word)
+            whole = mix(whole * _BASES[0] + word)
+        return whole
     if not pt.is_list(column.type):
         return codes([column], len(column)).view(np.uint64)
     inner = column.flatten()

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.kernels import native
 from halfjoin.engine.updates.codes import same, same_rows
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Positions, Updates, gather, indices_of
 
@@ -43,11 +42,6 @@ def plain(held: Sequence[KeyedRows], batch: KeyedRows, count: int) -> Mask:
 
     A key may also be a code that several keys share. Rows of different keys do not pair.
     """
-    if native.on:
-        names = list(batch.updates.columns)
-        sure = native.pairs([_native_place(place, names) for place in (batch, *held)], count)
-        if sure is not None:
-            return sure
     if len(batch.rows) + sum([len(place.rows) for place in held]) <= _FEW:
         return _plain_of_few(held, batch, count)
     diff, time = batch.updates.diff[batch.rows], batch.updates.time[batch.rows]
@@ -74,11 +68,6 @@ def plain(held: Sequence[KeyedRows], batch: KeyedRows, count: int) -> Mask:
     order = order[~doubtful[ordered]]
     _compare(places, order[::2], order[1::2], keys, doubtful)
     return ~doubtful
-
-
-def _native_place(place: KeyedRows, names: Sequence[str]) -> native.Place:
-    updates = place.updates
-    return [updates.columns[name] for name in names], place.rows, place.keys, updates.time, updates.diff
 
 
 def _plain_of_few(held: Sequence[KeyedRows], batch: KeyedRows, count: int) -> Mask:

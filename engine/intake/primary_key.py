@@ -12,18 +12,20 @@ import numpy as np
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.arrange.index import Index, RowNumbers, build, find_all
+from halfjoin.engine.arrange.index import Index, RowNumbers, build, find_all, index_of
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.intake.key_pairs import KeyedRows, plain
 from halfjoin.engine.intake.upserts import last_of_each
 from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.system.identity import by_identity
-from halfjoin.engine.updates.codes import codes
+from halfjoin.engine.updates import limits
+from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Positions, Updates, concat, where_true
 from halfjoin.errors import InvalidRow, key_text
 from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.wants import ALL
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import SqlType
 
@@ -62,8 +64,11 @@ class PrimaryKey:
         Raises:
             InvalidRow: names the row's number in the batch, and its key.
         """
+        made = self._checked(candidates, updates) if native.on else None
+        if made is not None and made[1]:
+            return made[0]
         arrays, _ = self.columns(updates)
-        index = build(arrays, None, len(updates))
+        index = build(arrays, None, len(updates)) if made is None else made[0]
         first = np.ones(len(index), np.bool_)
         first[1:] = index.codes[1:] != index.codes[:-1]
         distinct = index.codes if first.all() else index.codes[first]
@@ -77,6 +82,24 @@ class PrimaryKey:
             theirs = [place.updates.take(place.rows[~sure[place.keys]]) for place in held]
             self._check(concat([updates.slice(0, 0), *theirs]), updates.take(positions), positions)
         return index
+
+    def _checked(self, candidates: Sequence[Run], updates: Updates) -> tuple[Index, bool] | None:
+        """The updates' index, and whether they plainly obey the rule: by one call of a kernel. None: there is none for
+        some type, or the table holds too many rows of these keys."""
+        asked = (*self.names, "", *updates.columns)
+        sides = list[object]()
+        for run in candidates:
+            known = run.sides.get(asked)
+            if known is None:
+                names = (), (), tuple(updates.columns)
+                known = run.side(self.arrangement, self.columns, names, MAXIMUM, ALL, MINIMUM)
+                if known is None:
+                    return None
+                run.sides[asked] = known
+            sides += known.opened
+        arrays, _ = self.columns(updates)
+        made = native.unique(arrays, [*updates.columns.values()], updates.time, updates.diff, sides, limits.PIECE_ROWS)
+        return None if made is None else (index_of(made[0], made[1], is_exact(arrays)), made[2] is None)
 
     def there(self, candidates: Sequence[Run], first: Updates) -> Updates:
         """The negated row of the table for each key of `first` at its time, if any. `first` must not repeat a key."""

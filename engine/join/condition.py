@@ -24,11 +24,6 @@ class Condition:
         """The pairs that meet it, through kernels. None: there is no kernel for some type."""
         if not len(partners):
             return partners
-        if self.threshold is not None:
-            ((column, _),) = self.fetch
-            left = partners.beyond(column, self.threshold)
-            if left is not None:
-                return left
         columns = partners.columns(self.fetch)
         if columns is None:
             return None

@@ -27,7 +27,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import MINIMUM, Updates, bytes_of, concat, constant, empty, is_wide
+from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, empty, is_wide
 from halfjoin.planner.plan import Constant, InputKind, Join, Path, Stage, Version
 
 MOST_BYTES = machine_memory() // 4  # of a view's rows that one batch makes; `limits.MOST_ROWS` bounds their number
@@ -164,7 +164,7 @@ class CompiledPath:
         runs = lookup(half_join.spec.arrangement.collection, version)
         if isinstance(half_join, PresenceOperator):
             upper = closing.after if version is Version.AFTER else closing.before
-            for found in half_join(stream, runs, closing.netted, upper):
+            for found in half_join(stream, runs, closing.netted, upper, closing.begins):
                 closing.found.rows += len(found)
                 yield from self._onward(then(found, made.errors), rest, lookup, made, closing, size)
             return
@@ -279,6 +279,8 @@ class Dataflow:
         yield made.given()
 
     def _with_constants(self, lookup: RunsOf) -> RunsOf:
+        if not self.constants:
+            return lookup
         return lambda name, version: self.constants[name] if name in self.constants else lookup(name, version)
 
 
@@ -355,7 +357,7 @@ def _morsels(change: Updates) -> Iterator[Updates]:
         if len(change):
             yield change
         return
-    size = sum(map(bytes_of, change.columns.values()))
+    size = change.nbytes
     if len(change) <= limits.MORSEL_ROWS and size <= limits.PIECE_BYTES:
         yield change
         return

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -23,7 +25,7 @@ from halfjoin.engine.arrange.index import count_all
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run, present
-from halfjoin.engine.join.at_once import Fetch, Partners, search
+from halfjoin.engine.join.at_once import Fetch, Partners, partners_of
 from halfjoin.engine.join.condition import Condition
 from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.evaluate import evaluate_all
@@ -46,7 +48,7 @@ from halfjoin.engine.updates.updates import (
 )
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.liveness import reads
-from halfjoin.planner.plan import HalfJoin
+from halfjoin.planner.plan import ArrangementKey, HalfJoin
 from halfjoin.planner.wants import ALL, Wants
 from halfjoin.sql.expr import Column, Expr, columns_of
 
@@ -77,11 +79,19 @@ class HalfJoinOperator:
     columns: KeyColumns
     needed: tuple[str, ...]  # the collection's columns that its key reads
     asked: tuple[Condition, ...]
+    rest: tuple[Condition, ...]  # those of them that no kernel of a half-join decides
     wanted: frozenset[str] | None  # the result's columns to make; None: all
     made: Fetch  # those of them that come from the collection
     plain: tuple[str, ...] | None  # the columns that are the arrangement's keys; None: keys are computed
     candidates: bool  # a row may have several entries; a later step decides whether it is a partner
     wants: Wants  # the partners that matter; others need not have entries
+    # For the kernel. Columns of the collection: keys to compare, what conditions compare, what is gathered.
+    read: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+    constants: list[pa.Array]  # with which conditions compare
+    allowed: tuple[int, ...]
+    null_safe: int  # a bit for each key in which NULL matches NULL
+    direct: tuple[str, ...] | None  # the stream's columns that are the keys; None: keys are computed
+    opens: int  # runs know by this number what they have opened for such lookups
 
     def __call__(
         self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM, begins: int = MINIMUM,
@@ -98,15 +108,14 @@ class HalfJoinOperator:
             for some, pairs in self._crossed(stream, runs, closed):
                 yield from self._beside(some, [], [pairs], len(pairs.rows), closed, note)
             return
+        if native.on:
+            made = self._by_kernel(stream, runs, closed, begins, note)
+            if made is not None:
+                yield from made
+                return
         keys, stream = self.keys(stream)
         probes = codes(keys, len(stream))
         exact = is_exact(keys)
-        if native.on and not [part for part in runs if not part.in_memory]:
-            partners = search(probes, cast("Sequence[Run]", runs), self.spec.arrangement, self.columns, closed,
-                              self.wants, begins)  # fmt: skip
-            if partners is not None:
-                yield from self._at_once(stream, keys, partners, exact, closed, note)
-                return
         order = np.argsort(probes) if len(probes) >= _SORT_FROM else None
         if order is not None:
             probes = probes[order]
@@ -129,37 +138,75 @@ class HalfJoinOperator:
         if found:
             yield from self._beside(stream, keys, found, count, closed, note)
 
+    def _by_kernel(
+        self, stream: Updates, parts: Sequence[Part], closed: int, begins: int, note: Note | None
+    ) -> Iterable[Updates] | None:
+        """As `__call__`, by one call of a kernel where it can join all rows. None: it cannot find the partners, as they
+        are in files, too many, or of a type that it does not know."""
+        sides, runs, exact = list[object](), list[Run](), True
+        for part in parts:
+            if not part.in_memory:
+                return None
+            run = cast("Run", part)
+            known = run.sides.get(self.opens)
+            if known is None or known.closed > closed or known.begins > begins:
+                known = run.side(self.spec.arrangement, self.columns, self.read, closed, self.wants, begins)
+                if known is None:
+                    return None
+                if begins > MINIMUM:  # a batch; a query or a fill looks up once
+                    run.sides[self.opens] = known
+            for opened in known.opened:
+                sides.append(opened)
+                runs.append(run)
+            exact = exact and known.exact
+        if not runs:
+            return ()
+        if self.direct is None:
+            keys, stream = evaluate_all(self.probes, stream, DROPPED)
+        else:
+            keys = [stream.columns[name] for name in self.direct]
+        certain = self.candidates
+        if self.plain is None and not certain:  # the runs have no keys to compare
+            certain = exact and is_exact(keys)
+        columns = stream.columns
+        names = [*columns] if self.wanted is None else [name for name in columns if name in self.wanted]
+        theirs = runs[0].updates.columns
+        whole = -1 if self.rest or note is not None else limits.PIECE_ROWS if closed == MINIMUM else _NET_FROM - 1
+        made = native.half_join(
+            keys, self.null_safe, certain, [columns[name] for name in names], stream.time, stream.diff, sides,
+            self.constants, self.allowed, [theirs[name].type for name in self.read[2]], limits.PIECE_ROWS, whole,
+            limits.PIECE_BYTES,
+        )  # fmt: skip
+        if made is None:
+            return None
+        if made is False:
+            return ()
+        if isinstance(made, native.Pairs):
+            return self._at_once(stream, keys, partners_of(runs, *made), closed, note)
+        names += [name for _, name in self.made]
+        return (Updates(dict(zip(names, made[0], strict=True)), made[1], made[2]),)
+
     def _at_once(
-        self, stream: Updates, keys: list[pa.Array], partners: Partners, exact: bool, closed: int, note: Note | None
+        self, stream: Updates, keys: list[pa.Array], partners: Partners, closed: int, note: Note | None
     ) -> Iterator[Updates]:
-        """Stream rows joined with partners that kernels have found: by kernels, too, if they know all types."""
-        count = len(partners)
-        if not count:
-            return
-        certain = self.candidates or (exact and partners.exact)
-        found = list[_Pairs]()
+        """Stream rows joined with partners that a kernel has found: by kernels, too, if they know all types."""
+        count, found = len(partners), list[_Pairs]()
         if count > _FEW and (_wide(stream.columns.values()) or _wide(self._of_partners(partners.runs[0]))):
-            found = [_Pairs(positions, run, rows, certain) for positions, run, rows in partners.apart()]
+            found = [_Pairs(positions, run, rows, True) for positions, run, rows in partners.apart()]
         if not found or self._fit(stream, found, count):
-            result = self._through_kernels(stream, keys, partners, certain, closed, note)
+            result = self._through_kernels(stream, partners, closed, note)
             if result is not None:
                 if len(result):
                     yield result
                 return
-        found = found or [_Pairs(positions, run, rows, certain) for positions, run, rows in partners.apart()]
+        found = found or [_Pairs(positions, run, rows, True) for positions, run, rows in partners.apart()]
         yield from self._beside(stream, keys, found, count, closed, note)
 
     def _through_kernels(
-        self, stream: Updates, keys: list[pa.Array], partners: Partners, certain: bool, closed: int, note: Note | None
+        self, stream: Updates, partners: Partners, closed: int, note: Note | None
     ) -> Updates | None:
         """As `_gather`; None if a kernel is missing."""
-        if not certain:
-            mask = None if self.plain is None else native.equal(
-                keys, partners.positions, partners.sources(self.plain), partners.rows, partners.counts)  # fmt: skip
-            if mask is None:
-                return None
-            partners = partners.filter(mask)
-        for condition in self.asked:
+        for condition in self.rest:
             met = condition.met(partners)
             if met is None:
                 return None
@@ -167,8 +214,6 @@ class HalfJoinOperator:
         if not len(partners):
             return stream.slice(0, 0)
         names = [name for name in stream.columns if self.wanted is None or name in self.wanted]
-        if note is None and (closed == MINIMUM or len(partners) < _NET_FROM):
-            return partners.joined(stream, names, self.made, closed)
         positions, fetched, weights = partners.positions, partners.columns(self.made), partners.weights(closed)
         if fetched is None or weights is None:
             return None
@@ -367,8 +412,26 @@ def compile_half_join(
     made = tuple(pair for pair in spec.fetch if wanted is None or pair[1] in wanted)
     names = [expr.name for expr in spec.arrangement.keys if isinstance(expr, Column)]
     plain = tuple(names) if len(names) == len(spec.arrangement.keys) and spec.arrangement.through is None else None
-    return HalfJoinOperator(spec, probes, columns, tuple(needed), tuple(conditions), wanted, made, plain, candidates,
-                            wants)  # fmt: skip
+    rest = tuple(one for one in conditions if one.threshold is None)
+    tests = [(one.fetch[0][0], one.threshold) for one in conditions if one.threshold is not None]
+    direct = [expr.name for expr in spec.probe if isinstance(expr, Column)]
+    read = plain or (), tuple(name for name, _ in tests), tuple(column for column, _ in made)
+    return HalfJoinOperator(
+        spec, probes, columns, tuple(needed), tuple(conditions), rest, wanted, made, plain, candidates, wants, read,
+        [test.constant for _, test in tests], tuple(test.allowed for _, test in tests),
+        sum(1 << number for number, null_safe in enumerate(spec.null_safe) if null_safe),
+        tuple(direct) if plain is not None and len(direct) == len(spec.probe) else None,
+        _opens(spec.arrangement, read, wants),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _opens(key: ArrangementKey, read: tuple[tuple[str, ...], ...], wants: Wants) -> int:
+    """A number for lookups that read the same columns of an arrangement. They share what a run opens."""
+    return next(_NUMBERS)
+
+
+_NUMBERS = count()
 
 
 def _netted(positions: Ints, partners: Updates, closed: int) -> tuple[Ints, Updates]:

@@ -57,18 +57,20 @@ class PresenceOperator:
     rows: HalfJoinOperator  # the same half-join, as of a plain input
     default: tuple[tuple[str, Scalar], ...]  # the stream's columns, and the default row's values
 
-    def __call__(self, stream: Updates, runs: Sequence[Part], closed: int, upper: int) -> Iterator[Updates]:
+    def __call__(
+        self, stream: Updates, runs: Sequence[Part], closed: int, upper: int, begins: int = MINIMUM
+    ) -> Iterator[Updates]:
         """The stream's rows with the result of the lookup for each, in parts that fit in memory.
 
         Presence counts times below `upper`. Times below `closed`, which is at or below `upper`, are added up; the
-        stream must have no such times.
+        stream must have no such times, and none below `begins`.
         """
         runs = self.counting(runs, closed)
         if self.spec.kind is InputKind.PADDED and self.rows.probes and not self.rows.candidates:
-            positions, time, diff = yield from self._rows_and_presence(stream, runs, closed, upper)
+            positions, time, diff = yield from self._rows_and_presence(stream, runs, closed, upper, begins)
         else:
             if self.spec.kind is InputKind.PADDED:
-                yield from self.rows(stream, runs, closed)
+                yield from self.rows(stream, runs, closed, begins)
             positions, time, diff = self.presence(stream, runs, closed, upper)
         if self.spec.kind is not InputKind.PRESENT:
             if not len(positions) and len(stream):  # no key is there at any time
@@ -92,13 +94,13 @@ class PresenceOperator:
             yield Updates({**found.columns, **added}, np.maximum(found.time, time), product(found.diff, diff))
 
     def _rows_and_presence(
-        self, stream: Updates, runs: Sequence[Part], closed: int, upper: int
+        self, stream: Updates, runs: Sequence[Part], closed: int, upper: int, begins: int
     ) -> Generator[Updates, None, tuple[Ints, Ints, Ints]]:
         """The stream's rows with their partners. These tell the presence of the rows' keys, which it returns."""
         positions = where_true(self.keys(stream)[1])
         found: list[tuple[Ints, Ints, Ints]] = []
         yield from self.rows(stream.take(positions) if len(positions) < len(stream) else stream, runs, closed,
-                             note=found.append)  # fmt: skip
+                             begins, note=found.append)  # fmt: skip
         which, time, diff = _steps(*_counted(found, closed, upper))
         return positions[which], time, diff
 

@@ -126,6 +126,26 @@ int comparable(const Column *one, const Column *other) {
            strchr("csil", one->format[0]) != NULL && strchr("csil", other->format[0]) != NULL;
 }
 
+int is_ordered(const Column *column, const Column *constant) {
+    int is_text = column->kind == TEXT || column->kind == LARGE_TEXT;
+    if (!is_text && (column->kind != INTEGER || strchr("CSIL", column->format[0]) != NULL)) return 0;
+    return strcmp(column->format, constant->format) == 0;
+}
+
+int order_of(const Column *column, int64_t row, const Column *constant) {
+    const uint8_t *left, *right;
+    int64_t size, other, common;
+    int order;
+    if (column->kind == INTEGER) {
+        int64_t value = integer_at(column, row), limit = integer_at(constant, 0);
+        return (value > limit) - (value < limit);
+    }
+    size = text_at(column, row, &left), other = text_at(constant, 0, &right);
+    common = size < other ? size : other;
+    order = common ? memcmp(left, right, common) : 0;
+    return order ? (order > 0) - (order < 0) : (size > other) - (size < other);
+}
+
 static inline double float_at(const Column *column, int64_t i) {
     i += column->offset;
     return column->width == 8 ? ((const double *)column->data)[i] : (double)((const float *)column->data)[i];
@@ -195,6 +215,17 @@ void hash_columns(const Columns *columns, int64_t length, uint64_t *hashes) {
             for (int64_t i = 0; i < length; i++) hashes[i] = mixed(hashes[i] * BASE + hash_of(column, i));
         }
     }
+}
+
+/* The codes of rows, as `engine.updates.codes` has them: a single integer is its own code. */
+void codes_of(const Columns *columns, int64_t length, int64_t *codes) {
+    const Column *only = columns->at;
+    if (columns->count != 1 || (only->kind != INTEGER && only->kind != BITS)) {
+        hash_columns(columns, length, (uint64_t *)codes);
+        return;
+    }
+    for (int64_t i = 0; i < length; i++)
+        codes[i] = !is_valid(only, i) ? (int64_t)NULL_HASH : only->kind == BITS ? bit_at(only, i) : integer_at(only, i);
 }
 
 PyObject *py_codes(PyObject *self, PyObject *args) {

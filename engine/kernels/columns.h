@@ -72,6 +72,11 @@ void close_array(Array *array);
 int comparable(const Column *one, const Column *other);
 int equal_values(const Column *one, int64_t i, const Column *other, int64_t j);
 void hash_columns(const Columns *columns, int64_t length, uint64_t *hashes);
+void codes_of(const Columns *columns, int64_t length, int64_t *codes);
+
+/* Whether values can be ordered to a constant here: signed numbers, dates and times, and texts by their bytes. */
+int is_ordered(const Column *column, const Column *constant);
+int order_of(const Column *column, int64_t row, const Column *constant); /* -1, 0 or 1 */
 
 static inline int64_t int_at(const Array *array, int64_t i) { return ((const int64_t *)array->at)[i * array->step]; }
 
@@ -123,23 +128,24 @@ static inline uint64_t mixed(uint64_t word) {
 
 /* The entry points of the module, one a file or two; module.c lists them with what they do. */
 PyObject *py_codes(PyObject *self, PyObject *args);
-PyObject *py_equal(PyObject *self, PyObject *args);
 PyObject *py_find(PyObject *self, PyObject *args);
 PyObject *py_count(PyObject *self, PyObject *args);
 PyObject *py_gather(PyObject *self, PyObject *args);
 PyObject *py_filtered(PyObject *self, PyObject *args);
 PyObject *py_passing(PyObject *self, PyObject *args);
-PyObject *py_meeting(PyObject *self, PyObject *args);
-PyObject *py_joined(PyObject *self, PyObject *args);
+PyObject *py_side(PyObject *self, PyObject *args);
+PyObject *py_half_join(PyObject *self, PyObject *args);
 PyObject *py_weights(PyObject *self, PyObject *args);
 PyObject *py_products(PyObject *self, PyObject *args);
 PyObject *py_groups(PyObject *self, PyObject *args);
 PyObject *py_sums(PyObject *self, PyObject *args);
-PyObject *py_pairs(PyObject *self, PyObject *args);
+PyObject *py_unique(PyObject *self, PyObject *args);
+PyObject *py_indexed(PyObject *self, PyObject *args);
 PyObject *py_sorted(PyObject *self, PyObject *args);
 PyObject *py_merged(PyObject *self, PyObject *args);
 PyObject *py_starts(PyObject *self, PyObject *args);
 PyObject *py_moments(PyObject *self, PyObject *args);
 PyObject *py_totals(PyObject *self, PyObject *args);
+PyObject *py_decimals(PyObject *self, PyObject *args);
 
 #endif

@@ -100,9 +100,7 @@ static void fill_values(const Column **each, const int64_t *counts, Py_ssize_t r
     }
 }
 
-/* A column of Arrow, as its buffers: (validity or None, values) or (validity or None, offsets, values). `each`: the
-   column of each run. None if the texts are too long for one column. */
-static PyObject *gather_column(const Column **each, const int64_t *counts, Py_ssize_t runs, const Rows *rows) {
+PyObject *gather_column(const Column **each, const int64_t *counts, Py_ssize_t runs, const Rows *rows) {
     int64_t length = rows->length, nulls = 0, size = length * each[0]->width;
     PyObject *valid = NULL, *values = NULL, *offsets = NULL, *result = NULL;
     PyThreadState *paused;
@@ -243,36 +241,60 @@ PyObject *py_gather(PyObject *self, PyObject *args) {
     return result;
 }
 
-/* Rows for which a condition is true: the buffers of their columns, times and diffs; True if it is true of all. */
-PyObject *py_filtered(PyObject *self, PyObject *args) {
-    PyObject *list, *part[2], *mask_list, *single = NULL, *made = NULL, *weights[2] = {NULL}, *result = NULL;
-    Array open[2] = {0}; /* times and diffs */
-    Columns mask = {0};
-    Rows rows = {0};
-    int64_t *positions = NULL, length, count = 0;
-    int going;
-    if (!PyArg_ParseTuple(args, "OOOO", &list, &part[0], &part[1], &mask_list)) return NULL;
-    going = open_columns(mask_list, &mask);
-    for (int i = 0; going == 1 && i < 2; i++) going = open_ints(part[i], &open[i]);
-    if (going < 1) goto done;
-    length = open[0].length;
-    going = mask.count == 1 && mask.at->kind == BITS && mask.at->length == length && open[1].length == length;
-    if (going == 0) goto done;
-    going = -1;
-    if ((positions = malloc((length + 1) * sizeof *positions)) == NULL) {
-        PyErr_NoMemory();
-        goto done;
+/* Which rows are left: those for which the only tested column is true; or, if there are constants, those whose tested
+   columns are ordered to them as `allowed` says. 1; 0: there is no fast way; -1 with an exception. */
+static int choose(const Columns *tested, const Columns *constants, PyObject *allowed, int64_t length, int64_t *positions,
+                  int64_t *count) {
+    int of_each[16];
+    if (constants->count != PyTuple_Size(allowed) || constants->count > 16) return PyErr_Occurred() ? -1 : 0;
+    if (constants->count ? tested->count != constants->count : tested->count != 1 || tested->at->kind != BITS) return 0;
+    for (Py_ssize_t c = 0; c < tested->count; c++) {
+        if (tested->at[c].length != length) return 0;
+        if (constants->count == 0) continue;
+        if (constants->at[c].length != 1 || !is_ordered(&tested->at[c], &constants->at[c])) return 0;
+        of_each[c] = (int)PyLong_AsLong(PyTuple_GetItem(allowed, c));
+        if (of_each[c] == -1 && PyErr_Occurred()) return -1;
     }
     PyThreadState *paused = pause_for(length);
     for (int64_t i = 0; i < length; i++) {
-        positions[count] = i;
-        count += is_valid(mask.at, i) && bit_at(mask.at, i);
+        int left = constants->count || (is_valid(tested->at, i) && bit_at(tested->at, i));
+        for (Py_ssize_t c = 0; left && c < constants->count; c++)
+            left = is_valid(&tested->at[c], i) && is_valid(&constants->at[c], 0) &&
+                   (of_each[c] >> (order_of(&tested->at[c], i, &constants->at[c]) + 1) & 1);
+        positions[*count] = i;
+        *count += left;
     }
     go_on(paused);
+    return 1;
+}
+
+/* The rows that are left: the buffers of their columns, times and diffs; True if these are all rows. */
+PyObject *py_filtered(PyObject *self, PyObject *args) {
+    PyObject *list, *part[2], *tested_list, *constant_list, *allowed;
+    PyObject *single = NULL, *made = NULL, *weights[2] = {NULL}, *result = NULL;
+    Array open[2] = {0}; /* times and diffs */
+    Columns tested = {0}, constants = {0};
+    Rows rows = {0};
+    int64_t *positions = NULL, length, count = 0;
+    int going;
+    if (!PyArg_ParseTuple(args, "OOOOOO", &list, &part[0], &part[1], &tested_list, &constant_list, &allowed)) return NULL;
+    going = open_columns(tested_list, &tested);
+    if (going == 1) going = open_columns(constant_list, &constants);
+    for (int i = 0; going == 1 && i < 2; i++) going = open_ints(part[i], &open[i]);
+    if (going < 1) goto done;
+    length = open[0].length;
+    if ((going = open[1].length == length) == 0) goto done;
+    if ((positions = malloc((length + 1) * sizeof *positions)) == NULL) {
+        PyErr_NoMemory();
+        going = -1;
+        goto done;
+    }
+    if ((going = choose(&tested, &constants, allowed, length, positions, &count)) < 1) goto done;
     if (count == length) {
         result = Py_NewRef(Py_True);
         goto done;
     }
+    going = -1;
     rows.wide.at = positions, rows.wide.step = 1, rows.wide.length = rows.length = count;
     if ((single = PyList_New(1)) == NULL) goto done;
     PyList_SetItem(single, 0, Py_NewRef(list));
@@ -290,7 +312,8 @@ done:
         close_array(&open[i]);
         Py_XDECREF(weights[i]);
     }
-    close_columns(&mask);
+    close_columns(&tested);
+    close_columns(&constants);
     free(positions);
     Py_XDECREF(single);
     Py_XDECREF(made);

@@ -1,20 +1,14 @@
 /* Builds indexes: sorts codes, merges sorted ones, and makes the guide of a large one. */
 
-#include "columns.h"
-
-typedef struct {
-    int64_t code;
-    uint32_t row;
-} Entry;
+#include "indexes.h"
 
 /* A digit of a code such that the order of digits, least first, is the order of signed codes. */
 static inline unsigned digit(int64_t code, int shift) {
     return (unsigned)(((uint64_t)code ^ UINT64_C(1) << 63) >> shift) & 0xFF;
 }
 
-/* Sorts entries by code; equal codes stay in order (LSD radix sort). A digit that all codes share costs no pass. The
-   result is in `one` or in `other`. */
-static Entry *sort_entries(Entry *one, Entry *other, int64_t length) {
+/* LSD radix sort. A digit that all codes share costs no pass. */
+Entry *sort_entries(Entry *one, Entry *other, int64_t length) {
     if (length <= 48) {
         for (int64_t i = 1; i < length; i++) {
             Entry moving = one[i];
@@ -36,8 +30,7 @@ static Entry *sort_entries(Entry *one, Entry *other, int64_t length) {
     return one;
 }
 
-/* Two bytearrays: the codes, and the rows. */
-static PyObject *columns_of(const Entry *entries, int64_t length) {
+PyObject *columns_of(const Entry *entries, int64_t length) {
     PyObject *codes = PyByteArray_FromStringAndSize(NULL, length * 8), *result = NULL;
     PyObject *rows = PyByteArray_FromStringAndSize(NULL, length * 4);
     if (codes != NULL && rows != NULL) {
@@ -49,6 +42,28 @@ static PyObject *columns_of(const Entry *entries, int64_t length) {
     Py_XDECREF(codes);
     Py_XDECREF(rows);
     return result;
+}
+
+Entry *entries_of(const Columns *keys, int64_t length) {
+    Entry *entries = malloc((2 * length + 1) * sizeof *entries), *found;
+    int64_t *codes = malloc((length + 1) * sizeof *codes);
+    int ordered = 1;
+    if (entries == NULL || codes == NULL) {
+        free(entries);
+        free(codes);
+        return (Entry *)PyErr_NoMemory();
+    }
+    PyThreadState *paused = pause_for(length);
+    codes_of(keys, length, codes);
+    for (int64_t i = 0; i < length; i++) {
+        entries[i] = (Entry){codes[i], (uint32_t)i};
+        ordered &= i == 0 || codes[i] >= codes[i - 1];
+    }
+    found = ordered ? entries : sort_entries(entries, entries + length, length);
+    if (found != entries) memcpy(entries, found, length * sizeof *entries);
+    go_on(paused);
+    free(codes);
+    return entries;
 }
 
 PyObject *py_sorted(PyObject *self, PyObject *args) {
@@ -74,6 +89,24 @@ PyObject *py_sorted(PyObject *self, PyObject *args) {
     if (going == 0) result = Py_NewRef(Py_None);
     free(entries);
     close_array(&codes);
+    return result;
+}
+
+/* The index of rows by their keys: codes in order, and the row of each. */
+PyObject *py_indexed(PyObject *self, PyObject *args) {
+    PyObject *list, *result = NULL;
+    Py_ssize_t length;
+    Columns keys = {0};
+    Entry *entries = NULL;
+    int going;
+    if (!PyArg_ParseTuple(args, "On", &list, &length)) return NULL;
+    going = open_columns(list, &keys);
+    if (going == 1) going = length >= 0 && length < UINT32_MAX && keys.count > 0;
+    for (Py_ssize_t c = 0; going == 1 && c < keys.count; c++) going = keys.at[c].length == length;
+    if (going == 1 && (entries = entries_of(&keys, length)) != NULL) result = columns_of(entries, length);
+    if (going == 0) result = Py_NewRef(Py_None);
+    free(entries);
+    close_columns(&keys);
     return result;
 }
 

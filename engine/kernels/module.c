@@ -6,23 +6,26 @@
 
 static PyMethodDef functions[] = {
     {"codes", py_codes, METH_VARARGS, "codes(columns, length): the 64-bit hash of each row, or None"},
-    {"equal", py_equal, METH_VARARGS, "equal(columns, positions, sources, rows, counts): which pairs are equal, or None"},
     {"find", py_find, METH_VARARGS, "find(probes, indexes, most): positions, rows and counts, or None"},
     {"count", py_count, METH_VARARGS, "count(probes, indexes): the number of entries of each probe, or None"},
     {"gather", py_gather, METH_VARARGS, "gather(sources, rows, counts): the buffers of each column, or None"},
     {"filtered", py_filtered, METH_VARARGS,
-     "filtered(columns, time, diff, mask): the buffers of the columns of the rows that pass, times and diffs; True or None"},
+     "filtered(columns, time, diff, tested, constants, allowed): the buffers of the columns of the rows that pass, times "
+     "and diffs; True or None"},
     {"passing", py_passing, METH_VARARGS, "passing(mask, positions, rows, counts): the pairs that pass, or None"},
-    {"meeting", py_meeting, METH_VARARGS,
-     "meeting(sources, constant, allowed, positions, rows, counts): the pairs whose value is ordered so, or None"},
-    {"joined", py_joined, METH_VARARGS,
-     "joined(columns, positions, time, diff, sources, weights, rows, counts): the buffers of the columns of both, times "
-     "and diffs, or None"},
+    {"side", py_side, METH_VARARGS,
+     "side(index, exact, keys, tested, fetched, weights): a run, opened for the lookups of a half-join, or None"},
+    {"half_join", py_half_join, METH_VARARGS,
+     "half_join(keys, null_safe, certain, columns, time, diff, sides, constants, allowed, most, whole, most_bytes): the "
+     "buffers of the joined rows, times and diffs; positions, rows and counts; False: there are none; or None"},
     {"weights", py_weights, METH_VARARGS, "weights(sources, rows, counts): times and diffs, or None"},
     {"products", py_products, METH_VARARGS, "products(positions, time, diff, times, diffs): times and diffs, or None"},
     {"groups", py_groups, METH_VARARGS, "groups(columns, time, length): group numbers and first rows, or None"},
     {"sums", py_sums, METH_VARARGS, "sums(columns, time, diff): positions and sums that are not 0, or None"},
-    {"pairs", py_pairs, METH_VARARGS, "pairs(places, keys): the keys whose rows are pairs, or None"},
+    {"unique", py_unique, METH_VARARGS,
+     "unique(keys, columns, time, diff, sides, most): an index as of `indexed`, and the keys that plainly stay unique, if "
+     "not all do; or None"},
+    {"indexed", py_indexed, METH_VARARGS, "indexed(keys, length): codes in order, and their rows, or None"},
     {"sorted", py_sorted, METH_VARARGS, "sorted(codes): codes in order, and their positions, or None"},
     {"merged", py_merged, METH_VARARGS, "merged(indexes, kept): codes in order, and their rows, or None"},
     {"starts", py_starts, METH_VARARGS, "starts(codes, shift): where the ranges of a guide start, or None"},
@@ -30,11 +33,13 @@ static PyMethodDef functions[] = {
      "moments(columns, time): first rows, rows, starts; groups, times and marks of moments; or None"},
     {"totals", py_totals, METH_VARARGS,
      "totals(summed, args, old, diff, rows, starts, group, was, begins): the buffers of a column of sums, or None"},
+    {"decimals", py_decimals, METH_VARARGS,
+     "decimals(counts, totals, digits): the buffers of a column of decimals made of kept sums, or None"},
     {NULL, NULL, 0, NULL},
 };
 
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
-static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 5); }
+static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 6); }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
 

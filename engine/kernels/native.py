@@ -13,13 +13,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 5  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 6  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -34,8 +34,8 @@ Positions = NDArray[Any]  # int64 or uint32
 # Codes in order, the row of each, and the guide: starts of ranges (None: there is no guide), least code, shift.
 SortedCodes: TypeAlias = tuple[Ints, RowNumbers, RowNumbers | None, int, int]
 Weights: TypeAlias = tuple[Ints, Ints, Ints | None, Ints | None]  # times, diffs; netted rows, and their diffs
-Place: TypeAlias = tuple[list[pa.Array], Positions, Ints, Ints, Ints]  # columns; rows, their keys; times, diffs
 
+_ARRAY, _BUFFER = pa.Array.from_buffers, pa.py_buffer
 VARIABLE = "HALFJOIN_NATIVE"
 on = BUILT and os.environ.get(VARIABLE, "1") != "0"  # whether kernels are used
 
@@ -72,12 +72,50 @@ def count(probes: Ints, indexes: list[SortedCodes]) -> Ints | None:
     return None if made is None else _ints(made)
 
 
-def equal(
-    columns: list[pa.Array], positions: Ints, sources: list[list[pa.Array]], rows: Positions, counts: list[int]
-) -> NDArray[np.bool_] | None:
-    """For each pair of a position in `columns` and a row, whether all values are equal."""
-    mask = _native.equal(columns, positions, sources, rows, counts) if on else None
-    return None if mask is None else np.frombuffer(mask, np.bool_)
+def side(
+    index: SortedCodes, exact: bool, keys: list[pa.Array], tested: list[pa.Array], fetched: list[pa.Array],
+    weights: Weights,
+) -> object | None:  # fmt: skip
+    """A run, opened for `half_join`: its index, the keys to compare (none: nobody compares them), the columns that
+    conditions read, those to gather, and what its rows count. `exact`: equal codes mean equal keys."""
+    return _native.side(index, exact, keys, tested, fetched, weights) if on else None
+
+
+class Pairs(NamedTuple):
+    """Pairs of a position and a row: so many of the first run, then so many of the second."""
+
+    positions: Ints
+    rows: RowNumbers
+    counts: list[int]
+
+
+def half_join(
+    keys: list[pa.Array], null_safe: int, certain: bool, columns: list[pa.Array], time: Ints, diff: Ints,
+    sides: list[Any], constants: list[pa.Array], allowed: tuple[int, ...], types: list[pa.DataType], most: int,
+    whole: int, most_bytes: int,
+) -> tuple[list[pa.Array], Ints, Ints] | Pairs | Literal[False] | None:  # fmt: skip
+    """The rows of a stream joined with their partners in some `sides`: the stream's `columns`, then the partners' (of
+    these `types`); the later times, and the products of the diffs. False: there are no partners.
+
+    A bit of `null_safe` says for each key whether NULL matches NULL. `certain`: nobody need compare keys. A partner
+    meets all conditions: its tested columns are ordered to the `constants` as `allowed` says
+    (`engine.scalar.threshold`). There are only the pairs where they are more than `whole` and some partner counts less
+    than 0 times, where `whole` is less than 0, where texts take more than `most_bytes`, or where a diff does not fit an
+    int64. None also where they are more than `most`.
+    """
+    if not on:
+        return None
+    made = _native.half_join(keys, null_safe, certain, columns, time, diff, sides, constants, allowed, most, whole,
+                             most_bytes)  # fmt: skip
+    if made is None or made is False:
+        return made
+    first, second, third = made
+    if isinstance(third, list):
+        return Pairs(np.frombuffer(first, np.int64), np.frombuffer(second, np.uint32), third)
+    length, arrays = len(second) // 8, list[pa.Array]()
+    for type, parts in zip([*[column.type for column in columns], *types], first, strict=True):
+        arrays.append(_ARRAY(type, length, [None if part is None else _BUFFER(part) for part in parts]))
+    return arrays, np.frombuffer(second, np.int64), np.frombuffer(third, np.int64)
 
 
 def gather(sources: list[list[pa.Array]], rows: Positions, counts: list[int]) -> list[pa.Array] | None:
@@ -87,10 +125,13 @@ def gather(sources: list[list[pa.Array]], rows: Positions, counts: list[int]) ->
 
 
 def filtered(
-    columns: list[pa.Array], time: Ints, diff: Ints, mask: pa.Array
-) -> tuple[list[pa.Array], Ints, Ints] | Literal[True] | None:
-    """The rows for which the mask is true, not false or NULL: columns, times and diffs. True: all rows are."""
-    made = _native.filtered(columns, time, diff, [mask]) if on else None
+    columns: list[pa.Array], time: Ints, diff: Ints, tested: list[pa.Array], constants: list[pa.Array],
+    allowed: tuple[int, ...],
+) -> tuple[list[pa.Array], Ints, Ints] | Literal[True] | None:  # fmt: skip
+    """Columns, times and diffs of the rows whose tested columns are ordered to the constants as `allowed` says
+    (`engine.scalar.threshold`); without constants, those for which the only one is true, not false or NULL. True: all.
+    """
+    made = _native.filtered(columns, time, diff, tested, constants, allowed) if on else None
     if made is None or made is True:
         return made
     times = _ints(made[1])
@@ -102,30 +143,10 @@ def passing(
     mask: pa.Array, positions: Ints, rows: Positions, counts: list[int]
 ) -> tuple[Ints, Positions, list[int]] | None:
     """The pairs of positions and rows for which the mask is true, not false or NULL; what is given if all are."""
-    return _pairs(_native.passing([mask], positions, rows, counts) if on else None, counts)
-
-
-def meeting(
-    sources: list[list[pa.Array]], constant: pa.Array, allowed: int, positions: Ints, rows: Positions, counts: list[int]
-) -> tuple[Ints, Positions, list[int]] | None:
-    """As `passing`, for a comparison of each run's only column with a constant, an array of one value.
-
-    `allowed`: the sum of 1 if a lower value passes, 2 if an equal one does, and 4 if a higher one does. NULL does not.
-    """
-    return _pairs(_native.meeting(sources, [constant], allowed, positions, rows, counts) if on else None, counts)
-
-
-def joined(
-    columns: list[pa.Array], positions: Ints, time: Ints, diff: Ints, sources: list[list[pa.Array]],
-    weights: list[Weights], rows: Positions, counts: list[int],
-) -> tuple[list[pa.Array], list[pa.Array], Ints, Ints] | None:  # fmt: skip
-    """`gather` of both sides of pairs, and `products` with the `weights` of the right side: the columns at positions,
-    those of the sources at rows, times and diffs."""
-    made = _native.joined(columns, positions, time, diff, sources, weights, rows, counts) if on else None
-    if made is None:
-        return None
-    left, right = _arrays(columns, made[0], len(rows)), _arrays(sources[0], made[1], len(rows))
-    return None if left is None or right is None else (left, right, _ints(made[2]), _ints(made[3]))
+    made = _native.passing([mask], positions, rows, counts) if on else None
+    if made is None or made[2] is counts:
+        return made
+    return _ints(made[0]), np.frombuffer(made[1], np.uint32), made[2]
 
 
 def weights(sources: list[Weights], rows: Positions, counts: list[int]) -> tuple[Ints, Ints] | None:
@@ -155,10 +176,23 @@ def sums(columns: list[pa.Array], time: Ints | None, diff: Ints) -> tuple[Ints, 
     return None if made is None else (_ints(made[0]), _ints(made[1]))
 
 
-def pairs(places: list[Place], keys: int) -> NDArray[np.bool_] | None:
-    """As `engine.intake.key_pairs.plain`. The first place is the batch."""
-    sure = _native.pairs(places, keys) if on else None
-    return None if sure is None else np.frombuffer(sure, np.bool_)
+def unique(
+    keys: list[pa.Array], columns: list[pa.Array], time: Ints, diff: Ints, sides: list[Any], most: int
+) -> tuple[Ints, RowNumbers, NDArray[np.bool_] | None] | None:
+    """The index of a batch by its keys, and for each of its distinct codes whether `engine.intake.key_pairs.plain` says
+    that it stays unique (None: all do). The sides gather the same columns. None also where they hold more than `most`
+    rows of these keys."""
+    made = _native.unique(keys, columns, time, diff, sides, most) if on else None
+    if made is None:
+        return None
+    (values, rows), sure = made
+    return _ints(values), np.frombuffer(rows, np.uint32), None if sure is None else np.frombuffer(sure, np.bool_)
+
+
+def indexed(keys: list[pa.Array], length: int) -> tuple[Ints, RowNumbers] | None:
+    """The codes of rows in order, and the row of each; equal codes stay in their order."""
+    made = _native.indexed(keys, length) if on else None
+    return None if made is None else (_ints(made[0]), np.frombuffer(made[1], np.uint32))
 
 
 def ordered(values: Ints) -> tuple[Ints, RowNumbers] | None:
@@ -208,6 +242,15 @@ def totals(
     return pa.Array.from_buffers(pa.int64() if summed is None else pa.binary(), len(group), buffers)
 
 
+def decimals(counts: pa.Array, totals: pa.Array, type: pa.DataType) -> pa.Array | None:
+    """Kept sums of integers, in units of the decimal `type`, as its values; NULL where a count is 0 or NULL, or nothing
+    is kept. None also where a sum has too many digits."""
+    made = _native.decimals([counts], [totals], type.precision) if on and type.bit_width == 128 else None
+    if made is None:
+        return None
+    return _ARRAY(type, len(totals), [None if part is None else _BUFFER(part) for part in made])
+
+
 def _arrays(like: list[pa.Array], made: list[Any], length: int) -> list[pa.Array] | None:
     """Columns of these buffers, with the types of `like`. None: the texts of one are too long for one array."""
     buffer, columns = pa.py_buffer, []
@@ -217,15 +260,6 @@ def _arrays(like: list[pa.Array], made: list[Any], length: int) -> list[pa.Array
         buffers = [None if part is None else buffer(part) for part in parts]
         columns.append(pa.Array.from_buffers(column.type, length, buffers))
     return columns
-
-
-def _pairs(
-    made: tuple[Any, Any, list[int]] | None, counts: list[int]
-) -> tuple[Ints, Positions, list[int]] | None:
-    """Pairs of a position and a row, and their counts; all that were given if the kernel answers `counts` itself."""
-    if made is None or made[2] is counts:
-        return made
-    return _ints(made[0]), np.frombuffer(made[1], np.uint32), made[2]
 
 
 def _ints(made: bytearray) -> Ints:

@@ -19,6 +19,10 @@ int inside(const Rows *rows, int64_t from, int64_t to, int64_t length);
 /* The counts as numbers; NULL with an exception, also if they do not add up to `total`. */
 int64_t *read_counts(PyObject *list, Py_ssize_t runs, int64_t total);
 
+/* A column of Arrow, as its buffers: (validity or None, values) or (validity or None, offsets, values). `each`: the
+   column of each run. None if the texts are too long for one column. */
+PyObject *gather_column(const Column **each, const int64_t *counts, Py_ssize_t runs, const Rows *rows);
+
 /* The columns of runs at rows: a list with the buffers of each column, or None. */
 PyObject *gather_columns(PyObject *sources, const Rows *rows, const int64_t *counts);
 

@@ -4,21 +4,9 @@
    the codes from `least + (i << shift)` on, at positions `starts[i]` to `starts[i + 1]`. A search waits for memory at
    each step, so probes are taken in blocks: first the ranges of all probes of a block are asked for, then their codes. */
 
-#include "columns.h"
+#include "search.h"
 
 #define BLOCK 32
-
-typedef struct {
-    Array codes, rows, starts;
-    uint64_t least, shift;
-    int guided;
-} Index;
-
-typedef struct {
-    int64_t *positions;
-    uint32_t *rows;
-    int64_t count, space;
-} Found;
 
 static int grow(Found *found, int64_t more) {
     int64_t space = found->space;
@@ -70,8 +58,7 @@ static void ranges(const Index *index, const Array *probes, int64_t block, int64
     }
 }
 
-/* Adds all pairs of one index. 1; 0: there are more than `most`; -1: no memory. */
-static int find_in(const Index *index, const Array *probes, int64_t most, Found *found) {
+int find_in(const Index *index, const Array *probes, int64_t most, Found *found) {
     const int64_t *codes = index->codes.at;
     const uint32_t *rows = index->rows.at;
     const int64_t length = index->codes.length;
@@ -115,7 +102,7 @@ static void count_in(const Index *index, const Array *probes, int64_t *counts) {
     }
 }
 
-static int open_index(PyObject *tuple, Index *out) {
+int open_index(PyObject *tuple, Index *out) {
     PyObject *codes, *rows, *starts;
     unsigned long long least, shift;
     int opened;
@@ -130,7 +117,13 @@ static int open_index(PyObject *tuple, Index *out) {
     return out->starts.length >= 2 && ((const uint32_t *)out->starts.at)[out->starts.length - 1] == out->codes.length;
 }
 
-static PyObject *answer(const Found *found, const int64_t *counts, Py_ssize_t count) {
+void close_index(Index *index) {
+    close_array(&index->codes);
+    close_array(&index->rows);
+    close_array(&index->starts);
+}
+
+PyObject *pairs_of(const Found *found, const int64_t *counts, Py_ssize_t count) {
     PyObject *positions = PyByteArray_FromStringAndSize((const char *)found->positions, found->count * 8);
     PyObject *rows = PyByteArray_FromStringAndSize((const char *)found->rows, found->count * 4);
     PyObject *list = PyList_New(count), *result = NULL;
@@ -161,11 +154,7 @@ static int open_all(PyObject *given, PyObject *list, Array *probes, Index *index
 }
 
 static void close_all(Array *probes, Index *indexes, Py_ssize_t opened) {
-    for (Py_ssize_t i = 0; i < opened; i++) {
-        close_array(&indexes[i].codes);
-        close_array(&indexes[i].rows);
-        close_array(&indexes[i].starts);
-    }
+    for (Py_ssize_t i = 0; i < opened; i++) close_index(&indexes[i]);
     close_array(probes);
     PyMem_Free(indexes);
 }
@@ -197,7 +186,7 @@ PyObject *py_find(PyObject *self, PyObject *args) {
         go_on(paused);
         if (going == -1) PyErr_NoMemory();
     }
-    if (going == 1) result = answer(&found, counts, count);
+    if (going == 1) result = pairs_of(&found, counts, count);
     if (going == 0) result = Py_NewRef(Py_None);
     close_all(&probes, indexes, opened_indexes);
     free(found.positions);

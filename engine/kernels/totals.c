@@ -193,3 +193,45 @@ done:
     Py_XDECREF(offsets);
     return result;
 }
+
+/* Kept sums of integers as decimals of so many digits: (validity or None, values). A sum of nothing is NULL. None if one
+   has more digits, or does not fit into 128 bits. */
+PyObject *py_decimals(PyObject *self, PyObject *args) {
+    PyObject *lists[2], *valid = NULL, *values = NULL, *result = NULL;
+    Columns counts = {0}, totals = {0};
+    Wide limit = 1;
+    int64_t length, nulls = 0;
+    int digits, going;
+    if (!PyArg_ParseTuple(args, "OOi", &lists[0], &lists[1], &digits)) return NULL;
+    if ((going = open_columns(lists[0], &counts)) < 1 || (going = open_columns(lists[1], &totals)) < 1) goto done;
+    going = counts.count == 1 && totals.count == 1 && strcmp(counts.at->format, "l") == 0 && totals.at->kind == TEXT &&
+            counts.at->length == totals.at->length && digits > 0 && digits <= 38;
+    if (going == 0) goto done;
+    for (int i = 0; i < digits; i++) limit *= 10;
+    length = totals.at->length;
+    valid = PyBytes_FromStringAndSize(NULL, (length + 7) / 8), values = PyBytes_FromStringAndSize(NULL, length * 16);
+    if (valid == NULL || values == NULL) goto done;
+    uint8_t *bits = (uint8_t *)PyBytes_AsString(valid), *into = (uint8_t *)PyBytes_AsString(values);
+    memset(bits, 0, (length + 7) / 8);
+    PyThreadState *paused = pause_for(length);
+    for (int64_t i = 0; going == 1 && i < length; i++) {
+        const uint8_t *text;
+        Wide sum = 0;
+        int there = is_valid(counts.at, i) && is_valid(totals.at, i) && integer_at(counts.at, i) != 0;
+        if (there) {
+            int64_t size = text_at(totals.at, i, &text);
+            going = read_sum(text, size, &sum) && sum < limit && sum > -limit;
+        }
+        bits[i >> 3] |= there << (i & 7), nulls += !there;
+        memcpy(into + 16 * i, &sum, 16);
+    }
+    go_on(paused);
+    if (going == 1) result = PyTuple_Pack(2, nulls ? valid : Py_None, values);
+done:
+    if (going == 0) result = Py_NewRef(Py_None);
+    close_columns(&counts);
+    close_columns(&totals);
+    Py_XDECREF(valid);
+    Py_XDECREF(values);
+    return result;
+}

@@ -33,8 +33,13 @@ def evaluate_all(
     """
     arrays = []
     alive: Mask | None = None
+    columns, length = updates.columns, len(updates)
     for scalar, expr in scalars:
-        result = scalar.evaluate(updates.columns, len(updates))
+        name = scalar.column
+        if name is not None and length and columns[name].type == scalar.arrow_type:  # most are bare columns
+            arrays.append(columns[name])
+            continue
+        result = scalar.evaluate(columns, length)
         arrays.append(result.values)
         if result.failures is not None:
             expect(result, expr)

@@ -14,12 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.evaluate import evaluate_all, expect
 from halfjoin.engine.linear.failures import Errors
 from halfjoin.engine.linear.tables import Registry, ordinality, table_function
 from halfjoin.engine.linear.temporal import temporal_filter
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.bounds import sizes
+from halfjoin.engine.scalar.threshold import threshold_of
 from halfjoin.engine.updates.updates import ARRAY_BYTES, TOO_LONG, Updates, product
 from halfjoin.errors import DataError
 from halfjoin.planner.fallibility import explode_fallible, step_fallible
@@ -81,15 +83,21 @@ def _filter(predicates: tuple[Expr, ...]) -> Operator:
     safe = [compile(predicate) for predicate in predicates if not fallible(predicate)]
     risky = conjunction(tuple(predicate for predicate in predicates if fallible(predicate)))
     last = compile(risky) if risky != TRUE else None
+    tests = [test for test in map(threshold_of, predicates) if test is not None]  # a comparison cannot fail
+    others = [scalar for scalar in safe if threshold_of(scalar.expr) is None]
+    names, constants = [test.column for test in tests], [test.constant for test in tests]
+    allowed = tuple(test.allowed for test in tests)
 
     def run(updates: Updates, errors: Errors) -> Updates:
-        for scalar in safe:
+        left = updates.meeting(names, constants, allowed) if tests and native.on else None
+        waiting, updates = (safe, updates) if left is None else (others, left)
+        for scalar in waiting:
+            if not len(updates):
+                return updates
             result = scalar.evaluate(updates.columns, len(updates))
             expect(result, scalar.expr)
             updates = updates.where(result.values)
-            if not len(updates):
-                return updates
-        if last is not None:
+        if last is not None and len(updates):
             result = last.evaluate(updates.columns, len(updates))
             if result.failures is not None:
                 errors.report(updates, result.failures.rows, result.failures.messages, risky)
@@ -106,16 +114,15 @@ def _extend(items: tuple[tuple[Column, Expr], ...]) -> Operator:
     """
     names = [column.name for column, _ in items]
     scalars = [(compile(expr), expr) for _, expr in items]
+    floats = [number for number, (scalar, _) in enumerate(scalars) if pt.is_floating(scalar.arrow_type)]
 
     def run(updates: Updates, errors: Errors) -> Updates:
         values, updates = evaluate_all(scalars, updates, errors)
-        return updates.with_columns(dict(zip(names, map(_one_zero, values), strict=True)))
+        for number in floats:
+            values[number] = pc.add(values[number], pa.scalar(0.0, values[number].type))
+        return updates.with_columns(dict(zip(names, values, strict=True)))
 
     return run
-
-
-def _one_zero(values: pa.Array) -> pa.Array:
-    return pc.add(values, pa.scalar(0.0, values.type)) if pt.is_floating(values.type) else values
 
 
 def _explode(step: Explode, kept: tuple[str, ...] | None, registry: Registry) -> Operator:

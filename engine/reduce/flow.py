@@ -107,7 +107,8 @@ class ReduceFlow:
         """The rows of the output of the groups as they were, with `GROUP`; no rows if the function does not ask."""
         found = list[Updates]()
         if self._kept is not None:
-            found = list(self._kept(stream, lookup(self.plan.output, Version.BEFORE), closing.netted))
+            found = list(self._kept(stream, lookup(self.plan.output, Version.BEFORE), closing.netted,
+                                    closing.begins))
         if not found:
             return empty({**self.schema, GROUP: pa.int64()})
         one = isinstance(self.plan.function, Aggregates)  # a group has one row, so only what went can be apart
@@ -170,7 +171,7 @@ class ReduceFlow:
         if not plain.any():
             return None, constant(0, 0)
         none = like.select(self._names).slice(0, 0).with_columns({GROUP: pa.array([], pa.int64())})
-        found = self._rows(stream.filter(plain), lookup(self.plan.input, Version.AFTER), closing.netted)
+        found = self._rows(stream.filter(plain), lookup(self.plan.input, Version.AFTER), closing.netted, closing.begins)
         rows = concat([none, *found])
         rows = rows.filter(rows.time < closing.after)
         return rows, group_of(rows)

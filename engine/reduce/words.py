@@ -52,6 +52,8 @@ def ordered_words(column: pa.Array, descending: bool = False, nulls_first: bool 
 
 def look(column: pa.Array) -> list[Ints]:
     """Words that tell equal values apart which look different: intervals of one length."""
+    if pt.is_struct(column.type):
+        return [word for member in column.flatten() for word in look(member)]
     if not pt.is_interval(column.type):
         return []
     return [np.where(valid(column), part, 0) for part in fields(column)[:2]]
@@ -89,6 +91,9 @@ def _words(column: pa.Array) -> list[Ints]:
         return [months * 30 + days + micros // DAY, micros % DAY]
     if pt.is_list(kind):
         return _lists(column)
+    if pt.is_struct(kind):
+        found = [word for member in column.flatten() for word in ordered_words(member)]
+        return found or [np.zeros(len(column), np.int64)]
     if pt.is_integer(kind) or pt.is_temporal(kind):
         return [raw(column).astype(np.int64)]
     return _bytes(column)

@@ -165,6 +165,8 @@ def _sets(compare: Callable[[set[Any], bool, set[Any], bool], bool]) -> Callable
 
 
 def _key(item: Any) -> Any:
+    if isinstance(item, (dict, list)):  # a row, or an array in one
+        return tuple(map(_key, item.values() if isinstance(item, dict) else item))
     return "NaN" if item != item else item
 
 

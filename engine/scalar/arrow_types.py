@@ -42,6 +42,9 @@ def arrow_type(type: SqlType) -> Any:
     if type.kind is Kind.ARRAY:
         assert type.element is not None
         return pa.list_(arrow_type(type.element))
+    if type.kind is Kind.RECORD:
+        return pa.struct([(name, arrow_type(field)) for name, (_, field) in
+                          zip(sql.field_names(type), type.fields, strict=True)])  # fmt: skip
     if type.kind is Kind.NUMERIC:
         precision, scale = type.precision or STORED_DIGITS, type.scale or 0
         return decimal_type(precision, scale)
@@ -82,4 +85,7 @@ def sql_type(type: Any) -> SqlType:
             return kind
     if t.is_timestamp(type):
         return sql.TIMESTAMP if type.tz is None else sql.TIMESTAMPTZ
-    raise UnsupportedSQL(f"Arrow type {type} has no SQL type", remedy="cast the column before you submit it")
+    remedy = "cast the column before you submit it"
+    if t.is_struct(type):
+        remedy = "CREATE TYPE pair AS (a integer, b text), and CREATE TABLE t (r pair): its columns take structs"
+    raise UnsupportedSQL(f"Arrow type {type} has no SQL type", remedy=remedy)

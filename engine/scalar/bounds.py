@@ -83,6 +83,11 @@ def sizes(datum: Datum) -> Sizes:
         offsets = array.offsets.to_numpy()
         found: Sizes = ends[offsets[1:]] - ends[offsets[:-1]]
         return np.where(array.is_valid().to_numpy(zero_copy_only=False), found, 0)
+    if pt.is_struct(array.type):
+        whole: Sizes = np.ones(len(array), np.int64)
+        for member in array.flatten():
+            whole = whole + sizes(member)
+        return whole
     if pt.is_string(array.type) or pt.is_binary(array.type):
         return lengths(pc.binary_length(array))
     return np.full(len(array), max(1, array.type.bit_width // 8) if not pt.is_null(array.type) else 1, np.int64)

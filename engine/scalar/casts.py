@@ -14,6 +14,7 @@ from halfjoin.engine.scalar.casts_text import from_text, to_text
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.json_order import from_jsonb, to_canonical, to_checked
 from halfjoin.engine.scalar.precision import rounds, to_digits
+from halfjoin.engine.scalar.rows import cast_rows
 from halfjoin.engine.scalar.values import (
     Datum,
     Kernel,
@@ -50,6 +51,9 @@ def _cast(source: SqlType, target: SqlType) -> Kernel | None:
     a, b = source.kind, target.kind
     if b is Kind.ARRAY and a is Kind.ARRAY:
         return _array(source, target)
+    if b is Kind.RECORD and a is b:
+        return cast_rows([cast_kernel(one, other) for (_, one), (_, other) in zip(
+            source.fields, target.fields, strict=True)], target)  # fmt: skip
     if b is Kind.JSONB and a is not b:
         return to_canonical
     if b is Kind.JSON:

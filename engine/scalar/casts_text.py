@@ -16,6 +16,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.duck import duck_kernel
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.literals import array_of_constants
+from halfjoin.engine.scalar.row_text import row_text
 from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, mask_of, on_arrays, raw
 from halfjoin.engine.updates.intervals import fields
 from halfjoin.errors import UnsupportedSQL
@@ -179,15 +180,13 @@ def _array_text(source: SqlType) -> Kernel:
     """Print arrays: `{1,NULL,"a b"}`."""
     element = source.element
     assert element is not None
-    printed = to_text(element, TEXT)
-    if element.kind is Kind.BOOLEAN:
-        printed = lambda a: pc.if_else(a, "t", "f")  # noqa: E731
+    printed = _part_text(element)
 
     @on_arrays
     def run(a: Any) -> Datum:
         items = a.flatten()
         if len(items):
-            texts = items if printed is None else printed(items)
+            texts = printed(items)
             texts = texts.cast(_STRING) if texts.type != _STRING else texts
         else:
             texts = pa.array([], _STRING)
@@ -203,6 +202,29 @@ def _array_text(source: SqlType) -> Kernel:
     return run
 
 
+def _part_text(type: SqlType) -> Kernel:
+    """The printer of elements and members."""
+    if type.kind is Kind.BOOLEAN:
+        return lambda a: pc.if_else(a, "t", "f")
+    if type.kind is Kind.CHAR and type.precision is not None:  # with its blanks
+        return call("utf8_rpad", pc.PadOptions(type.precision, " "))
+    return to_text(type, TEXT) or (lambda a: a)
+
+
+def _row_printer(source: SqlType) -> Kernel:
+    """Print rows: `(1,"a b",)`."""
+    printers = [_part_text(field) for _, field in source.fields]
+
+    @on_arrays
+    def run(rows: Any) -> Datum:
+        texts = [printed(part).cast(_STRING) if len(rows) else pa.array([], _STRING)
+                 for printed, part in zip(printers, rows.flatten(), strict=True)]  # fmt: skip
+        made = row_text(*texts) if texts else pa.array(["()"] * len(rows), _STRING)
+        return pc.if_else(rows.is_valid(), made, pa.scalar(None, _STRING))
+
+    return run
+
+
 _PRINTERS: dict[Kind, Callable[[SqlType], Kernel]] = {
     Kind.NUMERIC: _decimal_text,
     Kind.REAL: _float_text,
@@ -213,6 +235,7 @@ _PRINTERS: dict[Kind, Callable[[SqlType], Kernel]] = {
     Kind.TIMESTAMPTZ: _clock_text("+00"),
     Kind.INTERVAL: _interval_text,
     Kind.ARRAY: _array_text,
+    Kind.RECORD: _row_printer,
     Kind.BYTEA: lambda _: duck_kernel("'\\x' || lower(hex($1))", TEXT),
 }
 

@@ -19,14 +19,16 @@ from halfjoin.engine.scalar.json_input import holds_json, json_text, texts_of
 from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.engine.scalar.nested_arrays import uneven
 from halfjoin.engine.scalar.precision import rounds, to_digits
+from halfjoin.engine.scalar.row_input import of_python
 from halfjoin.engine.scalar.sound import Unsound, check_sound
 from halfjoin.engine.scalar.values import raw, valid
 from halfjoin.engine.updates.intervals import DAY, IN_FILES, intervals, of_struct, parts
+from halfjoin.engine.updates.structs import struct_of
 from halfjoin.engine.updates.updates import Mask
 from halfjoin.errors import InvalidRow, UnsupportedSQL
 from halfjoin.sql.functions.text_input import parse
 from halfjoin.sql.functions.text_input_intervals import Interval, interval_of
-from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType, all_digits, innermost
+from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType, all_digits, field_names, has_rows, innermost
 
 _ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # after a time, as the end of a date looks like a zone
 _DAY = r"^[^:]*Z$"
@@ -38,7 +40,7 @@ _MISSING = ("NAType", "NaTType")  # types of pandas
 _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _MOMENTS = frozenset((Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ))
 _CHECKED = _MOMENTS.union((*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSON, Kind.JSONB, Kind.ENUM, Kind.ARRAY,
-                            Kind.INTERVAL))
+                            Kind.RECORD, Kind.INTERVAL))
 _CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
 
 
@@ -119,6 +121,8 @@ def _remedy(value: Any, kind: SqlType) -> str | None:
     """The remedy for a number or a moment that the conversion would round; None for other values."""
     if kind.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ) and getattr(value, "nanosecond", None):
         return "the column holds microseconds: floor the nanoseconds first, for example with .dt.floor('us')"
+    if has_rows(kind):
+        return f"give tuples or dicts of the fields {', '.join(field_names(innermost(kind)))}"
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         return None
     if not (value.is_finite() if isinstance(value, Decimal) else value - value == 0):
@@ -136,7 +140,7 @@ def _first_bad(given: Any, kind: SqlType) -> int:
     """The first row whose value has another type than the first value; or else, by bisection, a row that fails."""
     values = [] if isinstance(given, pa.Array) else [None if _missing(value) else value for value in given]
     kinds = [type(value) for value in values if value is not None]
-    if len(set(kinds)) > 1 and not holds_json(kind):  # each value may be valid by itself
+    if len(set(kinds)) > 1 and not holds_json(kind) and not has_rows(kind):  # each value may be valid by itself
         return next(i for i, value in enumerate(values) if value is not None and type(value) is not kinds[0])
     low, high = 0, len(given)  # some row in [low, high) is bad
     while high - low > 1:
@@ -166,6 +170,8 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
     """The values as an Arrow array without a dictionary. NaN becomes NULL, unless the column has floats."""
     if isinstance(given, pa.ChunkedArray):
         given = given.combine_chunks()
+    if has_rows(kind) and not isinstance(given, pa.Array):
+        return of_python(given, kind, _array)
     numbers = innermost(kind).kind in FLOATS
     if holds_json(kind) and not isinstance(given, pa.Array):
         given = pa.array([json_text(value, kind) for value in given], arrow_type(kind))
@@ -258,6 +264,8 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             return _timestamp(given, kind, text)
         case Kind.INTERVAL:
             return _intervals(array, source)
+        case Kind.RECORD:
+            return _rows(array, kind)
         case Kind.ARRAY if kind.element is not None:
             return _list(array, kind.element)
         case _:
@@ -399,6 +407,20 @@ def _interval_of(text: str) -> Interval:
     if found is None:
         raise ValueError(text)
     return found
+
+
+def _rows(array: pa.Array, kind: SqlType) -> pa.Array:
+    """Convert rows member by member. Their fields go by their names. A text is JSON."""
+    if pt.is_string(array.type):
+        array = of_python(array.to_pylist(), kind, _array)
+    source, wanted = array.type, arrow_type(kind)
+    names = [field.name for field in source] if pt.is_struct(source) else None
+    if names is None or sorted(names) != sorted(field_names(kind)):
+        raise TypeError("not rows of these fields")
+    parts = array.flatten()
+    members = [_rounded(_convert(_array(parts[names.index(name)], type), type), type)
+               for name, (_, type) in zip(field_names(kind), kind.fields, strict=True)]  # fmt: skip
+    return struct_of(wanted, members, ~valid(array), len(array))
 
 
 def _list(array: pa.Array, element: SqlType) -> pa.Array:

@@ -13,9 +13,10 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.duck import duck_kernel
 from halfjoin.engine.scalar.intervals import compare_intervals
 from halfjoin.engine.scalar.literals import array_of_constants
+from halfjoin.engine.scalar.rows import compare_rows
 from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call
 from halfjoin.sql.expr import Call, Literal
-from halfjoin.sql.types import BOOLEAN, FLOATS, Kind, SqlType
+from halfjoin.sql.types import BOOLEAN, FLOATS, Kind, SqlType, has_rows
 
 _ARROW = {
     "=": "equal", "<>": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
@@ -30,6 +31,8 @@ def kernel_for(operator: str, type: SqlType) -> Kernel:
         return _float(operator)
     if type.kind is Kind.INTERVAL:
         return lambda a, b: compare_intervals(operator, a, b)
+    if has_rows(type):
+        return compare_rows(operator)
     if type.kind is Kind.ARRAY:
         return duck_kernel(f"$1 {operator} $2", BOOLEAN)
     return _KERNELS[operator]

@@ -39,22 +39,22 @@ class Result:
 
 
 class Scalar:
-    """A compiled expression."""
+    """A compiled expression. `column`: the name of a bare column; None: it is another expression."""
 
-    __slots__ = ("_column", "_node", "arrow_type", "expr")
+    __slots__ = ("_node", "arrow_type", "column", "expr")
 
     def __init__(self, expr: Expr) -> None:
         self.expr = expr
         self.arrow_type = arrow_type(expr.type)
         self._node = build(expr)
-        self._column = expr.name if isinstance(expr, Column) else None
+        self.column = expr.name if isinstance(expr, Column) else None
 
     def evaluate(self, columns: Mapping[str, Any], n: int) -> Result:
         """The value for each of `n` rows. `columns` has an Array of length `n` for each column that it reads."""
         if n == 0:
             return Result(pa.nulls(0, self.arrow_type), None)
-        if self._column is not None and columns[self._column].type == self.arrow_type:  # shortcut for a bare column
-            return Result(columns[self._column], None)
+        if self.column is not None and columns[self.column].type == self.arrow_type:  # shortcut for a bare column
+            return Result(columns[self.column], None)
         datum, failures = self._node(Batch(columns, n))
         if isinstance(datum, pa.Scalar):
             datum = broadcast(datum, n)

@@ -38,6 +38,10 @@ def to_jsonb(type: SqlType) -> Kernel:
     if type.kind is Kind.ARRAY:
         assert type.element is not None
         return _array(to_jsonb(type.element), ", ")
+    if type.kind is Kind.RECORD:
+        last = {name: place for place, (name, _) in enumerate(type.fields)}
+        return _row([(name, last[name], to_jsonb(type.fields[last[name]][1])) for name in sorted(last, key=key_order)],
+                    ": ", ", ")  # fmt: skip
     if type.kind is Kind.NUMERIC or type.kind in FLOATS:
         return _printed(type, each(_number, pa.string()))
     return _scalar(type)
@@ -53,6 +57,8 @@ def to_json(type: SqlType, separator: str = ",", lines: bool = False) -> Kernel:
     if type.kind is Kind.ARRAY:
         assert type.element is not None
         return _array(to_json(type.element), separator, lines)
+    if type.kind is Kind.RECORD:
+        return _row([(name, place, to_json(field)) for place, (name, field) in enumerate(type.fields)], ":", ",")
     if type.kind is Kind.NUMERIC or type.kind in FLOATS:
         return _printed(type, _as_printed)
     return _scalar(type)
@@ -105,6 +111,24 @@ def _array(element: Kernel, separator: str, lines: bool = False) -> Kernel:
         if lines:
             made = pc.replace_substring_regex(made, r"^\[\n ", "[")
         return _shallow(pc.if_else(pa.array(valid(array)), made, pa.scalar(None, pa.string())))
+
+    return run
+
+
+def _row(members: Sequence[tuple[str, int, Kernel]], colon: str, comma: str) -> Kernel:
+    """Objects of rows. `members`: the key, the place in the row and the printer of each."""
+
+    @on_arrays
+    def run(rows: Any) -> Any:
+        parts = rows.flatten()
+        texts = []
+        for name, place, printed in members if len(rows) else ():
+            text = pc.fill_null(printed(parts[place]), "null")
+            texts.append(pc.binary_join_element_wise(f"{encode_basestring(name)}{colon}", text, ""))
+        check(sum((sizes(one) + len(comma) for one in texts), np.full(len(rows), 2, np.int64)), len(rows))
+        inner = pc.binary_join_element_wise(*texts, comma) if texts else pa.array([""] * len(rows), pa.string())
+        made = pc.binary_join_element_wise("{", inner, "}", "")
+        return _shallow(pc.if_else(pa.array(valid(rows)), made, pa.scalar(None, pa.string())))
 
     return run
 

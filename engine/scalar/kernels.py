@@ -32,6 +32,7 @@ from halfjoin.engine.scalar.precision import PRECISION
 from halfjoin.engine.scalar.quoting import QUOTING
 from halfjoin.engine.scalar.regexps import REGEXPS
 from halfjoin.engine.scalar.row_text import ROW_TEXT
+from halfjoin.engine.scalar.rows import ROWS
 from halfjoin.engine.scalar.strings import STRINGS
 from halfjoin.engine.scalar.sums import SUMS
 from halfjoin.engine.scalar.text_arrays import TEXT_ARRAYS
@@ -44,7 +45,7 @@ KERNELS: dict[str, Callable[[Call], Kernel]] = {
     **DATES, **FORMATS, **MOMENT_PARTS, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY,
     **CHARACTERS, **JSON_PATHS, **CHAR_ENCODINGS,
     **ENCODINGS, **QUOTING, **TEXT_ARRAYS, **JSON_PARTS, **JSON_CHANGES, **JSON_MADE, **JSON_ORDER, **ENUMS,
-    **PRECISION, **ROW_TEXT, **NESTED_ARRAYS, **LOOKUPS,
+    **PRECISION, **ROW_TEXT, **ROWS, **NESTED_ARRAYS, **LOOKUPS,
 }  # fmt: skip
 
 

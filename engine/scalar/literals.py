@@ -10,7 +10,7 @@ import pyarrow as pa
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.sql.expr import Literal
 from halfjoin.sql.functions.calendar import Far
-from halfjoin.sql.types import Kind, SqlType
+from halfjoin.sql.types import Kind, SqlType, field_names
 
 
 def scalar_of(literal: Literal) -> Any:
@@ -33,4 +33,7 @@ def _python(value: Any, type: SqlType) -> Any:
     if type.kind is Kind.ARRAY:
         assert type.element is not None
         return [_python(item, type.element) for item in value]
+    if type.kind is Kind.RECORD:
+        return {name: _python(item, field) for name, item, (_, field) in
+                zip(field_names(type), value, type.fields, strict=True)}  # fmt: skip
     return value.count if isinstance(value, Far) else value

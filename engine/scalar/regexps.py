@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -120,14 +120,22 @@ def _instr(
         raise Bad(f'invalid value for parameter "endoption": {end}')
     _at_least(0, subexpr=group)
     spans = _nth("regexp_instr", text, pattern, start, number, flags)
-    span = spans[group] if group < len(spans) else None
+    span = _part(spans, group)
     return 0 if span is None else span[end] + 1
 
 
 def _substr(text: str, pattern: str, start: int = 1, number: int = 1, flags: str = "", group: int = 0) -> str | None:
     _at_least(0, subexpr=group)
     spans = _nth("regexp_substr", text, pattern, start, number, flags)
-    return cut(text, spans[group]) if group < len(spans) else None
+    return cut(text, _part(spans, group))
+
+
+def _part(spans: Sequence[Span | None], group: int) -> Span | None:
+    """The span of a part of a match; None if there is no such part. A pattern without groups has one part: the
+    match."""
+    if len(spans) == 1 and group == 1:
+        return spans[0]
+    return spans[group] if group < len(spans) else None
 
 
 def _at_least(least: int, **given: int) -> None:

@@ -15,7 +15,8 @@ _doubled = call("replace_substring_regex", pc.ReplaceSubstringOptions(r'(["\\])'
 
 
 @on_arrays
-def _row_text(*members: Any) -> Any:
+def row_text(*members: Any) -> Any:
+    """The texts of rows from those of their members."""
     written = [_written(member) for member in members]
     return pc.binary_join_element_wise("(", pc.binary_join_element_wise(*written, ","), ")", "")
 
@@ -27,7 +28,7 @@ def _written(texts: Any) -> Any:
 
 
 def _build(_: Call) -> Kernel:
-    return bounded(_row_text, _most_bytes, strict=False)
+    return bounded(row_text, _most_bytes, strict=False)
 
 
 def _most_bytes(*members: Any) -> Sizes:

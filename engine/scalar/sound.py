@@ -36,6 +36,9 @@ def check_sound(array: Any) -> None:
     """
     while pt.is_list(array.type):
         array = array.flatten()
+    if pt.is_struct(array.type):
+        for member in array.flatten():
+            check_sound(member)
     if pt.is_string(array.type):
         _check_texts(array)
     elif pt.is_date(array.type) or pt.is_timestamp(array.type):

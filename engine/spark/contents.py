@@ -16,6 +16,7 @@ from halfjoin.engine.spark.session import quiet
 from halfjoin.engine.spark.tasks import Batches, gathered, updates_of
 from halfjoin.engine.spark.types import encode, spark_type
 from halfjoin.engine.updates import limits
+from halfjoin.engine.updates.intervals import changed
 from halfjoin.engine.updates.updates import DIFF, TIME
 from halfjoin.errors import DataError
 
@@ -73,15 +74,19 @@ def _shown_type(kind: pa.DataType) -> spark.DataType:
     """The type that users see. A time of day is text (`23:59:59.000000`): few Spark sessions have a type for it."""
     if pt.is_list(kind):
         return spark.ArrayType(_shown_type(kind.value_type))
+    if pt.is_struct(kind):
+        return spark.StructType([spark.StructField(field.name, _shown_type(field.type)) for field in kind])
     return spark.StringType() if pt.is_time(kind) else spark_type(kind)
 
 
 def _shown(column: pa.Array) -> pa.Array:
-    kind = column.type
-    while pt.is_list(kind):
-        kind = kind.value_type
-    return column.cast(_with_text(column.type)) if pt.is_time(kind) else encode(column)
+    return encode(changed(column, _with_text(column.type)))
 
 
 def _with_text(kind: pa.DataType) -> pa.DataType:
-    return pa.list_(_with_text(kind.value_type)) if pt.is_list(kind) else pa.string()
+    """The type with texts in place of times of day."""
+    if pt.is_list(kind):
+        return pa.list_(_with_text(kind.value_type))
+    if pt.is_struct(kind):
+        return pa.struct([(field.name, _with_text(field.type)) for field in kind])
+    return pa.string() if pt.is_time(kind) else kind

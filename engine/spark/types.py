@@ -13,6 +13,7 @@ from pyspark.sql import types as spark
 
 from halfjoin.engine.storage.parquet import file_type
 from halfjoin.engine.updates.intervals import of_struct, to_struct
+from halfjoin.engine.updates.structs import with_members
 from halfjoin.errors import InvalidRow
 
 _PLAIN = {
@@ -47,6 +48,9 @@ def check_columns(table: str, struct: spark.StructType) -> None:
         kind = field.dataType
         while isinstance(kind, spark.ArrayType):
             kind = kind.elementType
+        if isinstance(kind, spark.StructType):
+            check_columns(table, kind)
+            continue
         # NULL is a value of every type. A list of NULLs is not a value of any type.
         empty = kind != field.dataType and isinstance(kind, spark.NullType)
         if empty or (not isinstance(kind, spark.DecimalType) and _name(kind) not in _TAKEN):
@@ -66,6 +70,8 @@ def encoded(kind: pa.DataType) -> pa.DataType:
     """
     if pt.is_list(kind):
         return pa.list_(encoded(kind.value_type))
+    if pt.is_struct(kind):
+        return pa.struct([(field.name, encoded(field.type)) for field in kind])
     if pt.is_decimal(kind) and not _fits(kind):
         return pa.binary()
     return file_type(kind)
@@ -77,7 +83,7 @@ def spark_type(kind: pa.DataType) -> spark.DataType:
     if pt.is_list(kind):
         return spark.ArrayType(spark_type(kind.value_type))
     if pt.is_struct(kind):
-        return spark.StructType([spark.StructField(field.name, _PLAIN[field.type]) for field in kind])
+        return spark.StructType([spark.StructField(field.name, spark_type(field.type)) for field in kind])
     if pt.is_decimal(kind):
         return spark.DecimalType(kind.precision, kind.scale)
     return _PLAIN[kind]
@@ -90,6 +96,8 @@ def encode(column: pa.Array) -> pa.Array:
         return column
     if pt.is_list(kind):
         return _list(column, encode(column.flatten()))
+    if pt.is_struct(kind):
+        return with_members(column, wanted, lambda member, _: encode(member))
     if pt.is_interval(kind):
         return to_struct(column)
     if pt.is_time(kind):
@@ -105,6 +113,8 @@ def restore(column: pa.Array, kind: pa.DataType) -> pa.Array:
         if not pt.is_list(column.type):
             column = column.cast(pa.list_(column.type.value_type))
         return _list(column, restore(column.flatten(), kind.value_type))
+    if pt.is_struct(kind):
+        return with_members(column, kind, restore)
     if pt.is_timestamp(kind) or pt.is_time(kind):
         return column.view(kind)  # the same number, whatever its zone label
     if pt.is_interval(kind):
@@ -116,6 +126,8 @@ def restore(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def has_floats(kind: pa.DataType) -> bool:
     """Whether two values of the type can be equal and yet look different (zeros, NaNs)."""
+    if pt.is_struct(kind):
+        return any(has_floats(field.type) for field in kind)
     return has_floats(kind.value_type) if pt.is_list(kind) else bool(pt.is_floating(kind))
 
 

@@ -20,7 +20,7 @@ from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.constraints import bind_default, names_read
-from halfjoin.sql.bind.named_types import column_type
+from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.expr import Literal
 from halfjoin.sql.functions.coercion import same_values
 from halfjoin.sql.functions.fallible import cast_fallible
@@ -212,7 +212,7 @@ def _drop_readers(state: State, table: Table, name: str) -> Table:
 
 def _with_type(catalog: Catalog, table: Table, column: ColumnModel, action: AlterAction) -> tuple[Table, Rows | None]:
     assert action.type is not None
-    action = replace(action, type=column_type(action.type, catalog))
+    action = replace(action, type=resolved(action.type, catalog))
     assert action.type is not None
     if action.type == column.type:
         return table, None

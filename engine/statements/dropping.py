@@ -16,7 +16,7 @@ from halfjoin.errors import Conflict, UnknownName
 from halfjoin.sql.bind.tables import types_of
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.statements import AlterAction, AlterTable, Drop
-from halfjoin.sql.types import SqlType
+from halfjoin.sql.types import SqlType, innermost, parts_of
 
 
 def drop(state: State, statement: Drop) -> None:
@@ -95,7 +95,7 @@ def _reads(view: View, going: set[str]) -> bool:
 def users_of_type(catalog: Catalog, name: str) -> tuple[list[tuple[Table, str]], list[View], list[str]]:
     """What has a type: columns of tables, views that name it, and domains over it."""
     def has(type: SqlType) -> bool:
-        return name in (type.named, type.element.named if type.element else "")
+        return type.named == name or any(map(has, parts_of(type)))
 
     columns = [(table, column.name) for table in catalog.tables.values() for column in table.columns
                if has(column.type) or (column.domain is not None and column.domain.name == name)]  # fmt: skip
@@ -106,8 +106,8 @@ def users_of_type(catalog: Catalog, name: str) -> tuple[list[tuple[Table, str]],
 
 def composites_of(catalog: Catalog, name: str) -> list[str]:
     """The row types that have a field of a type."""
-    return [one.named for one in catalog.enums.values() for _, type in one.fields
-            if name in (type.named, type.element.named if type.element else "")]  # fmt: skip
+    return [one.named for one in catalog.enums.values()
+            if any(name in (type.named, innermost(type).named) for _, type in one.fields)]  # fmt: skip
 
 
 def _drop_type(state: State, name: str, statement: Drop) -> None:

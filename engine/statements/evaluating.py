@@ -89,6 +89,7 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     state = closed(state)
     named = system_tables(relation)
     if named:
+        state = replace(state, upper=max(state.upper, 1))  # as if time 0 were closed, at which the catalog's rows are
         state = with_system(state, named, state.upper - 1 if as_of is None else as_of)
     return run(state, prepare(state, relation), as_of, distinct=distinct, made=named)
 

@@ -12,7 +12,7 @@ from halfjoin.engine.statements.sequences import alter_sequence, create_sequence
 from halfjoin.engine.statements.tables import check_schema
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.constraints import bind_default
-from halfjoin.sql.bind.named_types import column_type, composite, condition
+from halfjoin.sql.bind.named_types import composite, condition, rowless_type
 from halfjoin.sql.named import (
     AlterDomain,
     AlterSequence,
@@ -70,7 +70,7 @@ def _create_domain(catalog: Catalog, statement: CreateDomain) -> None:
     given = statement.domain
     _check_free(catalog, given.name)
     below = catalog.domain(given.type.named) if given.type.kind is Kind.NAMED else None
-    domain = replace(given, type=column_type(given.type, catalog))
+    domain = replace(given, type=rowless_type(given.type, catalog, "a domain"))
     if below is not None:
         domain = replace(domain, not_null=domain.not_null or below.not_null, default=domain.default or below.default,
                          base=below.name)  # fmt: skip

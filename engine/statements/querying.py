@@ -14,6 +14,7 @@ from halfjoin.engine.batch.readable import closed, readable
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.reduce import top
 from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.statements.endless import first_rounds
 from halfjoin.engine.statements.evaluating import (
     QUERY_NAME,
     Evaluation,
@@ -27,7 +28,7 @@ from halfjoin.engine.statements.evaluating import (
 from halfjoin.engine.statements.numbering import with_numbers
 from halfjoin.engine.statements.shapes import Unfit, fill_of
 from halfjoin.engine.updates.updates import Updates
-from halfjoin.errors import bounded
+from halfjoin.errors import DataError, bounded
 from halfjoin.planner.group_functions import Top
 from halfjoin.sql.bind.numbered_rows import numbered_rows
 from halfjoin.sql.bind.query import BoundQuery, bind_query
@@ -73,9 +74,16 @@ def answer(
     bound = bind_query(statement if halves is None else halves.first, now.catalog, text)
     if not bound.fleeting and halves is None:
         made = Ready(reads, bound, prepare(now, bound.relation))
+        try:
+            answers = answered(state, made, as_of)
+        except DataError:
+            found = first_rounds(bound, lambda one: run(now, prepare(now, one), time, distinct=False))
+            if found is None:
+                raise
+            return _shown(bound, _ordered(now, bound, found))
         if keep is not None:
             keep(made)
-        return answered(state, made, as_of)
+        return answers
     later = replace(now, upper=max(now.upper, time + 1))  # constants can be read at any time
     found = _ordered(now, bound, evaluate(later, bound.relation, time, distinct=False))
     if halves is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import Source
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.feeds.delivery import ERROR_COLUMNS
@@ -78,7 +79,11 @@ def create_source(state: State, means: Means, wanted: Wanted) -> None:
         raise UnsupportedSQL(f"the source {name} has no tables", remedy="name them after INTO")
     if len(set(into)) < len(into):
         raise UnsupportedSQL(f"the source {name} names a table twice")
-    for one in wanted.made:
+    lacking = [one for one in wanted.made if not _is_there(catalog, one)]
+    for one in lacking:
+        if one.problem is not None:
+            raise one.problem
+    for one in lacking:
         _make(state, means, one)
     id, options = uuid.uuid4().hex, options_of(kind, statement.options)
     tables = tuple(catalog.table(one) for one in into)
@@ -94,11 +99,13 @@ def create_source(state: State, means: Means, wanted: Wanted) -> None:
         _add_errors(state, errors)
 
 
+def _is_there(catalog: Catalog, wanted: Definition) -> bool:
+    """Whether there is something of that name."""
+    return wanted.name in (*catalog.names(), *catalog.enums, *catalog.domains, *catalog.schemas)
+
+
 def _make(state: State, means: Means, wanted: Definition) -> None:
-    """Carry out a statement that makes what a source needs, unless there is something of that name."""
-    catalog = state.catalog
-    if wanted.name in (*catalog.names(), *catalog.enums, *catalog.domains, *catalog.schemas):
-        return
+    """Carry out a statement that makes what a source needs."""
     for statement in parse(wanted.text):
         if isinstance(statement, CreateTable):
             define(state, means, statement, wanted.text)

@@ -11,11 +11,11 @@ from halfjoin.catalog.models import Check, ColumnModel, ForeignKey, Table, Uniqu
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.statements.sequence_options import new_sequence
 from halfjoin.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.bind.bind import bind
+from halfjoin.sql.bind.bind import bind_columns
 from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, names_read
-from halfjoin.sql.bind.named_types import column_type
+from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Like
-from halfjoin.sql.types import Kind, SqlType, innermost, looks_vary
+from halfjoin.sql.types import Kind, SqlType, has_rows, innermost, looks_vary
 
 
 def table_of(statement: CreateTable, catalog: Catalog) -> Table:
@@ -63,10 +63,14 @@ def with_likes(statement: CreateTable, catalog: Catalog) -> CreateTable:
 
 def columns_of_query(statement: CreateTableAs, catalog: Catalog, text: str) -> CreateTable:
     """CREATE TABLE with the columns of a query."""
-    columns = bind(statement.query, catalog, text).columns
+    columns = bind_columns(statement.query, catalog, text)
     if len(statement.names) > len(columns):
         raise UnsupportedSQL(f"{len(statement.names)} names for {len(columns)} columns", code="42601")
     names = [*statement.names, *(column.name for column in columns[len(statement.names):])]
+    for name, column in zip(names, columns, strict=True):
+        if innermost(column.type).kind is Kind.RECORD and not innermost(column.type).named:
+            raise UnsupportedSQL(f'column "{name}" has pseudo-type {column.type}', code="42P16", wrong=True,
+                                 remedy="CREATE TYPE pair AS (a integer, b text), and cast to it: ROW(1, 'x')::pair")
     made = tuple(ColumnDef(name, column.type) for name, column in zip(names, columns, strict=True))
     return CreateTable(statement.name, made, (), statement.retain, statement.if_not_exists, ended=statement.ended)
 
@@ -131,6 +135,9 @@ def check_key(key: Constraint, columns: Iterable[ColumnModel]) -> None:
         if column.name in key.columns and innermost(column.type).kind is Kind.JSON:
             raise UnsupportedSQL('data type json has no default operator class for access method "btree"', code="42704",
                                  remedy="take another column as the key, or a jsonb")
+        if column.name in key.columns and has_rows(column.type):
+            raise UnsupportedSQL(f"{key.kind.upper()} of {column.name}, which holds rows, is not supported", remedy=
+                                 f"make its fields columns: k integer GENERATED ALWAYS AS (({column.name}).a) STORED")
         if column.name in key.columns and looks_vary(column.type):
             raise UnsupportedSQL(f"{key.kind.upper()} of {column.name}, which is {column.type}: equal intervals can "
                                  "look different", remedy="take another column as the key")  # fmt: skip
@@ -179,7 +186,7 @@ def column_of(table: str, column: ColumnDef, catalog: Catalog, in_key: bool = Fa
     own = column.not_null or in_key
     not_null = own or (domain is not None and domain.not_null)
     sequence = "" if column.identity is None else free_sequence(catalog, table, column.name)
-    return ColumnModel(name=column.name, type=column_type(column.type, catalog), not_null=not_null, own_not_null=own,
+    return ColumnModel(name=column.name, type=resolved(column.type, catalog), not_null=not_null, own_not_null=own,
                        domain=domain, default=column.default, generated=column.generated, sequence=sequence,
                        always=column.identity is not None and column.identity.always)  # fmt: skip
 

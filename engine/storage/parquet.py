@@ -42,6 +42,8 @@ def file_type(kind: Any) -> Any:
         return IN_FILES
     if pa.types.is_list(kind):
         return pa.list_(file_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, file_type(field.type)) for field in kind])
     return pa.int64() if pa.types.is_time(kind) else kind
 
 
@@ -165,7 +167,7 @@ def _null_counts(column: pa.ChunkedArray) -> Any:
     """The number of NULLs; of a struct those of its fields, by name."""
     if not pa.types.is_struct(column.type):
         return column.null_count
-    return {field.name: pc.struct_field(column, field.name).null_count for field in column.type}
+    return {field.name: _null_counts(pc.struct_field(column, [number])) for number, field in enumerate(column.type)}
 
 
 def has_order(kind: pa.DataType) -> bool:

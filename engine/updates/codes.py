@@ -83,6 +83,13 @@ def same_rows(left: Iterable[pa.Array], right: Iterable[pa.Array], length: int) 
 
 def factorize(column: pa.Array) -> Ints:
     """A small integer for each value: equal exactly where the values are equal; -1 for NULL."""
+    if pt.is_struct(column.type):
+        members = np.stack([np.zeros(len(column), np.int64), *map(factorize, column.flatten())], axis=1)
+        packed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(8 * members.shape[1]), len(column),
+                                                      [None, pa.py_buffer(members.tobytes())])  # fmt: skip
+        numbers = factorize(packed)
+        numbers[column.is_null().to_numpy(zero_copy_only=False)] = -1
+        return numbers
     if pt.is_nested(column.type):
         # Turn a list into the byte string of its elements' numbers: Arrow can compare whole byte strings.
         inner = np.ascontiguousarray(factorize(column.flatten()))
@@ -166,6 +173,10 @@ def _hash(column: pa.Array) -> Words:
         hashed = mix(words[:, 0])
         for word in range(1, words.shape[1]):
             hashed = mix(hashed * _BASE + words[:, word])
+    elif pt.is_struct(kind):
+        hashed = np.full(len(column), _BASE)
+        for member in column.flatten():
+            hashed = mix(hashed * _BASE + _hash(member))
     elif pt.is_list(kind):
         hashed = _hash_lists(column)
     else:

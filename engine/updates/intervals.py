@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from halfjoin.engine.updates.structs import with_members
+
 IN_FILES = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())])
 DAY = 86_400_000_000  # microseconds
 _LAYOUT = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
@@ -61,7 +63,8 @@ def of_struct(array: Any) -> Any:
 
 
 def changed(array: Any, kind: Any) -> Any:
-    """An array, which may be of lists, with structs in place of intervals or the other way round, as its type says."""
+    """An array, which may be of lists or rows, with structs in place of intervals or the other way round, as its type
+    says."""
     t = pa.types
     if array.type == kind:
         return array
@@ -69,7 +72,10 @@ def changed(array: Any, kind: Any) -> Any:
         return to_struct(array)
     if t.is_struct(array.type) and t.is_interval(kind):
         return of_struct(array)
-    if t.is_list(array.type) and t.is_list(kind) and has_intervals(array.type) != has_intervals(kind):
+    if t.is_struct(array.type) and t.is_struct(kind):
+        return with_members(array, kind, changed)
+    if t.is_list(array.type) and t.is_list(kind) and t.is_nested(kind.value_type) | (
+            has_intervals(array.type) != has_intervals(kind)):
         lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
         offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
         values = changed(array.flatten(), kind.value_type)
@@ -78,5 +84,7 @@ def changed(array: Any, kind: Any) -> Any:
 
 
 def has_intervals(kind: Any) -> bool:
-    """Whether the type is an interval or a list of intervals, in memory."""
+    """Whether the type is an interval, in memory, or has one inside."""
+    if pa.types.is_struct(kind):
+        return any(has_intervals(field.type) for field in kind)
     return has_intervals(kind.value_type) if pa.types.is_list(kind) else bool(pa.types.is_interval(kind))

@@ -68,10 +68,23 @@ class Updates:
 
     def where(self, mask: pa.Array) -> Updates:
         """As `filter`, for a boolean array of Arrow, in which NULL is as false."""
-        made = native.filtered(list(self.columns.values()), self.time, self.diff, mask)
-        if made is None:
-            return self.filter(mask.fill_null(False).to_numpy(zero_copy_only=False))
-        return self if made is True else Updates(dict(zip(self.columns, made[0], strict=True)), *made[1:])
+        found = self._by_kernel([mask], [], ())
+        return self.filter(mask.fill_null(False).to_numpy(zero_copy_only=False)) if found is None else found
+
+    def meeting(
+        self, names: Iterable[str], constants: list[pa.Array], allowed: tuple[int, ...]
+    ) -> Updates | None:
+        """The updates with values in these columns that are ordered to constants as `allowed` says
+        (`engine.scalar.threshold`). None: there is no kernel for some type."""
+        return self._by_kernel([*map(self.columns.__getitem__, names)], constants, allowed)
+
+    def _by_kernel(
+        self, tested: list[pa.Array], constants: list[pa.Array], allowed: tuple[int, ...]
+    ) -> Updates | None:
+        made = native.filtered([*self.columns.values()], self.time, self.diff, tested, constants, allowed)
+        if made is None or made is True:
+            return self if made else None
+        return Updates(dict(zip(self.columns, made[0], strict=True)), *made[1:])
 
     def slice(self, start: int, stop: int) -> Updates:
         """A view of a contiguous part, without a copy. For the whole, the same object."""

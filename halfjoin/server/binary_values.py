@@ -51,6 +51,8 @@ def binary_values(values: pa.Array, type: SqlType) -> pa.Array:
         case Kind.ARRAY:
             assert type.element is not None
             return _array(values, type.element)
+        case Kind.RECORD:
+            return _rows(values, type)
     return text_values(values, type)
 
 
@@ -114,6 +116,15 @@ def sized(values: pa.Array) -> pa.Array:
     lengths = raw(pc.fill_null(pc.binary_length(values), -1)).astype(">i4")
     heads = pa.FixedSizeBinaryArray.from_buffers(pa.binary(4), len(values), [None, pa.py_buffer(lengths.tobytes())])
     return pc.binary_join_element_wise(heads.cast(pa.binary()), pc.fill_null(values, b""), b"")
+
+
+def _rows(values: pa.Array, type: SqlType) -> pa.Array:
+    """The number of members, then for each the number of its type and the value behind its length."""
+    parts: list[Any] = [struct.pack(">i", len(type.fields))]
+    for part, (_, field) in zip(values.flatten(), type.fields, strict=True):
+        parts += [struct.pack(">I", pg_type(field).oid), sized(binary_values(part, field)).cast(pa.binary())]
+    made = pc.binary_join_element_wise(*parts, b"")
+    return pc.if_else(values.is_valid(), made, pa.scalar(None, pa.binary()))
 
 
 def _array(values: pa.Array, element: SqlType) -> pa.Array:

@@ -1,4 +1,5 @@
-"""Fold simple constant parts: comparisons and integer arithmetic of literals, and AND, OR, NOT of truth values."""
+"""Fold simple constant parts: comparisons and integer arithmetic of literals, and AND, OR, NOT of truth values. And a
+row that is taken apart and put together again is the row."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any
 
 from halfjoin.planner.block import Block, Blocks
 from halfjoin.sql.expr import FALSE, TRUE, Call, Expr, Literal, rewrite
+from halfjoin.sql.functions.record_values import VALUE, as_it_was
 from halfjoin.sql.types import BOOLEAN, STRINGS, Kind
 
 _BITS = {Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64}
@@ -51,6 +53,8 @@ def _fold_node(expr: Expr) -> Expr:
             return _connective(expr, name == "and", args)
         case Call("not", (Literal(value),)):
             return expr.args[0] if value is None else (FALSE if value else TRUE)
+        case Call(function=name) if name == VALUE:
+            return as_it_was(expr)
         case Call(name, (Literal(left, kind), Literal(right, other))) if kind == other:
             return _binary(expr, name, left, right, kind.kind)
     return expr

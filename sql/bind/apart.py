@@ -1,22 +1,28 @@
 """Takes rows apart: a bound relation whose columns may be rows becomes one whose columns hold their members.
 
-The binder treats a row as a value like others: an output of a subquery, a branch of CASE, a key of GROUP BY. Nothing
-below the binder knows rows. A column `r` that is a row becomes a column that tells whether the row is there, and one
-for each member; what was computed for `r` is computed for each of them. So rows are grouped, sorted, joined and united
-by their members.
+The binder treats a row as a value like others: an output of a subquery, a branch of CASE, a key of GROUP BY. A column
+`r` that is a row becomes a column that tells whether the row is there, and one for each member; what was computed for
+`r` is computed for each of them. So rows are grouped, sorted, joined and united by their members.
+
+Rows are single values only at rest: in the columns of tables and views, which a scan takes apart and `at_rest` puts
+together, in arrays, and as arguments of functions of arrays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
-from halfjoin.sql.expr import FALSE, TRUE, Call, Cast, Column, Expr, Literal, conjunction, conjuncts
+from halfjoin.sql.bind.row_parts import Parts, condition, of_column, of_value, parts, scalar, whole
+from halfjoin.sql.expr import FALSE, TRUE, Column, Expr
 from halfjoin.sql.functions.order import key_in_order
-from halfjoin.sql.functions.record_values import INSTEAD, MEMBER, ROW, THERE, is_record
+from halfjoin.sql.functions.record_values import (
+    INSTEAD,
+    is_record,
+)
 from halfjoin.sql.relation import (
     Aggregate,
     AggregateCall,
@@ -40,23 +46,12 @@ from halfjoin.sql.relation import (
     WindowCall,
     with_inputs,
 )
-from halfjoin.sql.types import BOOLEAN, Kind, SqlType
 
-IS_THERE = " is there"  # ends the name of the column that tells whether a row is there
+if TYPE_CHECKING:
+    from halfjoin.sql.bind.context import Context
+
+WHOLE = frozenset(("array_agg", "count"))  # aggregates that take a row as one value
 Made = TypeVar("Made", AggregateCall, WindowCall)
-
-
-@dataclass(frozen=True)
-class Parts:
-    """A row apart: whether it is there, and its members, which may be rows."""
-
-    there: Expr
-    members: tuple[Expr | Parts, ...]
-
-    def flat(self) -> tuple[Expr, ...]:
-        """Whether it is there, then its members, those of members in their places."""
-        return (self.there, *(one for part in self.members for one in (part.flat() if isinstance(part, Parts) else (
-            part,))))  # fmt: skip
 
 
 def apart(relation: Relation) -> Relation:
@@ -65,14 +60,16 @@ def apart(relation: Relation) -> Relation:
     match relation:
         case Values(columns=columns, rows=rows):
             return replace(relation, columns=_columns(columns), rows=tuple(map(_values, rows)))
-        case Scan() | Join() | Once():
+        case Join() | Once():
             return relation
+        case Scan():
+            return _opened(relation)
         case Fed():
             return _fed(relation)
         case UnionAll(columns=columns):
             return replace(relation, columns=_columns(columns))
         case TableFunction(args=args):
-            return replace(relation, args=tuple(map(scalar, args)))
+            return _opened(replace(relation, args=tuple(map(scalar, args))))
         case Filter(predicate=predicate):
             return replace(relation, predicate=condition(predicate))
         case Project(items=items):
@@ -93,6 +90,27 @@ def apart(relation: Relation) -> Relation:
                 name for given, column in zip(one.names, one.relation.columns, strict=True)
                 for name in _named(given, column))) for one in bindings)  # fmt: skip
             return replace(relation, bindings=made, columns=_columns(columns))
+
+
+def _opened(relation: Relation) -> Relation:
+    """A relation whose columns hold rows as values, with the columns of their parts instead."""
+    if not any(map(is_record, relation.columns)):
+        return relation
+    read = tuple(part for column in relation.columns
+                 for part in (of_value(column).flat() if is_record(column) else (column,)))  # fmt: skip
+    return Project(relation, tuple(zip(_columns(relation.columns), read, strict=True)))
+
+
+def at_rest(relation: Relation, context: Context) -> Relation:
+    """The same relation, taken apart below; its columns of rows hold values."""
+    if not context.records:
+        return relation
+    columns, relation = relation.columns, apart(relation)
+    if not any(map(is_record, columns)):
+        return relation
+    items = tuple((column, whole(of_column(column.name, column.type, column.nullable), column.type)
+                   if is_record(column) else column) for column in columns)  # fmt: skip
+    return Project(relation, items)
 
 
 def _fed(relation: Fed) -> Relation:
@@ -133,7 +151,7 @@ def _call(column: Column, call: Made) -> list[tuple[Column, Made]]:
     call = replace(call, condition=call.condition and scalar(call.condition))
     if isinstance(call, AggregateCall):
         call = replace(call, order=order_apart(call.order))
-    if not any(map(is_record, call.args)):
+    if not any(map(is_record, call.args)) or call.function in WHOLE:
         return [(column, replace(call, args=tuple(map(scalar, call.args))))]
     if isinstance(call, WindowCall) and call.ignore_nulls:
         raise UnsupportedSQL(f"{call.function} of a row with IGNORE NULLS is not supported", remedy=INSTEAD)
@@ -151,101 +169,23 @@ def order_apart(order: Iterable[SortKey]) -> tuple[SortKey, ...]:
         if not is_record(key.expr):
             keys.append(replace(key, expr=scalar(key.expr)))
             continue
-        there, *members = parts(key.expr).flat()
-        if there != TRUE:
-            keys.append(replace(key, expr=functions.resolve("nullif", (there, FALSE))))
-        keys += [key_in_order(SortKey(member, key.descending, key.descending)) for member in members]
+        row = parts(key.expr)
+        if row.there != TRUE:
+            keys.append(replace(key, expr=_missing(row.there)))
+        keys += [key_in_order(SortKey(member, key.descending, key.descending)) for member in _in_order(row)]
     return tuple(keys)
 
 
-def parts(value: Expr) -> Parts:
-    """A row apart."""
-    type = value.type
-    match value:
-        case Column(name=name):
-            return _of_column(name, type, value.nullable)
-        case Literal():
-            return _nothing(type)
-        case Call(function=function, args=(there, *members)) if function == ROW:
-            return Parts(scalar(there), tuple(parts(one) if is_record(one) else scalar(one) for one in members))
-        case Call(function="case", args=args):
-            conditions = [scalar(condition) for condition in args[:-1:2]]
-            branches = [parts(branch) for branch in (*args[1::2], args[-1])]
-            return _chosen(conditions, branches)
-        case Call(function="single row", args=(row, count)):
-            return _each(parts(row), scalar(count))
-        case Call(function=function, args=(row, Literal(number))) if function == MEMBER:
-            made = parts(row).members[int(str(number))]
-            assert isinstance(made, Parts)
-            return made
-    raise UnsupportedSQL("a row is not supported here", remedy=INSTEAD)
+def _in_order(row: Parts) -> Iterator[Expr]:
+    """What orders rows that are there: their members, of which a row that is not there is a NULL."""
+    for member in row.members:
+        if isinstance(member, Parts):
+            yield _missing(member.there)
+            yield from _in_order(member)
+        else:
+            yield member
 
 
-def _of_column(name: str, type: SqlType, nullable: bool) -> Parts:
-    members = (f"{name} ({number})" for number in range(1, len(type.fields) + 1))
-    return Parts(Column(name + IS_THERE, BOOLEAN, nullable), tuple(
-        _of_column(one, field, True) if field.kind is Kind.RECORD else Column(one, field)
-        for one, (_, field) in zip(members, type.fields, strict=True)))
-
-
-def _nothing(type: SqlType) -> Parts:
-    return Parts(FALSE, tuple(_nothing(field) if field.kind is Kind.RECORD else Literal(None, field)
-                              for _, field in type.fields))  # fmt: skip
-
-
-def _chosen(conditions: Sequence[Expr], branches: Sequence[Parts]) -> Parts:
-    def case(values: Sequence[Expr]) -> Expr:
-        *rest, default = values
-        args = [part for pair in zip(conditions, rest, strict=True) for part in pair]
-        return Call("case", (*args, default), default.type)
-
-    members = []
-    for place, part in enumerate(branches[0].members):
-        column = [branch.members[place] for branch in branches]
-        rows = [one for one in column if isinstance(one, Parts)]
-        members.append(_chosen(conditions, rows) if isinstance(part, Parts) else case(
-            [one for one in column if not isinstance(one, Parts)]))  # fmt: skip
-    return Parts(case([branch.there for branch in branches]), tuple(members))
-
-
-def _each(row: Parts, count: Expr) -> Parts:
-    def single(value: Expr) -> Expr:
-        return Call("single row", (value, count), value.type)
-
-    return Parts(single(row.there), tuple(
-        _each(one, count) if isinstance(one, Parts) else single(one) for one in row.members))  # fmt: skip
-
-
-def condition(value: Expr) -> Expr:
-    """A condition, of which only matters where it is true: that two rows are equal is a chain of AND, to join by."""
-    return conjunction(tuple(part for one in conjuncts(value) for part in _conditions(scalar(one))))
-
-
-def _conditions(value: Expr) -> Iterator[Expr]:
-    match value:
-        case Call(function="case", args=(there, equal, Literal(None))):
-            yield from conjuncts(there)
-            yield from conjuncts(equal)
-        case _:
-            yield from conjuncts(value)
-
-
-def scalar(value: Expr) -> Expr:
-    """An expression that is not a row, without rows inside."""
-    match value:
-        case Call(function=function, args=(row, *rest)) if function in (THERE, MEMBER):
-            made = parts(row)
-            if function == THERE:
-                return made.there
-            (number,) = rest
-            assert isinstance(number, Literal)
-            found = made.members[int(str(number.value))]
-            assert not isinstance(found, Parts)
-            return found
-        case Call(args=args):
-            return replace(value, args=tuple(map(scalar, args)))
-        case Cast(arg=arg):
-            return replace(value, arg=scalar(arg))
-    if is_record(value):
-        raise UnsupportedSQL("a row is not supported here", remedy=INSTEAD)
-    return value
+def _missing(there: Expr) -> Expr:
+    """NULL for a row that is not there, true for one that is."""
+    return functions.resolve("nullif", (there, FALSE))

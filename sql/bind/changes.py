@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # before from_clause: the two call each other
-from halfjoin.sql.bind.apart import apart
+from halfjoin.sql.bind.apart import at_rest
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.from_clause import beside
@@ -22,6 +21,7 @@ from halfjoin.sql.bind.target import (
     BoundChange,
     Returning,
     Target,
+    assigned,
     carried,
     context_of,
     default,
@@ -67,7 +67,8 @@ def bind_insert(statement: Insert, schema: Schema, sql: str) -> BoundChange:
               if column.name in found else _default(target, column, context))
              for to, column in zip(new, target.columns, strict=True)]  # fmt: skip
     carry = carried(column for column in rows.columns if column in keys)
-    return BoundChange(target, Project(rows, (*items, *carry)), new=new, order=order, numbered=tuple(numbered.items()),
+    relation = at_rest(Project(rows, (*items, *carry)), context)
+    return BoundChange(target, relation, new=new, order=order, numbered=tuple(numbered.items()),
                        returning=_returning(statement, target, context))
 
 
@@ -99,7 +100,7 @@ def bind_delete(statement: Delete, schema: Schema, sql: str) -> BoundChange:
     kept = selected.input.columns if statement.items is not None and statement.returning else ()
     kept = tuple(column for column in kept if column not in target.rows.columns)
     items = (*zip(old, target.rows.columns, strict=True), *carried(kept))
-    return BoundChange(target, Project(selected.input, items), old=old, others=kept,
+    return BoundChange(target, at_rest(Project(selected.input, items), context), old=old, others=kept,
                        joined=statement.items is not None, returning=_returning(statement, target, context, others))
 
 
@@ -124,13 +125,14 @@ def bind_update(statement: Update, schema: Schema, sql: str) -> BoundChange:
     for name, node, value in zip(names, nodes, selected.values, strict=True):
         with context.at(node):
             column = next(column for column in target.columns if column.name == name)
-            values[name] = functions.cast(value, column.type)
+            values[name] = assigned(value, column.type, context)
     changed = [values.get(column.name, there)
                for column, there in zip(target.columns, target.rows.columns, strict=True)]  # fmt: skip
     kept = selected.input.columns if statement.items is not None and statement.returning else ()
     kept = tuple(column for column in kept if column not in target.rows.columns)
     items = (*zip(old, target.rows.columns, strict=True), *zip(new, changed, strict=True), *carried(kept))
-    return BoundChange(target, Project(selected.input, items), old, new, kept, statement.items is not None,
+    relation = at_rest(Project(selected.input, items), context)
+    return BoundChange(target, relation, old, new, kept, statement.items is not None,
                        numbered=tuple(numbered.items()), returning=_returning(statement, target, context, others))
 
 
@@ -202,7 +204,7 @@ def _typed_values(query: exp.Values, target: Target, targets: tuple[Column, ...]
         values = []
         for node, value, column in zip(nodes, found, targets, strict=True):
             with context.at(node):
-                values.append(functions.cast(value, column.type))
+                values.append(assigned(value, column.type, context))
         rows.append((*values, Literal(len(rows), BIGINT)) if ordered else tuple(values))
         parts.append(selected.input)
     columns = tuple(Column(f"{alias}.{column.name}", column.type) for column in targets)
@@ -233,13 +235,12 @@ def _typed_query(query: exp.Expr, target: Target, targets: tuple[Column, ...], s
     items: list[tuple[Column, Expr]] = []
     with context.at(query):
         for column, value in zip(targets, selected.values, strict=True):
-            typed = functions.cast(value, column.type)
+            typed = assigned(value, column.type, context)
             items.append((Column(f"{alias}.{column.name}", column.type), typed))
     order = _sorted(selected, alias) if ordered else ()
     keys = [(key.expr, known(of.expr)) for key, of in zip(order, selected.order, strict=False)]
     made: Relation = Project(selected.input, (*items, *((c, e) for c, e in keys if isinstance(c, Column))))
-    relation = first_rows(apart(made) if context.records else made)
-    return relation, order
+    return first_rows(made), order
 
 
 def _sorted(selected: Selected, alias: str) -> tuple[SortKey, ...]:
@@ -251,7 +252,7 @@ def _sorted(selected: Selected, alias: str) -> tuple[SortKey, ...]:
 def _default(target: Target, column: Column, context: Context) -> Expr:
     value = default(target, column.name, context)
     selected = outputs([value], None, bind_select.one_row(context), Scope(), context, "DEFAULT")
-    return functions.cast(selected.values[0], column.type)
+    return assigned(selected.values[0], column.type, context)
 
 
 def _check_width(given: int, wanted: int, some: bool, node: exp.Expr, context: Context) -> None:

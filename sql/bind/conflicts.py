@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from halfjoin.sql import functions
+from halfjoin.sql.bind.apart import at_rest
 from halfjoin.sql.bind.scope import FromItem, Scope
-from halfjoin.sql.bind.target import BoundChange, carried, context_of, given, named, outputs, target_of
+from halfjoin.sql.bind.target import BoundChange, assigned, carried, context_of, given, named, outputs, target_of
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.clock import at_one_moment
 from halfjoin.sql.relation import Project, Scan
@@ -55,9 +55,9 @@ def bind_do_update(statement: Insert, schema: Schema, sql: str, collection: str)
         with context.at(node):
             if name in values:
                 raise context.wrong(node, f"column {name} is assigned twice")
-            values[name] = functions.cast(value, next(c.type for c in target.columns if c.name == name))
+            values[name] = assigned(value, next(c.type for c in target.columns if c.name == name), context)
     aliases = context.aliases
     old, new = named(target.columns, aliases.fresh("old")), named(target.columns, aliases.fresh("new"))
     changed = [values.get(column.name, place) for column, place in zip(target.columns, there, strict=True)]
     items = (*zip(old, there, strict=True), *zip(new, changed, strict=True), *carried([number]))
-    return BoundChange(target, Project(selected.input, items), old, new, (number,))
+    return BoundChange(target, at_rest(Project(selected.input, items), context), old, new, (number,))

@@ -11,6 +11,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # before scalar: the modules call each other
 from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.row_parts import over_columns
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.expr import Column, Expr
@@ -30,19 +31,19 @@ def bind_check(text: str, columns: Sequence[Column], schema: Schema, table: str)
     value = _value(text, columns, schema, table)
     if value.type not in (BOOLEAN, UNKNOWN):
         raise UnsupportedSQL(f"argument of CHECK must be type boolean, not type {value.type}", code="42804")
-    return functions.cast(value, BOOLEAN)
+    return over_columns(functions.cast(value, BOOLEAN), columns)
 
 
 def bind_generated(text: str, columns: Sequence[Column], type: SqlType, schema: Schema, table: str) -> Expr:
     """The value of a generated column over the bare names of the columns that are not generated."""
-    return functions.cast(_value(text, columns, schema, table), type)
+    return over_columns(functions.cast(_value(text, columns, schema, table), type), columns)
 
 
 def bind_default(text: str, type: SqlType, schema: Schema) -> Expr:
     """The value of a DEFAULT, which reads no columns. now() is the moment of this call."""
     context = Context(schema, text, now=moment())
     (node,) = parse_query(f"SELECT {text}").selects
-    return functions.cast(Scalars(context, (Scope(),)).value(node), type)
+    return over_columns(functions.cast(Scalars(context, (Scope(),)).value(node), type), ())
 
 
 def names_read(text: str) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.parse.fault import fault
 from halfjoin.sql.parse.locate import refuse
 from halfjoin.sql.relation import Relation
+from halfjoin.sql.types import has_rows
 
 if TYPE_CHECKING:
     from halfjoin.sql.bind.outer_aggregates import Trial
@@ -89,6 +90,10 @@ class Context:
     system: System | None = None  # PostgreSQL's catalog, in a query
     fleeting: list[str] = field(default_factory=list)  # what the query means only now: the clock, a session, chance
     records: list[str] = field(default_factory=list)  # not empty: some expression is a row, to be taken apart
+
+    def note_rows(self, columns: Iterable[Column]) -> None:
+        """Note that some of the columns hold rows."""
+        self.records.extend(column.name for column in columns if has_rows(column.type))
 
     def refuse(self, node: exp.Expr | None, reason: str, instead: str | None = None) -> UnsupportedSQL:
         """The error for a node, with the node's place."""

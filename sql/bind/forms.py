@@ -33,6 +33,7 @@ from halfjoin.sql.types import (
     WORKING_DIGITS,
     Kind,
     SqlType,
+    has_rows,
     numeric,
 )
 
@@ -195,7 +196,7 @@ def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
         return cast_to_domain(scalars.value(node.this), domain, schema)
     with scalars.context.at(node.to):
         type, system = _meant(type, scalars), scalars.context.system
-    if type.kind is Kind.RECORD:
+    if has_rows(type):
         scalars.context.records.append(str(type))
     elif system is None and plain(type) != type:
         raise scalars.context.refuse(node, f"a view cannot cast to {type}, which only catalogs have",

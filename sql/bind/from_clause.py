@@ -223,7 +223,7 @@ class From:
             alone.set("joins", None)
             return self.items(alone, nested, relation, left)
         inner = node.this if isinstance(node, exp.Subquery) else None
-        if isinstance(inner, (exp.Table, exp.Lateral)) or (isinstance(inner, exp.Subquery) and inner.args.get("joins")):
+        if isinstance(inner, (exp.Table, exp.Lateral)) or (isinstance(inner, exp.Subquery) and _joined(inner)):
             only(node, self.context.sql, "FROM", ("this", "alias"))
             if node.args.get("alias"):
                 return self.aliased(node, relation, left)
@@ -352,6 +352,7 @@ class From:
                 raise UnknownName("table or view", table, [*context.common, *context.schema.names()])
         name, unique, names = self.named(alias, own, [column.name for column in columns])
         qualified = tuple(Column(f"{unique}.{column.name}", column.type, column.nullable) for column in columns)
+        context.note_rows(qualified)
         return Scan(table, unique, qualified), FromItem(name, tuple(zip(names, qualified, strict=True)))
 
     def system(self, node: exp.Table, table: str, own: str) -> tuple[Relation, FromItem]:
@@ -423,6 +424,11 @@ def _is_plain(query: exp.Expr, context: Context) -> bool:
     if any(query.args.get(key) for key in clauses) or any(item.find(exp.Query) for item in items):
         return False
     return not aggregates_in(query.expressions, Scalars(context, ())) and not windows_in(query.expressions, {})
+
+
+def _joined(item: exp.Subquery) -> bool:
+    """Whether parentheses hold joined items, and no query."""
+    return bool(item.args.get("joins")) or isinstance(item.unnest(), (exp.Table, exp.Lateral))
 
 
 def _lends(scope: Scope, name: str) -> bool:

@@ -10,15 +10,22 @@ from sqlglot import exp
 from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.named_arguments import positional
-from halfjoin.sql.bind.named_types import column_type
+from halfjoin.sql.bind.named_types import rowless_type
 from halfjoin.sql.bind.output_names import output_name
 from halfjoin.sql.bind.scalar import CHANCE, CLOCKS, Scalars
 from halfjoin.sql.bind.scope import FromItem
 from halfjoin.sql.bind.selected import column_for, known, qualified
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.aggregates import is_aggregate_name
-from halfjoin.sql.functions.jsonb_records import POPULATED, POPULATED_ONE, RECORDS, one_record, record_columns
-from halfjoin.sql.functions.record_values import is_record, members
+from halfjoin.sql.functions.jsonb_records import (
+    POPULATED,
+    POPULATED_ONE,
+    RECORDS,
+    one_record,
+    populated,
+    record_columns,
+)
+from halfjoin.sql.functions.record_values import is_record, member, members, record
 from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.functions.table_functions import EMPTY, WEIGHTS, returns_rows, signature
 from halfjoin.sql.parse.locate import name_of, only, written
@@ -28,10 +35,10 @@ from halfjoin.sql.types import BIGINT, INTEGER, Kind, SqlType
 
 
 def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ordinality: bool, relation: Relation,
-               scalars: Scalars) -> tuple[TableFunction, FromItem]:
+               scalars: Scalars, *, spread: bool = True) -> tuple[Relation, FromItem]:
     """A call in FROM on top of the relation to its left, and the name and columns that it adds to the scope. Several
-    calls are those of ROWS FROM."""
-    context = scalars.context
+    calls are those of ROWS FROM. `spread`: rows that it gives have a column for each field."""
+    context, calls = scalars.context, [_of_record(call) for call in calls]
     records = len(calls) == 1 and calls[0].name.lower() in RECORDS
     made = [_record(calls[0], alias, scalars)] if records else [
         (_populated if call.name.lower() in POPULATED else _call)(call, scalars) for call in calls]
@@ -41,7 +48,12 @@ def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ord
                 raise context.refuse(call, f"{one.function} gives no columns, so it has no rows beside others",
                                      "write it in FROM by itself")
     name = name_of(alias.this) if alias is not None and alias.this else made[0].function
-    names = [column or (name if len(made) == 1 else one.function) for one in made for column, _ in one.outputs]
+    outputs = [(column or (name if len(made) == 1 else one.function), type) for one in made for column, type in
+               one.outputs]  # fmt: skip
+    context.note_rows(Column(output, type) for output, type in outputs)
+    rows = any(type.fields for _, type in outputs) and spread
+    names = [one for output, type in outputs for one in ((field for field, _ in type.fields) if rows and type.fields
+                                                         else (output,))]  # fmt: skip
     if not records:
         names = renamed(names + ["ordinality"] * ordinality, alias, name, context)
     elif ordinality:
@@ -49,8 +61,11 @@ def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ord
                              "take jsonb_array_elements(j) WITH ORDINALITY, and -> of its values")
     unique = context.aliases.fresh(name)
     namer = qualified(unique)
-    columns = [Column(namer(column), type)
-               for column, (_, type) in zip(names, (output for one in made for output in one.outputs), strict=False)]
+    given, columns, shown = iter(names), list[Column](), list[tuple[Column, Expr]]()
+    for number, (_, type) in enumerate(outputs):
+        columns.append(Column(namer(f"row {number}" if rows and type.fields else next(given)), type))
+        shown += [(Column(namer(next(given)), field), member(columns[-1], place))
+                  for place, (_, field) in enumerate(type.fields)] if rows and type.fields else [(columns[-1],) * 2]
     ordinal = Column(namer(names[-1]), BIGINT, nullable=False) if ordinality else None
     args = tuple(arg for one in made for arg in one.args)
     if len(made) == 1:
@@ -58,8 +73,10 @@ def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ord
     else:
         parts = tuple(LockstepCall(one.runs, len(one.args), len(one.outputs)) for one in made)
         bound = TableFunction(relation, ROWS_FROM, unique, args, tuple(columns), ordinal, parts)
-    visible = tuple(zip(names, [*columns, ordinal] if ordinal else columns, strict=True))
-    return bound, FromItem(name, visible, scalar=len(visible) == 1)
+    shown += [(ordinal, ordinal)] if ordinal else []
+    visible = tuple(zip(names, (column for column, _ in shown), strict=True))
+    made_of = Project(bound, (*((one, one) for one in relation.columns), *shown)) if rows else bound
+    return made_of, FromItem(name, visible, scalar=len(visible) == 1 and not rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +107,16 @@ def _call(call: exp.Anonymous, scalars: Scalars) -> _Call:
         return _Call(function, *signature(function, args, context.schema))
 
 
+def fields_of_call(call: exp.Expr, scalars: Scalars) -> list[str]:
+    """The members of the rows that a call returns; empty for another expression, and for values that are no rows."""
+    if not isinstance(call, exp.Anonymous) or not returns_rows(call.name.lower(), scalars.context.schema):
+        return []
+    outputs = (_populated if call.name.lower() in POPULATED else _call)(call, scalars).outputs
+    if len(outputs) == 1:
+        return [name for name, _ in outputs[0][1].fields]
+    return [name for name, _ in outputs if name is not None]
+
+
 def is_scalar(call: exp.Expr, context: Context) -> bool:
     """Whether a call in FROM is that of a function which returns one value: `FROM upper(t.x) AS u`."""
     if not isinstance(call, exp.Anonymous):
@@ -113,6 +140,14 @@ def bind_scalar(call: exp.Expr, alias: exp.TableAlias | None, ordinality: bool, 
     return made, FromItem(name, columns, scalar=len(columns) == 1)
 
 
+def _of_record(call: exp.Anonymous) -> exp.Anonymous:
+    """`jsonb_populate_record(NULL::record, j)`, whose columns a list after AS gives, as `jsonb_to_record(j)`."""
+    base = call.expressions[0] if call.name.lower() in POPULATED and len(call.expressions) == 2 else None
+    if not isinstance(base, exp.Cast) or not isinstance(base.this, exp.Null) or base.to.sql().lower() != "record":
+        return call
+    return _with_one(call, call.expressions[1], POPULATED[call.name.lower()])
+
+
 def _record(call: exp.Anonymous, alias: exp.TableAlias | None, scalars: Scalars) -> _Call:
     """`jsonb_to_recordset(j) AS x (a integer, b text)`."""
     context, function = scalars.context, call.name.lower()
@@ -122,6 +157,9 @@ def _record(call: exp.Anonymous, alias: exp.TableAlias | None, scalars: Scalars)
                              f"write {function}(...) AS x (a integer, b text)")
     with context.at(call):
         columns = tuple((name_of(item), _listed_type(item.args["kind"], context)) for item in listed)
+        if function.endswith("_record") and any(type.kind is Kind.ARRAY for _, type in columns):
+            base, (given,) = Literal(None, SqlType(Kind.RECORD, fields=columns)), scalars.values(call.expressions)
+            return _one_row(function, populated(function, base, given), context)
         return _Call(function, "unnest", record_columns(function, scalars.values(call.expressions), columns), columns)
 
 
@@ -136,6 +174,8 @@ def _populated(call: exp.Anonymous, scalars: Scalars) -> _Call:
         raise context.refuse(call, f"{function} takes a row, such as NULL::table, and objects", instead)
     with context.at(call):
         outputs = base.type.fields
+        if function in POPULATED_ONE and any(type.kind is Kind.ARRAY for _, type in outputs):
+            return _one_row(function, populated(function, base, scalars.value(call.expressions[1])), context)
         if function in POPULATED_ONE:
             args = one_record(function, base, scalars.value(call.expressions[1]))
         else:
@@ -144,11 +184,17 @@ def _populated(call: exp.Anonymous, scalars: Scalars) -> _Call:
         return _Call(function, "unnest", args, outputs)
 
 
+def _one_row(function: str, row: Expr, context: Context) -> _Call:
+    """One row, whose members may be arrays: unnesting these would take the arrays apart as well."""
+    context.records.append(function)
+    return _Call(function, "unnest", (functions.resolve("array", (row,)),), ((None, row.type),))
+
+
 def _listed_type(node: exp.DataType, context: Context) -> SqlType:
     type = stored_type(node, context.sql)
     if type.kind is Kind.NAMED and context.schema.domain(type.named) is not None:
         raise context.refuse(node, "a domain in a list of columns is not supported", "name its base type, and cast")
-    return column_type(type, context.schema)
+    return rowless_type(type, context.schema, "a column in a list of columns")
 
 
 def rows_from(node: exp.Table | exp.Lateral, context: Context) -> list[exp.Anonymous]:
@@ -162,14 +208,14 @@ def rows_from(node: exp.Table | exp.Lateral, context: Context) -> list[exp.Anony
             raise context.wrong(item, f"ROWS FROM takes calls of functions, not {written(item)}")
         calls.append(call)
     if len(calls) == 1 and calls[0].name.lower() == "unnest":
-        return [_one_array(calls[0], array) for array in calls[0].expressions] or calls
+        return [_with_one(calls[0], array) for array in calls[0].expressions] or calls
     return calls
 
 
-def _one_array(call: exp.Anonymous, array: exp.Expr) -> exp.Anonymous:
-    one = exp.Anonymous(this=call.this)
+def _with_one(call: exp.Anonymous, given: exp.Expr, name: str = "unnest") -> exp.Anonymous:
+    one = exp.Anonymous(this=name)
     one.parent = call  # for its place in the text
-    one.args["expressions"] = [array]
+    one.args["expressions"] = [given]
     return one
 
 
@@ -201,12 +247,15 @@ def list_calls(items: Sequence[exp.Expr], relation: Relation,
         for call in calls:
             _check_value(call, scalars)
         once = {_meaning(call): call for call in calls}
-        made, source = bind_calls(list(once.values()), None, False, relation, scalars.binding(bound))
-        if len(source.columns) != len(once):
-            raise scalars.context.refuse(calls[0], "a function with several columns in the SELECT list",
-                                         "write it in FROM: FROM ..., f(...) AS x, and select x.*")
-        relation = made
-        columns = dict(zip(once, (column for _, column in source.columns), strict=True))
+        made, source = bind_calls(list(once.values()), None, False, relation, scalars.binding(bound), spread=False)
+        relation, values = made, list[Expr](column for _, column in source.columns)
+        if len(values) != len(once):
+            if len(once) > 1:
+                raise scalars.context.refuse(calls[0], "a function with several columns beside another in the SELECT "
+                                             "list", "write it in FROM: FROM ..., f(...) AS x, and select x.*")
+            scalars.context.records.append("row")
+            values = [record([name for name, _ in source.columns], values)]
+        columns = dict(zip(once, values, strict=True))
         bound.update((id(call), columns[_meaning(call)]) for call in calls)
     return relation, bound
 
@@ -242,10 +291,8 @@ def _check_value(call: exp.Anonymous, scalars: Scalars) -> None:
             raise context.refuse(call, f"{name} returns rows, which is not allowed in a conditional expression",
                                  "write it in FROM")
         parent = parent.parent
-    columns = context.schema.table_function(name)
-    count = 0 if name in WEIGHTS else 1 if columns is None else len(columns)
-    if count != 1:
-        raise context.refuse(call, f"{name} has {count} columns, so it is not a value",
+    if name in WEIGHTS or context.schema.table_function(name) == ():
+        raise context.refuse(call, f"{name} has no columns, so it is not a value",
                              f"write it in FROM: FROM ..., {name}(...)")
 
 

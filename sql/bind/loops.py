@@ -11,7 +11,7 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # for its parts: the two modules call each other
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.first_rows import first_rows
-from halfjoin.sql.bind.named_types import column_type
+from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.bind.recursion import fitted, reads, shaped
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import known
@@ -20,6 +20,7 @@ from halfjoin.sql.parse.locate import name_of, only
 from halfjoin.sql.parse.syntax import MutualWith
 from halfjoin.sql.parse.type_names import stored_type
 from halfjoin.sql.relation import (
+    READS_ITSELF,
     Aggregate,
     Binding,
     Fed,
@@ -90,7 +91,7 @@ def _head(item: exp.CTE, context: Context) -> tuple[str, tuple[Column, ...], tup
     if not given or not all(isinstance(column, exp.ColumnDef) and column.args.get("kind") for column in given):
         raise context.refuse(item, "WITH MUTUALLY RECURSIVE needs the types of all columns",
                              "write name (column type, ...) AS (query)")
-    types = [column_type(stored_type(column.args["kind"], context.sql), context.schema) for column in given]
+    types = [resolved(stored_type(column.args["kind"], context.sql), context.schema) for column in given]
     columns = tuple(Column(f"c{number}", type) for number, type in enumerate(types, 1))
     return name_of(alias.this), columns, tuple(name_of(column) for column in given)
 
@@ -113,7 +114,7 @@ def looped(
     context = bind_select.with_queries(query, context, outer)
     selected = bind_select.select(query.this, context, None, outer)
     first = shaped(selected, [known(value) for value in selected.values])
-    loop = context.aliases.fresh(f"{name} of WITH RECURSIVE")
+    loop = context.aliases.fresh(name + READS_ITSELF)
     kept = tuple(replace(column, nullable=True) for column in first.columns)
 
     def before(alias: str, own: tuple[Column, ...]) -> Relation:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.sql import functions
+from halfjoin.sql.bind.apart import at_rest
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
@@ -15,6 +16,7 @@ from halfjoin.sql.bind.target import (
     BoundChange,
     Returning,
     Target,
+    assigned,
     carried,
     context_of,
     default,
@@ -83,7 +85,7 @@ def bind_merge(statement: Merge, schema: Schema, sql: str) -> BoundChange:
             if column.name in values:
                 node = values[column.name]
                 with context.at(node):
-                    value = functions.cast(found[id(node)], column.type)
+                    value = assigned(found[id(node)], column.type, context)
                 cases += [functions.resolve("=", (chosen, Literal(number, INTEGER))), value]
         changed.append(functions.resolve("case", (*cases, place)) if cases else place)
     names = {column.name for column in source.columns} if statement.returning else set()
@@ -91,7 +93,7 @@ def bind_merge(statement: Merge, schema: Schema, sql: str) -> BoundChange:
     made = (*zip(old, target.rows.columns, strict=True), *zip(new, changed, strict=True), (acts, chosen),
             *carried(kept))  # fmt: skip
     returning = Returning(statement.returning, target, context, items, first=True) if statement.returning else None
-    return BoundChange(target, Project(selected.input, made), old, new, kept, action=acts,
+    return BoundChange(target, at_rest(Project(selected.input, made), context), old, new, kept, action=acts,
                        kinds=tuple(when.kind for when in statement.whens), returning=returning)
 
 

@@ -28,10 +28,7 @@ def resolved(type: SqlType, schema: Schema) -> SqlType:
     if type.element is not None:
         if type.element.kind is Kind.NAMED and schema.domain(type.element.named) is not None:
             raise UnsupportedSQL(f"arrays of the domain {type.element} are not supported", remedy="name its base type")
-        element = resolved(type.element, schema)
-        if element.kind is Kind.RECORD:
-            raise UnsupportedSQL(f"arrays of the row type {element} are not supported", remedy="write jsonb")
-        return replace(type, element=element)
+        return replace(type, element=resolved(type.element, schema))
     if type.kind is not Kind.NAMED:
         return type
     found = schema.named_type(type.named)
@@ -41,12 +38,12 @@ def resolved(type: SqlType, schema: Schema) -> SqlType:
     return found
 
 
-def column_type(type: SqlType, schema: Schema) -> SqlType:
-    """The type of a column, which holds no rows; raises as `resolved`."""
+def rowless_type(type: SqlType, schema: Schema, what: str) -> SqlType:
+    """The type of what holds no rows; raises as `resolved`."""
     found = resolved(type, schema)
     if found.kind is Kind.RECORD:
-        raise UnsupportedSQL(f"a column of type {found} is not supported: no column holds rows",
-                             remedy="make each field a column, or write jsonb")
+        raise UnsupportedSQL(f"{what} of the row type {found} is not supported",
+                             remedy="name the type of each field, or write jsonb")
     return found
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from halfjoin.sql.bind.apart import at_rest
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.groups import is_key
 from halfjoin.sql.bind.output_names import output_name
@@ -143,7 +144,9 @@ def bind_second(rows: NumberedRows, first: BoundQuery, schema: Schema, sql: str,
     types = [*(column.type for column in shown), *(BIGINT for _ in (*rows.calls, 0))]
     columns = tuple(Column(f"rows.{n}", type) for n, type in enumerate(types))
     called = [*first.names, *(f"number {n}" for n in range(len(rows.calls)))]
-    scalars = Scalars(Context(schema, sql), (Scope.of(FromItem("rows", tuple(zip(called, columns, strict=False)))),))
+    context = Context(schema, sql)
+    context.note_rows(columns)
+    scalars = Scalars(context, (Scope.of(FromItem("rows", tuple(zip(called, columns, strict=False)))),))
     values, names = list[Expr](), list[str]()
     for name, column in zip(first.names, columns, strict=False):
         node, own = rows.items.get(name, (None, name))
@@ -152,4 +155,4 @@ def bind_second(rows: NumberedRows, first: BoundQuery, schema: Schema, sql: str,
             names.append(own)
     items = tuple((column_for(f"output.{n}", value), value) for n, value in enumerate(values))
     relation = Project(Scan(collection, "rows", columns), (*items, (columns[-1], columns[-1])))
-    return BoundQuery(relation, tuple(names), None)
+    return BoundQuery(at_rest(relation, context), tuple(names), None)

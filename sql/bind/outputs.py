@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.function import fields_of_call
 from halfjoin.sql.bind.output_names import output_name
-from halfjoin.sql.bind.row_values import members_of, row_of
+from halfjoin.sql.bind.row_values import row_of
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope, find, find_star
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions.record_values import is_record, members
 from halfjoin.sql.parse.locate import name_of
-
-SHOWN = "shown"  # marks a query whose outputs nothing else reads
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,7 @@ def outputs_of(query: exp.Select, scalars: Scalars, bound: dict[int, Expr]) -> l
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star):
             outputs += _fields(node, scalars, bound)
         elif columns is None:
-            shown = node.unalias()
-            outputs.append(Output(output_name(node), _shown(shown, scalars) if query.meta.get(SHOWN) else shown))
+            outputs.append(Output(output_name(node), node.unalias()))
         for name, column in columns or ():
             made = exp.Column(this=exp.to_identifier(name, quoted=True))
             made.parent = node  # for its place in the text
@@ -49,6 +47,8 @@ def _fields(node: exp.Dot, scalars: Scalars, bound: dict[int, Expr]) -> list[Out
     """The outputs of `(row).*`; `bound` gets those of a value."""
     if (row := row_of(node.this, scalars)) is not None:
         return [Output(name, member) for name, member in zip(row.names, row.members, strict=True)]
+    if names := fields_of_call(node.this.unnest(), scalars):
+        return [Output(name, _field(node, name)) for name in names]
     value = scalars.value(node.this)
     if not is_record(value):
         raise scalars.context.wrong(node, f"a {value.type} is no row, so it has no fields").with_(code="42809")
@@ -61,34 +61,11 @@ def _fields(node: exp.Dot, scalars: Scalars, bound: dict[int, Expr]) -> list[Out
     return outputs
 
 
-def _shown(node: exp.Expr, scalars: Scalars) -> exp.Expr:
-    """An output that nothing else reads: an array of rows is one of their texts, which PostgreSQL shows."""
-    made = node.copy()
-    made.parent = node.parent  # for its place in the text
-    call, one = made, node
-    while isinstance(one, (exp.Filter, exp.Window)):
-        call, one = call.this, one.this
-    name = one.name.lower() if isinstance(one, exp.Anonymous) else "array" if isinstance(one, exp.Array) else ""
-    if name not in ("array", "array_agg"):
-        return node
-    if isinstance(one, exp.Anonymous) and name == "array":  # of a query
-        call, one = call.expressions[0], one.expressions[0]
-        found = isinstance(one, exp.Select) and not one.args.get("distinct") and len(one.expressions) == 1
-        rows = [found and members_of(one.expressions[0].unalias()) is not None]
-    else:
-        if one.expressions and isinstance(one.expressions[0], exp.Order):  # array_agg(t ORDER BY a)
-            call, one = call.expressions[0], one.expressions[0]
-            call.set("this", _text(call.this))
-            return made if row_of(one.this, scalars) is not None else node
-        rows = [row_of(part, scalars) is not None for part in one.expressions]
-    if not rows or not all(rows):
-        return node
-    call.set("expressions", [_text(part.unalias()) for part in call.expressions])
+def _field(node: exp.Dot, name: str) -> exp.Dot:
+    """`(f(x)).name` of `(f(x)).*`; the call stays the same one, which runs once."""
+    made = exp.Dot(expression=exp.to_identifier(name, quoted=True))
+    made.args["this"], made.parent = node.this, node
     return made
-
-
-def _text(node: exp.Expr) -> exp.Cast:
-    return exp.Cast(this=node, to=exp.DataType.build("text"))
 
 
 def star(node: exp.Expr, scopes: tuple[Scope, ...], context: Context) -> list[tuple[str, Expr]] | None:

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sqlglot import exp
 
-from halfjoin.sql import functions
-from halfjoin.sql.bind.apart import apart, order_apart
+from halfjoin.sql.bind.apart import at_rest, order_apart
 from halfjoin.sql.bind.context import Aliases, Context
 from halfjoin.sql.bind.first_rows import first_rows
-from halfjoin.sql.bind.outputs import SHOWN
 from halfjoin.sql.bind.select import select
 from halfjoin.sql.bind.selected import Selected, column_for, known
 from halfjoin.sql.bind.system_functions import shown
@@ -20,7 +18,6 @@ from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.clock import at_one_moment, moment, was_read
 from halfjoin.sql.functions.record_values import is_record
 from halfjoin.sql.relation import Project, Relation, SortKey, TopK
-from halfjoin.sql.types import TEXT
 
 if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
@@ -60,17 +57,13 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
 
     UnsupportedSQL and UnknownName name the place in `sql`.
     """
-    if isinstance(query, exp.Select):
-        query.meta[SHOWN] = True
     fleeting, system = list[str](), schema.system()
     asked = None if system is None else cast("System", _Asked(system, fleeting))
     context = Context(schema, sql, now=moment(), ordered=True, system=asked, fleeting=fleeting)
     selected = select(query, context)
     last = selected.input if isinstance(selected.input, TopK) and not selected.input.partition else None  # LIMIT
     made, order = _with_keys(selected.input if last is None else last.input, selected, context)
-    if context.records:
-        order = order_apart(order)
-    relation, top = first_rows(apart(made) if context.records else made), None
+    relation, top = first_rows(at_rest(made, context)), None
     if last is not None:
         top = replace(last, input=relation, order=order)
     elif order:
@@ -92,9 +85,9 @@ def _with_keys(relation: Relation, selected: Selected, context: Context) -> tupl
         columns.setdefault(value, items[-1][0])
 
     for name, value in selected.items:
-        value = functions.cast(value, TEXT, explicit=True) if is_record(value) else value
         add(name, value if context.system is None else shown(value, context.system))
-    for key in selected.order:
+    order = [part for key in selected.order for part in (order_apart([key]) if is_record(key.expr) else [key])]
+    for key in order:
         if key.expr not in columns:
             add("key", key.expr)
-    return Project(relation, tuple(items)), tuple(replace(key, expr=columns[key.expr]) for key in selected.order)
+    return Project(relation, tuple(items)), tuple(replace(key, expr=columns[key.expr]) for key in order)

@@ -16,8 +16,21 @@ from halfjoin.sql.types import STORED_DIGITS, Kind, SqlType, numeric
 
 
 def reads(query: exp.Expr, name: str) -> bool:
-    """Whether a query reads a table of that name."""
-    return any(isinstance(table.this, exp.Identifier) and name_of(table) == name for table in query.find_all(exp.Table))
+    """Whether a query reads a table of that name, and no query of a WITH inside of it that has the same name."""
+    waiting = [query]
+    while waiting:
+        node = waiting.pop()
+        clause = node.args.get("with_")
+        items = clause.expressions if isinstance(clause, exp.With) else []
+        names = [name_of(item.args["alias"].this) for item in items]
+        if name in names:  # up to that one, the queries of a WITH that is not recursive see what is around it
+            seen = 0 if node.args["with_"].args.get("recursive") else names.index(name) + 1
+            waiting += [item.this for item in items[:seen]]
+            continue
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and name_of(node) == name:
+            return True
+        waiting += node.iter_expressions()
+    return False
 
 
 def dependent(items: Sequence[exp.CTE]) -> list[exp.CTE]:

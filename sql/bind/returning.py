@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from halfjoin.sql.bind.apart import at_rest
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import column_for, known
 from halfjoin.sql.bind.target import BoundChange, outputs
@@ -40,7 +41,8 @@ def bind_returning(change: BoundChange, collection: str) -> BoundReturning:
     values = [known(value) for value in selected.values]
     alias = context.aliases.fresh("output")
     items = tuple((column_for(f"{alias}.{n}", value), value) for n, value in enumerate(values))
-    return BoundReturning(Project(selected.input, (*items, (columns[-1], columns[-1]))), tuple(selected.names))
+    made = Project(selected.input, (*items, (columns[-1], columns[-1])))
+    return BoundReturning(at_rest(made, context), tuple(selected.names))
 
 
 def _acted(node: exp.Expr, action: str) -> exp.Expr:

@@ -22,7 +22,7 @@ from sqlglot import exp
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.selected import Namer, Selected, known
 from halfjoin.sql.expr import Column, Expr
-from halfjoin.sql.relation import Project, SortKey, TableFunction
+from halfjoin.sql.relation import Project, Relation, SortKey, TableFunction
 from halfjoin.sql.types import BIGINT
 
 KEY = " order"  # begins the names of the hidden columns; no user writes it
@@ -74,8 +74,14 @@ def carried(selected: Selected, made: Project, namer: Namer) -> tuple[Project, t
     return Project(made.input, (*made.items, *items)), tuple(order)
 
 
-def in_sequence(call: TableFunction) -> tuple[TableFunction, tuple[SortKey, ...]]:
-    """A call of FROM with the number of each row, and the order that it is. A call without columns has none."""
+def in_sequence(call: Relation) -> tuple[Relation, tuple[SortKey, ...]]:
+    """A call of FROM, or the fields of its rows, with the number of each row, and the order that it is. A call without
+    columns has none."""
+    if isinstance(call, Project):
+        made, order = in_sequence(call.input)
+        own = [(key.expr, key.expr) for key in order if isinstance(key.expr, Column)]
+        return Project(made, (*call.items, *(one for one in own if one not in call.items))), order
+    assert isinstance(call, TableFunction)
     if not call.outputs:
         return call, ()
     number = call.ordinality or Column(f"{call.alias}.{KEY}", BIGINT, nullable=False)

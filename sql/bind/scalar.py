@@ -12,6 +12,7 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import temporal as bind_temporal
 from halfjoin.sql.bind.context import ON_TOP, Context
+from halfjoin.sql.bind.field_changes import changed_fields
 from halfjoin.sql.bind.forms import FORMS
 from halfjoin.sql.bind.named_arguments import positional
 from halfjoin.sql.bind.operators import OPERATORS as NAMED_OPERATORS
@@ -26,7 +27,7 @@ from halfjoin.sql.functions import record_values
 from halfjoin.sql.functions.jsonb_records import POPULATED_ONE, populated
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
-from halfjoin.sql.parse.syntax import OrderText, Variadic
+from halfjoin.sql.parse.syntax import FieldChange, OrderText, Variadic
 from halfjoin.sql.parse.type_names import FUNCTIONS as TYPE_FUNCTIONS
 from halfjoin.sql.types import (
     BOOLEAN,
@@ -299,6 +300,7 @@ HANDLERS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.Dot: _field,
     exp.Tuple: _row,
     exp.Anonymous: _function,
+    FieldChange: changed_fields,
     OrderText: lambda scalars, node: functions.resolve("order text", (scalars.value(node.this),)),
     **{kind: _session(name) for kind, name in (
         (exp.CurrentUser, "current_user"), (exp.SessionUser, "session_user"), (exp.CurrentRole, "current_role"),

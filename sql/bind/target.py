@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName
+from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # before from_clause: the two call each other
 from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import Context
@@ -19,16 +20,19 @@ from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.selected import Selected
 from halfjoin.sql.bind.sequences import NEXT, argument, quoted
+from halfjoin.sql.bind.system_functions import shown
 from halfjoin.sql.bind.temporal import is_now
 from halfjoin.sql.bind.windows import windows_in
-from halfjoin.sql.expr import Column
+from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.clock import moment
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.change import is_default
 from halfjoin.sql.parse.locate import place
 from halfjoin.sql.parse.parse import parse_query
+from halfjoin.sql.parse.syntax import FieldChange
 from halfjoin.sql.relation import Relation, Scan, SortKey
 from halfjoin.sql.statements import Change
+from halfjoin.sql.types import STRINGS, SqlType
 
 if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
@@ -111,6 +115,7 @@ def target_of(statement: Change, context: Context) -> Target:
             raise UnknownName("table", table, context.schema.names())
     alias = context.aliases.fresh(statement.alias)
     qualified = tuple(Column(f"{alias}.{column.name}", column.type, column.nullable) for column in columns)
+    context.note_rows(qualified)
     named = tuple((column.name, inner) for column, inner in zip(columns, qualified, strict=True))
     return Target(table, columns, Scan(table, alias, qualified), FromItem(statement.alias, named))
 
@@ -138,6 +143,8 @@ def given(target: Target, name: str, node: exp.Expr, context: Context, overridin
         error = context.refuse(node, f"column {name} is GENERATED ALWAYS AS IDENTITY",
                                "write DEFAULT, or OVERRIDING SYSTEM VALUE in INSERT")
         raise error.with_(code="428C9")
+    if isinstance(node, FieldChange):
+        node.this.set("table", exp.to_identifier(target.item.name, quoted=True))
     return default(target, name, context) if is_default(node) else node
 
 
@@ -151,6 +158,13 @@ def number_of(target: Target, name: str, context: Context) -> str | None:
     """The sequence that numbers the rows of INSERT in a column that it does not name."""
     node = default(target, name, context)
     return argument(node) if isinstance(node, exp.Anonymous) and node.name.lower() == NEXT else None
+
+
+def assigned(value: Expr, type: SqlType, context: Context) -> Expr:
+    """A value as a column takes it. A text of a regclass is its name, and of no other number of the catalog."""
+    if type.kind in STRINGS and context.system is not None:
+        value = shown(value, context.system)
+    return functions.cast(value, type)
 
 
 def default(target: Target, name: str, context: Context) -> exp.Expr:

@@ -82,7 +82,7 @@ def resolve_aggregate(
     if name in ("min", "max"):
         args = tuple(arg if arg.type.kind is Kind.JSONB else order_of(arg) for arg in args)
     elif distinct and name == "array_agg" and not order:
-        order = tuple(SortKey(by) for arg in args if (by := order_of(arg)) is not arg)
+        order = tuple(SortKey(by) for arg in args if (by := order_of(arg)) is not arg or is_record(arg))
     typed = call(entry, choose(entry, args), args)
     values, type = typed.args, typed.type
     if name in ORDERED_SETS:

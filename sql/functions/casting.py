@@ -46,7 +46,7 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
     if isinstance(expr, Literal) and is_parameter(expr):
         return cast(typed(expr, type), type, explicit)
     if Kind.RECORD in (type.kind, expr.type.kind):
-        return expr if expr.type == type else cast_row(cast, expr, type)
+        return expr if expr.type == type else cast_row(cast, expr, type, explicit)
     if explicit and type.kind is Kind.ARRAY:
         type = _with_dimensions(expr, type)
     type = _with_digits(expr, type)

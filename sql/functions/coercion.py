@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.types import DOUBLE, FLOATS, INTEGERS, SECONDS, STRINGS, TEXT, WORKING_DIGITS, Kind, SqlType, array
+from halfjoin.sql.types import (
+    DOUBLE,
+    FLOATS,
+    INTEGERS,
+    SECONDS,
+    STRINGS,
+    TEXT,
+    WORKING_DIGITS,
+    Kind,
+    SqlType,
+    array,
+    field_names,
+)
 
 NUMBERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE)  # narrow to wide
 MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)  # narrow to wide
@@ -47,6 +59,8 @@ def implicit(source: SqlType, target: SqlType) -> bool:
     if a is Kind.ARRAY or b is Kind.ARRAY:
         return a is b and source.element is not None and target.element is not None and (
             source.element == target.element or implicit(source.element, target.element))
+    if a is Kind.RECORD or b is Kind.RECORD:
+        return _each_field(implicit, source, target)
     for order in (NUMBERS, MOMENTS):
         if a in order:
             return b in order and order.index(a) <= order.index(b)
@@ -61,7 +75,7 @@ def assignable(source: SqlType, target: SqlType) -> bool:
     """Whether INSERT and UPDATE cast `source` to a column of `target`."""
     a, b = source.kind, target.kind
     return implicit(source, target) or (a in NUMBERS and b in NUMBERS) or (a, b) in _ASSIGNED or (
-        b in STRINGS and a is not Kind.ARRAY)
+        b in STRINGS and a not in (Kind.ARRAY, Kind.RECORD))
 
 
 def castable(source: SqlType, target: SqlType) -> bool:
@@ -70,8 +84,17 @@ def castable(source: SqlType, target: SqlType) -> bool:
     if a is Kind.ARRAY and b is Kind.ARRAY and source.element and target.element:
         same = (source.element.kind is Kind.ARRAY) == (target.element.kind is Kind.ARRAY)
         return same and castable(source.element, target.element)
+    if a is Kind.RECORD and b is a:
+        return _each_field(castable, source, target)
     return assignable(source, target) or (a, b) in _EXPLICIT or a in STRINGS or (
-        a is Kind.ARRAY and b in STRINGS)
+        a in (Kind.ARRAY, Kind.RECORD) and b in STRINGS)
+
+
+def _each_field(allowed: Callable[[SqlType, SqlType], bool], source: SqlType, target: SqlType) -> bool:
+    """Whether both are types of rows, whose members may be cast one by one."""
+    return source.kind is target.kind and len(source.fields) == len(target.fields) and all(
+        one == other or allowed(one, other)
+        for (_, one), (_, other) in zip(source.fields, target.fields, strict=True))  # fmt: skip
 
 
 def same_values(source: SqlType, target: SqlType) -> bool:
@@ -82,6 +105,8 @@ def same_values(source: SqlType, target: SqlType) -> bool:
         return target.precision is None or source == target
     if source.kind is Kind.ARRAY and target.kind is Kind.ARRAY and source.element and target.element:
         return same_values(source.element, target.element)
+    if Kind.RECORD in (source.kind, target.kind):
+        return field_names(source) == field_names(target) and _each_field(same_values, source, target)
     if source.kind is target.kind and source.kind in SECONDS:
         return target.precision is None or (source.precision is not None and source.precision <= target.precision)
     own = source.kind is Kind.ENUM
@@ -141,7 +166,7 @@ def _common_record(types: Sequence[SqlType]) -> SqlType:
     fields = tuple((name, common_type(type.fields[place][1] for type in types))
                    for place, (name, _) in enumerate(first.fields))  # fmt: skip
     made = replace(first, fields=fields)
-    return made if all(type == made for type in types) else replace(made, named="")
+    return made if all(type.named == made.named for type in types) else replace(made, named="")
 
 
 def comparison_type(types: Sequence[SqlType]) -> SqlType:

@@ -53,6 +53,8 @@ def cast_fallible(source: SqlType, target: SqlType) -> bool:
     a, b = source.kind, target.kind
     if b is Kind.ARRAY:
         return source.element is None or target.element is None or cast_fallible(source.element, target.element)
+    if a is Kind.RECORD and b is a:
+        return any(cast_fallible(one, other) for (_, one), (_, other) in zip(source.fields, target.fields, strict=True))
     if b is Kind.TIME and target.precision is not None and not same_values(source, target):
         return True  # it may round up to 24:00
     if b in STRINGS or (a is b and b is not Kind.NUMERIC):

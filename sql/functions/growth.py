@@ -59,6 +59,6 @@ def _made(name: str, args: tuple[Expr, ...]) -> float:
 def _of_type(type: SqlType) -> float:
     if type.kind in (Kind.VARCHAR, Kind.CHAR) and type.precision is not None:
         return _CHARACTER * type.precision
-    if type.kind in (*STRINGS, Kind.BYTEA, Kind.ARRAY, Kind.JSON, Kind.JSONB, Kind.UNKNOWN):
+    if type.kind in (*STRINGS, Kind.BYTEA, Kind.ARRAY, Kind.RECORD, Kind.JSON, Kind.JSONB, Kind.UNKNOWN):
         return math.inf
     return _PRINTED

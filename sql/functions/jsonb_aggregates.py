@@ -25,8 +25,8 @@ def collected(name: str, args: Sequence[Expr], *, distinct: bool, ordered: bool)
         return name, args
     if len(args) != JSON_AGGREGATES[name]:
         raise UnsupportedSQL(f"{name} takes {JSON_AGGREGATES[name]} arguments", wrong=True)
-    if distinct and name == "json_agg" and args[0].type.kind in (Kind.ARRAY, Kind.RECORD):
-        raise UnsupportedSQL("json_agg with DISTINCT of arrays or rows is not supported",
+    if distinct and name == "json_agg" and args[0].type.kind is Kind.RECORD:
+        raise UnsupportedSQL("json_agg with DISTINCT of rows is not supported",
                              remedy="aggregate over a subquery with DISTINCT")
     if name in ("json_agg", "jsonb_agg"):
         return "array_agg", args if distinct else (to_jsonb(args[0]) if name == "jsonb_agg" else _element(args[0]),)
@@ -56,6 +56,7 @@ def finished(name: str, value: Expr, args: Sequence[Expr]) -> Expr:
     if name == "json_object_agg":
         return Call("json of pairs", (value,), JSON)
     if name == "json_agg":
-        lines = any(isinstance(arg, Call) and arg.function == "json in line" for arg in args)
+        lines = any(arg.type.kind is Kind.ARRAY or (isinstance(arg, Call) and arg.function == "json in line")
+                    for arg in args)
         return Call("to_json", (value, Literal(LINES if lines else ", ", TEXT)), JSON)
     return Call("to_jsonb" if name == "jsonb_agg" else "jsonb of pairs", (value,), JSONB)

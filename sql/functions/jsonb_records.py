@@ -90,22 +90,15 @@ def one_record(name: str, base: Expr, given: Expr) -> tuple[Expr, ...]:
     """The arrays, to be unnested, of the values of the one row that `populated` makes.
 
     Raises:
-        UnsupportedSQL: a value is an array itself, or no text is a value of a field's type.
+        UnsupportedSQL: no text is a value of a field's type. Arrays would be unnested, too.
     """
-    for _, type in base.type.fields:
-        if type.kind is Kind.ARRAY:
-            raise _no_column(type)
     return tuple(resolve("array", (value,)) for value in members(populated(name, base, given)))
 
 
 def _check(type: SqlType) -> None:
     if _needs_text(type):
-        raise _no_column(type)
-
-
-def _no_column(type: SqlType) -> UnsupportedSQL:
-    return UnsupportedSQL(f"a column of type {type} in a list of columns is not supported",
-                          remedy="write text or jsonb, and cast it")
+        raise UnsupportedSQL(f"a column of type {type} in a list of columns is not supported",
+                             remedy="write text or jsonb, and cast it")
 
 
 def _needs_text(type: SqlType) -> bool:

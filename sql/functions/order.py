@@ -19,7 +19,8 @@ from halfjoin.sql.types import BOOLEAN, BYTEA, INTEGER, JSONB, TEXT, Kind, SqlTy
 
 ORDERING = ("<", "<=", ">", ">=")
 POSITION, BYTES = "enum position", "jsonb order"
-_INSTEAD = {Kind.ENUM: "unnest them, or compare texts", Kind.JSONB: "write to_jsonb(...) of the array"}
+_INSTEAD = {Kind.ENUM: "unnest them, or compare texts", Kind.JSONB: "write to_jsonb(...) of the array",
+            Kind.RECORD: "unnest them, or write to_jsonb(...) of the array"}
 
 
 def check_equality(*types: SqlType) -> None:

@@ -2,49 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.expr import TRUE, Call, Expr, Literal
+from halfjoin.sql.expr import TRUE, Call, Cast, Expr, Literal
 from halfjoin.sql.functions.padding import padded
 from halfjoin.sql.functions.record_values import INSTEAD, ROW, is_record, is_there, members
 from halfjoin.sql.functions.row_text import members_of_text
-from halfjoin.sql.types import BOOLEAN, STRINGS, TEXT, UNKNOWN, Kind, SqlType
+from halfjoin.sql.types import BOOLEAN, STRINGS, TEXT, UNKNOWN, Kind, SqlType, with_digits
 
 Caster: TypeAlias = Callable[[Expr, SqlType, bool], Expr]  # `casting.cast`
 
 
-def cast_row(cast: Caster, value: Expr, type: SqlType) -> Expr:
+def cast_row(cast: Caster, value: Expr, type: SqlType, explicit: bool) -> Expr:
     """A cast from a row, or to one.
 
     Raises:
         UnsupportedSQL: there is no such cast.
     """
     if not is_record(value):
-        return _from_text(cast, value, type)
+        return _from_text(cast, value, type, explicit)
     if type.kind in STRINGS:
         return cast(_text(cast, value), type, True)
     if type.kind is not Kind.RECORD:
         raise UnsupportedSQL(f"cannot cast type {value.type} to {type}", remedy=INSTEAD, code="42846")
     if isinstance(value, Literal):
-        return Literal(None, type)
+        return Literal(None, with_digits(type))
     if len(value.type.fields) != len(type.fields):
         few = "few" if len(value.type.fields) < len(type.fields) else "many"
         raise UnsupportedSQL(f"cannot cast type {value.type} to {type}: the row has too {few} columns", code="42846")
-    made = [cast(one, wanted, True) for one, (_, wanted) in zip(members(value), type.fields, strict=True)]
-    return Call(ROW, (is_there(value), *made), type)
+    return _row(is_there(value), type, [cast(one, wanted, True) for one, (_, wanted) in zip(
+        members(value), type.fields, strict=True)])  # fmt: skip
 
 
-def _from_text(cast: Caster, value: Expr, type: SqlType) -> Expr:
-    if not isinstance(value, Literal) or value.type.kind not in (Kind.UNKNOWN, *STRINGS):
-        raise UnsupportedSQL(f"a {value.type} that is no constant cannot be cast to {type}",
-                             remedy=f"write ROW(a, b)::{type}", code="42846")  # fmt: skip
+def _row(there: Expr, type: SqlType, members: Sequence[Expr]) -> Expr:
+    """A row of a type, where a numeric without precision has the digits of its value."""
+    fields = tuple((name, one.type) for (name, _), one in zip(type.fields, members, strict=True))
+    return Call(ROW, (there, *members), replace(type, fields=fields))
+
+
+def _from_text(cast: Caster, value: Expr, type: SqlType, explicit: bool) -> Expr:
+    if value.type.kind not in (Kind.UNKNOWN, *(STRINGS if explicit else ())):
+        raise UnsupportedSQL(f"cannot cast type {value.type} to {type}", remedy=f"write ROW(a, b)::{type}",
+                             code="42846" if explicit else "42804")  # fmt: skip
+    if not isinstance(value, Literal):
+        return Cast(value, with_digits(type))
     if value.value is None:
-        return Literal(None, type)
+        return Literal(None, with_digits(type))
     texts = members_of_text(str(value.value), len(type.fields))
-    return Call(ROW, (TRUE, *(cast(Literal(text, UNKNOWN), wanted, True)
-                              for text, (_, wanted) in zip(texts, type.fields, strict=True))), type)
+    return _row(TRUE, type, [cast(Literal(text, UNKNOWN), wanted, True)
+                             for text, (_, wanted) in zip(texts, type.fields, strict=True)])
 
 
 def _text(cast: Caster, value: Expr) -> Expr:

@@ -1,7 +1,11 @@
 """Rows as values in expressions: the row of some members, and the members of a row.
 
 A row is a Call of `row` while a query is bound: whether it is there, then its members. A row that is not there is NULL
-as a whole, and its members are NULL. `bind.apart` takes rows apart before anything is computed.
+as a whole, and its members are NULL. `bind.apart` takes rows apart before anything is computed: what groups or sorts
+rows sees their members.
+
+At rest, in a column of a table or view and in an array, a row is one value. `row value` puts it together, `row is
+given` and `member of value` take it apart again. `row column` marks a column that holds such values already.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from halfjoin.sql.expr import FALSE, TRUE, Call, Expr, Literal
 from halfjoin.sql.types import BOOLEAN, INTEGER, Kind, SqlType
 
 ROW, MEMBER, THERE = "row", "member of row", "row is there"
+VALUE, FIELD, GIVEN, COLUMN = "row value", "member of value", "row is given", "row column"
 INSTEAD = "give each member a column of its own, or write to_jsonb(ROW(a, b)) or ROW(a, b)::text"
 
 
@@ -48,3 +53,12 @@ def member(value: Expr, number: int) -> Expr:
 def members(value: Expr) -> tuple[Expr, ...]:
     """All members of a row."""
     return tuple(member(value, number) for number in range(len(value.type.fields)))
+
+
+def as_it_was(value: Call) -> Expr:
+    """What `row value` puts together; the row itself if it only takes a row at rest apart."""
+    there, *parts = value.args
+    row = there.args[0] if isinstance(there, Call) and there.function == GIVEN else there
+    same = row.type == value.type and all(
+        part == Call(FIELD, (row, Literal(number, INTEGER)), part.type) for number, part in enumerate(parts))
+    return row if same else value

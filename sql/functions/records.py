@@ -21,7 +21,12 @@ _COMPARED = ("=", "<>", "<", "<=", ">", ">=")
 _DISTINCT = ("is distinct from", "is not distinct from")
 # Functions of values of any type that read rows themselves.
 TAKE_ROWS = frozenset(("to_json", "row_to_json", "json_build_array", "json_build_object"))
-_PASSED = frozenset(("case", "single row", "lag", "lead", "first_value", "last_value", "nth_value"))
+_PASSED = frozenset((
+    "case", "single row", "lag", "lead", "first_value", "last_value", "nth_value",
+    # These take rows as values.
+    "array", "array_agg", "count", "array_append", "array_prepend", "array_position", "array_positions", "array_remove",
+    "array_replace", "= any", "<> any", "= all", "<> all", "||",
+))  # fmt: skip
 
 
 def if_there(resolve: Resolve, value: Expr, made: Expr) -> Expr:
@@ -73,8 +78,7 @@ def of_rows(resolve: Resolve, name: str, args: Sequence[Expr]) -> Expr | None:
 def refuse_rows(name: str, args: Sequence[Expr]) -> None:
     """Refuse rows as arguments of a function that does not take them."""
     if any(map(is_record, args)) and name not in _PASSED:
-        raise UnsupportedSQL(f"a row is not a value that {'an array' if name == 'array' else name} takes",
-                             remedy=INSTEAD)
+        raise UnsupportedSQL(f"a row is not a value that {name} takes", remedy=INSTEAD)
 
 
 def _given(resolve: Resolve, value: Expr) -> Expr:

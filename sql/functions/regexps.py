@@ -94,12 +94,14 @@ REGEXPS = (
         *_signatures("integer", _START, "integer", "integer", "text", "integer"),
         check=check_regex(5, "regexp_instr"), examples=[
         ("regexp_instr('ABCDEF', 'c(.)(..)', 1, 1, 0, 'i', 2)", "5"), ("regexp_instr('abcabc', 'b', 1, 2)", "5"),
-        ("regexp_instr('abc', 'b', 1, 1, 1)", "3"), ("regexp_instr('abc', 'x')", "0"),
+        ("regexp_instr('abc', 'b', 1, 1, 1)", "3"), ("regexp_instr('abc', 'b', 1, 1, 0, '', 1)", "2"),
+        ("regexp_instr('abc', 'x')", "0"),
         ("regexp_instr('a', 'a', 1, 0)", 'ERROR: invalid value for parameter "n": 0')]),
     function("regexp_substr", "patterns", "The nth match from a start, or a group of it; NULL if none",
         *_signatures("text", _START, "integer", "text", "integer"), check=check_regex(4, "regexp_substr"), examples=[
         ("regexp_substr('ABCDEF', 'c(.)(..)', 1, 1, 'i', 2)", "EF"), ("regexp_substr('abcabd', 'ab.', 1, 2)", "abd"),
-        ("regexp_substr('abc', 'x')", None)]),
+        ("regexp_substr('abc', 'x')", None), ("regexp_substr('abc', 'b', 1, 1, '', 1)", "b"),
+        ("regexp_substr('abc', 'b', 1, 1, '', 2)", None)]),
     function("regexp_split_to_array", "patterns", "The parts between matches",
         *(f"{params} -> text[] or error" for params in (_TEXTS, "text, text, text")),
         check=check_regex(2, "regexp_split_to_array"), examples=[

@@ -8,9 +8,10 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from functools import partial
 
-from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, Now
+from halfjoin.sql.expr import TRUE, Call, Cast, Column, Expr, Literal, Now
 from halfjoin.sql.functions.calendar import Far, shown
 from halfjoin.sql.functions.coercion import implicit, same_values
+from halfjoin.sql.functions.record_values import FIELD, GIVEN, VALUE
 from halfjoin.sql.functions.sum_results import SUM_RESULTS
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 from halfjoin.sql.unseen import is_unseen
@@ -139,6 +140,16 @@ def _quantified(operator: str, args: tuple[Expr, ...]) -> str:
     return f"{_at_least(args[0], 6)} {operator}({render(args[1])})"
 
 
+def _row_value(args: tuple[Expr, ...]) -> str:
+    """A row that is there if the first argument is true."""
+    made = f"ROW({', '.join(map(render, args[1:]))})"
+    return made if args[0] == TRUE else f"CASE WHEN {render(args[0])} THEN {made} END"
+
+
+def _number(literal: Expr) -> int:
+    return int(str(literal.value)) if isinstance(literal, Literal) else 0
+
+
 _FORMS: dict[str, Callable[[tuple[Expr, ...]], str]] = {
     **{f"{name} {word}": partial(_quantified, f"{name} {word.upper()}") for name in _COMPARISONS
        for word in ("any", "all")},
@@ -166,6 +177,9 @@ _FORMS: dict[str, Callable[[tuple[Expr, ...]], str]] = {
     "enum position": lambda args: f"enum_position({render(args[0])})",
     "enum label": lambda args: f"enum_label({render(args[0])})",
     "single row": lambda args: render(args[0]),
+    VALUE: _row_value,
+    GIVEN: lambda args: f"is_given({render(args[0])})",
+    FIELD: lambda args: f"({render(args[0])}).{_identifier(args[0].type.fields[_number(args[1])][0])}",
 }
 
 
@@ -194,6 +208,9 @@ def _literal(literal: Literal) -> str:
         case list():
             element = type.element or type
             return f"ARRAY[{', '.join(_literal(Literal(item, element)) for item in value)}]"
+        case tuple() if type.fields:
+            members = (_literal(Literal(item, field)) for item, (_, field) in zip(value, type.fields, strict=True))
+            return f"ROW({', '.join(members)})" + (f"::{type}" if type.named else "")
         case _:
             return f"{type} {_quoted(plain(value, type))}"
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce
+from halfjoin.sql.functions.nested_arrays import flat
 from halfjoin.sql.functions.resolve import resolve
-from halfjoin.sql.types import BOOLEAN, TEXT, Kind, array, dimensions
+from halfjoin.sql.types import BOOLEAN, FLOATS, JSON, TEXT, Kind, array, innermost
 
 
 def spread(name: str, args: Sequence[Expr]) -> Expr:
@@ -52,10 +53,17 @@ def _format(args: Sequence[Expr]) -> Expr:
 
 
 def _json_array(args: Sequence[Expr]) -> Expr:
-    """The elements as a jsonb; PostgreSQL takes those of an inner array one by one."""
-    if dimensions(args[0].type) > 1:
-        raise UnsupportedSQL("VARIADIC with an array of arrays is not supported", remedy="unnest it", code="0A000")
-    return resolve("to_jsonb", args)
+    """The elements as a jsonb, those of an inner array one by one."""
+    return resolve("to_jsonb", (flat(args[0]),))
+
+
+def _json_text(args: Sequence[Expr]) -> Expr:
+    """The elements as a json. The text of a jsonb array is the one that json_build_array writes, but for numbers with
+    a point and for what is JSON already."""
+    if innermost(args[0].type).kind in (Kind.JSON, Kind.RECORD, Kind.NUMERIC, *FLOATS):
+        raise UnsupportedSQL(f"json_build_array with VARIADIC of {args[0].type} is not supported",
+                             remedy="write jsonb_build_array", code="0A000")
+    return cast(cast(_json_array(args), TEXT, explicit=True), JSON, explicit=True)
 
 
 def _json_object(args: Sequence[Expr]) -> Expr:
@@ -70,6 +78,7 @@ _TAKE_ANY: dict[str, tuple[int, Callable[[Sequence[Expr]], Expr]]] = {
     "concat": (1, lambda args: resolve("array_to_string", (args[0], Literal("", TEXT)))),
     "concat_ws": (2, lambda args: resolve("array_to_string", (args[1], args[0]))),
     "format": (2, _format),
+    "json_build_array": (1, _json_text),
     "jsonb_build_array": (1, _json_array),
     "jsonb_build_object": (1, _json_object),
     "jsonb_extract_path": (2, lambda args: resolve("#>", args)),

@@ -13,6 +13,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.functions.json_text import parse_json, parse_jsonb
 from halfjoin.sql.functions.nested_arrays import lengths
 from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of
+from halfjoin.sql.functions.row_text import members_of_text
 from halfjoin.sql.functions.text_input_dates import date_of, time_of, timestamp_of, timestamptz_of
 from halfjoin.sql.functions.text_input_intervals import interval_of
 from halfjoin.sql.types import Kind, SqlType
@@ -35,6 +36,12 @@ def parse(text: str, type: SqlType) -> object:
     if value is None:
         raise UnsupportedSQL(f'invalid input syntax for type {type}: "{text}"', constant=text)
     return value
+
+
+def _row(text: str, type: SqlType) -> tuple[object, ...]:
+    """The members of a row."""
+    texts = members_of_text(text, len(type.fields))
+    return tuple(None if one is None else parse(one, field) for one, (_, field) in zip(texts, type.fields, strict=True))
 
 
 def _boolean(text: str, _: SqlType) -> bool | None:
@@ -188,6 +195,7 @@ _PARSERS: dict[Kind, Callable[[str, SqlType], object]] = {
     Kind.CHAR: _string,
     Kind.BYTEA: _bytea,
     Kind.UUID: _uuid,
+    Kind.RECORD: _row,
     Kind.JSON: lambda text, _: parse_json(text),
     Kind.JSONB: lambda text, _: parse_jsonb(text),
     Kind.ENUM: _label,

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from halfjoin.sql.parse.create import table_name
 from halfjoin.sql.parse.locate import as_query, name_of, only, refuse
+from halfjoin.sql.parse.syntax import FieldChange
 from halfjoin.sql.statements import Assignment, Delete, Insert, Merge, OnConflict, Truncate, Update, When
 
 
@@ -128,8 +129,8 @@ def _assignments(change: exp.Expr, text: str) -> tuple[Assignment, ...]:
         raise refuse(change, text, "SET needs an assignment", "write SET a = 1").with_(code="42601")
     for node in change.expressions:
         target = node.this if isinstance(node, exp.EQ) else None
-        if isinstance(target, exp.Column) and not target.args.get("table"):
-            found.append((name_of(target), node.expression))
+        if isinstance(target, exp.Column):
+            _assign(found, target, node.expression)
             continue
         columns = target.expressions if isinstance(target, exp.Tuple) else (
             [target.this] if isinstance(target, exp.Paren) else [])  # fmt: skip
@@ -140,8 +141,23 @@ def _assignments(change: exp.Expr, text: str) -> tuple[Assignment, ...]:
         if len(values) != len(columns):
             raise refuse(node, text, f"number of columns ({len(columns)}) does not match number of values "
                          f"({len(values)})")
-        found += zip(map(name_of, columns), values, strict=True)
+        for column, value in zip(columns, values, strict=True):
+            _assign(found, column, value)
     return tuple(found)
+
+
+def _assign(found: list[Assignment], column: exp.Column, value: exp.Expr) -> None:
+    """Add the assignment of a column. Those of fields of one column are one."""
+    name, *path = column.parts
+    if not path:
+        found.append((name_of(name), value))
+        return
+    change = exp.PropertyEQ(this=exp.Tuple(expressions=path), expression=value)
+    for other, node in found:
+        if other == name_of(name) and isinstance(node, FieldChange):
+            node.append("expressions", change)
+            return
+    found.append((name_of(name), FieldChange(this=exp.column(name.copy()), expressions=[change])))
 
 
 def _values(node: exp.Expr, count: int) -> list[exp.Expr]:

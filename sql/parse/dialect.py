@@ -89,6 +89,7 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
         **MaterializeParser.CONSTRAINT_PARSERS,
         "CHECK": lambda self: self._parse_with_text("CHECK"),
         "DEFAULT": lambda self: self._parse_with_text("DEFAULT"),
+        "EXCLUDE": lambda self: self._parse_exclude(),
         "GENERATED": lambda self: self._parse_with_text("GENERATED"),
     }
 
@@ -98,6 +99,11 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
         if isinstance(made, exp.Expr) and first is not None and self._prev is not None:
             made.meta["text"] = self._find_sql(first, self._prev)
         return made
+
+    def _parse_exclude(self) -> Any:
+        """An EXCLUDE constraint, which USING or a parenthesis follows, or else a column of that name."""
+        exclude = self._at(TokenType.USING) or self._at(TokenType.L_PAREN)
+        return MaterializeParser.CONSTRAINT_PARSERS["EXCLUDE"](self) if exclude else None
 
     def raise_error(self, message: str, *token: Token) -> None:
         """Raise the error, which knows whether a token is wrong or the text ends too early."""

@@ -188,6 +188,13 @@ class TableArgument(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition_by": False, "order": False}
 
 
+class FieldChange(exp.Expression):
+    """`r.a = 1, r.b.c = 2` of SET. `this`: the column. `expressions`: for each, a tuple of the fields' names and the
+    value."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": True}
+
+
 class Variadic(exp.Expression):
     """VARIADIC array, the last argument of a call."""
 

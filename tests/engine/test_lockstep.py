@@ -139,7 +139,7 @@ def test_a_row_for_which_a_part_fails_is_an_error_that_heals(with_function: hj.E
 WRONG = [
     ("SELECT * FROM ROWS FROM (repeat_row(2), generate_series(5, 7)) AS r", "repeat_row gives no columns"),
     ("SELECT unnest(a, b) FROM t", r"no table function unnest\(bigint\[\], text\[\]\)"),
-    ("SELECT unnest(a), repeat_row(1) FROM t", "repeat_row has 0 columns, so it is not a value"),
+    ("SELECT unnest(a), repeat_row(1) FROM t", "repeat_row has no columns, so it is not a value"),
     ("SELECT CASE WHEN k > 1 THEN unnest(a) END, unnest(a) FROM t", "not allowed in a conditional expression"),
     ("SELECT r.unnest FROM t, ROWS FROM (unnest(a), unnest(b)) AS r", "column unnest is ambiguous"),
     ("SELECT * FROM ROWS FROM (generate_series(1, 2) AS (x int), generate_series(5, 7)) AS r", "in ROWS FROM"),

@@ -13,7 +13,7 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.storage import filling, journal_file
 from halfjoin.engine.updates import limits
-from halfjoin.planner import cut
+from halfjoin.planner import regions
 from tests.oracle.rows import Bag, bag
 
 TABLES = "; ".join(f"CREATE TABLE {name} (k bigint, x bigint)" for name in "rst")
@@ -27,7 +27,7 @@ OTHER = f"""CREATE MATERIALIZED VIEW {{}} AS SELECT big.x, c.x AS y FROM {FIRST}
 @pytest.fixture(autouse=True)
 def _eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a join of two unions enough for a node."""
-    monkeypatch.setattr(cut, "MOST_JOINS", 1)
+    monkeypatch.setattr(regions, "MOST_JOINS", 1)
 
 
 class World:
@@ -200,7 +200,7 @@ def test_missing_nodes_are_filled_and_others_removed(tmp_path: Path, monkeypatch
     world = World()
     for number in range(4):
         with monkeypatch.context() as patch:
-            patch.setattr(cut, "MOST_JOINS", 1 if number % 2 else 100)
+            patch.setattr(regions, "MOST_JOINS", 1 if number % 2 else 100)
             if number == 3:
                 with hj.Engine(tmp_path / "w", read_only=True) as reader:
                     check(reader, world, 3 * number + 1, 1)
@@ -252,7 +252,7 @@ def test_an_error_of_a_node_is_one_of_its_views(monkeypatch: pytest.MonkeyPatch)
         applied = engine.apply({"r": [{"k": 100, "x": i} for i in range(30)]}, time=2)
         assert set(applied.errors) == {"u", "v", "apart"}
         monkeypatch.undo()
-        monkeypatch.setattr(cut, "MOST_JOINS", 1)
+        monkeypatch.setattr(regions, "MOST_JOINS", 1)
         for name in ("v", "u"):
             with pytest.raises(hj.DataError, match="a part of v cannot be read as of 2: one batch would change more"):
                 engine.read(name)

@@ -11,13 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfjoin.engine.arrange.run import make_run
-from halfjoin.engine.join.at_once import Partners
-from halfjoin.engine.join.condition import Condition
 from halfjoin.engine.kernels import native
-from halfjoin.engine.scalar import arrow_type, compile
+from halfjoin.engine.scalar import arrow_type, compile, mask_of
 from halfjoin.engine.scalar.threshold import threshold_of
-from halfjoin.engine.updates.updates import Updates, constant
+from halfjoin.engine.updates.updates import Updates, where_true
 from halfjoin.sql.expr import Call, Column, Expr, Literal
 from halfjoin.sql.types import BIGINT, BOOLEAN, DATE, INTEGER, SMALLINT, TEXT, SqlType
 
@@ -31,54 +28,34 @@ VALUES: dict[SqlType, list[Any]] = {
 OPERATORS = ["<", "<=", "=", ">=", ">", "<>"]
 
 
-def some_partners(random: np.random.Generator, type: SqlType) -> Partners:
-    """Pairs with rows of a few runs, whose only column has values and NULLs, and an offset."""
-    counts, runs = random.integers(1, 6, int(random.integers(1, 5))).tolist(), []
-    for _ in counts:
-        values = random.choice(np.array([*VALUES[type], None], object), 9).tolist()
-        array = pa.array([None, *values], arrow_type(type))[1:]
-        runs.append(make_run(Updates({"x": array}, constant(1, 9), constant(1, 9)), 2))
-    length = sum(counts)
-    return Partners(random.integers(0, 9, length), runs, random.integers(0, 9, length).astype(np.uint32), counts, True)
-
-
+@pytest.mark.skipif(not native.BUILT, reason="the native kernels are not built")
 @given(SEEDS)
 def test_a_kernel_compares_as_arrow_does(seed: int) -> None:
+    """Values and NULLs of a few runs, behind an offset."""
     random = np.random.default_rng(seed)
     type = list(VALUES)[int(random.integers(len(VALUES)))]
-    partners = some_partners(random, type)
     value = random.choice(np.array([*VALUES[type], None], object))
-    sides: list[Expr] = [Column("y", type), Literal(value, type)]
-    expr = Call(str(random.choice(OPERATORS)), tuple(sides if random.random() < 0.5 else sides[::-1]), BOOLEAN)
+    both: list[Expr] = [Column("y", type), Literal(value, type)]
+    expr = Call(str(random.choice(OPERATORS)), tuple(both if random.random() < 0.5 else both[::-1]), BOOLEAN)
     threshold = threshold_of(expr)
     assert threshold is not None
-    values = pa.concat_arrays([run.updates.columns["x"].take(pa.array(rows)) for _, run, rows in partners.apart()])
-    expected = partners.passing(compile(expr).evaluate({"y": values}, len(values)).values)
-    found = Condition(compile(expr), (("x", "y"),), threshold).met(partners)
-    if not native.on:
-        assert found is None  # without kernels the caller goes another way
-        return
-    assert found is not None
-    assert found.positions.tolist() == expected.positions.tolist() and found.rows.tolist() == expected.rows.tolist()
-    assert found.counts == expected.counts and found.runs == expected.runs
-
-
-@pytest.mark.skipif(not native.BUILT, reason="the native kernels are not built")
-@pytest.mark.parametrize("row", [9, 2**32 - 1])
-def test_a_row_beyond_its_run_is_refused(row: int) -> None:
-    sources, one = [[pa.array(range(9))]], pa.array([4])
-    with native.used(True), pytest.raises(IndexError, match="beyond its run"):
-        native.meeting(sources, one, 1, np.zeros(1, np.int64), np.array([row], np.uint32), [1])
-
-
-@pytest.mark.skipif(not native.BUILT, reason="the native kernels are not built")
-def test_columns_of_other_types_have_no_kernel() -> None:
-    place = np.zeros(1, np.int64), np.zeros(1, np.uint32), [1]
+    sides, expected, starts, ones = list[object](), list[int](), list[int](), np.ones(9, np.int64)
+    index = np.zeros(9, np.int64), np.arange(9).astype(np.uint32), None, 0, 0
+    for _ in range(int(random.integers(1, 5))):
+        values = random.choice(np.array([*VALUES[type], None], object), 9).tolist()
+        tested = pa.array([None, *values], arrow_type(type))[1:]
+        sides.append(native.side(index, True, [], [tested], [], (ones, ones, None, None)))
+        starts.append(len(expected))
+        expected += where_true(mask_of(compile(expr).evaluate({"y": tested}, 9).values)).tolist()
     with native.used(True):
-        assert native.meeting([[pa.array([1])]], pa.array([1], pa.int32()), 1, *place) is None
-        assert native.meeting([[pa.array([1], pa.uint64())]], pa.array([1], pa.uint64()), 1, *place) is None
-        assert native.meeting([[pa.array([0.5])]], pa.array([1.0]), 1, *place) is None
-        assert native.meeting([[pa.array([1])]], pa.array([1, 2]), 1, *place) is None
+        made = native.half_join([pa.array([0])], 0, True, [], ones[:1], ones[:1], sides, [threshold.constant],
+                                (threshold.allowed,), [], 100, -1, 0)  # fmt: skip
+        left = Updates({"y": tested, "at": pa.array(range(9))}, ones, ones).meeting(["y"], [threshold.constant],
+                                                                                    (threshold.allowed,))  # fmt: skip
+    assert (list[int]() if made is False else made.rows.tolist()) == expected  # type: ignore[union-attr]
+    assert left is not None  # of the last run
+    last = left.columns["at"].to_pylist()
+    assert last == expected[len(expected) - len(last) :] and len(expected) - len(last) == starts[-1]
 
 
 def test_other_predicates_are_no_thresholds() -> None:

@@ -89,6 +89,27 @@ def test_a_table_that_is_there_may_have_text_for_other_types(server: Any) -> Non
     assert engine.query("SELECT id, r FROM odd").to_pylist() == [{"id": 1, "r": "[1,5)"}]
 
 
+def test_a_table_that_is_there_takes_ranges_as_text_and_rows_as_rows(server: Any) -> None:
+    server.execute("CREATE TYPE pair AS (a int, b text); CREATE TYPE odd AS (n numeric);"
+                   "CREATE TABLE t (id int PRIMARY KEY, r int4range, p pair, ps pair[], n odd);"
+                   "CREATE PUBLICATION p FOR TABLE t; INSERT INTO t VALUES (1, '[1,5)', ROW(1, 'a, b'), '{}')")
+    source = f"CREATE SOURCE s FROM POSTGRES (dsn '{dsn_of(server)}', publication 'p', slot 'rows') INTO TABLES"
+    with hj.Engine() as engine:
+        with pytest.raises(hj.UnsupportedSQL, match="make the table before the source"):
+            engine.execute(source)
+        engine.execute("CREATE TYPE pair AS (a int, b text); CREATE TYPE odd AS (n numeric);"
+                       "CREATE TABLE t (id int PRIMARY KEY, r text, p pair, ps pair[], n odd)")
+        engine.execute(source)
+        engine.run_sources()
+        server.execute("UPDATE t SET p.b = NULL, ps = ARRAY[p, NULL] WHERE id = 1")
+        engine.run_sources()
+        assert engine.query("SELECT r, p, ps FROM t").to_pylist() == [
+            {"r": "[1,5)", "p": {"a": 1, "b": None}, "ps": [{"a": 1, "b": "a, b"}, None]}]
+        server.execute("UPDATE t SET n = ROW(1.5) WHERE id = 1")
+        with pytest.raises(hj.InvalidRow, match="numerics might be rounded"):
+            engine.run_sources()
+
+
 def test_a_role_without_replication(server: Any) -> None:
     server.execute("DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN; CREATE TABLE a (id int PRIMARY KEY);"
                    "CREATE PUBLICATION p FOR TABLE a")  # fmt: skip

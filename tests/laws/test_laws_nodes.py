@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halfjoin as hj
-from halfjoin.planner import cut
+from halfjoin.planner import regions
 from tests.oracle.choice import Drawn
 from tests.oracle.replay import Replay, run
 from tests.oracle.streams import Program, random_program
@@ -24,7 +24,7 @@ from tests.support.seeds import some
 @pytest.fixture(autouse=True, scope="module")
 def _small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cut, "MOST_JOINS", 1)  # two unions that are joined are enough for a node
+        patch.setattr(regions, "MOST_JOINS", 1)  # two unions that are joined are enough for a node
         yield
 
 

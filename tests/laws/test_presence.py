@@ -224,8 +224,9 @@ def test_presence_before_counts_what_was_closed(monkeypatch: pytest.MonkeyPatch)
     right = PresenceOperator.__call__
 
     def late(self: PresenceOperator, stream: Updates, runs: Sequence[Part], closed: int,
-             upper: int) -> Iterator[Updates]:  # fmt: skip
-        yield from right(self, stream, runs, closed, upper + 4 if self.spec.version is Version.BEFORE else upper)
+             upper: int, begins: int) -> Iterator[Updates]:  # fmt: skip
+        before = self.spec.version is Version.BEFORE
+        yield from right(self, stream, runs, closed, upper + 4 if before else upper, begins)
 
     monkeypatch.setattr(PresenceOperator, "__call__", late)
     assert found_out()

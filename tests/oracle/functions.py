@@ -31,7 +31,7 @@ POOLS: dict[str, tuple[str, ...]] = {
     "any": ("1", "3", "NULL", "0"),
     "text[]": ("ARRAY['a','b',NULL]", "'{}'::text[]", "ARRAY['0']", "'{a,-1}'::text[]", "'{b,b}'::text[]"),
     "json": ("' null'::json", "'true'::json", "'-0.50'::json", "'1e400'::json", "'\"a\"'::json", "'[ ]'::json",
-             "'{}'::json", "'[\"a\", 1.0, null, [2, { \"b\": false }]]'::json", "'\"\\u00e9\\n\\\\\\\"\"'::json",
+             "'{}'::json", "'[\"a\", 1.5, null, [2, { \"b\": false }]]'::json", "'\"\\u00e9\\n\\\\\\\"\"'::json",
              "'{\"a\": [1, {\"x\": null}], \"b\": {\"b\":2 }, \"a\": \"x\\ty\"}'::json", "'[[\"a\"], \"b\"]'::json",
              "'{\"ab\":1, \"0\": {\"a\": 1}, \"0\": {\"b\": 2}}'::json", "'\"\\u0000\"'::json", "'\"\\ud83d\"'::json"),
     "jsonb": ("'null'::jsonb", "'true'::jsonb", "'-0.5'::jsonb", "'12345678901234567890123'::jsonb", "'\"a\"'::jsonb",

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from halfjoin.planner import cut
+from halfjoin.planner import regions
 from halfjoin.planner.explain import as_json, html, mermaid, text
 from halfjoin.planner.group_functions import Aggregates, Ordered, Sums
 from halfjoin.planner.plan import ArrangementKey, Join, Reduce, ViewPlan
@@ -30,7 +30,7 @@ JOIN = "SELECT u.a, w.b FROM {} AS u(a, b), {} AS w(a, b) WHERE u.a = w.a"
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Make a join of two unions enough for a node."""
-    monkeypatch.setattr(cut, "MOST_JOINS", 1)
+    monkeypatch.setattr(regions, "MOST_JOINS", 1)
     yield
 
 

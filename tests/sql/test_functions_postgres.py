@@ -30,7 +30,7 @@ SEEDS = range(FIRST, FIRST + max(1, int(MORE or 0) // (EACH * len(ENTRIES))))
 LIMITS = ("numeric field overflow", "not supported", "invalid regular expression", "the result would be longer",
           "write ", "cast ", "ends with its escape character", "is not unique", "use ", "the escape",
           "numeric constant", "a time of day ends", "' as a ", "invalid format specification",
-          "cannot convert NaN",
+          "cannot convert NaN", "numeric has no",
           "timestamp out of range", "date out of range for timestamp", "rounding to", "cannot be used together",
           "reads no date", "the pattern ", "time zone ", "nothing to repeat",
           "does not support the \"global\"", "interval out of range", "several dimensions must be written")  # fmt: skip

@@ -60,8 +60,7 @@ def test_rows_are_made_as_in_postgresql(sql: str, postgres: Any) -> None:
 def test_what_is_not_made_of_rows_is_refused_with_a_rewrite() -> None:
     engine = hj.Engine()
     engine.execute(TABLES[0])
-    for sql, remedy in (("SELECT max(t) FROM t", "to_jsonb"), ("SELECT array_agg(t)::text FROM t", "to_jsonb"),
-                        ("SELECT count(DISTINCT r) FROM (SELECT ROW(a) AS r FROM t) q", "to_jsonb"),
+    for sql, remedy in (("SELECT max(t) FROM t", "to_jsonb"), ("SELECT min(t) FROM t", "to_jsonb"),
                         ("SELECT jsonb_agg(DISTINCT t) FROM t", "subquery with DISTINCT")):  # fmt: skip
         with pytest.raises(hj.UnsupportedSQL, match=remedy):
             engine.query(sql)

@@ -13,6 +13,10 @@ ANSWERS = [
     ("format('%2$s.%1$s', VARIADIC b)", ["y.x"] * 3),
     ("format('x', VARIADIC NULL::text[])", ["x"] * 3),
     ("num_nulls(VARIADIC a)", [1, 0, None]),
+    ("json_build_array(VARIADIC a)::text", ["[1, null, 2]", "[]", None]),
+    ("json_build_array(VARIADIC ARRAY['q\"', NULL])::text", ['["q\\"", null]'] * 3),
+    ("json_build_array(VARIADIC '{{1,4},{2,5}}'::integer[][])::text", ["[1, 4, 2, 5]"] * 3),
+    ("jsonb_build_array(VARIADIC '{{1,4},{2,5}}'::integer[][])::text", ["[1, 4, 2, 5]"] * 3),
     ("num_nonnulls(VARIADIC a)", [2, 0, None]),
 ]
 
@@ -38,6 +42,7 @@ def test_elements_are_arguments(engine: hj.Engine, call: str, answers: list[obje
     ("concat(VARIADIC 10)", "VARIADIC argument must be an array"),
     ("concat(VARIADIC '{a}')", "VARIADIC argument must be an array"),
     ("lower(VARIADIC ARRAY['a'])", "lower with VARIADIC is not supported"),
+    ("json_build_array(VARIADIC ARRAY[1.5])", "is not supported"),
     ("format(VARIADIC ARRAY['a'])", "format takes 1 arguments before VARIADIC"),
 ])  # fmt: skip
 def test_others_are_refused(engine: hj.Engine, call: str, reason: str) -> None:

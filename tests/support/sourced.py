@@ -23,6 +23,8 @@ class Followed:
         known = {row["name"] for row in self.engine.execute("SHOW TABLES").to_pylist()}
         for one in made:
             if one.name not in known:
+                if one.problem is not None:
+                    raise one.problem
                 self.engine.execute(one.text)
         self.position: str | None = None
         self.time: int | None = None  # of a transaction of which pieces are missing

@@ -92,7 +92,7 @@ def definitions(
     `engine.feeds.source.Kind.tables`. Checks the server.
 
     Raises:
-        UnsupportedSQL: a column's type is not one of the engine's. Conflict, UnknownName: the server lacks something.
+        Conflict, UnknownName: the server lacks something.
     """
     server = Server(options)
     try:
@@ -111,7 +111,7 @@ def definitions(
     types = {column.enum: column for shape in found for column in shape.columns if column.enum is not None}
     made = [Definition(name, f"CREATE TYPE {quoted(name)} AS ENUM ({', '.join(map(_literal, column.labels))})")
             for name, column in types.items()]  # fmt: skip
-    made += [Definition(name, _table(name, one)) for name, one in zip(names, found, strict=True)]
+    made += [_definition(name, one) for name, one in zip(names, found, strict=True)]
     return made, names, {"tables": tuple(f"{quoted(one.schema)}.{quoted(one.name)}" for one in found)}
 
 
@@ -163,6 +163,14 @@ def _shape(server: Server, row: tuple[int, str, str, str, str, list[str]],
         if attributes is None or column in attributes
     )
     return Shape(schema, name, tuple(key), identity, columns, where, kind == "p")
+
+
+def _definition(name: str, shape: Shape) -> Definition:
+    """What makes a table for one of the server's. A table that is there may have other types than the engine has."""
+    try:
+        return Definition(name, _table(name, shape))
+    except UnsupportedSQL as problem:
+        return Definition(name, "", problem)
 
 
 def _table(name: str, shape: Shape) -> str:

@@ -15,7 +15,7 @@ from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates.updates import Mask
 from halfjoin.errors import InvalidRow
-from halfjoin.sql.types import STRINGS, Kind, innermost
+from halfjoin.sql.types import STRINGS, Kind, SqlType, innermost, parts_of
 
 # Texts that `convert` takes as they are: whole columns at a time, and no digit of a numeric is rounded away.
 _AS_TEXT = (*STRINGS, Kind.NUMERIC, Kind.UUID, Kind.JSON, Kind.JSONB, Kind.ENUM, Kind.TIME, Kind.TIMESTAMP,
@@ -54,6 +54,9 @@ def _typed(
 def _cast(table: Table, column: ColumnModel, texts: pa.StringArray) -> pa.Array:
     """The texts, cast. Refuses a numeric in an array if it has more digits than the column."""
     element = innermost(column.type)
+    if element.kind is Kind.RECORD and _has_numerics(element):
+        raise InvalidRow(f"is a {column.type}, whose numerics might be rounded", remedy="declare the column text",
+                         table=table.name, column=column.name, row=0, value=texts[0].as_py())  # fmt: skip
     if element.kind is Kind.NUMERIC:
         longer = pc.match_substring_regex(texts, rf"\.[0-9]{{{element.scale or 0}}}[0-9]*[1-9]")
         if pc.any(longer, min_count=0).as_py():
@@ -72,3 +75,7 @@ def _bytes(texts: pa.StringArray) -> pa.Array:
     """Bytes from their hexadecimal digits after `\\x`."""
     found = rows_of("SELECT unhex(v[3:]) AS v FROM arguments", pa.table({"v": texts})).column("v")
     return found.combine_chunks().cast(pa.binary())
+
+
+def _has_numerics(type: SqlType) -> bool:
+    return type.kind is Kind.NUMERIC or any(map(_has_numerics, parts_of(type)))

@@ -1,0 +1,32 @@
+/* One run as lookups see it: its index by a key, and the columns, times and diffs that they read, all opened. */
+
+#ifndef HALFJOIN_SIDE_H
+#define HALFJOIN_SIDE_H
+
+#include "rows.h"
+#include "search.h"
+
+typedef struct {
+    Index index;
+    int exact;                     /* equal codes mean equal keys */
+    Columns keys, tested, fetched; /* the keys (none: nobody compares them), what conditions read, what is gathered */
+    Array time, diff, netted, nets; /* `nets`: the diffs of the ascending `netted` rows, if these are open */
+} Side;
+
+/* The sides of a list of capsules, to be freed with PyMem_Free; NULL with an exception. */
+const Side **sides_of(PyObject *list, Py_ssize_t *count);
+
+/* How often a row counts: as netting has it, if it is netted. */
+static inline int64_t weight_of(const Side *side, int64_t row) {
+    int64_t low = 0, high = side->netted.open ? side->netted.length : 0;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (int_at(&side->netted, middle) < row) low = middle + 1;
+        else high = middle;
+    }
+    if (side->netted.open && low < side->netted.length && int_at(&side->netted, low) == row)
+        return int_at(&side->nets, low);
+    return int_at(&side->diff, row);
+}
+
+#endif
