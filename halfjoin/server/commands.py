@@ -20,8 +20,8 @@ from halfjoin.server.portals import Held, Parsed, Portal, Result
 from halfjoin.server.reports import notice
 from halfjoin.server.splitting import Piece, split
 from halfjoin.server.tags import counted, tag_of
-from halfjoin.server.transactions import Transactions, level_of
-from halfjoin.server.variables import Variables
+from halfjoin.server.transactions import Transactions, level_of, read_only_of
+from halfjoin.server.variables import OF_TRANSACTIONS, Variables
 from halfjoin.server.working import Worker
 from halfjoin.sql.expr import Column
 from halfjoin.sql.oids import FIRST_OWN, type_of
@@ -188,17 +188,15 @@ class Commands:
         """SET [SESSION | LOCAL] name = | TO value, SET TIME ZONE, SET TRANSACTION, SET SESSION CHARACTERISTICS."""
         words = list(piece.words[1:])
         at, local = 1, words[:1] == ["LOCAL"]
-        if words[:2] == ["SESSION", "CHARACTERISTICS"] or words[:1] == ["TRANSACTION"]:
-            said = " ".join(words)
-            if "READ ONLY" in said or "READ WRITE" in said:
-                name = "default_transaction_read_only" if words[0] == "SESSION" else "transaction_read_only"
-                if words[0] == "SESSION" or self._connection.transaction != "idle":
-                    self._variables.set(name, "on" if "READ ONLY" in said else "off", local=words[0] != "SESSION")
-            level = level_of(words)
-            if level is not None and words[0] == "SESSION":
+        if words[:1] == ["TRANSACTION"]:
+            self._transactions.take(words)
+            return
+        if words[:2] == ["SESSION", "CHARACTERISTICS"]:
+            read_only, level = read_only_of(words), level_of(words)
+            if read_only is not None:
+                self._variables.set("default_transaction_read_only", "on" if read_only else "off")
+            if level is not None:
                 self._variables.set("default_transaction_isolation", level)
-            elif level is not None:
-                self._transactions.isolate(level)
             return
         if words[:1] in (["LOCAL"], ["SESSION"]):
             at += 1
@@ -214,6 +212,7 @@ class Commands:
             name, first = "".join(name_at(piece, at + n) for n in range(sign)), at + sign + 1
         if first >= len(piece.tokens):
             raise UnsupportedSQL("SET needs a value", remedy="write SET name = value", code="42601")
+        local = local or name in OF_TRANSACTIONS  # it holds for one transaction, and outside that is this statement
         if local and self._connection.transaction == "idle":
             return
         values = [piece.tokens[n].text for n in range(first, len(piece.tokens)) if piece.words[n] != ","]

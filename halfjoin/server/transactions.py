@@ -13,6 +13,7 @@ from halfjoin.sql.transactions import LEVELS
 
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "CREATE", "DROP", "ALTER", "COMMENT", "REFRESH")
 _IN_WITH = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
+_OUTSIDE = "SET TRANSACTION can only be used in transaction blocks"
 
 
 Call = Callable[[Callable[[], None]], Awaitable[None]]  # runs a function in a thread
@@ -35,19 +36,36 @@ class Transactions:
         return "idle" if self.implicit else self._connection.transaction
 
     def begin(self, words: Sequence[str]) -> None:
-        """BEGIN, with any options."""
+        """BEGIN, with any options. Within a transaction it gives it these."""
         if self._connection.transaction != "idle" and not self.implicit:
             self.say(notice("there is already a transaction in progress", "25001", "WARNING"))
+            self.take(words)
             return
-        default = self._variables.get("default_transaction_read_only") == "on"
-        read_only = "READ ONLY" in " ".join(words) or ("READ WRITE" not in " ".join(words) and default)
-        level = level_of(words) or self._variables.get("default_transaction_isolation")
+        read_only, level = read_only_of(words), level_of(words)
+        if read_only is None:
+            read_only = self._variables.get("default_transaction_read_only") == "on"
+        level = level or self._variables.get("default_transaction_isolation")
         self._connection.begin(level)
         if not self.implicit:
             self._variables.begin()
         self._variables.set("transaction_read_only", "on" if read_only else "off", local=True)
         self._variables.set("transaction_isolation", level, local=True)
         self.implicit = False
+
+    def take(self, words: Sequence[str]) -> None:
+        """The modes of SET TRANSACTION, or of a BEGIN within a transaction.
+
+        Raises:
+            UnsupportedSQL: as `isolate`.
+        """
+        read_only, level = read_only_of(words), level_of(words)
+        if self._connection.transaction == "idle":
+            self.say(notice(_OUTSIDE, "25P01", "WARNING"))
+            return
+        if read_only is not None:
+            self._variables.set("transaction_read_only", "on" if read_only else "off", local=True)
+        if level is not None:
+            self.isolate(level)
 
     def isolate(self, level: str) -> None:
         """SET TRANSACTION ISOLATION LEVEL.
@@ -56,7 +74,7 @@ class Transactions:
             UnsupportedSQL: the transaction has read or changed something already; or there is no such level.
         """
         if self._connection.transaction == "idle":
-            self.say(notice("SET TRANSACTION can only be used in transaction blocks", "25P01", "WARNING"))
+            self.say(notice(_OUTSIDE, "25P01", "WARNING"))
             return
         self._variables.set("transaction_isolation", level, local=True)
         self._connection.begin(self._variables.get("transaction_isolation"))
@@ -144,6 +162,13 @@ class Transactions:
 
 
 def level_of(words: Sequence[str]) -> str | None:
-    """The level that the words of BEGIN or SET TRANSACTION name; None if they name none."""
-    said = " ".join(words).partition("ISOLATION LEVEL ")[2].lower()
-    return next((level for level in LEVELS if said.startswith(level)), None)
+    """The level that the words of BEGIN or SET TRANSACTION name, the last one of several; None if they name none."""
+    _, named, said = " ".join(words).rpartition("ISOLATION LEVEL ")
+    return next((level for level in LEVELS if named and said.lower().startswith(level)), None)
+
+
+def read_only_of(words: Sequence[str]) -> bool | None:
+    """Whether these words say READ ONLY, and not READ WRITE after it; None if they say neither."""
+    said = " ".join(words)
+    only, write = said.rfind("READ ONLY"), said.rfind("READ WRITE")
+    return None if only == write else only > write

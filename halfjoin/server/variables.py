@@ -38,7 +38,7 @@ _FIXED: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
     "plan_cache_mode": ("auto", None),
 }  # fmt: skip
 # Outside a transaction each statement is one, with the modes that SET SESSION CHARACTERISTICS has given.
-_FOLLOWING = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
+OF_TRANSACTIONS = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
 _NAMES = {"timezone": "TimeZone", "datestyle": "DateStyle", "intervalstyle": "IntervalStyle"}
 REPORTED = ("server_version", "server_encoding", "client_encoding", "application_name", "is_superuser",
             "session_authorization", "datestyle", "intervalstyle", "timezone", "integer_datetimes",
@@ -56,7 +56,7 @@ class _Known(ChainMap[str, str]):
     """What is set, before the defaults."""
 
     def __getitem__(self, name: str) -> str:
-        follows = name in _FOLLOWING and name not in self.maps[0]
+        follows = name in OF_TRANSACTIONS and name not in self.maps[0]
         return super().__getitem__(f"default_{name}" if follows else name)
 
 
@@ -85,7 +85,7 @@ class Variables:
             self._connection.set(name, value)
         elif name in _FIXED:
             default, allowed = self._fixed[name]
-            if value is None or (value.lower() == default.lower() and name not in _FOLLOWING):
+            if value is None or (value.lower() == default.lower() and name not in OF_TRANSACTIONS):
                 self._own.pop(name, None) if name != "session_authorization" else None
             elif allowed is None or value.lower() in allowed:
                 if name.endswith("_timeout"):

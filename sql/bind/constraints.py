@@ -10,8 +10,8 @@ from sqlglot import exp
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # before scalar: the modules call each other
-from halfjoin.sql.bind.apart import over_columns
 from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.row_parts import over_columns
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.expr import Column, Expr

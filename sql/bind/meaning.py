@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from halfjoin.sql.bind.apart import IS_THERE
 from halfjoin.sql.bind.reading import expressions
+from halfjoin.sql.bind.row_parts import IS_THERE
 from halfjoin.sql.bind.row_sequence import is_carried
 from halfjoin.sql.expr import Call, Cast, Expr, Literal, walk
 from halfjoin.sql.functions import always_null
@@ -18,6 +18,7 @@ from halfjoin.sql.types import FLOATS, STRINGS, Kind, all_digits, dimensions
 from halfjoin.version import MEANING
 
 # 9: group 1 of a pattern without groups is its match, for regexp_substr and regexp_instr.
+#    A `->` of json that fails does so also where the step after it is NULL.
 # 8: bit_length of a char(n) does not count its blanks.
 # 7: width_bucket just below a bound; date_trunc to a moment before 4714 BC is an error; zones that are rules, and MSK;
 #    encodings other than UTF8. Quotients, roots and logarithms of numeric constants have their own decimals. Letters
@@ -89,10 +90,14 @@ def _differs(node: Expr, meaning: int) -> bool:
             read and node.type.kind in (*FLOATS, *_MOMENTS, Kind.ARRAY))
     if isinstance(node, Call) and node.function in ("+", "-") and node.type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
         return True
-    if isinstance(node, Call) and _compares_floats(node):
+    if isinstance(node, Call) and (_compares_floats(node) or _steps_into_json(node)):
         return True
     return isinstance(node, Call) and (
         always_null(node) or node.function in _SINCE_4 or (meaning < 2 and node.function in _QUOTIENTS))
+
+
+def _steps_into_json(node: Call) -> bool:
+    return node.function in ("->", "->>") and node.args[0].type.kind is Kind.JSON
 
 
 def _compares_floats(node: Call) -> bool:

@@ -1,7 +1,7 @@
 """Rows as values: `ROW(a, b)`, `(a, b)`, and the rows of an item of FROM, `t` or `t.*`.
 
-No column holds a row. Where one may stand, it is taken apart into its members: in comparisons, IS NULL, IN, CASE,
-count, and as a key of GROUP BY, DISTINCT ON, ORDER BY or PARTITION BY.
+Where such a row may stand, it is taken apart into its members: in comparisons, IS NULL, IN, CASE, count, and as a key
+of GROUP BY, DISTINCT ON, ORDER BY or PARTITION BY.
 
 As in PostgreSQL, two rows that are written are compared member by member, where a NULL makes the result NULL. If one of
 them is a row of a table, NULL members are equal, and greater than others. A row of the side of an outer join that may

@@ -27,7 +27,8 @@ def of_jsonb(name: str, args: Sequence[Expr]) -> str:
 
 
 def _get(name: str) -> Special:
-    """`j -> 'a' -> 0` is one call, with all its steps."""
+    """`j -> 'a' -> 0` is one call, with all its steps. Of a json the first `->` may fail, also where a later step is
+    NULL, so only constants are steps of one call."""
 
     def special(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         if len(args) != 2 or args[0].type.kind not in (Kind.JSON, Kind.JSONB) or not _is_step(args[1].type):
@@ -37,7 +38,8 @@ def _get(name: str) -> Special:
                                  wrong=True)
         value, step = args
         typed = coerce(step, INTEGER if step.type.kind in (Kind.SMALLINT, Kind.INTEGER) else TEXT)
-        before = value.args if isinstance(value, Call) and value.function == "->" else (value,)
+        one = value.type.kind is Kind.JSONB or (isinstance(typed, Literal) and typed.value is not None)
+        before = value.args if one and isinstance(value, Call) and value.function == "->" else (value,)
         return Call(name, (*before, typed), TEXT if name == "->>" else value.type)
 
     return special

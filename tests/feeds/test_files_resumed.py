@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -97,3 +98,36 @@ def test_a_file_that_cannot_be_read_to_its_place_again_says_so(
     monkeypatch.setattr(reader, "blocks", blocks)
     rest = opened(engine, folder).poll(first.position, 0)
     assert rest is not None and not rest.bad
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Arrow cannot give the text to Python
+@pytest.mark.parametrize("cut", [31, 1 << 20])
+def test_a_csv_record_that_is_not_utf8_and_has_other_columns_is_the_only_bad_one(
+    engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch, cut: int
+) -> None:
+    monkeypatch.setattr(csv_records, "POLL_BYTES", cut)
+    lines = [b"%d,x\xc3\xa9" % k for k in range(60)]
+    lines[9], lines[30], lines[59] = b"9,caf\xe9,3", b"30,caf\xe9", b"59"
+    (folder / "a.csv").write_bytes(BOM_UTF8 + b"k,name\n" + b"\n".join(lines))
+    good, bad, position = list[tuple[int, str]](), list[tuple[str, str]](), None
+    for _ in range(100):  # each time by another reader
+        reading = opened(engine, folder)
+        polled = reading.poll(position, 0)
+        reading.close()
+        if polled is None:
+            break
+        for rows in polled.batches.values():
+            good += zip(rows["k"].to_pylist(), rows["name"].to_pylist(), strict=True)
+        bad += [(one.text, one.reason) for one in polled.bad]
+        position = polled.position
+    assert good == [(k, "xé") for k in range(60) if k not in (9, 30, 59)]
+    assert bad == [("9,caf\\xe9,3", "has 3 values, not 2"), ("30,caf\\xe9", "name: is not UTF-8"),
+                   ("59", "has 1 values, not 2")]  # fmt: skip
+
+
+def test_a_file_that_is_no_text_at_all_is_no_empty_file(engine: hj.Engine, folder: Path) -> None:
+    """A compressed file may have no end of a line, so that all of it seems to be a header."""
+    (folder / "a.csv").write_bytes(b"\x1f\x8b\x08\x00k,name")
+    polled = opened(engine, folder).poll(None, 0)
+    assert polled is not None and [one.reason for one in polled.bad] == [
+        "a.csv: is not CSV in UTF-8: its header is not"]  # fmt: skip

@@ -164,3 +164,24 @@ def test_what_only_reads_takes_no_number(pair: tuple[Raw, Raw]) -> None:
     assert _rows(one, "SELECT nextval('s')") == [b"1"]
     one.query("COMMIT; RESET default_transaction_read_only")
     assert _rows(one, "SELECT nextval('s')") == [b"2"]
+
+
+def test_modes_of_one_transaction_end_with_it(pair: tuple[Raw, Raw]) -> None:
+    """`SET transaction_read_only` is for one transaction; outside, for itself. The last of several modes counts."""
+    one, _ = pair
+    change = "INSERT INTO u VALUES (1)"
+    one.query("SET transaction_read_only = on")
+    assert _code(one, change) == ""
+    one.query("BEGIN; SET transaction_read_only = on")
+    assert _code(one, change) == "25006"
+    one.query("ROLLBACK; BEGIN; SET transaction_read_only = on; COMMIT")
+    assert _code(one, change) == ""
+    # Statements of one text are one transaction.
+    assert _code(one, f"SET transaction_read_only = on; {change}") == "25006"
+    for begin, code in (("BEGIN READ ONLY, READ WRITE", ""), ("BEGIN; BEGIN READ ONLY", "25006"),
+                        ("BEGIN READ ONLY; SET TRANSACTION READ ONLY, READ WRITE", "")):  # fmt: skip
+        one.query(begin)
+        assert _code(one, change) == code
+        one.query("ROLLBACK")
+    one.query("BEGIN ISOLATION LEVEL SERIALIZABLE, ISOLATION LEVEL READ COMMITTED")
+    assert _rows(one, "SHOW transaction_isolation") == [b"read committed"]

@@ -108,6 +108,7 @@ def test_rows_are_postgresqls_in_queries_and_views_that_change(sql: str, postgre
     "SELECT array_position(ARRAY[j], j) FROM t", "SELECT jsonb_typeof(j) FROM t", "SELECT json_typeof('1'::jsonb)",
     "SELECT length(j) FROM t", "SELECT '{'::json", "SELECT '{\"a\"}'::json", "SELECT '[1,]'::json", "SELECT '01'::json",
     "SELECT '\"\\x\"'::json", "SELECT '{\"a\": \"\\u0000\"}'::json ->> 'a'", "SELECT '\"\\ud800\"'::json #>> '{}'",
+    "SELECT ('\"\\u0000\"'::json -> 0) ->> nullif(k, k)::integer FROM t",
     "SELECT json_array_length('{}')", "SELECT * FROM json_each('[]')", "SELECT json_array_elements('1')",
     "SELECT json_object_keys('[]')", "SELECT json_build_object(j, 1) FROM t", "SELECT json_build_object('a')",
     "SELECT json_build_object(NULL, 1)", "SELECT json_object_agg(NULL, 1)", "SELECT to_json('a')",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, BinaryIO
@@ -14,7 +15,8 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.feeds.files.block import Bad, Block, Raw
+from halfjoin.engine.feeds.files.block import Bad, Block, Raw, following
+from halfjoin.engine.feeds.files.csv_encoding import Bytes, Texts
 from halfjoin.engine.feeds.files.options import FilesOptions
 from halfjoin.engine.feeds.source import POLL_BYTES
 from halfjoin.engine.scalar.casts_text import from_text
@@ -24,58 +26,91 @@ from halfjoin.errors import InvalidRow
 from halfjoin.sql.types import BIGINT, STRINGS, Kind, SqlType
 
 _HEADER_BYTES = 1 << 20  # enough for any header
+_BAD_HEADER = "is not CSV in UTF-8: its header is not"
+_UNTOLD = "columns, got"  # in Arrow's error about a record of which it could not tell `invalid_row_handler`
 _AS_THEY_ARE = (*STRINGS, Kind.ENUM, Kind.JSON, Kind.JSONB)  # the engine reads these texts itself
 
 
 def csv_blocks(file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[Raw]:
     """The blocks of a CSV file.
 
+    A record with too many or too few values is Arrow's to tell of, and Arrow cannot tell of one that is not UTF-8. Then
+    the rest of the file is read as bytes, which takes longer.
+
     Raises:
         InvalidRow: it is not CSV in UTF-8.
     """
+    start, done = file.tell(), 0
+    start += len(BOM_UTF8) if file.read(len(BOM_UTF8)) == BOM_UTF8 else 0  # some programs begin a text with it
+    for reading in (Texts(), Bytes()):
+        file.seek(start)
+        before = done
+        try:
+            for raw in _blocks(file, options, table, reading):
+                if raw.last > before:
+                    done = raw.last
+                    yield following(raw, before) if before else raw
+        except pa.ArrowInvalid as problem:
+            if _UNTOLD not in str(problem) or isinstance(reading, Bytes):
+                raise InvalidRow(f"is not CSV: {problem}", called="the file") from None
+        else:
+            return
+
+
+def _blocks(file: BinaryIO, options: FilesOptions, table: Table, reads: Texts) -> Iterator[Raw]:
+    """The blocks of a CSV file from its present place on.
+
+    Raises:
+        InvalidRow, ArrowInvalid: it is not CSV in UTF-8.
+    """
     known = [column.name for column in table.columns if column.generated is None]
-    names = None if options.header else known
+    names = None if options.header else [*map(reads.given, known)]
     wrong: list[Bad] = []  # of the block that is being read, and perhaps of the next one
 
     def note(row: Any) -> str:
-        wrong.append((row.number, row.text, f"has {row.actual_columns} values, not {row.expected_columns}"))
+        reason = f"has {row.actual_columns} values, not {row.expected_columns}"
+        wrong.append((row.number, reads.shown(row.text), reason))
         return "skip"
 
-    reading = arrow_csv.ReadOptions(use_threads=False, block_size=POLL_BYTES, column_names=names)
+    reading = arrow_csv.ReadOptions(use_threads=False, block_size=POLL_BYTES, column_names=names,
+                                    encoding=reads.encoding)  # fmt: skip
     # A blank line is a row of one column, as in PostgreSQL's COPY. Among several columns it is no record.
     parsing = [
         arrow_csv.ParseOptions(delimiter=options.delimiter, quote_char=options.quote, newlines_in_values=True,
                                ignore_empty_lines=ignored, invalid_row_handler=note) for ignored in (True, False)
     ]  # fmt: skip
+    types = dict.fromkeys(map(reads.given, (*(column.name for column in table.columns), TIME, DIFF)), pa.binary())
     converting = arrow_csv.ConvertOptions(
-        column_types=dict.fromkeys((*(column.name for column in table.columns), TIME, DIFF), pa.binary()),
-        strings_can_be_null=True, null_values=[options.null], quoted_strings_can_be_null=False,
+        column_types=types, strings_can_be_null=True, null_values=[reads.given(options.null)],
+        quoted_strings_can_be_null=False,
     )  # fmt: skip
     first = 2 if options.header else 1
+    start = file.tell()
+    # A reader reads ahead in a thread of its own. So what finds the columns gets a copy of the beginning.
+    beginning = file.read(_HEADER_BYTES)
     try:
-        start = file.tell()
-        # A reader reads ahead in a thread of its own. So what finds the columns gets a copy of the beginning.
-        beginning = pa.BufferReader(file.read(_HEADER_BYTES))
-        alone = len(arrow_csv.open_csv(beginning, reading, parsing[0], converting).schema) == 1
+        alone = len(arrow_csv.open_csv(pa.BufferReader(beginning), reading, parsing[0], converting).schema) == 1
         file.seek(start)
         wrong.clear()
         blocks = arrow_csv.open_csv(file, reading, parsing[alone], converting)
-        _check_header(blocks.schema)
-        for batch, rest in _looking_ahead(blocks):
-            numbers = _numbers(first, len(batch), [number for number, *_ in wrong])
-            last = int(numbers[-1]) if len(numbers) else first - 1
-            found, wrong[:] = [one for one in wrong if one[0] <= last], [one for one in wrong if one[0] > last]
-            first = last + 1
-            if not rest and len(batch) and _unterminated(file, batch.column(batch.num_columns - 1)[-1], options):
-                found.append((last, "", "unterminated CSV quoted field, which has the rest of the file"))
-                batch, numbers = batch[:-1], numbers[:-1]
-            yield Raw(last, partial(_block, pa.Table.from_batches([batch]), numbers, found, table, options))
-        if wrong:
-            none = _numbers(first, 0, [])
-            yield Raw(wrong[-1][0], partial(_block, blocks.schema.empty_table(), none, wrong, table, options))
     except pa.ArrowInvalid as problem:
         if "Empty CSV file" not in str(problem):
-            raise InvalidRow(f"is not CSV: {problem}", called="the file") from None
+            raise
+        _check_text(beginning)
+        return
+    _check_header(blocks.schema, reads)
+    for batch, rest in _looking_ahead(map(reads.values, blocks)):
+        numbers = _numbers(first, len(batch), [number for number, *_ in wrong])
+        last = int(numbers[-1]) if len(numbers) else first - 1
+        found, wrong[:] = [one for one in wrong if one[0] <= last], [one for one in wrong if one[0] > last]
+        first = last + 1
+        if not rest and len(batch) and _unterminated(file, batch.column(batch.num_columns - 1)[-1], options):
+            found.append((last, "", "unterminated CSV quoted field, which has the rest of the file"))
+            batch, numbers = batch[:-1], numbers[:-1]
+        yield Raw(last, partial(_block, pa.Table.from_batches([batch]), numbers, found, table, options))
+    if wrong:
+        none = _numbers(first, 0, [])
+        yield Raw(wrong[-1][0], partial(_block, blocks.schema.empty_table(), none, wrong, table, options))
 
 
 def _looking_ahead(blocks: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, bool]]:
@@ -105,12 +140,20 @@ def _unterminated(file: BinaryIO, last: pa.Scalar, options: FilesOptions) -> boo
     return bool(written.strip(b"\r\n")) and tail.endswith(quote + written)
 
 
-def _check_header(schema: pa.Schema) -> None:
+def _check_text(header: bytes) -> None:
+    """Raises InvalidRow: a file that has a header alone is not UTF-8, such as a compressed one."""
+    try:
+        header.decode()
+    except UnicodeDecodeError:
+        raise InvalidRow(_BAD_HEADER, called="the file") from None
+
+
+def _check_header(schema: pa.Schema, reads: Texts) -> None:
     """Raises InvalidRow: a header is not UTF-8, or names a column twice."""
     try:
-        names = schema.names
+        names = [*map(reads.name, schema.names)]
     except UnicodeDecodeError:
-        raise InvalidRow("is not CSV in UTF-8: its header is not", called="the file") from None
+        raise InvalidRow(_BAD_HEADER, called="the file") from None
     if len({*names}) < len(names):
         twice = next(name for number, name in enumerate(names) if name in names[:number])
         raise InvalidRow(f"its header has {twice} twice", called="the file")
