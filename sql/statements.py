@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
-
-from sqlglot import exp
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.named import (
@@ -24,8 +22,11 @@ from halfjoin.sql.named import (
 from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetTransaction
 from halfjoin.sql.types import SqlType
 
-Query: TypeAlias = exp.Query  # a parsed query; only the package `sql` looks inside
-Assignment: TypeAlias = tuple[str, exp.Expr]  # a column and its new value, which may be DEFAULT
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+Query: TypeAlias = "exp.Query"  # a parsed query; only the package `sql` looks inside
+Assignment: TypeAlias = "tuple[str, exp.Expr]"  # a column and its new value, which may be DEFAULT
 
 
 @dataclass(frozen=True)

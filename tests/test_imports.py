@@ -14,6 +14,7 @@ HEAVY = ("deltalake", "duckdb", "pandas", "pydantic", "sqlglot")
     ("halfjoin", (*HEAVY, "numpy", "pyarrow")),
     ("halfjoin.engine.spark.tasks", ("deltalake", "duckdb", "pydantic", "sqlglot")),
     ("halfjoin.engine.spark.writing", ("deltalake", "duckdb", "pydantic", "sqlglot")),
+    ("halfjoin.engine.spark.batches, halfjoin.engine.spark.primary_keys", ("deltalake", "duckdb", "sqlglot")),
 ])  # fmt: skip
 def test_importing_does_not_import(module, heavy):
     program = f"import sys, {module}; print(*(name for name in {heavy} if name in sys.modules))"
