@@ -23,7 +23,7 @@ Interval = tuple[int, int, int]  # months, days, microseconds
 _MICROS = pa.month_day_nano_interval()
 _HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000
 _LEAST, _MOST = -4713, 294_276  # years of timestamps
-_OFFSET = re.compile(r"([+-])([0-9]+)(?::([0-9]+)(?::([0-9]+))?)?")
+_OFFSET = re.compile(r"([+-])([0-9]*)(?::([0-9]*)(?::([0-9]*))?)?")  # what is left out is 0
 
 
 def _age(later: int, earlier: int) -> Interval:
@@ -126,7 +126,7 @@ def _offset(zone: str) -> int | None:
     found = _OFFSET.fullmatch(zone)
     if found is None:
         return None
-    hours, minutes, seconds = int(found[2]), int(found[3] or 0), int(found[4] or 0)
+    hours, minutes, seconds = (int(found[part] or 0) for part in (2, 3, 4))
     if found[3] is None and len(found[2]) > 2:
         hours, minutes = divmod(hours, 100)
     if hours > 15 or minutes > 59 or seconds > 59:

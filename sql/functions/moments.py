@@ -103,7 +103,8 @@ MOMENTS_TABLE = (
         f"{_YEAR_TO_SECOND} -> timestamptz or error", f"{_YEAR_TO_SECOND}, text -> timestamptz or error", examples=[
         ("make_timestamptz(2013, 7, 15, 8, 15, 23.5)", "2013-07-15 08:15:23.5+00"),
         ("make_timestamptz(2013, 7, 15, 8, 15, 23.5, 'America/New_York')", "2013-07-15 12:15:23.5+00"),
-        ("make_timestamptz(2013, 7, 15, 8, 15, 23.5, '+05:30')", "2013-07-15 02:45:23.5+00")]),
+        ("make_timestamptz(2013, 7, 15, 8, 15, 23.5, '+05:30')", "2013-07-15 02:45:23.5+00"),
+        ("make_timestamptz(2013, 7, 15, 8, 15, 23.5, '+1:')", "2013-07-15 07:15:23.5+00")]),
     _make("make_interval", "From years, months, weeks, days, hours, mins, secs, which can be named",
         "integer, integer, integer, integer, integer, integer, double precision", "interval",
         ("make_interval(days => 10, secs => 1.5)::text", "10 days 00:00:01.5"),

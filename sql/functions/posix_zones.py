@@ -11,8 +11,8 @@ from datetime import timedelta
 from io import BytesIO
 from zoneinfo import ZoneInfo
 
-_NAME = r"(?:<[^>]*>|[^0-9,;+<-]*)"
-_OFFSET = r"([+-]?)([0-9]+)(?::([0-9]+)(?::([0-9]+))?)?"
+_NAME = r"(?!:)(?:<[^>]*>|[^0-9,;+<-]*)"
+_OFFSET = r"([+-]?)([0-9]++)(?::([0-9]++)(?::([0-9]++)|(?!:))|(?!:))"  # a number comes after each colon
 _DAY = r"(?:J[0-9]+|[0-9]+|M[0-9]+\.[0-9]+\.[0-9]+)(?:/[+-]?[0-9]+(?::[0-9]+){0,2})?"
 _SHIFT = re.compile(_NAME + _OFFSET, re.DOTALL)
 _SUMMER = re.compile(f"(?!,|;)(?:<[^>]*>|[^0-9,;+<-]+)(?:{_OFFSET})?(?:[,;]({_DAY}),({_DAY}))?", re.DOTALL)
