@@ -245,6 +245,14 @@ def half_join_of(keys: list[Any], tested: Any, constant: Any, rows: list[int], c
     return native.half_join([pa.array([7])], 0, certain, [], ones, ones, [side], [constant], (4,), [], 9, 9, 9)
 
 
+def test_a_row_whose_code_alone_is_equal_is_no_partner() -> None:
+    for key, partners in ((7, 1), (8, 0)):
+        ones, index = np.ones(1, np.int64), (np.array([7]), np.array([0], np.uint32), None, 0, 0)
+        side = native.side(index, False, [pa.array([key])], [], [], (ones, ones, None, None))
+        made = native.half_join([pa.array([7])], 0, False, [], ones, ones, [side], [], (), [], 9, 9, 9)
+        assert (len(made[1]) if made else 0) == partners
+
+
 def test_rows_are_not_filtered_by_columns_of_other_types_or_lengths() -> None:
     ones, one = np.ones(1, np.int64), pa.array([1])
     with native.used(True):

@@ -27,7 +27,7 @@ CALLS = {
 }
 VIEWS = {
     **{name: f"SELECT g, {call} AS b FROM t GROUP BY g" for name, call in CALLS.items()},
-    "all": f"SELECT {CALLS['halves']} AS b, max(x) AS c FROM t",
+    "whole": f"SELECT {CALLS['halves']} AS b, max(x) AS c FROM t",
 }
 Row = tuple[Any, ...]
 DUCK = duckdb.connect(config={"threads": 1})

@@ -29,7 +29,7 @@ VIEWS = {
     "place": "SELECT percentile_cont(ARRAY[1, 0.3]) WITHIN GROUP (ORDER BY f) AS a, max(f) AS b, percentile_disc(0.1) "
     "WITHIN GROUP (ORDER BY x DESC NULLS LAST) FILTER (WHERE s > 'b') AS c FROM t",
     "named": "SELECT s, percentile_disc(0.5) WITHIN GROUP (ORDER BY x) AS a FROM t GROUP BY s",
-    "any": "SELECT g, any_value(s ORDER BY x DESC, f) AS a, any_value(x ORDER BY s) FILTER (WHERE f > 0) AS b FROM t "
+    "value": "SELECT g, any_value(s ORDER BY x DESC, f) AS a, any_value(x ORDER BY s) FILTER (WHERE f > 0) AS b FROM t "
     "GROUP BY g",
     "modes": "SELECT g, mode() WITHIN GROUP (ORDER BY x DESC) AS a, mode() WITHIN GROUP (ORDER BY s) FILTER "
     "(WHERE f > 0) AS b, min(x) AS c FROM t GROUP BY g",

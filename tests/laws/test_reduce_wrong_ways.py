@@ -133,7 +133,7 @@ def _null_is_no_key(original: Any) -> Any:
     """A group whose key is NULL finds nothing, as in a join."""
     def lookup_of(*given: Any) -> Any:
         found = original(*given)
-        return replace(found, spec=replace(found.spec, null_safe=(False,) * len(found.spec.probe)))
+        return replace(found, spec=replace(found.spec, null_safe=(False,) * len(found.spec.probe)), null_safe=0)
     return lookup_of
 
 

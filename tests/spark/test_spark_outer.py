@@ -20,7 +20,7 @@ from tests.support.seeds import some_views
 DDL = ("CREATE TABLE t (k int, x double precision, v int); CREATE TABLE u (k bigint, x double precision, w int);"
        " CREATE TABLE s (k int, g text)")
 LOADED = {  # every task loads the rows to look up
-    "some": "SELECT v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.w > 0)",
+    "partners": "SELECT v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.w > 0)",
     "not_ins": "SELECT k, v FROM t WHERE k NOT IN (SELECT k FROM s)",
 }
 SHUFFLED = {  # a shuffle brings them together with the rows that look them up

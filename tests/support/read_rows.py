@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from halfjoin.engine.join.half_join import HalfJoinOperator
+from halfjoin.engine.kernels import native
 from halfjoin.engine.reduce import reading
 
 
 def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of rows that are read from now on, a number each time."""
     found: list[int] = []
-    rows, pairs, kernels = reading._Range.rows, HalfJoinOperator._gather, HalfJoinOperator._through_kernels
+    rows, pairs, kernel = reading._Range.rows, HalfJoinOperator._gather, native.half_join
 
     def read(self: Any, names: Any, entries: Any) -> Any:
         found.append(len(entries))
@@ -24,11 +25,12 @@ def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(sum(len(one.rows) for one in given))
         return pairs(self, stream, keys, given, *rest)
 
-    def by_kernels(self: Any, stream: Any, keys: Any, partners: Any, *rest: Any) -> Any:
-        found.append(len(partners))
-        return kernels(self, stream, keys, partners, *rest)
+    def by_kernel(*given: Any) -> Any:
+        made = kernel(*given)
+        found.append(len(made.rows if isinstance(made, native.Pairs) else made[1]) if made else 0)
+        return made
 
     monkeypatch.setattr(reading._Range, "rows", read)
     monkeypatch.setattr(HalfJoinOperator, "_gather", looked_up)
-    monkeypatch.setattr(HalfJoinOperator, "_through_kernels", by_kernels)
+    monkeypatch.setattr(native, "half_join", by_kernel)
     return found
