@@ -56,7 +56,7 @@ def _array_to_string(expr: Call) -> Kernel:
     @on_arrays
     def run(array: Any, separator: Any, null: Any = None) -> Datum:
         lists = pa.ListArray.from_arrays(*_offsets(array), mask=array.is_null() if array.null_count else None)
-        texts = printed(lists.values) if len(lists.values) else lists.values.cast(pa.string())
+        texts = printed(lists.values) if len(lists.values) else pa.nulls(0, pa.string())  # a printer wants rows
         rows = np.repeat(np.arange(len(lists)), np.where(valid(lists), raw(_length(lists)), 0))
         if null is not None:
             texts = pc.coalesce(texts, null.take(pa.array(rows)))

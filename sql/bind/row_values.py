@@ -23,6 +23,7 @@ from halfjoin.sql.bind.scope import THERE
 from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import TRUE, Expr
 from halfjoin.sql.functions import record_values
+from halfjoin.sql.functions.records import member_test
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.types import UNKNOWN
 
@@ -136,7 +137,7 @@ def tested(node: exp.Expr, word: str, scalars: Scalars) -> Expr | None:
     row = row_of(node, scalars)
     if row is None:
         return None
-    tests = tuple(functions.resolve(f"{word} null", (value,)) for value in scalars.values(row.members))
+    tests = tuple(member_test(functions.resolve, f"{word} null", value) for value in scalars.values(row.members))
     return functions.resolve("and", tests) if tests else TRUE
 
 

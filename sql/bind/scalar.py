@@ -145,8 +145,13 @@ def _truth(scalars: Scalars, node: exp.Expr, word: str) -> Expr:
 
 
 def _not(scalars: Scalars, node: exp.Not) -> Expr:
-    if isinstance(node.this, exp.Is) and (node.meta.get("is_not") or row_of(node.this.this, scalars) is None):
-        return _is(scalars, node.this, "is not")
+    asked = node.this
+    if isinstance(asked, exp.Is) and (node.meta.get("is_not") or not isinstance(asked.expression, exp.Null)):
+        return _is(scalars, asked, "is not")
+    if isinstance(asked, exp.Is):  # NOT r IS NULL; of a row it is not r IS NOT NULL
+        null = _is(scalars, asked)
+        plain = isinstance(null, Call) and null.function == "is null"
+        return functions.resolve("is not null", null.args) if plain else functions.resolve("not", (null,))
     return functions.resolve("not", (_truth(scalars, node.this, "not"),))
 
 

@@ -33,8 +33,15 @@ def cast_row(cast: Caster, value: Expr, type: SqlType, explicit: bool) -> Expr:
     if len(value.type.fields) != len(type.fields):
         few = "few" if len(value.type.fields) < len(type.fields) else "many"
         raise UnsupportedSQL(f"cannot cast type {value.type} to {type}: the row has too {few} columns", code="42846")
-    return _row(is_there(value), type, [cast(one, wanted, True) for one, (_, wanted) in zip(
-        members(value), type.fields, strict=True)])  # fmt: skip
+    pairs = zip(members(value), (field for _, field in type.fields), strict=True)
+    made = [cast(one, field, explicit or not _may_be_cut(one.type, field)) for one, field in pairs]
+    return _row(is_there(value), type, made)
+
+
+def _may_be_cut(given: SqlType, field: SqlType) -> bool:
+    """Whether an explicit cast to the field's type may cut a text in silence. Other casts of members are explicit:
+    those of VALUES have the types of all its rows, which is text where they are not known."""
+    return given.kind is field.kind is Kind.RECORD or (field.kind in STRINGS and field.precision is not None)
 
 
 def _row(there: Expr, type: SqlType, members: Sequence[Expr]) -> Expr:
@@ -52,7 +59,7 @@ def _from_text(cast: Caster, value: Expr, type: SqlType, explicit: bool) -> Expr
     if value.value is None:
         return Literal(None, with_digits(type))
     texts = members_of_text(str(value.value), len(type.fields))
-    return _row(TRUE, type, [cast(Literal(text, UNKNOWN), wanted, True)
+    return _row(TRUE, type, [cast(Literal(text, UNKNOWN), wanted, False)
                              for text, (_, wanted) in zip(texts, type.fields, strict=True)])
 
 

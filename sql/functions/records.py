@@ -46,7 +46,7 @@ def of_rows(resolve: Resolve, name: str, args: Sequence[Expr]) -> Expr | None:
         return None
     match name:
         case "is null" | "is not null":
-            tests = [resolve(name, (one,)) for one in members(first)] or [TRUE]
+            tests = [member_test(resolve, name, one) for one in members(first)] or [TRUE]
             there = resolve("is true", (is_there(first),))
             if is_there(first) == TRUE:
                 return resolve("and", tests)
@@ -73,6 +73,14 @@ def of_rows(resolve: Resolve, name: str, args: Sequence[Expr]) -> Expr | None:
             return _compared(resolve, name, *args)
     refuse_rows(name, args)
     return None
+
+
+def member_test(resolve: Resolve, name: str, value: Expr) -> Expr:
+    """IS NULL or IS NOT NULL of a row's member. One that is a row is NULL only as a whole."""
+    if not is_record(value):
+        return resolve(name, (value,))
+    there = resolve("is true", (is_there(value),))
+    return there if name == "is not null" else resolve("not", (there,))
 
 
 def refuse_rows(name: str, args: Sequence[Expr]) -> None:

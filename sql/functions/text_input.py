@@ -16,7 +16,7 @@ from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of
 from halfjoin.sql.functions.row_text import members_of_text
 from halfjoin.sql.functions.text_input_dates import date_of, time_of, timestamp_of, timestamptz_of
 from halfjoin.sql.functions.text_input_intervals import interval_of
-from halfjoin.sql.types import Kind, SqlType
+from halfjoin.sql.types import STRINGS, Kind, SqlType
 
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -41,7 +41,13 @@ def parse(text: str, type: SqlType) -> object:
 def _row(text: str, type: SqlType) -> tuple[object, ...]:
     """The members of a row."""
     texts = members_of_text(text, len(type.fields))
-    return tuple(None if one is None else parse(one, field) for one, (_, field) in zip(texts, type.fields, strict=True))
+    return tuple(None if one is None else _member(one, field)
+                 for one, (_, field) in zip(texts, type.fields, strict=True))  # fmt: skip
+
+
+def _member(text: str, type: SqlType) -> object:
+    """A member of a row, of which an input cuts nothing but blanks."""
+    return fit(text, type, truncate=False) if type.kind in STRINGS else parse(text, type)
 
 
 def _boolean(text: str, _: SqlType) -> bool | None:

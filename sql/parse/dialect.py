@@ -329,6 +329,13 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
             made.meta["is_not"] = True
         return made
 
+    def _parse_range(self, this: exp.Expr | None = None, parse_is: bool = False) -> exp.Expr | None:
+        """Parse a comparison with a range. NOTNULL is IS NOT NULL."""
+        made = super()._parse_range(this, parse_is)
+        if isinstance(made, exp.Not) and self._prev and self._prev.token_type is TokenType.NOTNULL:
+            made.meta["is_not"] = True
+        return made
+
     def _parse_bracket_key_value(self, is_map: bool = False) -> exp.Expr | None:
         """Parse a subscript. `[:n]` is a slice up to the column n, not a parameter."""
         return self._parse_slice(None if self._at(TokenType.COLON) else self._parse_disjunction())
