@@ -24,7 +24,6 @@ from halfjoin.engine.scalar.values import Kernel, on_arrays, raw, valid
 from halfjoin.sql.expr import Call, Literal
 
 _Ints = NDArray[np.int64]
-_Mask = NDArray[np.bool_]
 _BEGIN = "arrays begin at subscript 1 here"
 _ADDED = 8  # bytes: a bound on what one more element takes, beside those of the source
 
@@ -69,7 +68,8 @@ def _with_slice(expr: Call) -> Kernel:
         if not written.all():
             _fail(none & some, "array slice subscript must provide both boundaries")
         if missing:
-            _fail(none & some, f"wrong number of array subscripts: the array has {old.shape[1]} dimensions here")
+            _fail(none & some, "assignment to an array without elements must have all dimensions of its "
+                                "type: they are those of its values here")
             first = np.hstack([first, np.ones((n, missing), np.int64)])
             last = np.hstack([last, old[:, -missing:]])
         _fail((last < first).any(axis=1) & ~none & some, "upper bound cannot be less than lower bound")
@@ -97,12 +97,12 @@ def _numbers(subscripts: Sequence[Any]) -> _Ints:
     return np.stack([raw(one).astype(np.int64) for one in subscripts], axis=1)
 
 
-def _fail(bad: _Mask, reason: str) -> None:
+def _fail(bad: Any, reason: str) -> None:
     if bad.any():
         raise Failed(reason, bad, strict=False)
 
 
-def _begins_at_one(first: _Ints, none: _Mask) -> None:
+def _begins_at_one(first: _Ints, none: Any) -> None:
     _fail((first < 1).any(axis=1), f"assignment to an array below its first element is not supported: {_BEGIN}")
     _fail((first != 1).any(axis=1) & none,
           f"assignment to an array without elements must begin at its first: {_BEGIN}")  # fmt: skip

@@ -11,7 +11,7 @@ from halfjoin.errors import UnknownName
 from halfjoin.sql import functions
 from halfjoin.sql.bind.subscripts import bounds_of, json_step, one_of
 from halfjoin.sql.expr import TRUE, Call, Expr, Literal
-from halfjoin.sql.functions.nested_arrays import flat, nested
+from halfjoin.sql.functions.nested_arrays import flat, nested, type_of_text
 from halfjoin.sql.functions.record_values import is_record, members, record
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.syntax import FieldChange
@@ -89,8 +89,9 @@ def _with_slice(scalars: Scalars, node: FieldChange, value: Expr, written: Seque
     bounds = bounds_of(scalars, written)
     marks = "".join("0" if bound is None else "1" for bound in bounds)
     given = [Literal(1, INTEGER) if bound is None else bound for bound in bounds]
-    own = value.type if new.type.kind is Kind.UNKNOWN or dimensions(new.type) == dimensions(value.type) else (
-        nested(innermost(value.type), max(1, dimensions(new.type))))  # fmt: skip
+    own = nested(innermost(value.type), dimensions(new.type) or 1)  # the source's elements count, not its shape
+    if isinstance(new, Literal) and new.type.kind is Kind.UNKNOWN:
+        own = type_of_text(str(new.value), own)
     return Call("with slice", (value, flat(functions.cast(new, own)), Literal(marks, TEXT), *given), value.type)
 
 

@@ -65,11 +65,13 @@ def _of_json(scalars: Scalars, value: Expr, node: exp.Expr) -> Expr:
 def json_step(scalars: Scalars, node: exp.Expr) -> Expr:
     """A subscript of a jsonb, a text or a whole number."""
     if isinstance(node, exp.Slice):
-        raise scalars.context.wrong(node, "jsonb subscript does not support slices", "write one subscript: j['a']")
+        error = scalars.context.wrong(node, "jsonb subscript does not support slices", "write one subscript: j['a']")
+        raise error.with_(code="42804")
     step = scalars.value(node)
     if step.type.kind not in (*STRINGS, Kind.UNKNOWN, *INTEGERS):
         raise scalars.context.wrong(node, f"subscript type {step.type} is not supported",
-                                    "jsonb subscript must be coercible to either integer or text")  # fmt: skip
+                                    "jsonb subscript must be coercible to either integer or text"
+                                    ).with_(code="42804")  # fmt: skip
     return step
 
 

@@ -129,7 +129,7 @@ def _assignments(change: exp.Expr, text: str) -> tuple[Assignment, ...]:
         raise refuse(change, text, "SET needs an assignment", "write SET a = 1").with_(code="42601")
     for node in change.expressions:
         target = node.this if isinstance(node, exp.EQ) else None
-        if _is_place(target):
+        if target is not None and _is_place(target):
             _assign(found, target, node.expression, text)
             continue
         columns = target.expressions if isinstance(target, exp.Tuple) else (
@@ -140,7 +140,7 @@ def _assignments(change: exp.Expr, text: str) -> tuple[Assignment, ...]:
         values = _values(node.expression, len(columns))
         if len(values) != len(columns):
             raise refuse(node, text, f"number of columns ({len(columns)}) does not match number of values "
-                         f"({len(values)})")
+                         f"({len(values)})").with_(code="42601")
         for column, value in zip(columns, values, strict=True):
             _assign(found, column, value, text)
     return tuple(found)
