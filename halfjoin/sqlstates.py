@@ -55,11 +55,14 @@ _REASONS: tuple[tuple[str, str], ...] = (
     (r"character .* has no equivalent in encoding|unsupported Unicode escape sequence", "22P05"),
     (r"cannot accumulate (empty arrays|arrays of different)|"
      r"index -?\d+ out of valid range|number of elements to trim|array must have even|mismatched array dimensions|"
-     r"array subscript out of range", "2202E"),
+     r"array subscript out of range|wrong number of array subscripts|upper bound cannot be less than lower bound|"
+     r"source array too small|array slice subscript must provide both", "2202E"),
     (r"cannot accumulate null arrays|"
      r"thresholds array must not|initial position must not be null|null values cannot be formatted|"
      r"null value not allowed for object key|frame (starting|ending) offset must not be null|"
-     r"path element at position \d+ is null", "22004"),
+     r"path element at position \d+ is null|(array|jsonb) subscript in assignment must not be null", "22004"),
+    (r"assignment to an array (below|without)", "0A000"),
+    (r"path element at position \d+ is out of range", "22023"),
     (r"requested character (too large|not valid)|null character not permitted|the result would be longer|"
      r"an array of more than one dimension", "54000"),
     (r"invalid Unicode|multiple decimal points|\"EEEE\" must|\"EEEE\" is incompatible|cannot use \"|"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from halfjoin.engine.scalar.arithmetic import ARITHMETIC
+from halfjoin.engine.scalar.array_assignment import ARRAY_ASSIGNMENT
 from halfjoin.engine.scalar.array_parts import ARRAY_PARTS
 from halfjoin.engine.scalar.arrays import ARRAYS
 from halfjoin.engine.scalar.bits import BITS
@@ -16,6 +17,7 @@ from halfjoin.engine.scalar.dates import DATES
 from halfjoin.engine.scalar.encodings import ENCODINGS
 from halfjoin.engine.scalar.enums import ENUMS
 from halfjoin.engine.scalar.formats import FORMATS
+from halfjoin.engine.scalar.json_assignment import JSON_ASSIGNMENT
 from halfjoin.engine.scalar.json_changes import JSON_CHANGES
 from halfjoin.engine.scalar.json_made import JSON_MADE
 from halfjoin.engine.scalar.json_order import JSON_ORDER
@@ -45,7 +47,7 @@ KERNELS: dict[str, Callable[[Call], Kernel]] = {
     **DATES, **FORMATS, **MOMENT_PARTS, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY,
     **CHARACTERS, **JSON_PATHS, **CHAR_ENCODINGS,
     **ENCODINGS, **QUOTING, **TEXT_ARRAYS, **JSON_PARTS, **JSON_CHANGES, **JSON_MADE, **JSON_ORDER, **ENUMS,
-    **PRECISION, **ROW_TEXT, **ROWS, **NESTED_ARRAYS, **LOOKUPS,
+    **PRECISION, **ROW_TEXT, **ROWS, **NESTED_ARRAYS, **LOOKUPS, **ARRAY_ASSIGNMENT, **JSON_ASSIGNMENT,
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -23,9 +24,7 @@ def subscript(scalars: Scalars, node: exp.Bracket) -> Expr:
     """The value at all subscripts after an expression."""
     below, written = node, list[exp.Expr]()
     while isinstance(below, exp.Bracket) and id(below) not in scalars.bound:
-        if len(below.expressions) != 1:
-            raise scalars.context.wrong(below, "a subscript is one number", "write a[1][2]")
-        written.insert(0, below.expressions[0])
+        written.insert(0, one_of(scalars, below))
         below = below.this
     value = scalars.value(below)
     if value.type.kind is Kind.JSON:
@@ -49,26 +48,48 @@ def subscript(scalars: Scalars, node: exp.Bracket) -> Expr:
     return value
 
 
+def one_of(scalars: Scalars, node: exp.Expr) -> exp.Expr:
+    """The number, key or slice between two brackets."""
+    if len(node.expressions) != 1:
+        raise scalars.context.wrong(node, "a subscript is one number", "write a[1][2]")
+    found: exp.Expr = node.expressions[0]
+    return found
+
+
 def _of_json(scalars: Scalars, value: Expr, node: exp.Expr) -> Expr:
     """`j['a'][0]`: each subscript is a path of one step."""
+    step = functions.cast(json_step(scalars, node), TEXT)
+    return functions.resolve("#>", (value, functions.resolve("array", (step,))))
+
+
+def json_step(scalars: Scalars, node: exp.Expr) -> Expr:
+    """A subscript of a jsonb, a text or a whole number."""
     if isinstance(node, exp.Slice):
-        raise scalars.context.wrong(node, "jsonb subscript does not support slices", "write one subscript: j['a']")
+        error = scalars.context.wrong(node, "jsonb subscript does not support slices", "write one subscript: j['a']")
+        raise error.with_(code="42804")
     step = scalars.value(node)
     if step.type.kind not in (*STRINGS, Kind.UNKNOWN, *INTEGERS):
         raise scalars.context.wrong(node, f"subscript type {step.type} is not supported",
-                                    "jsonb subscript must be coercible to either integer or text")  # fmt: skip
-    return functions.resolve("#>", (value, functions.resolve("array", (functions.cast(step, TEXT),))))
+                                    "jsonb subscript must be coercible to either integer or text"
+                                    ).with_(code="42804")  # fmt: skip
+    return step
 
 
 def _slice(scalars: Scalars, array: Expr, written: list[exp.Expr]) -> Expr:
     """`a[1:2][3]`; a bound that is left out is that of the array, and a number alone is from 1 to it."""
-    bounds: list[Expr] = []
-    for one in written:
-        first = one.this if isinstance(one, exp.Slice) else None
-        last = one.args.get("expression") if isinstance(one, exp.Slice) else one
-        for bound, instead in ((first, Literal(1, INTEGER)), (last, _LAST)):
-            bounds.append(instead if bound is None else functions.cast(scalars.value(bound), INTEGER))
+    bounds = [(Literal(1, INTEGER), _LAST)[n % 2] if bound is None else bound
+              for n, bound in enumerate(bounds_of(scalars, written))]  # fmt: skip
     if len(written) > dimensions(array.type) > 0:
         bounds = [Literal(1, INTEGER), Literal(0, INTEGER)]  # nothing
     made = functions.resolve("slice", (array, *bounds[:2]))
     return Call("slice", (*made.args, *bounds[2:]), made.type) if isinstance(made, Call) else made
+
+
+def bounds_of(scalars: Scalars, written: Sequence[exp.Expr]) -> list[Expr | None]:
+    """The first and the last subscript of each slice; None for one that is left out."""
+    bounds: list[Expr | None] = []
+    for one in written:
+        first = one.this if isinstance(one, exp.Slice) else exp.Literal.number(1)
+        last = one.args.get("expression") if isinstance(one, exp.Slice) else one
+        bounds += [None if bound is None else functions.cast(scalars.value(bound), INTEGER) for bound in (first, last)]
+    return bounds

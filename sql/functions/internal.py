@@ -40,6 +40,12 @@ SET_RETURNING = (
                for kind in ("timestamp", "timestamptz", "time", "interval"))),
     function("date_trunc by name", INTERNAL, "date_trunc with a unit of each row",
              *(f"text, {kind} -> {kind} or error" for kind in ("timestamp", "timestamptz", "interval"))),
+    function("with element", INTERNAL, "The array with a value at the subscripts",
+             "any[], any, integer... -> any[] or error"),
+    function("with slice", INTERNAL, "The array with elements of the second between the bounds; the text has 1 for "
+             "each bound that is written", "any[], any[], text, integer... -> any[] or error"),
+    function("with part", INTERNAL, "The jsonb with another at a path; of NULL it makes an array, or else an object",
+             "jsonb, jsonb, boolean, text[] -> jsonb or error"),
     function("letters of bytes", INTERNAL, "A text with a character for each byte", "bytea -> text"),
     function("one byte", INTERNAL, "The first byte of a text, or the byte of a code, as the type \"char\" shows it",
              "text -> text", "integer -> text or error"),

@@ -25,7 +25,7 @@ _PASSED = frozenset((
     "case", "single row", "lag", "lead", "first_value", "last_value", "nth_value",
     # These take rows as values.
     "array", "array_agg", "count", "array_append", "array_prepend", "array_position", "array_positions", "array_remove",
-    "array_replace", "= any", "<> any", "= all", "<> all", "||",
+    "array_replace", "= any", "<> any", "= all", "<> all", "||", "with element",
 ))  # fmt: skip
 
 

@@ -129,29 +129,47 @@ def _assignments(change: exp.Expr, text: str) -> tuple[Assignment, ...]:
         raise refuse(change, text, "SET needs an assignment", "write SET a = 1").with_(code="42601")
     for node in change.expressions:
         target = node.this if isinstance(node, exp.EQ) else None
-        if isinstance(target, exp.Column):
-            _assign(found, target, node.expression)
+        if target is not None and _is_place(target):
+            _assign(found, target, node.expression, text)
             continue
         columns = target.expressions if isinstance(target, exp.Tuple) else (
             [target.this] if isinstance(target, exp.Paren) else [])  # fmt: skip
-        if not columns or not all(isinstance(column, exp.Column) for column in columns):
+        if not columns or not all(map(_is_place, columns)):
             raise refuse(node, text, "SET takes columns of the table",
                          "write SET a = 1, (b, c) = (2, 3)").with_(code="42601")
         values = _values(node.expression, len(columns))
         if len(values) != len(columns):
             raise refuse(node, text, f"number of columns ({len(columns)}) does not match number of values "
-                         f"({len(values)})")
+                         f"({len(values)})").with_(code="42601")
         for column, value in zip(columns, values, strict=True):
-            _assign(found, column, value)
+            _assign(found, column, value, text)
     return tuple(found)
 
 
-def _assign(found: list[Assignment], column: exp.Column, value: exp.Expr) -> None:
-    """Add the assignment of a column. Those of fields of one column are one."""
-    name, *path = column.parts
+def _is_place(node: exp.Expr | None) -> bool:
+    """Whether a value can go there: a column, or a field or an element of what is one."""
+    while isinstance(node, exp.Bracket) or (isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier)):
+        node = node.this
+    return isinstance(node, exp.Column)
+
+
+def _path(node: exp.Expr) -> list[exp.Expr]:
+    """The names of a column and its fields, and a tuple for each subscript."""
+    if isinstance(node, exp.Column):
+        return list(node.parts)
+    step = exp.Tuple(expressions=node.expressions) if isinstance(node, exp.Bracket) else node.expression
+    return [*_path(node.this), step]
+
+
+def _assign(found: list[Assignment], place: exp.Expr, value: exp.Expr, text: str) -> None:
+    """Add the assignment of a column. Those of fields and elements of one column are one."""
+    name, *path = _path(place)
     if not path:
         found.append((name_of(name), value))
         return
+    if is_default(value):
+        what = "an array element" if isinstance(path[0], exp.Tuple) else "a subfield"
+        raise refuse(value, text, f"cannot set {what} to DEFAULT", "write the value itself").with_(code="0A000")
     change = exp.PropertyEQ(this=exp.Tuple(expressions=path), expression=value)
     for other, node in found:
         if other == name_of(name) and isinstance(node, FieldChange):

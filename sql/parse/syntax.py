@@ -189,8 +189,8 @@ class TableArgument(exp.Expression):
 
 
 class FieldChange(exp.Expression):
-    """`r.a = 1, r.b.c = 2` of SET. `this`: the column. `expressions`: for each, a tuple of the fields' names and the
-    value."""
+    """`r.a = 1, r.b[2].c = 2` of SET. `this`: the column. `expressions`: for each, a tuple of the fields' names and of
+    tuples of a subscript, and the value."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": True}
 
