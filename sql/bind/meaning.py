@@ -19,6 +19,7 @@ from halfjoin.version import MEANING
 
 # 9: group 1 of a pattern without groups is its match, for regexp_substr and regexp_instr.
 #    A `->` of json that fails does so also where the step after it is NULL. Zones such as +1: and +:30.
+#    NOT r IS NULL of a row; rows whose members are rows, with IS NULL; texts too long for a field of a row fail.
 # 8: bit_length of a char(n) does not count its blanks.
 # 7: width_bucket just below a bound; date_trunc to a moment before 4714 BC is an error; zones that are rules, and MSK;
 #    encodings other than UTF8. Quotients, roots and logarithms of numeric constants have their own decimals. Letters

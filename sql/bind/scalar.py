@@ -150,8 +150,9 @@ def _not(scalars: Scalars, node: exp.Not) -> Expr:
         return _is(scalars, asked, "is not")
     if isinstance(asked, exp.Is):  # NOT r IS NULL; of a row it is not r IS NOT NULL
         null = _is(scalars, asked)
-        plain = isinstance(null, Call) and null.function == "is null"
-        return functions.resolve("is not null", null.args) if plain else functions.resolve("not", (null,))
+        if isinstance(null, Call) and null.function == "is null":
+            return functions.resolve("is not null", null.args)
+        return functions.resolve("not", (null,))
     return functions.resolve("not", (_truth(scalars, node.this, "not"),))
 
 
