@@ -21,11 +21,12 @@ from halfjoin.engine.scalar.bounds import check, sizes
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.nested_arrays import shape
 from halfjoin.engine.scalar.values import Kernel, on_arrays, raw, valid
+from halfjoin.engine.updates.updates import ARRAY_BYTES, TOO_LONG
+from halfjoin.errors import DataError
 from halfjoin.sql.expr import Call, Literal
 
 _Ints = NDArray[np.int64]
 _BEGIN = "arrays begin at subscript 1 here"
-_ADDED = 8  # bytes: a bound on what one more element takes, beside those of the source
 
 
 def _with_element(expr: Call) -> Kernel:
@@ -41,7 +42,6 @@ def _with_element(expr: Call) -> Kernel:
             _fail(((at < 1) | (at > old)).any(axis=1) & ~none, "array subscript out of range")
         _begins_at_one(at, none)
         new = np.maximum(old, at)
-        _check_length(array, value, old, new)
         ones = np.arange(len(array))
         return _put(array, old, new, at, at, value, ones, type)
 
@@ -83,7 +83,6 @@ def _with_slice(expr: Call) -> Kernel:
         nothing = none & (length == 0)
         _begins_at_one(np.where((some & ~nothing)[:, None], first, 1), none)
         new = np.where(some[:, None], np.where(nothing[:, None], 0, np.maximum(old, last)), old)
-        _check_length(array, source, old, new)
         last = np.where(some[:, None], last, 0)
         return _put(array, old, new, first, last, _flat(source), np.cumsum(counts) - counts, type)
 
@@ -108,11 +107,6 @@ def _begins_at_one(first: _Ints, none: Any) -> None:
           f"assignment to an array without elements must begin at its first: {_BEGIN}")  # fmt: skip
 
 
-def _check_length(array: Any, source: Any, old: _Ints, new: _Ints) -> None:
-    added = np.prod(new, axis=1) - np.prod(old, axis=1)
-    check(sizes(array) + sizes(source) + np.maximum(added, 0) * _ADDED, len(array), strict=False)
-
-
 def _flat(array: Any) -> Any:
     while pt.is_list(array.type):
         array = array.flatten()
@@ -123,9 +117,12 @@ def _put(array: Any, old: _Ints, new: _Ints, first: _Ints, last: _Ints, source: 
     """Arrays of the shapes `new`: the source's elements, each row's from its place in `starts` on, between the
     subscripts `first` and `last`, and elsewhere those of arrays of the shapes `old`."""
     counts, before = np.prod(new, axis=1), np.prod(old, axis=1)
+    check(counts, len(array), strict=False)  # before it is made: an element takes a byte or more
     rows = np.repeat(np.arange(len(new)), counts)
     left = np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows]
     values = _flat(array)
+    if int(sizes(values).sum() + sizes(source).sum()) > ARRAY_BYTES:
+        raise DataError(TOO_LONG)
     kept, put = (np.cumsum(before) - before)[rows], starts[rows] + len(values)
     there, inside = np.ones(len(rows), np.bool_), np.ones(len(rows), np.bool_)
     in_old, in_slice, step = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64), counts.copy()
@@ -138,7 +135,9 @@ def _put(array: Any, old: _Ints, new: _Ints, first: _Ints, last: _Ints, source: 
         in_slice = in_slice * (last - first + 1)[rows, d] + at + 1 - first[rows, d]
     chosen = np.where(inside, put + in_slice, np.where(there, kept + in_old, 0))
     both = pa.concat_arrays([values, source.cast(values.type)])
-    return _shaped(new, both.take(pa.array(chosen, mask=~(inside | there))), type)
+    made = _shaped(new, both.take(pa.array(chosen, mask=~(inside | there))), type)
+    check(sizes(made), len(array), strict=False)
+    return made
 
 
 def _shaped(shapes: _Ints, values: Any, type: Any) -> Any:

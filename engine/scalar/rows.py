@@ -14,8 +14,8 @@ from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Kernel, on_arrays, raw, valid
 from halfjoin.engine.updates.codes import same
 from halfjoin.engine.updates.structs import struct_of
-from halfjoin.sql.expr import Call, Literal
-from halfjoin.sql.functions.record_values import FIELD, GIVEN, VALUE
+from halfjoin.sql.expr import Call
+from halfjoin.sql.functions.record_values import FIELD, GIVEN, VALUE, place_of
 from halfjoin.sql.types import SqlType
 
 
@@ -37,9 +37,7 @@ def _given(_: Call) -> Kernel:
 
 
 def _member(expr: Call) -> Kernel:
-    number = expr.args[1]
-    assert isinstance(number, Literal)
-    place = int(str(number.value))
+    place = place_of(expr.args[1])
     return on_arrays(lambda rows, _: rows.flatten()[place])
 
 

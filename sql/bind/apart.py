@@ -19,10 +19,7 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind.row_parts import Parts, condition, of_column, of_value, parts, scalar, whole
 from halfjoin.sql.expr import FALSE, TRUE, Column, Expr
 from halfjoin.sql.functions.order import key_in_order
-from halfjoin.sql.functions.record_values import (
-    INSTEAD,
-    is_record,
-)
+from halfjoin.sql.functions.record_values import INSTEAD, is_record
 from halfjoin.sql.relation import (
     Aggregate,
     AggregateCall,

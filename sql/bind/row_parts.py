@@ -17,6 +17,7 @@ from halfjoin.sql.functions.record_values import (
     THERE,
     VALUE,
     is_record,
+    place_of,
 )
 from halfjoin.sql.types import BOOLEAN, INTEGER, Kind, SqlType
 
@@ -54,8 +55,8 @@ def parts(value: Expr) -> Parts:
             return _chosen(conditions, branches)
         case Call(function="single row", args=(row, count)):
             return _each(parts(row), scalar(count))
-        case Call(function=function, args=(row, Literal(number))) if function == MEMBER:
-            made = parts(row).members[int(str(number))]
+        case Call(function=function, args=(row, number)) if function == MEMBER:
+            made = parts(row).members[place_of(number)]
             assert isinstance(made, Parts)
             return made
         case Call(function=function, args=(column,)) if function == COLUMN:
@@ -145,8 +146,7 @@ def scalar(value: Expr) -> Expr:
             if function == THERE:
                 return made.there
             (number,) = rest
-            assert isinstance(number, Literal)
-            found = made.members[int(str(number.value))]
+            found = made.members[place_of(number)]
             assert not isinstance(found, Parts)
             return found
         case Call(args=args):

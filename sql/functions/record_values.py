@@ -50,6 +50,12 @@ def member(value: Expr, number: int) -> Expr:
     return Call(MEMBER, (value, Literal(number, INTEGER)), type)
 
 
+def place_of(number: Expr) -> int:
+    """The number of a member, as `member of row` and `member of value` have it."""
+    assert isinstance(number, Literal) and isinstance(number.value, int)
+    return number.value
+
+
 def members(value: Expr) -> tuple[Expr, ...]:
     """All members of a row."""
     return tuple(member(value, number) for number in range(len(value.type.fields)))

@@ -11,7 +11,7 @@ from functools import partial
 from halfjoin.sql.expr import TRUE, Call, Cast, Column, Expr, Literal, Now
 from halfjoin.sql.functions.calendar import Far, shown
 from halfjoin.sql.functions.coercion import implicit, same_values
-from halfjoin.sql.functions.record_values import FIELD, GIVEN, VALUE
+from halfjoin.sql.functions.record_values import FIELD, GIVEN, VALUE, place_of
 from halfjoin.sql.functions.sum_results import SUM_RESULTS
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 from halfjoin.sql.unseen import is_unseen
@@ -22,6 +22,7 @@ _LEVELS = {
     "or": 1, "and": 2, "not": 3,
     "is null": 4, "is not null": 4, "is true": 4, "is not true": 4, "is false": 4, "is not false": 4,
     "is unknown": 4, "is not unknown": 4, "is distinct from": 4, "is not distinct from": 4,
+    "with element": 5, "with slice": 5, "with part": 5,
     "=": 5, "<>": 5, "<": 5, "<=": 5, ">": 5, ">=": 5,
     **{f"{name} {word}": 5 for name in _COMPARISONS for word in ("any", "all")},
     "in": 6, "like": 6, "ilike": 6, "||": 7,
@@ -146,8 +147,27 @@ def _row_value(args: tuple[Expr, ...]) -> str:
     return made if args[0] == TRUE else f"CASE WHEN {render(args[0])} THEN {made} END"
 
 
-def _number(literal: Expr) -> int:
-    return int(str(literal.value)) if isinstance(literal, Literal) else 0
+def _with_element(args: tuple[Expr, ...]) -> str:
+    array, value, *subscripts = args
+    return f"{_at_least(array, _ATOM)}{''.join(f'[{render(one)}]' for one in subscripts)} = {_at_least(value, 6)}"
+
+
+def _with_slice(args: tuple[Expr, ...]) -> str:
+    array, source, written, *bounds = args
+    marks = zip(bounds, str(written.value) if isinstance(written, Literal) else "", strict=False)
+    texts = [render(bound) if mark == "1" else "" for bound, mark in marks]
+    slices = (f"[{first}:{last}]" for first, last in zip(texts[::2], texts[1::2], strict=True))
+    return f"{_at_least(array, _ATOM)}{''.join(slices)} = {_at_least(source, 6)}"
+
+
+def _with_part(args: tuple[Expr, ...]) -> str:
+    value, new, _, path = args
+    steps = path.args if isinstance(path, Call) else (path,)
+    return f"{_at_least(value, _ATOM)}{''.join(f'[{render(one)}]' for one in steps)} = {_at_least(new, 6)}"
+
+
+def _field(args: tuple[Expr, ...]) -> str:
+    return f"({render(args[0])}).{_identifier(args[0].type.fields[place_of(args[1])][0])}"
 
 
 _FORMS: dict[str, Callable[[tuple[Expr, ...]], str]] = {
@@ -179,7 +199,10 @@ _FORMS: dict[str, Callable[[tuple[Expr, ...]], str]] = {
     "single row": lambda args: render(args[0]),
     VALUE: _row_value,
     GIVEN: lambda args: f"is_given({render(args[0])})",
-    FIELD: lambda args: f"({render(args[0])}).{_identifier(args[0].type.fields[_number(args[1])][0])}",
+    FIELD: _field,
+    "with element": _with_element,
+    "with slice": _with_slice,
+    "with part": _with_part,
 }
 
 
