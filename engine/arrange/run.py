@@ -158,7 +158,8 @@ class Run:
     there, so a row is stored once, however far ahead its time lies. `net` says what the closed updates add up to (None:
     not computed yet); `gone` has the index entries of rows that have cancelled. `orders` are indexes on the live rows,
     too; a run that replaces this one makes its own. `filters` has the rows that the users of arrangements want, for
-    indexes that are still to be built. `sides` are what kernels have opened; whoever replaces an index forgets them.
+    indexes that are still to be built. `sides` are what kernels have opened. They hold the memory of an index, so what
+    replaces or drops one forgets them.
     """
 
     in_memory: ClassVar[bool] = True
