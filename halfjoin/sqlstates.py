@@ -64,7 +64,7 @@ _REASONS: tuple[tuple[str, str], ...] = (
     (r"assignment to an array (below|without)", "0A000"),
     (r"path element at position \d+ is out of range", "22023"),
     (r"requested character (too large|not valid)|null character not permitted|the result would be longer|"
-     r"an array of more than one dimension", "54000"),
+     r"array size exceeds the maximum|an array of more than one dimension", "54000"),
     (r"invalid Unicode|multiple decimal points|\"EEEE\" must|\"EEEE\" is incompatible|cannot use \"|"
      r"\"[90S]\" (must be ahead|cannot be used)", "42601"),
     (r"expected JSON array", "22P02"),

@@ -28,3 +28,12 @@ def test_a_whole_run_tries_all_seeds(monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setattr(seeds, "WHOLE", True)
     assert seeds.left_out(ITEMS) == [] and seeds.some(30) == 30
     assert seeds.some_views({"a": "", "b": ""}) == {"a": "", "b": ""}
+
+
+def test_only_a_run_that_asks_for_new_examples_begins_at_another_seed(monkeypatch: MonkeyPatch) -> None:
+    monkeypatch.delenv("HALFJOIN_SEED", raising=False)
+    for new in (False, True):
+        monkeypatch.setattr(seeds, "_NEW", new)
+        assert (len({seeds.first_seed() for _ in range(9)}) > 1) == new
+    monkeypatch.setenv("HALFJOIN_SEED", "7")
+    assert seeds.first_seed() == 7

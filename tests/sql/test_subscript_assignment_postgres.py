@@ -122,7 +122,7 @@ def test_random_assignments_to_parts_change_rows_as_in_postgresql(postgres: Any)
 def test_wrong_assignments_to_parts_fail_as_in_postgresql(postgres: Any) -> None:
     engine = both(postgres)
     fill(engine, postgres, random.Random(1))
-    for change in WRONG:
+    for change in (*WRONG, "m = '{}'", "m[3:1][1:1] = '{7,8}'"):
         run_both(engine, postgres, f"UPDATE t SET {change} WHERE k = 1")
 
 
@@ -154,3 +154,24 @@ def test_an_array_that_would_not_begin_at_1_fails_its_row_alone() -> None:
         with pytest.raises(hj.HalfjoinError, match="would be longer"):
             engine.execute("UPDATE t SET a[2000000000] = 1 WHERE k = 2")
         assert [*engine.query("SELECT a FROM t ORDER BY k").column("a").to_pylist()] == [[], [1, 5]]
+
+
+def test_only_what_an_assignment_makes_counts_for_its_length() -> None:
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (k integer, s text[])")
+        engine.execute("INSERT INTO t SELECT 1, array_fill(repeat('x', 1000000), ARRAY[10])")
+        engine.execute("UPDATE t SET s[:] = s, s[3] = 'y'")
+        assert engine.query("SELECT length(s[2]) + length(s[3]) AS n FROM t").to_pylist() == [{"n": 1_000_001}]
+        with pytest.raises(hj.HalfjoinError, match="would be longer"):
+            engine.execute("UPDATE t SET s[10:11] = array_fill(repeat('y', 5000000), ARRAY[2])")
+
+
+def test_errors_name_the_assignment_as_it_is_written() -> None:
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (k integer, a integer[], j jsonb)")
+        engine.execute("INSERT INTO t VALUES (1, '{1}', '2')")
+        for change, shown in (("a[k - 1] = k", r"in t\.a\[t\.k - 1\] = t\.k,"), ("a[:0] = a", r"in t\.a\[:0\] = t\.a,"),
+                              ("a[1] = 2, a[-1] = 3", r"in \(t\.a\[1\] = 2\)\[-1\] = 3,"),
+                              ("j['x'] = '1'", r"in t\.j\['x'\] = jsonb '1',")):  # fmt: skip
+            with pytest.raises(hj.HalfjoinError, match=shown):
+                engine.execute(f"UPDATE t SET {change}")
