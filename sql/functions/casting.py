@@ -16,6 +16,7 @@ from halfjoin.sql.functions.one_byte import ONE_BYTE, cast_byte
 from halfjoin.sql.functions.padding import padded
 from halfjoin.sql.functions.parameters import is_parameter, typed
 from halfjoin.sql.functions.record_casts import cast_row
+from halfjoin.sql.functions.record_values import open_type
 from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of, rounded, type_of_decimal
 from halfjoin.sql.functions.text_input import parse
 from halfjoin.sql.types import (
@@ -100,10 +101,10 @@ def coerce(expr: Expr, type: SqlType) -> Expr:
 
 def unify(args: Sequence[Expr]) -> tuple[Expr, ...]:
     """Cast all to their common type, as for the branches of CASE; an untyped literal keeps all its decimals."""
-    if common_type(arg.type for arg in args).kind is Kind.NUMERIC:
+    if common_type(map(open_type, args)).kind is Kind.NUMERIC:
         exact = SqlType(Kind.NUMERIC)
         args = [cast(arg, exact) if isinstance(arg, Literal) and isinstance(arg.value, str) else arg for arg in args]
-    type = common_type(arg.type for arg in args)
+    type = common_type(map(open_type, args))
     return tuple(cast(arg, type) for arg in args)
 
 

@@ -11,9 +11,10 @@ given` and `member of value` take it apart again. `row column` marks a column th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from halfjoin.sql.expr import FALSE, TRUE, Call, Expr, Literal
-from halfjoin.sql.types import BOOLEAN, INTEGER, Kind, SqlType
+from halfjoin.sql.types import BOOLEAN, INTEGER, TEXT, UNKNOWN, Kind, SqlType
 
 ROW, MEMBER, THERE = "row", "member of row", "row is there"
 VALUE, FIELD, GIVEN, COLUMN = "row value", "member of value", "row is given", "row column"
@@ -29,6 +30,15 @@ def record(names: Sequence[str], values: Sequence[Expr], there: Expr = TRUE, nam
     """The row of some members."""
     fields = tuple((name, value.type) for name, value in zip(names, values, strict=True))
     return Call(ROW, (there, *values), SqlType(Kind.RECORD, named=named, fields=fields))
+
+
+def open_type(value: Expr) -> SqlType:
+    """The type of a value where a common type is looked for: NULLs that are members of a row have none yet."""
+    if not isinstance(value, Call) or value.function != ROW:
+        return value.type
+    types = (UNKNOWN if one == Literal(None, TEXT) else open_type(one) for one in value.args[1:])
+    return replace(value.type, fields=tuple(
+        (name, type) for (name, _), type in zip(value.type.fields, types, strict=True)))
 
 
 def is_there(value: Expr) -> Expr:

@@ -14,7 +14,7 @@ from halfjoin.sql.functions.nested_arrays import in_shape, of_nested
 from halfjoin.sql.functions.order import ORDERING, check_equality, compared
 from halfjoin.sql.functions.padding import padded
 from halfjoin.sql.functions.patterns import of_bytes
-from halfjoin.sql.functions.record_values import is_record
+from halfjoin.sql.functions.record_values import is_record, open_type
 from halfjoin.sql.functions.records import of_rows, refuse_rows
 from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.signature import ANY, ANY_ARRAY, Function, Overload, type_named
@@ -167,7 +167,7 @@ def _element(function: Function, overload: Overload, args: Sequence[Expr]) -> Sq
     types: list[SqlType] = []
     for i, arg in enumerate(args):
         if overload.param(i) == ANY:
-            types.append(arg.type)
+            types.append(open_type(arg))
         elif overload.param(i) == ANY_ARRAY and arg.type.element is not None:
             types.append(arg.type.element)
     if not types:

@@ -30,7 +30,9 @@ TABLES = ("CREATE TABLE t (a integer, b text, c boolean)", "CREATE TABLE u (a in
     "SELECT ROW(a % 2, c) AS r, max(b) FROM t GROUP BY ROW(a % 2, c) ORDER BY r",
     "SELECT DISTINCT ON (ROW(c)) c::text, t FROM t ORDER BY ROW(c), t DESC",
     "SELECT DISTINCT t, count(*) OVER () FROM t ORDER BY t", "SELECT x FROM (SELECT t AS x FROM t) AS q ORDER BY x",
-    "SELECT t FROM t UNION SELECT t FROM t ORDER BY t DESC",
+    "SELECT t FROM t UNION SELECT t FROM t ORDER BY t DESC", "VALUES (ROW(NULL, 'x')), (ROW(2, NULL))",
+    "SELECT CASE WHEN a > 1 THEN ROW(NULL, b) ELSE ROW(a, NULL) END FROM t ORDER BY a, b",
+    "SELECT ROW(NULL, 'a') UNION ALL SELECT ROW(2, NULL)",
 ])  # fmt: skip
 def test_rows_are_shown_as_postgresql_shows_them(sql: str, postgres: Any) -> None:
     engine = hj.Engine()
@@ -43,7 +45,7 @@ def test_rows_are_shown_as_postgresql_shows_them(sql: str, postgres: Any) -> Non
 
 @pytest.mark.parametrize("sql", [
     "SELECT ARRAY[ROW(a, b), ROW(1, 'x')] FROM t ORDER BY a, b", "SELECT ARRAY(SELECT ROW(a, b) FROM t ORDER BY t)",
-    "SELECT array_agg(ROW(a, c) ORDER BY a, b) FROM t",
+    "SELECT array_agg(ROW(a, c) ORDER BY a, b) FROM t", "SELECT ARRAY[ROW(NULL, ROW(NULL)), ROW(2, ROW(a))] FROM t",
     "SELECT array_agg(ROW(t.*) ORDER BY t) FILTER (WHERE a > 1) FROM t GROUP BY c ORDER BY c",
 ])  # fmt: skip
 def test_arrays_of_rows_are_shown_as_postgresql_shows_them(sql: str, postgres: Any) -> None:
