@@ -1,14 +1,14 @@
 """Runs the calls of one connection in threads, one after the other, and cancels a running one.
 
 A cancelled call is interrupted as Ctrl-C interrupts it: an exception is raised in its thread. The engine bears that at
-any place: its batch is done, or nothing of it.
+any place: its batch is done, or nothing of it. Python drops an exception that it raises in a weak reference's callback
+or a finalizer, and the call goes on; so it is raised again, after a while, until the call has ended.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ctypes
-import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
 from threading import Lock, get_ident
@@ -19,7 +19,7 @@ from halfjoin.errors import HalfjoinError
 T = TypeVar("T")
 USER_REQUEST = "canceling statement due to user request"
 _raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-_MOMENT = 0.001  # seconds until a thread that runs has raised what it was told to raise
+_AGAIN = 0.5  # seconds a call has to end, before it is interrupted once more
 
 
 class _Cancelled(KeyboardInterrupt):
@@ -33,13 +33,13 @@ class Worker:
         self._threads, self._guard = threads, Lock()
         self._thread: int | None = None  # of the running call
         self._why: str | None = None  # why it is cancelled
+        self._running: asyncio.Future[Any] | None = None  # its outcome
         self._waiting: asyncio.Future[Any] | None = None
-        self.running = False  # whether a thread has a call, as the event loop sees it
 
     @property
-    def busy(self) -> bool:
-        """Whether a call is running."""
-        return self._thread is not None or self._waiting is not None
+    def running(self) -> bool:
+        """Whether a thread has a call, or will have it once one is free."""
+        return self._running is not None
 
     async def call(self, function: Callable[[], T], most: float | None = None) -> T:
         """Run a function in a thread, for at most `most` seconds.
@@ -48,8 +48,8 @@ class Worker:
             HalfjoinError: it was cancelled (SQLSTATE 57014). And what the function raises.
         """
         loop = asyncio.get_running_loop()
-        self.running = True
-        running = loop.run_in_executor(self._threads, self._outcome, function)
+        self._why = None
+        running = self._running = loop.run_in_executor(self._threads, self._outcome, function)
         late = None if most is None else loop.call_later(
             most, self.cancel, "canceling statement due to statement timeout")  # fmt: skip
         try:
@@ -59,7 +59,7 @@ class Worker:
             await asyncio.wait([running])
             raise
         finally:
-            self.running = False
+            self._running = None
             if late is not None:
                 late.cancel()
         if problem is not None:
@@ -84,41 +84,43 @@ class Worker:
             self._waiting = None
 
     def cancel(self, why: str = USER_REQUEST) -> None:
-        """Interrupt the running call, if there is one."""
+        """Interrupt the running call, if there is one. Called in the event loop's thread, as `call` is."""
         if self._waiting is not None:
             self._waiting.cancel()
+        if self._running is not None and self._why is None:
+            self._why = why
+            self._interrupt(self._running)
+
+    def _interrupt(self, running: asyncio.Future[Any]) -> None:
+        """Raise an exception in the thread of a call, now and again until it has ended."""
+        if running.done():
+            return
         with self._guard:
-            if self._thread is not None and self._why is None:
-                self._why = why
+            if self._thread is not None:
                 _raise_in(ctypes.c_ulong(self._thread), ctypes.py_object(_Cancelled))
+        asyncio.get_running_loop().call_later(_AGAIN, self._interrupt, running)
 
     def _outcome(self, function: Callable[[], T]) -> tuple[T | None, Exception | None]:
         """What the function returns, or why it failed. Neither is an interrupt, which would end the event loop."""
-        self._why = None
+        found: tuple[T | None, Exception | None] | None = None
         try:
-            return self._tried(function)
+            try:
+                with self._guard:
+                    self._thread = get_ident()
+                found = function(), None
+            except Exception as error:
+                found = None, error
+            self._end()
         except KeyboardInterrupt:  # the one that `cancel` raises, wherever it came
-            self._thread = None
-            return None, HalfjoinError(self._why or USER_REQUEST, code="57014")
+            self._end()
+        return found or (None, HalfjoinError(self._why or USER_REQUEST, code="57014"))
 
-    def _tried(self, function: Callable[[], T]) -> tuple[T | None, Exception | None]:
-        made: T | None = None
-        problem: Exception | None = None
-        try:
-            with self._guard:
-                self._thread = get_ident()
-            made = function()
-        except KeyboardInterrupt:
-            raise
-        except Exception as error:
-            problem = error
-        finally:
-            with self._guard:
-                self._thread = None
-        if self._why is not None:
-            try:  # wait for the interrupt, so that it does not come later; the call is done
-                while True:
-                    time.sleep(_MOMENT)
+    def _end(self) -> None:
+        """From here on no interrupt comes, and one that was on its way is forgotten."""
+        while self._thread is not None:
+            try:
+                with self._guard:
+                    _raise_in(ctypes.c_ulong(get_ident()), None)
+                    self._thread = None
             except _Cancelled:
                 pass
-        return made, problem
