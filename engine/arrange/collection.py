@@ -30,8 +30,7 @@ from halfjoin.planner.wants import ALL, Wants, together
 # A run is merged into the one before it unless that one is this many times larger. So lookups search few runs, and each
 # row is copied a logarithmic number of times.
 GROWTH = 3
-WAITING = 4  # small runs to merge at a time: a kernel searches one more for less than a merge costs
-UNREAD = 8  # runs to merge at a time, if no batch looks the collection up
+WAITING = 8  # runs to merge at a time, if no batch looks them up, or small: a kernel searches one more for less
 SMALL = 4096  # rows; so many are merged at once
 LOOKUP_ROWS = 1 << 11  # about the rows that the lookup of a key reads from files
 WORN = 8  # files are loaded once lookups have read this fraction (1/8) of their rows. They go on, so it is early
@@ -275,12 +274,26 @@ class Collection:
             if self.loose:
                 self.narrow(upper)
             return
-        held = tuple([run.closed(upper) for run in self.held])
-        if all(map(is_, held, self.held)):  # nothing is new
-            if not any(run.closes(upper, MAXIMUM) for run in held):
-                self._settled = self.held
-            return
-        self.held = held
+        known = self._settled or ()  # most often, one run has come since
+        count = len(known)
+        if count and (count > len(self.held) or not all(map(is_, known, self.held))):
+            known, count = (), 0
+        closed, same = list[Part](), True
+        for run in self.held[count:]:
+            one = run.closed(upper)
+            same = same and one is run
+            closed.append(one)
+        if not same:
+            held = self.held = (*known, *closed)
+            self._merge_newest(upper)
+            count = count if self.held is held else 0
+        for run in self.held[count:]:
+            if run.closes(upper, MAXIMUM):
+                return
+        self._settled = self.held
+
+    def _merge_newest(self, upper: int) -> None:
+        """Merge the newest runs as `tidy` says."""
         runs = self.in_memory
         count, size = 0, 0
         for run in reversed(runs):
@@ -293,7 +306,7 @@ class Collection:
             self.narrow(upper)
         # Without kernels, and where they have an order, runs are searched one after the other.
         at_once = native.on and size < SMALL and not [run for run in runs[-count:] if run.orders]
-        if count < (UNREAD if not self.arrangements else WAITING if at_once else 2):
+        if count < (WAITING if at_once or not self.arrangements else 2):
             return
         while self._has_texts and not fits(
             [run.updates for run in runs[-count:]], sum(run.row_bytes for run in runs[-count:])

@@ -19,7 +19,7 @@ from halfjoin.planner.wants import ALL
 
 SELECTIVE = 16  # average rows of a key; up to this many, an index finds the rows that may cancel
 LATER = 1024  # rows; the index of a smaller run is built when it is looked up
-CANCEL_FROM = 4096  # rows; for fewer, the search for rows that cancel costs more than keeping them
+CANCEL_FROM = 256  # rows; for fewer, the search for rows that cancel costs more than keeping them
 
 
 def merge_runs(

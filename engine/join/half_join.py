@@ -55,6 +55,7 @@ from halfjoin.sql.expr import Column, Expr, columns_of
 _PROBE = "#probe"  # no SQL column has such a name
 _FEW = 16  # pairs; so few are never cut into pieces, however long their texts
 _NET_FROM = 256  # partners; adding fewer up costs more than carrying on those that cancel
+_MANY = 8  # so does adding up where fewer than one partner in so many goes
 _WIDE = frozenset(kind.id for kind in (pa.string(), pa.binary(), pa.list_(pa.int64())))
 _SORT_FROM = 1 << 14  # probes; a sorted search of so many stays in nearby memory
 RowNumbers = NDArray[Any]
@@ -92,6 +93,7 @@ class HalfJoinOperator:
     null_safe: int  # a bit for each key in which NULL matches NULL
     direct: tuple[str, ...] | None  # the stream's columns that are the keys; None: keys are computed
     opens: int  # runs know by this number what they have opened for such lookups
+    adds_up: bool  # whether partners that cancel are added up; if not, the caller does it
 
     def __call__(
         self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM, begins: int = MINIMUM,
@@ -171,7 +173,8 @@ class HalfJoinOperator:
         columns = stream.columns
         names = [*columns] if self.wanted is None else [name for name in columns if name in self.wanted]
         theirs = runs[0].updates.columns
-        whole = -1 if self.rest or note is not None else limits.PIECE_ROWS if closed == MINIMUM else _NET_FROM - 1
+        netting = self.adds_up and closed > MINIMUM
+        whole = -1 if self.rest or note is not None else _NET_FROM - 1 if netting else limits.PIECE_ROWS
         made = native.half_join(
             keys, self.null_safe, certain, [columns[name] for name in names], stream.time, stream.diff, sides,
             self.constants, self.allowed, [theirs[name].type for name in self.read[2]], limits.PIECE_ROWS, whole,
@@ -218,7 +221,7 @@ class HalfJoinOperator:
         if fetched is None or weights is None:
             return None
         time, diff = weights
-        if closed > MINIMUM and len(positions) >= _NET_FROM and bool((diff < 0).any()):
+        if closed > MINIMUM and len(positions) >= _NET_FROM and self._cancels(diff):
             found = Updates(fetched, time, diff)
             positions, found = _netted(positions, found, closed)
             fetched, time, diff = found.columns, found.time, found.diff
@@ -366,7 +369,7 @@ class HalfJoinOperator:
         if note is not None:
             note((positions, time, diff))
         partners = Updates(fetched, time, diff)
-        if closed > MINIMUM and len(positions) >= _NET_FROM:
+        if closed > MINIMUM and len(positions) >= _NET_FROM and self._cancels(diff):
             positions, partners = _netted(positions, partners, closed)
             if not len(positions):
                 return None
@@ -374,6 +377,10 @@ class HalfJoinOperator:
             left = left.take(positions)
         columns = {**left.columns, **partners.columns}
         return Updates(columns, np.maximum(left.time, partners.time), product(left.diff, partners.diff))
+
+    def _cancels(self, diff: Ints) -> bool:
+        """Whether so many partners go that adding up those that cancel costs less than carrying them on."""
+        return self.adds_up and int(np.count_nonzero(diff < 0)) * _MANY >= len(diff)
 
     def _admitted(
         self, keys: list[pa.Array], positions: Ints, run: Run, rows: RowNumbers, certain: bool
@@ -392,12 +399,12 @@ class HalfJoinOperator:
 
 def compile_half_join(
     spec: HalfJoin, registry: Registry, asked: Iterable[Expr] = (), wanted: frozenset[str] | None = None,
-    wants: Wants = ALL,
+    wants: Wants = ALL, *, adds_up: bool = True,
 ) -> HalfJoinOperator:  # fmt: skip
     """Make a half-join executable.
 
     `asked`: predicates that cannot fail and read only fetched columns; pairs that do not meet them are left out.
-    `wanted`: the columns to make; None: all. `wants`: the partners that the next steps do not drop.
+    `wanted`: the columns to make; None: all. `wants`: the partners that the next steps do not drop. `adds_up`: see there.
     """
     probes = tuple((compile(expr), expr) for expr in spec.probe)
     steps = () if spec.arrangement.through is None else spec.arrangement.through.steps
@@ -421,7 +428,7 @@ def compile_half_join(
         [test.constant for _, test in tests], tuple(test.allowed for _, test in tests),
         sum(1 << number for number, null_safe in enumerate(spec.null_safe) if null_safe),
         tuple(direct) if plain is not None and len(direct) == len(spec.probe) else None,
-        _opens(spec.arrangement, read, wants),
+        _opens(spec.arrangement, read, wants), adds_up,
     )
 
 

@@ -3,6 +3,8 @@
 
 #include "side.h"
 
+#define MANY 8 /* one in so many, as `engine.join.half_join` has it */
+
 typedef struct {
     Columns keys, constants, columns; /* the stream's keys and columns; what conditions compare with */
     Array time, diff;                 /* of the stream */
@@ -123,13 +125,12 @@ static int multiply(const Lookup *lookup, int64_t *time, int64_t *diff) {
     return 1;
 }
 
-/* Whether some partner counts less than 0 times: then partners may cancel. */
-static int any_gone(const Lookup *lookup) {
-    int64_t i = 0;
+/* Whether so many partners count less than 0 times that it pays to add up those that cancel. */
+static int many_gone(const Lookup *lookup) {
+    int64_t i = 0, gone = 0;
     for (Py_ssize_t s = 0; s < lookup->count; s++)
-        for (int64_t end = i + lookup->counts[s]; i < end; i++)
-            if (weight_of(lookup->sides[s], lookup->found.rows[i]) < 0) return 1;
-    return 0;
+        for (int64_t end = i + lookup->counts[s]; i < end; i++) gone += weight_of(lookup->sides[s], lookup->found.rows[i]) < 0;
+    return gone * MANY >= lookup->found.count;
 }
 
 /* Adds the bytes of the texts of a column at the found rows, or positions. */
@@ -237,7 +238,7 @@ PyObject *py_half_join(PyObject *self, PyObject *args) {
     if (going == 1) going = find_pairs(&lookup, most, allowed);
     if (going == 1) {
         if (lookup.found.count == 0) result = Py_NewRef(Py_False);
-        else if (whole >= 0 && (lookup.found.count <= whole || !any_gone(&lookup))) result = join(&lookup, most_bytes);
+        else if (whole >= 0 && (lookup.found.count <= whole || !many_gone(&lookup))) result = join(&lookup, most_bytes);
         if (result == NULL && !PyErr_Occurred()) result = pairs_of(&lookup.found, lookup.counts, lookup.count);
     }
     if (going == 0) result = Py_NewRef(Py_None);

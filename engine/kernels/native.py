@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 6  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 7  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -99,9 +99,9 @@ def half_join(
 
     A bit of `null_safe` says for each key whether NULL matches NULL. `certain`: nobody need compare keys. A partner
     meets all conditions: its tested columns are ordered to the `constants` as `allowed` says
-    (`engine.scalar.threshold`). There are only the pairs where they are more than `whole` and some partner counts less
-    than 0 times, where `whole` is less than 0, where texts take more than `most_bytes`, or where a diff does not fit an
-    int64. None also where they are more than `most`.
+    (`engine.scalar.threshold`). There are only the pairs where they are more than `whole` and one partner in eight
+    counts less than 0 times, where `whole` is less than 0, where texts take more than `most_bytes`, or where a diff does
+    not fit an int64. None also where they are more than `most`.
     """
     if not on:
         return None

@@ -23,6 +23,7 @@ from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.lifted import Lifted, sums_of
 from halfjoin.engine.reduce.ordered import evaluate
 from halfjoin.engine.reduce.totals import Totals
+from halfjoin.engine.scalar.values import valid
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, gather, indices_of, taken, where_true
 from halfjoin.planner.group_functions import Aggregates, Sums
 from halfjoin.sql.types import BIGINT
@@ -57,7 +58,7 @@ def aggregated(
     if not moments.keys:  # the only group is always there
         there |= ~moments.was if kept is None else True
     else:
-        empties = where_true(~there & ~moments.was if kept is None else ~there)  # no group was there before a fill
+        empties = where_true(~there & _held(function, moments, kept))
         left = empties[_is_left(function, answers, contents, empties)] if len(empties) else empties
         there[left], errors = True, of_groups(moments, left, _UNCANCELLED) if len(left) else errors
     moment = where_true(there)
@@ -65,6 +66,14 @@ def aggregated(
     if len(moment) < len(moments):
         rows = taken(answers, moment)
     return moments.changes(rows, moment, constant(1, len(moment)), distinct=True), errors
+
+
+def _held(function: Aggregates, moments: Moments, kept: Mapping[str, pa.Array] | None) -> Mask:
+    """The moments at which something of a group can be left: those after an update, and what was, where it was kept."""
+    held: Mask = ~moments.was
+    if kept is not None:
+        held[moments.was] = valid(kept[function.count.name])  # one moment a group, in their order
+    return held
 
 
 def _is_left(

@@ -49,7 +49,7 @@ class ReduceFlow:
         self._names = list(self.columns)
         self._regions = regions_of(plan, self._names, registry)
         self._kept = None if plan.state is None or self._regions is not None else lookup_of(
-            plan.state, plan.keys, self.schema, Version.BEFORE, registry)  # fmt: skip
+            plan.state, plan.keys, self.schema, Version.BEFORE, registry, adds_up=False)  # fmt: skip
         self._rows = None if plan.groups is None else lookup_of(
             plan.groups, plan.keys, self._names, Version.AFTER, registry)  # fmt: skip
         self._seen = () if plan.groups is None else seen_by(plan, self._names, registry)

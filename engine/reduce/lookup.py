@@ -18,16 +18,17 @@ _KEY = "#key"
 
 
 def lookup_of(
-    key: ArrangementKey, keys: Sequence[Column], fetch: Iterable[str], version: Version, registry: Registry
-) -> HalfJoinOperator:
+    key: ArrangementKey, keys: Sequence[Column], fetch: Iterable[str], version: Version, registry: Registry, *,
+    adds_up: bool = True,
+) -> HalfJoinOperator:  # fmt: skip
     """A half-join of groups with the rows of an arrangement by their keys. NULL is a key like any other.
 
-    A result has the fetched columns under their own names, and `GROUP`.
+    A result has the fetched columns under their own names, and `GROUP`. `adds_up`: see `HalfJoinOperator`.
     """
     probes = tuple(Column(f"{_KEY}{number}", column.type) for number, column in enumerate(keys))
     named = tuple((name, name) for name in fetch)
     spec = HalfJoin(0, "groups", key, probes, (True,) * len(probes), version, named)
-    return compile_half_join(spec, registry, wanted=frozenset((GROUP, *(name for name, _ in named))))
+    return compile_half_join(spec, registry, wanted=frozenset((GROUP, *(name for name, _ in named))), adds_up=adds_up)
 
 
 def stream_of(moments: Moments) -> Updates:
