@@ -404,7 +404,8 @@ def compile_half_join(
     """Make a half-join executable.
 
     `asked`: predicates that cannot fail and read only fetched columns; pairs that do not meet them are left out.
-    `wanted`: the columns to make; None: all. `wants`: the partners that the next steps do not drop. `adds_up`: see there.
+    `wanted`: the columns to make; None: all. `wants`: the partners that the next steps do not drop. `adds_up`: whether
+    partners that cancel are added up.
     """
     probes = tuple((compile(expr), expr) for expr in spec.probe)
     steps = () if spec.arrangement.through is None else spec.arrangement.through.steps

@@ -100,8 +100,8 @@ def half_join(
     A bit of `null_safe` says for each key whether NULL matches NULL. `certain`: nobody need compare keys. A partner
     meets all conditions: its tested columns are ordered to the `constants` as `allowed` says
     (`engine.scalar.threshold`). There are only the pairs where they are more than `whole` and one partner in eight
-    counts less than 0 times, where `whole` is less than 0, where texts take more than `most_bytes`, or where a diff does
-    not fit an int64. None also where they are more than `most`.
+    counts less than 0 times, where `whole` is less than 0, where texts take more than `most_bytes`, or where a diff
+    does not fit an int64. None also where they are more than `most`.
     """
     if not on:
         return None
