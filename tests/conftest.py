@@ -1,6 +1,6 @@
 """How many examples a run tries, the folders of tests, and Spark's session.
 
-Everyday runs try the same examples, `HALFJOIN_ALL=1` more of the same, and `HALFJOIN_FUZZ=n` n new ones per test.
+Everyday runs try the same examples, `HALFJOIN_ONE_IN=1` more of the same, and `HALFJOIN_FUZZ=n` n new ones per test.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ ITEMS = [*(_item("f", form=form, seed=seed) for seed in range(7) for form in "ab
 
 
 def test_an_everyday_run_tries_the_first_seeds_of_each_test(monkeypatch: MonkeyPatch) -> None:
-    monkeypatch.setattr(seeds, "WHOLE", False)
+    monkeypatch.setattr(seeds, "ONE_IN", 0)
     left = seeds.left_out(ITEMS)
     assert {item.nodeid for item in left} == {f"f['{form}', {seed}]" for seed in range(2, 7) for form in "ab"}
     assert [seeds.some(examples) for examples in (1, 5, 6, 30)] == [1, 1, 2, 6]
@@ -25,9 +25,16 @@ def test_an_everyday_run_tries_the_first_seeds_of_each_test(monkeypatch: MonkeyP
 
 
 def test_a_whole_run_tries_all_seeds(monkeypatch: MonkeyPatch) -> None:
-    monkeypatch.setattr(seeds, "WHOLE", True)
+    monkeypatch.setattr(seeds, "ONE_IN", 1)
     assert seeds.left_out(ITEMS) == [] and seeds.some(30) == 30
     assert seeds.some_views({"a": "", "b": ""}) == {"a": "", "b": ""}
+
+
+def test_a_run_may_try_every_second_example(monkeypatch: MonkeyPatch) -> None:
+    monkeypatch.setattr(seeds, "ONE_IN", 2)
+    left = seeds.left_out(ITEMS)
+    assert {item.nodeid for item in left} == {f"f['{form}', {seed}]" for seed in range(4, 7) for form in "ab"}
+    assert seeds.some(30) == 15 and seeds.some_views({"a": "", "b": "", "c": ""}) == {"a": "", "c": ""}
 
 
 def test_only_a_run_that_asks_for_new_examples_begins_at_another_seed(monkeypatch: MonkeyPatch) -> None:

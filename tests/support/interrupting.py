@@ -13,14 +13,14 @@ from types import CodeType, FrameType
 from typing import Any
 
 import halfjoin as hj
-from tests.support.seeds import WHOLE, some
+from tests.support.seeds import ONE_IN, some
 
 POINTS = int(os.environ.get("HALFJOIN_CRASHES") or some(12))  # of a call at which it is ended, about
 ALL = 1000  # points, or more: every line
 KINDS = (KeyboardInterrupt, MemoryError)
 _ROOMS = tuple(str(Path(folder).resolve().parent) for folder in hj.__path__)  # what is in libraries is one step
 _LATE = 60  # lines at the end, some of which are always among the points: there is what is kept, and published
-_LATE_STEP = 7 if WHOLE else 20
+_LATE_STEP = 7 * ONE_IN or 20
 
 
 class Ender:

@@ -1,9 +1,9 @@
 """How many random examples a run tries, and from which seed.
 
 An everyday run tries a sixth of the seeds of a test that is run once for each, a fifth of the examples of a test that
-makes them itself, and a third of the views of a test whose views are Spark jobs; at least one of them. Set
-`HALFJOIN_ALL` to try all: `make test ALL=1` does, and so does continuous integration. A run that asks for new examples
-tries all of these. Tests without random examples are the same in every run.
+makes them itself, and a third of the views of a test whose views are Spark jobs; at least one of them. With
+`HALFJOIN_ONE_IN=n` it tries one in n of each: `make test ALL=1` all, `.ci/run` every second. A run that asks for new
+examples tries all of these. Tests without random examples are the same in every run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 _NEW = any(map(os.environ.get, ("HALFJOIN_FUZZ", "HALFJOIN_FUZZ_SQL")))  # new examples
-WHOLE = _NEW or bool(os.environ.get("HALFJOIN_ALL"))
+ONE_IN = 1 if _NEW else int(os.environ.get("HALFJOIN_ONE_IN", "0"))  # 0: an everyday run
 _OF, _OF_SEEDS, _OF_VIEWS = 5, 6, 3  # an everyday run tries one in so many
 
 
@@ -24,13 +24,13 @@ def first_seed() -> int:
 
 
 def some(examples: int, of: int = _OF) -> int:
-    """How many of a test's examples this run tries: all, or one `of` so many."""
-    return examples if WHOLE else -(-examples // of)
+    """How many of a test's examples this run tries; an everyday run tries one `of` so many."""
+    return -(-examples // (ONE_IN or of))
 
 
 def some_views(views: dict[str, str]) -> dict[str, str]:
-    """The views, by name, that this run tries: all, or every third."""
-    return views if WHOLE else dict(list(views.items())[::_OF_VIEWS])
+    """The views, by name, that this run tries; an everyday run tries every third."""
+    return dict(list(views.items())[:: ONE_IN or _OF_VIEWS])
 
 
 def left_out(items: Iterable[Any]) -> list[Any]:
