@@ -16,8 +16,9 @@ from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.memory import INDEXED, Memory
 from halfjoin.engine.arrange.merging import merge_runs
+from halfjoin.engine.arrange.part import KeyColumns, Part
 from halfjoin.engine.arrange.partial import RowFilter, row_filter
-from halfjoin.engine.arrange.run import KeyColumns, Part, Run
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.system.identity import by_identity

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.errors import HalfjoinError, StorageError
 
 # A share of the budget. Rows that could stay on disk are loaded only up to this share. The rest is for their indexes

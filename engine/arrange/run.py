@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange import partial
 from halfjoin.engine.arrange.index import Index, RowNumbers, build, build_from_codes, merge, wanted_only
-from halfjoin.engine.arrange.netting import NET_FROM, Net, net, together
+from halfjoin.engine.arrange.netting import NET_FROM, Net, net
 from halfjoin.engine.arrange.order import Order, OrderKey, Sort, order_of
+from halfjoin.engine.arrange.part import Footprint, KeyColumns
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.kernels import native
 from halfjoin.engine.updates.updates import (
@@ -29,112 +30,7 @@ from halfjoin.engine.updates.updates import (
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.wants import ALL, Wants
 
-# The key columns of updates, and the row that each entry belongs to (None: one entry per row, in order).
-Entries = tuple[list[pa.Array], Positions | None]
-KeyColumns = Callable[[Updates], Entries]
-
 RENET = 8  # a run is netted anew when the updates closed since are this fraction (1/8) of its live rows
-
-
-class Footprint(NamedTuple):
-    """The size of an arrangement in a part: entries and bytes of its index in memory, files and their bytes on disk."""
-
-    entries: int = 0
-    memory: int = 0
-    files: int = 0
-    disk: int = 0
-
-
-class Part(Protocol):
-    """An immutable piece of a collection: a `Run` in memory, or a part whose rows stay in files.
-
-    Callers use these methods and never check the class.
-    """
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether it is a `Run`: its rows are in memory."""
-
-    def __len__(self) -> int: ...
-
-    def pieces(
-        self, low: int = MINIMUM, high: int = MAXIMUM, names: Iterable[str] | None = None
-    ) -> Iterator[Updates]:
-        """The updates with times in `[low, high)`, in parts that fit in memory, with at least `names` (None: all)."""
-
-    def present(self, closed: int, names: Iterable[str] | None = None) -> Iterator[Updates]:
-        """All updates, as `pieces`; those with times below `closed` may be added up."""
-
-    def narrowed(
-        self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
-    ) -> Iterable[Run]:
-        """Runs in memory that together have at least the updates with one of these keys in an arrangement.
-
-        Updates in files come in several runs, each small enough for memory. `columns` computes the arrangement's keys;
-        `keys` has a column for each of them; `names` are the collection's columns that the result must have, besides
-        those that `columns` reads.
-        """
-
-    def loaded(self, upper: int) -> Sequence[Run]:
-        """The same updates as runs in memory. Times below `upper` are closed."""
-
-    @property
-    def decoded(self) -> int:
-        """The rows that lookups have read from files so far."""
-
-    def build(
-        self, key: ArrangementKey, columns: KeyColumns, wants: Wants = ALL, begins: int = MINIMUM
-    ) -> None:
-        """Build an arrangement's index now, so that no lookup of these rows waits for it. Files have no index to build.
-        """
-
-    def drop(self, key: ArrangementKey) -> None:
-        """Drop the index of an arrangement that nobody shares any longer."""
-
-    def serve(self, filters: Mapping[ArrangementKey, RowFilter]) -> None:
-        """Build large indexes from now on for the rows that these filters leave."""
-
-    def for_query(self) -> Part:
-        """The same part. If an index lacks rows, one that a query builds instead is the query's own."""
-
-    def apart(self) -> Part:
-        """The same part with its own list of indexes: neither sees what the other builds or drops."""
-
-    def footprint(self, key: ArrangementKey) -> Footprint:
-        """The size of an arrangement in this part; zero before the first lookup."""
-
-    def closing(self, low: int, high: int) -> Updates:
-        """The updates with times in `[low, high)`; `low` is at or above `upper` as it was when the part was made."""
-
-    def closes(self, low: int, high: int) -> bool:
-        """Whether `closing` may give updates."""
-
-    def closed(self, upper: int) -> Part:
-        """This part after times below `upper` have closed."""
-
-    @property
-    def earliest(self) -> int:
-        """A lower bound of the times: the first one, or `MINIMUM` if that is not known."""
-
-    @property
-    def latest(self) -> int:
-        """The last of the times; `MINIMUM` if there are no updates."""
-
-    @property
-    def row_bytes(self) -> int:
-        """Memory held by the rows, times and diffs, in bytes."""
-
-    @property
-    def loaded_bytes(self) -> int:
-        """About how many bytes the rows take, or would take, in memory."""
-
-    @property
-    def index_bytes(self) -> int:
-        """Memory held by the indexes, in bytes."""
-
-    @property
-    def stored(self) -> tuple[int, int]:
-        """The number of files with the rows and their arrangements, and the bytes of these files."""
 
 
 class Side(NamedTuple):
@@ -451,26 +347,3 @@ def loaded_runs(pieces: Iterable[Updates], upper: int) -> list[Run]:
     """As few runs as possible, of stored updates with any times. The updates below `upper` are netted, since there may
     be many."""
     return [make_run(concat(group), upper).netted(upper) for group in fitting(pieces)]
-
-
-def present(parts: Iterable[Part], closed: int, names: Iterable[str] | None = None) -> Iterator[Updates]:
-    """All updates of a collection, with at least `names` (None: all columns). Updates in memory with times below
-    `closed` may be added up."""
-    names, held = None if names is None else list(names), []
-    for part in parts:
-        for updates in part.present(closed, names):
-            if part.in_memory and closed > MINIMUM:
-                held.append(updates)
-            elif len(updates):
-                yield updates
-    if len(held) < 2 or not any(bool((one.diff < 0).any()) for one in held):
-        yield from (one for one in held if len(one))
-        return
-    for group in fitting(held):
-        found = concat(group)
-        sums = together(found, closed)
-        if sums is None:
-            yield from (one for one in group if len(one))
-        elif len(sums[0]):
-            rest = found.take(sums[0])
-            yield Updates(rest.columns, rest.time, sums[1])

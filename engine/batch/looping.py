@@ -13,7 +13,8 @@ from functools import cache
 
 import numpy as np
 
-from halfjoin.engine.arrange.run import Part, make_run, present
+from halfjoin.engine.arrange.part import Part, present
+from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.flows import Inner, is_passing
 from halfjoin.engine.batch.state import State, Versions
 from halfjoin.engine.batch.unreadable import in_words

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.changes import StoredChanges
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.flows import Flow
 from halfjoin.engine.intake.fingerprint import Partial
 from halfjoin.engine.intake.rows import Submitted

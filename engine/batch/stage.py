@@ -14,7 +14,8 @@ import pyarrow as pa
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.arrange.run import Part, make_run
+from halfjoin.engine.arrange.part import Part
+from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.activity import Work
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
 from halfjoin.engine.batch.flows import Flow, Inner, alone, is_passing

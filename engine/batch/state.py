@@ -15,7 +15,8 @@ from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.index import Index
 from halfjoin.engine.arrange.memory import Memory
-from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.arrange.part import Part
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.batch.clock import Clock
 from halfjoin.engine.batch.clock import Closing as Closed
 from halfjoin.engine.batch.flows import Flow, Inner

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.changes import Changes, StoredChanges, changes_of, diffs_of
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.activity import Activity
 from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import Times, present, settled

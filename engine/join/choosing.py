@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.join.presence import PresenceOperator
 from halfjoin.engine.join.stages import compile_stage

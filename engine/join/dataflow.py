@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.run import Part, Run, present
+from halfjoin.engine.arrange.part import Part, present
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.choosing import CompiledStage, Stages, compiled, orders
 from halfjoin.engine.join.gates import gates_of
 from halfjoin.engine.join.half_join import HalfJoinOperator

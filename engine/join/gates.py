@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.join.known import cells_of
 from halfjoin.engine.updates.codes import codes
 from halfjoin.planner.guards import Among, Guard, guards

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from halfjoin.engine.arrange.index import count_all
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.netting import together
-from halfjoin.engine.arrange.run import KeyColumns, Part, Run, present
+from halfjoin.engine.arrange.part import KeyColumns, Part, present
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.at_once import Fetch, Partners, partners_of
 from halfjoin.engine.join.condition import Condition
 from halfjoin.engine.kernels import native

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.linear.failures import shown
 from halfjoin.engine.updates.updates import Updates

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.words import ordered_words, places

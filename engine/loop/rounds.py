@@ -26,7 +26,8 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.merging import side_by_side
-from halfjoin.engine.arrange.run import Part, Run, make_run
+from halfjoin.engine.arrange.part import Part
+from halfjoin.engine.arrange.run import Run, make_run
 from halfjoin.engine.join import dataflow
 from halfjoin.engine.join.dataflow import Closing, Dataflow, RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.join.dataflow import Closing, Dataflow, RunsOf
 from halfjoin.engine.loop.reduce import Round, RoundReduce
 from halfjoin.engine.updates.updates import Updates

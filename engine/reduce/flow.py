@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.run import Part, present
+from halfjoin.engine.arrange.part import Part, present
 from halfjoin.engine.join.dataflow import Closing, RunsOf
 from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.linear.tables import Registry

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.arrange.order import OrderKey
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.join.dataflow import Closing
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce import windows

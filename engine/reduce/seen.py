@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.order import OrderKey
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.join.dataflow import Closing
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.around import Place, around

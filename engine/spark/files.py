@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.spark.types import encode
 from halfjoin.engine.storage.parquet import write
 from halfjoin.engine.storage.place import LocalPlace, Place

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from pyspark.sql import functions as F
 
 from halfjoin.engine.arrange.changes import StoredChanges
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.runner import Held
 from halfjoin.engine.join.dataflow import RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA

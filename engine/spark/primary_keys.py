@@ -11,7 +11,7 @@ import numpy as np
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.keys import key_columns
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.intake.primary_key import PrimaryKey, arrangement_of
 from halfjoin.engine.intake.rows import Submitted, unnumbered
 from halfjoin.engine.intake.unnamed import filled

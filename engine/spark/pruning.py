@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.sql import functions as F
 
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.spark.prefilter import with_date
 from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.stored_run import StoredRun, stored

@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.changes import StoredChanges
-from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.arrange.part import Part
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.batch.runner import Held, Output
 from halfjoin.engine.join.dataflow import Closing, Dataflow, RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA

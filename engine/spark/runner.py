@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.arrange.part import Part
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.batch.flows import Flow
 from halfjoin.engine.batch.runner import Held, Output, Versioned
 from halfjoin.engine.join.dataflow import Dataflow, RunsOf

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from halfjoin.engine.arrange.collection import User
-from halfjoin.engine.arrange.run import Part, Run, make_run
+from halfjoin.engine.arrange.part import Part
+from halfjoin.engine.arrange.run import Run, make_run
 from halfjoin.engine.batch.flows import Flow, Inner, alone, flow_of
 from halfjoin.engine.batch.looping import loop_fill
 from halfjoin.engine.batch.readable import closed, raise_any, readable

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from halfjoin.engine.arrange.collection import Cold, Collection
 from halfjoin.engine.arrange.memory import Memory
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.state import State
 from halfjoin.errors import HalfjoinError
 

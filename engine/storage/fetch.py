@@ -8,7 +8,8 @@ from itertools import chain
 
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.memory import INDEXED, Memory
-from halfjoin.engine.arrange.run import Part, loaded_runs
+from halfjoin.engine.arrange.part import Part
+from halfjoin.engine.arrange.run import loaded_runs
 from halfjoin.engine.storage.arranging import arrangements
 from halfjoin.engine.storage.copying import Copying
 from halfjoin.engine.storage.delta import DeltaFolder

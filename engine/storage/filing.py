@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.storage.encoding import Piece, encode
 from halfjoin.engine.storage.folders import Folders
 from halfjoin.engine.storage.kinds import sort_columns

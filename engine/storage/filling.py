@@ -17,7 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from halfjoin.engine.arrange.collection import Collection, User
-from halfjoin.engine.arrange.run import Part, loaded_runs
+from halfjoin.engine.arrange.part import Part
+from halfjoin.engine.arrange.run import loaded_runs
 from halfjoin.engine.batch.enter import new_node, share
 from halfjoin.engine.batch.flows import alone, is_passing
 from halfjoin.engine.batch.looping import kept, loop_fill, without_state

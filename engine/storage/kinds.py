@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.stage import Staged
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.storage.journal import NODES

@@ -10,7 +10,7 @@ from os import PathLike
 from halfjoin.catalog.models import Document
 from halfjoin.engine.arrange.collection import Cold, Collection
 from halfjoin.engine.arrange.memory import Memory
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.clock import Clock, Closing, closing_of, opened
 from halfjoin.engine.batch.progress import Progress, fact_of, progress_of
 from halfjoin.engine.batch.state import State

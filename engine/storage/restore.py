@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from halfjoin.catalog.models import Document, View
 from halfjoin.engine.arrange.collection import Cold, Collection
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.enter import enter_index, enter_table, enter_view
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import with_inputs

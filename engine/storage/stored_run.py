@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.netting import together
+from halfjoin.engine.arrange.part import Footprint, KeyColumns, Part
 from halfjoin.engine.arrange.partial import RowFilter
-from halfjoin.engine.arrange.run import Footprint, KeyColumns, Part, Run, loaded_runs
+from halfjoin.engine.arrange.run import Run, loaded_runs
 from halfjoin.engine.storage.lookup import KeySearch, key_reads, lookup
 from halfjoin.engine.storage.mapped import Copies
 from halfjoin.engine.storage.parquet import StoredFile

@@ -16,7 +16,7 @@ from halfjoin.catalog.models import Document
 from halfjoin.engine.arrange.changes import Changes, StoredChanges, diffs_of
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.memory import Memory
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import Clock, Closing, closing_of, opened
 from halfjoin.engine.batch.commit import NO_CHANGE, Entry, Step

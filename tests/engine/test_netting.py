@@ -23,7 +23,8 @@ from halfjoin.engine.arrange.index import Index
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.merging import merge_runs
 from halfjoin.engine.arrange.netting import laid, net, together
-from halfjoin.engine.arrange.run import Run, make_run, present
+from halfjoin.engine.arrange.part import present
+from halfjoin.engine.arrange.run import Run, make_run
 from halfjoin.engine.join import half_join
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.kernels import native

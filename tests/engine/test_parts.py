@@ -10,7 +10,8 @@ import pyarrow as pa
 
 import halfjoin as hj
 from halfjoin.engine.arrange.keys import key_columns
-from halfjoin.engine.arrange.run import Footprint, Run, make_run
+from halfjoin.engine.arrange.part import Footprint
+from halfjoin.engine.arrange.run import Run, make_run
 from halfjoin.engine.storage import parquet
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun, stored

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 
 import halfjoin
-from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.arrange.part import Part
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.batch.state import State, Versions
 from halfjoin.engine.join import presence
 from halfjoin.engine.join.presence import AppearingKeys, PresenceOperator
