@@ -14,12 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
-from typing import Any, NamedTuple, cast
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.types as pt
-from numpy.typing import NDArray
 
 from halfjoin.engine.arrange.index import count_all
 from halfjoin.engine.arrange.keys import key_columns
@@ -28,6 +26,7 @@ from halfjoin.engine.arrange.part import KeyColumns, Part, present
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.at_once import Fetch, Partners, partners_of
 from halfjoin.engine.join.condition import Condition
+from halfjoin.engine.join.pieces import FEW, Pairs, RowNumbers, fit, may_be_long, pieces
 from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.evaluate import evaluate_all
 from halfjoin.engine.linear.failures import DROPPED
@@ -54,22 +53,10 @@ from halfjoin.planner.wants import ALL, Wants
 from halfjoin.sql.expr import Column, Expr, columns_of
 
 _PROBE = "#probe"  # no SQL column has such a name
-_FEW = 16  # pairs; so few are never cut into pieces, however long their texts
 _NET_FROM = 256  # partners; adding fewer up costs more than carrying on those that cancel
 _MANY = 8  # so does adding up where fewer than one partner in so many goes
-_WIDE = frozenset(kind.id for kind in (pa.string(), pa.binary(), pa.list_(pa.int64())))
 _SORT_FROM = 1 << 14  # probes; a sorted search of so many stays in nearby memory
-RowNumbers = NDArray[Any]
 Note = Callable[[tuple[Ints, Ints, Ints]], None]  # takes positions in the stream; partners' times and diffs
-
-
-class _Pairs(NamedTuple):
-    """Positions in the stream, and the rows of a run that each found. Unless `certain`, their keys may differ."""
-
-    positions: Ints
-    run: Run
-    rows: RowNumbers
-    certain: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +80,7 @@ class HalfJoinOperator:
     allowed: tuple[int, ...]
     null_safe: int  # a bit for each key in which NULL matches NULL
     direct: tuple[str, ...] | None  # the stream's columns that are the keys; None: keys are computed
+    reads: tuple[str, ...]  # the partners' columns that a lookup reads
     opens: int  # runs know by this number what they have opened for such lookups
     adds_up: bool  # whether partners that cancel are added up; if not, the caller does it
 
@@ -122,7 +110,7 @@ class HalfJoinOperator:
         order = np.argsort(probes) if len(probes) >= _SORT_FROM else None
         if order is not None:
             probes = probes[order]
-        arrangement, found, count = self.spec.arrangement, list[_Pairs](), 0
+        arrangement, found, count = self.spec.arrangement, list[Pairs](), 0
         names = [column for column, _ in self.spec.fetch]
         for part in runs:
             for number, run in enumerate(part.narrowed(arrangement, self.columns, keys, names)):
@@ -133,7 +121,7 @@ class HalfJoinOperator:
                     # If a table function makes the key, later steps decide which rows are partners.
                     certain = self.candidates or (exact and index.exact)
                     for positions, rows in index.find(probes):
-                        found.append(_Pairs(positions if order is None else order[positions], run, rows, certain))
+                        found.append(Pairs(positions if order is None else order[positions], run, rows, certain))
                         count += len(rows)
                         if count >= limits.PIECE_ROWS:
                             yield from self._beside(stream, keys, found, count, closed, note)
@@ -194,16 +182,16 @@ class HalfJoinOperator:
         self, stream: Updates, keys: list[pa.Array], partners: Partners, closed: int, note: Note | None
     ) -> Iterator[Updates]:
         """Stream rows joined with partners that a kernel has found: by kernels, too, if they know all types."""
-        count, found = len(partners), list[_Pairs]()
-        if count > _FEW and (_wide(stream.columns.values()) or _wide(self._of_partners(partners.runs[0]))):
-            found = [_Pairs(positions, run, rows, True) for positions, run, rows in partners.apart()]
-        if not found or self._fit(stream, found, count):
+        count, found = len(partners), list[Pairs]()
+        if count > FEW and may_be_long(stream, partners.runs[0], self.reads):
+            found = [Pairs(positions, run, rows, True) for positions, run, rows in partners.apart()]
+        if not found or fit(stream, found, self.reads):
             result = self._through_kernels(stream, partners, closed, note)
             if result is not None:
                 if len(result):
                     yield result
                 return
-        found = found or [_Pairs(positions, run, rows, True) for positions, run, rows in partners.apart()]
+        found = found or [Pairs(positions, run, rows, True) for positions, run, rows in partners.apart()]
         yield from self._beside(stream, keys, found, count, closed, note)
 
     def _through_kernels(
@@ -234,7 +222,7 @@ class HalfJoinOperator:
             note((partners.positions, *weights))
         return Updates({**dict(zip(names, made, strict=True)), **fetched}, *both)
 
-    def _crossed(self, stream: Updates, runs: Sequence[Part], closed: int) -> Iterator[tuple[Updates, _Pairs]]:
+    def _crossed(self, stream: Updates, runs: Sequence[Part], closed: int) -> Iterator[tuple[Updates, Pairs]]:
         """A cross product in pieces: some rows of the stream, and their pairs with some rows of the runs."""
         most = limits.PIECE_ROWS
         for updates in present(runs, closed, [column for column, _ in self.spec.fetch]):
@@ -244,52 +232,16 @@ class HalfJoinOperator:
                 for start in range(0, len(stream), step):
                     some = stream.slice(start, min(start + step, len(stream)))
                     positions = np.arange(len(some)).repeat(len(rows))
-                    yield some, _Pairs(positions, run, np.tile(rows, len(some)), True)
+                    yield some, Pairs(positions, run, np.tile(rows, len(some)), True)
 
     def _beside(
-        self, stream: Updates, keys: list[pa.Array], found: list[_Pairs], count: int, closed: int, note: Note | None
+        self, stream: Updates, keys: list[pa.Array], found: list[Pairs], count: int, closed: int, note: Note | None
     ) -> Iterator[Updates]:
         """Stream rows joined with the rows of `count` pairs: at once, or in several pieces if the texts are long."""
-        for pairs in [found] if count <= _FEW or self._fit(stream, found, count) else self._cut(stream, found):
+        for pairs in [found] if count <= FEW or fit(stream, found, self.reads) else pieces(stream, found, self.reads):
             result = self._gather(stream, keys, pairs, closed, note)
             if result is not None:
                 yield result
-
-    def _fit(self, stream: Updates, found: list[_Pairs], count: int) -> bool:
-        """Whether the texts of `count` pairs fit in one piece."""
-        most = _text_bytes(stream.columns.values())
-        most += max([_text_bytes(self._of_partners(pairs.run)) for pairs in found])
-        if count * most <= limits.PIECE_BYTES:
-            return True
-        return sum(int(self._widths(stream, pairs).sum()) for pairs in found) <= limits.PIECE_BYTES
-
-    def _cut(self, stream: Updates, found: Iterable[_Pairs]) -> Iterator[list[_Pairs]]:
-        """The pairs in pieces whose texts take about `limits.PIECE_BYTES`."""
-        for pairs in found:
-            steps = np.cumsum(self._widths(stream, pairs)) // limits.PIECE_BYTES
-            ends = [*(where_true(np.diff(steps)) + 1).tolist(), len(pairs.rows)]
-            for start, stop in zip([0, *ends], ends, strict=False):
-                yield [_Pairs(pairs.positions[start:stop], pairs.run, pairs.rows[start:stop], pairs.certain)]
-
-    def _widths(self, stream: Updates, pairs: _Pairs) -> Ints:
-        """The bytes of the texts in each pair's two rows."""
-        total = np.zeros(len(pairs.rows), np.int64)
-        for columns, places in ((stream.columns, pairs.positions), (self._read(pairs.run), pairs.rows)):
-            for column in columns.values():
-                if _text_bytes([column]):
-                    total += _lengths_at(column, places)
-        return total
-
-    def _of_partners(self, run: Run) -> list[pa.Array]:
-        """The same columns, some of them perhaps twice. Names that a table function makes are no columns."""
-        columns = run.updates.columns
-        names = [*(column for column, _ in self.spec.fetch), *self.needed]
-        return [columns[name] for name in names if name in columns]
-
-    def _read(self, run: Run) -> dict[str, pa.Array]:
-        """The columns of partners that are read."""
-        names = {*(column for column, _ in self.spec.fetch), *self.needed}
-        return {name: column for name, column in run.updates.columns.items() if name in names}
 
     def keys(self, stream: Updates) -> tuple[list[pa.Array], Updates]:
         """The rows of the stream that may have partners, and the keys that they look up.
@@ -345,7 +297,7 @@ class HalfJoinOperator:
         return (positions, rows) if equal.all() else (positions[equal], rows[equal])
 
     def _gather(
-        self, stream: Updates, keys: list[pa.Array], pairs: Iterable[_Pairs], closed: int, note: Note | None
+        self, stream: Updates, keys: list[pa.Array], pairs: Iterable[Pairs], closed: int, note: Note | None
     ) -> Updates | None:
         """Stream rows joined with the partners that pass all conditions; None if there are none."""
         found = [part for part in [self._admitted(keys, *part) for part in pairs] if len(part[0])]
@@ -430,7 +382,7 @@ def compile_half_join(
         [test.constant for _, test in tests], tuple(test.allowed for _, test in tests),
         sum(1 << number for number, null_safe in enumerate(spec.null_safe) if null_safe),
         tuple(direct) if plain is not None and len(direct) == len(spec.probe) else None,
-        _opens(spec.arrangement, read, wants), adds_up,
+        tuple(sorted({*needed, *(column for column, _ in spec.fetch)})), _opens(spec.arrangement, read, wants), adds_up,
     )
 
 
@@ -452,24 +404,3 @@ def _netted(positions: Ints, partners: Updates, closed: int) -> tuple[Ints, Upda
     rows, diffs = found
     kept = partners.take(rows)
     return positions[rows], Updates(kept.columns, kept.time, diffs)
-
-
-def _text_bytes(columns: Iterable[pa.Array]) -> int:
-    """The bytes of the buffers of columns of variable width; 0 for a fixed width. A slice has those of the whole."""
-    buffers = [column.buffers() for column in columns if column.type.id in _WIDE]
-    return sum([one.size for each in buffers for one in each if one is not None])
-
-
-def _wide(columns: Iterable[pa.Array]) -> bool:
-    """Whether some column is of variable width."""
-    return bool([1 for column in columns if column.type.id in _WIDE])
-
-
-def _lengths_at(column: pa.Array, rows: RowNumbers) -> Ints:
-    """The bytes of the values at some positions; for arrays, estimated from their elements' average size."""
-    offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset :]
-    rows = rows.astype(np.int64)
-    lengths: Ints = offsets[rows + 1].astype(np.int64) - offsets[rows]
-    if pt.is_list(column.type):
-        lengths *= 1 + int(column.values.nbytes) // max(1, len(column.values))
-    return lengths
