@@ -2,13 +2,15 @@
 
 A cancelled call is interrupted as Ctrl-C interrupts it: an exception is raised in its thread. The engine bears that at
 any place: its batch is done, or nothing of it. Python drops an exception that it raises in a weak reference's callback
-or a finalizer, and the call goes on; so it is raised again, after a while, until the call has ended.
+or a finalizer, and the call goes on; so it is raised again, after a while, until the call has ended. One that was sent
+is waited for, never taken back: CPython 3.11 would look for it for ever, and hang where a profiler is set.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ctypes
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
 from threading import Lock, get_ident
@@ -19,6 +21,7 @@ from halfjoin.errors import HalfjoinError
 T = TypeVar("T")
 USER_REQUEST = "canceling statement due to user request"
 _raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+_MOMENT = 0.001  # seconds; a thread that sleeps has raised what it was sent by then
 _AGAIN = 0.5  # seconds a call has to end, before it is interrupted once more
 
 
@@ -32,6 +35,7 @@ class Worker:
     def __init__(self, threads: Executor) -> None:
         self._threads, self._guard = threads, Lock()
         self._thread: int | None = None  # of the running call
+        self._sent = False  # whether an interrupt may be on its way to that thread
         self._why: str | None = None  # why it is cancelled
         self._running: asyncio.Future[Any] | None = None  # its outcome
         self._waiting: asyncio.Future[Any] | None = None
@@ -96,8 +100,10 @@ class Worker:
         if running.done():
             return
         with self._guard:
-            if self._thread is not None:
-                _raise_in(ctypes.c_ulong(self._thread), ctypes.py_object(_Cancelled))
+            thread = self._thread
+            if thread is not None:
+                self._sent = True
+                _raise_in(ctypes.c_ulong(thread), ctypes.py_object(_Cancelled))
         asyncio.get_running_loop().call_later(_AGAIN, self._interrupt, running)
 
     def _outcome(self, function: Callable[[], T]) -> tuple[T | None, Exception | None]:
@@ -110,17 +116,22 @@ class Worker:
                 found = function(), None
             except Exception as error:
                 found = None, error
-            self._end()
+            self._end(caught=False)
         except KeyboardInterrupt:  # the one that `cancel` raises, wherever it came
-            self._end()
+            self._end(caught=True)
         return found or (None, HalfjoinError(self._why or USER_REQUEST, code="57014"))
 
-    def _end(self) -> None:
-        """From here on no interrupt comes, and one that was on its way is forgotten."""
-        while self._thread is not None:
+    def _end(self, *, caught: bool) -> None:
+        """Wait for an interrupt that was sent; one that was dropped comes again. None comes afterwards."""
+        while True:
             try:
                 with self._guard:
-                    _raise_in(ctypes.c_ulong(get_ident()), None)
-                    self._thread = None
+                    if caught or not self._sent:
+                        self._thread, self._sent = None, False
+                if self._thread is None:
+                    time.sleep(0)  # two of them may have come
+                    return
+                while True:
+                    time.sleep(_MOMENT)
             except _Cancelled:
-                pass
+                caught = True

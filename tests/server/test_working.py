@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 import time
 import weakref
@@ -133,3 +134,32 @@ def test_calls_that_are_cancelled_at_any_moment_end_once(worker: Worker) -> None
         return await worker.call(lambda: ended)
 
     assert 0 <= asyncio.run(many()) <= 200
+
+
+PROFILED = """
+import asyncio, sys, time
+from concurrent.futures import ThreadPoolExecutor
+from halfjoin.errors import HalfjoinError
+from halfjoin.server.working import Worker
+
+async def cancelled(worker, seconds):
+    try:
+        await worker.call(lambda: [time.sleep(0.001) for _ in range(int(seconds * 1000))], most=0.01)
+    except HalfjoinError:
+        pass
+
+async def calls():
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(20):
+            await asyncio.gather(*(cancelled(Worker(threads), seconds) for seconds in (0.009, 0.01, 0.011, 1)))
+
+asyncio.run(calls())
+sys.setprofile(lambda *event: None)
+print(len("a call"))
+"""
+
+
+def test_a_profiler_works_after_calls_were_cancelled() -> None:
+    """CPython 3.11 loops for ever if an interrupt is taken back, once a profiler or a debugger looks at a call."""
+    done = subprocess.run([sys.executable, "-c", PROFILED], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout, done.stderr) == ("6\n", "")
