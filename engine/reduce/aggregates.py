@@ -10,11 +10,10 @@ although the rows do not cancel. Then the row is kept, as the sums are needed la
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.linear.tables import Registry
@@ -82,8 +81,7 @@ def _is_left(
     """Whether a group, at these moments, has a sum that is not zero, or rows that a value is computed from."""
     left = np.zeros(len(moment), np.bool_)
     for part in function.sums:
-        kept = answers[part.column.name].take(indices_of(moment))
-        left |= pc.not_equal(kept, _zero(part.kind, kept.type)).to_numpy(zero_copy_only=False)
+        left |= _is_something(answers[part.column.name])[moment]
     for seen in contents:
         if seen is None:  # the row with the value is there
             return np.ones(len(moment), np.bool_)
@@ -91,10 +89,13 @@ def _is_left(
     return left
 
 
-@lru_cache(maxsize=64)
-def _zero(kind: str, type: pa.DataType) -> pa.Scalar:
-    """A sum of nothing as it is kept."""
-    return Totals.read(kind, pa.nulls(1, type)).kept()[0]
+def _is_something(sums: pa.Array) -> Mask:
+    """Which kept sums are not 0: a count is a number, and any other sum of 0 is no byte (`engine.scalar.kept`)."""
+    if sums.type == pa.int64():
+        counts: Ints = sums.to_numpy()
+        return counts != 0
+    offsets = np.frombuffer(sums.buffers()[1], np.int32)[sums.offset : sums.offset + len(sums) + 1]
+    return offsets[1:] > offsets[:-1]
 
 
 def _sum(
