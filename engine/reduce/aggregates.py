@@ -95,7 +95,8 @@ def _is_something(sums: pa.Array) -> Mask:
         counts: Ints = sums.to_numpy()
         return counts != 0
     offsets = np.frombuffer(sums.buffers()[1], np.int32)[sums.offset : sums.offset + len(sums) + 1]
-    return offsets[1:] > offsets[:-1]
+    there: Mask = offsets[1:] > offsets[:-1]
+    return there
 
 
 def _sum(
