@@ -92,11 +92,10 @@ def _is_left(
 def _is_something(sums: pa.Array) -> Mask:
     """Which kept sums are not 0: a count is a number, and any other sum of 0 is no byte (`engine.scalar.kept`)."""
     if sums.type == pa.int64():
-        counts: Ints = sums.to_numpy()
-        return counts != 0
+        there: Mask = sums.to_numpy() != 0
+        return there
     offsets = np.frombuffer(sums.buffers()[1], np.int32)[sums.offset : sums.offset + len(sums) + 1]
-    there: Mask = offsets[1:] > offsets[:-1]
-    return there
+    return np.diff(offsets) > 0
 
 
 def _sum(
