@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange import partial
 from halfjoin.engine.arrange.changes import StoredChanges
+from halfjoin.engine.arrange.index import KeyColumns
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.memory import INDEXED, Memory
 from halfjoin.engine.arrange.merging import merge_runs
-from halfjoin.engine.arrange.part import KeyColumns, Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.partial import RowFilter, row_filter
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.kernels import native

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,15 +16,27 @@ from halfjoin.engine.kernels import native
 from halfjoin.engine.system.value import value
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact
-from halfjoin.engine.updates.updates import Ints, Mask, Updates
+from halfjoin.engine.updates.updates import Ints, Mask, Positions, Updates
 
 RowNumbers = NDArray[np.uint32]
+# The key columns of updates, and the row that each entry belongs to (None: one entry per row, in order).
+Entries = tuple[list[pa.Array], Positions | None]
+KeyColumns = Callable[[Updates], Entries]
 
 _GUIDE_FROM = 1 << 10  # entries
 _GUIDED_FROM = 1 << 20  # probes times entries; below it a plain search is faster: no setup, and most reads hit a cache
 _FEW = 16  # probes; below it a plain search is as fast, whatever the size of the index
 _TOGETHER = 1 << 14  # groups to count at a time, which bounds the memory
 _NEXT = np.arange(1, 8)[:, None]  # the entries after the first entry of a group
+
+
+class Footprint(NamedTuple):
+    """The size of an arrangement in a part: entries and bytes of its index in memory, files and their bytes on disk."""
+
+    entries: int = 0
+    memory: int = 0
+    files: int = 0
+    disk: int = 0
 
 
 @value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.part import Entries, KeyColumns
+from halfjoin.engine.arrange.index import Entries, KeyColumns
 from halfjoin.engine.linear.evaluate import evaluate_all
 from halfjoin.engine.linear.failures import DROPPED
 from halfjoin.engine.linear.operators import compile_linear

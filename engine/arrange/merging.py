@@ -8,9 +8,8 @@ from itertools import accumulate
 import numpy as np
 
 from halfjoin.engine.arrange import partial
-from halfjoin.engine.arrange.index import Index, merge, wanted_only
+from halfjoin.engine.arrange.index import Index, KeyColumns, merge, wanted_only
 from halfjoin.engine.arrange.netting import NET_FROM, Net, laid, net
-from halfjoin.engine.arrange.part import KeyColumns
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.arrange.run import Run, make_run
 from halfjoin.engine.updates.consolidate import FEW, cancelled

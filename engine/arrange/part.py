@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import pyarrow as pa
 
+from halfjoin.engine.arrange.index import Footprint, KeyColumns
 from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.partial import RowFilter
-from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Positions, Updates, concat, fitting
+from halfjoin.engine.arrange.run import Run
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Updates, concat, fitting
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.wants import ALL, Wants
-
-if TYPE_CHECKING:  # runs are parts
-    from halfjoin.engine.arrange.run import Run
-
-# The key columns of updates, and the row that each entry belongs to (None: one entry per row, in order).
-Entries = tuple[list[pa.Array], Positions | None]
-KeyColumns = Callable[[Updates], Entries]
-
-
-class Footprint(NamedTuple):
-    """The size of an arrangement in a part: entries and bytes of its index in memory, files and their bytes on disk."""
-
-    entries: int = 0
-    memory: int = 0
-    files: int = 0
-    disk: int = 0
 
 
 class Part(Protocol):

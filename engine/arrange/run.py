@@ -10,10 +10,18 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange import partial
-from halfjoin.engine.arrange.index import Index, RowNumbers, build, build_from_codes, merge, wanted_only
+from halfjoin.engine.arrange.index import (
+    Footprint,
+    Index,
+    KeyColumns,
+    RowNumbers,
+    build,
+    build_from_codes,
+    merge,
+    wanted_only,
+)
 from halfjoin.engine.arrange.netting import NET_FROM, Net, net
 from halfjoin.engine.arrange.order import Order, OrderKey, Sort, order_of
-from halfjoin.engine.arrange.part import Footprint, KeyColumns
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.kernels import native
 from halfjoin.engine.updates.updates import (

@@ -12,8 +12,8 @@ import numpy as np
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.arrange.index import Index, RowNumbers, build, find_all, index_of
-from halfjoin.engine.arrange.part import KeyColumns, Part
+from halfjoin.engine.arrange.index import Index, KeyColumns, RowNumbers, build, find_all, index_of
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.intake.key_pairs import KeyedRows, plain
 from halfjoin.engine.intake.upserts import last_of_each

@@ -19,10 +19,10 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.index import count_all
+from halfjoin.engine.arrange.index import KeyColumns, count_all
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.netting import together
-from halfjoin.engine.arrange.part import KeyColumns, Part, present
+from halfjoin.engine.arrange.part import Part, present
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.at_once import Fetch, Partners, partners_of
 from halfjoin.engine.join.condition import Condition

@@ -13,8 +13,9 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.arrange.index import KeyColumns
 from halfjoin.engine.arrange.keys import key_columns
-from halfjoin.engine.arrange.part import KeyColumns, Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type

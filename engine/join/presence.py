@@ -26,7 +26,8 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.part import KeyColumns, Part, present
+from halfjoin.engine.arrange.index import KeyColumns
+from halfjoin.engine.arrange.part import Part, present
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.half_join import HalfJoinOperator, compile_half_join
 from halfjoin.engine.linear.tables import Registry

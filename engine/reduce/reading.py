@@ -14,10 +14,10 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.index import RowNumbers
+from halfjoin.engine.arrange.index import KeyColumns, RowNumbers
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.order import Order, OrderKey
-from halfjoin.engine.arrange.part import KeyColumns, Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.bisection import Beside, Key, keys_of, place, span

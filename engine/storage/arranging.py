@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.arrange.part import KeyColumns, Part
+from halfjoin.engine.arrange.index import KeyColumns
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.linear.tables import is_built_in
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.lookup import CODE

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.arrange.part import KeyColumns
+from halfjoin.engine.arrange.index import KeyColumns
 from halfjoin.engine.storage.mapped import Mapped
 from halfjoin.engine.storage.parquet_reader import Bounds, OpenFile
 from halfjoin.engine.updates.codes import codes, is_exact

@@ -10,8 +10,9 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.arrange.index import Footprint, KeyColumns
 from halfjoin.engine.arrange.netting import together
-from halfjoin.engine.arrange.part import Footprint, KeyColumns, Part
+from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.arrange.run import Run, loaded_runs
 from halfjoin.engine.storage.lookup import KeySearch, key_reads, lookup

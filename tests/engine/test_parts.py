@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 import halfjoin as hj
+from halfjoin.engine.arrange.index import Footprint
 from halfjoin.engine.arrange.keys import key_columns
-from halfjoin.engine.arrange.part import Footprint
 from halfjoin.engine.arrange.run import Run, make_run
 from halfjoin.engine.storage import parquet
 from halfjoin.engine.storage.place import LocalPlace
