@@ -69,6 +69,7 @@ from halfjoin.sql.relation import (
     UnionAll,
     Values,
     every_part,
+    inputs_below,
     parts_inside,
     with_inputs,
 )
@@ -131,10 +132,24 @@ class _Cutter:
         return low.above(Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns)))
 
     def _is_checked(self, collection: str) -> bool:
-        """Whether no row of a collection has a negative count: of a table with a key, or of an aggregate."""
+        """Whether no row of a collection has a negative count: of a table with a key, of an aggregate, or of a node
+        that makes none from such collections."""
         node = self.nodes.get(collection)
+        if isinstance(node, CutNode):
+            return not node.loops and self._keeps_counts(node.relation)
         aggregate = isinstance(node, Reduce) and isinstance(node.function, Aggregates)
         return aggregate or bool(self.facts.unique_keys(collection))
+
+    def _keeps_counts(self, relation: Relation) -> bool:
+        """Whether no row of a relation has a negative count. `repeat_row` may make them, as other functions do not."""
+        match relation:
+            case Scan(collection):
+                return self._is_checked(collection)
+            case Values():
+                return True
+            case Filter() | Project() | Join() | UnionAll() | Outer() | Semi():
+                return all(map(self._keeps_counts, inputs_below(relation)))
+        return False
 
     def rows(self, relation: Project) -> Scan:
         """A scan of the rows of a relation, which only reduces take."""

@@ -264,8 +264,8 @@ class Reduce:
     `loops`, `last`, `named`: as in `Join`. Inside a loop the last columns are the rounds, and the reduce acts in each
     round. A binding that shows no more than such a reduce is that reduce. `words`: what columns of a node that it reads
     mean in the words of the user.
-    `checked`: the input is a table with a PRIMARY KEY, or the output of an aggregate. So batches take only rows that
-    are there, and none has a negative count.
+    `checked`: the input is a table with a PRIMARY KEY, the output of an aggregate, or made of these. So batches take
+    only rows that are there, and none has a negative count.
     """
 
     output: str
