@@ -29,7 +29,7 @@ class Memory:
 
     def used(self) -> int:
         """The bytes that all parts hold."""
-        return sum(part.row_bytes + part.index_bytes for part in self.held())
+        return sum([part.row_bytes + part.index_bytes for part in self.held()])
 
     def allows(self, size: int) -> bool:
         """Whether `size` more bytes fit into the budget."""

@@ -38,6 +38,7 @@ from halfjoin.engine.updates.updates import (
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.wants import ALL, Wants
 
+_UNCOUNTED = -1, 0  # how many indexes were counted, and their bytes
 RENET = 8  # a run is netted anew when the updates closed since are this fraction (1/8) of its live rows
 
 
@@ -76,6 +77,7 @@ class Run:
     orders: dict[OrderKey, Order] = field(default_factory=dict)
     filters: Mapping[ArrangementKey, RowFilter] | None = None
     _row_bytes: int | None = None
+    _index_bytes: tuple[int, int] = _UNCOUNTED
     sides: dict[object, Side] = field(default_factory=dict, init=False, repr=False, compare=False)  # by who looks up
 
     def __len__(self) -> int:
@@ -93,7 +95,7 @@ class Run:
         if found is not None and (found.partial is None or found.partial.serves(wants, begins)):
             return found
         if found is not None:
-            self.sides.clear()
+            self._forget()
         self.indexes.pop(key, None)
         arrays, rows = columns(self.updates)
         found = build(arrays, rows, len(self.updates) if rows is None else len(rows))
@@ -117,7 +119,7 @@ class Run:
         """Drop the entries of rows that nobody wants any more. An index that lacks wanted rows is dropped as a whole:
         the next lookup builds another one."""
         before = self.indexes[key].partial
-        self.sides.clear()
+        self._forget()
         if before is not None and not before.serves(wanted.wants, upper):
             del self.indexes[key]
             self.gone.pop(key, None)
@@ -138,9 +140,14 @@ class Run:
         """The same run with its own list of indexes: neither sees what the other builds or drops."""
         return replace(self, indexes=dict(self.indexes), gone=dict(self.gone), orders=dict(self.orders))
 
+    def _forget(self) -> None:
+        """Forget what is known of an index that goes."""
+        self.sides.clear()
+        self._index_bytes = _UNCOUNTED
+
     def drop(self, key: ArrangementKey) -> None:
         """Drop the index of an arrangement that nobody shares any longer."""
-        self.sides.clear()
+        self._forget()
         self.indexes.pop(key, None)
         self.gone.pop(key, None)
         for order in [one for one in self.orders if one.arrangement == key]:
@@ -300,13 +307,13 @@ class Run:
         """This run with the updates below `upper` netted."""
         found = net(self.updates, upper, self.net)
         if found.there is None:
-            return replace(self, net=found)
+            return replace(self, net=found, _index_bytes=_UNCOUNTED)
         indexes, gone = {}, {}
         for key, index in self.indexes.items():
             before = self.gone.get(key)
             whole = index if before is None else merge([(index, 0), (before, 0)], None, index.partial)
             indexes[key], gone[key] = whole.split(found.there)
-        return replace(self, net=found, indexes=indexes, gone=gone, orders={})
+        return replace(self, net=found, indexes=indexes, gone=gone, orders={}, _index_bytes=_UNCOUNTED)
 
     @property
     def earliest(self) -> int:
@@ -326,9 +333,11 @@ class Run:
     @property
     def index_bytes(self) -> int:
         """Memory held by the indexes, in bytes."""
-        indexes = [*self.indexes.values(), *self.gone.values()]
-        more = sum(one.nbytes for one in (self.future, self.net) if one is not None)
-        return sum(index.nbytes for index in indexes) + sum(order.nbytes for order in self.orders.values()) + more
+        count = len(self.indexes) + len(self.gone) + len(self.orders)
+        if self._index_bytes[0] != count:  # cached, because every batch asks for it
+            held = (*self.indexes.values(), *self.gone.values(), *self.orders.values(), self.future, self.net)
+            self._index_bytes = count, sum([one.nbytes for one in held if one is not None])
+        return self._index_bytes[1]
 
     @property
     def loaded_bytes(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,9 +44,12 @@ def test_later_batches_look_up_what_the_first_has_opened(engine: hj.Engine) -> N
     assert opened == [id(one) for side in looked_up(engine).sides.values() for one in side.opened] != []
 
 
-@pytest.mark.parametrize("change", [
+CHANGES = pytest.mark.parametrize("change", [
     VIEW.format("many", 10), VIEW.format("many", 10) + "; DROP MATERIALIZED VIEW many", "DROP MATERIALIZED VIEW few",
 ], ids=["built anew for more rows", "narrowed", "dropped"])  # fmt: skip
+
+
+@CHANGES
 def test_what_is_opened_does_not_hold_an_index_that_is_gone(engine: hj.Engine, change: str) -> None:
     *before, last = change.split("; ")
     for statement in before:
@@ -71,3 +75,15 @@ def test_a_run_whose_index_changes_forgets_what_is_opened(engine: hj.Engine, cha
     assert run.sides
     getattr(run, change)(*given[change])
     assert run.indexes.get(key) is not before and not run.sides
+
+
+@CHANGES
+def test_the_bytes_of_indexes_are_those_of_now(engine: hj.Engine, change: str) -> None:
+    sizes = list[int]()
+    for statement in change.split("; "):
+        run = looked_up(engine)
+        sizes.append(run.index_bytes)
+        engine.execute(statement)
+        looked_up(engine)
+        assert run.index_bytes == replace(run, _index_bytes=(-1, 0)).index_bytes
+    assert sizes[0] > 0 and run.index_bytes != sizes[-1]
