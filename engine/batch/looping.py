@@ -18,7 +18,7 @@ from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.flows import Inner, is_passing
 from halfjoin.engine.batch.state import State, Versions
 from halfjoin.engine.batch.unreadable import in_words
-from halfjoin.engine.join.dataflow import Closing, RunsOf
+from halfjoin.engine.join.closing import Closing, RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.failures import of_loop
 from halfjoin.engine.loop.rounds import Made, Pass

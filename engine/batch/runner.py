@@ -13,7 +13,7 @@ from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.flows import Flow
 from halfjoin.engine.intake.fingerprint import Partial
 from halfjoin.engine.intake.rows import Submitted
-from halfjoin.engine.join.dataflow import Closing
+from halfjoin.engine.join.closing import Closing
 from halfjoin.engine.loop.steps import HERE, Steps
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, Version

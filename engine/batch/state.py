@@ -22,7 +22,7 @@ from halfjoin.engine.batch.clock import Closing as Closed
 from halfjoin.engine.batch.flows import Flow, Inner
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.unreadable import Standing, reason
-from halfjoin.engine.join.dataflow import Closing, Found
+from halfjoin.engine.join.closing import Closing, Found
 from halfjoin.engine.linear.tables import Registered
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.facts import Kept
@@ -316,7 +316,14 @@ class Versions:
     def closing(self) -> Closing:
         """What the batch closes. The batch cannot tell times below the old `upper` apart."""
         upper = self.state.upper
-        return Closing(upper, upper, self.upper, self.updates, self.failing, self.looked_up, upper)
+        return Closing(upper, upper, self.upper, self.updates, self.failing, self.looked_up, upper, self.at_hand)
+
+    def at_hand(self, name: str) -> bool:
+        """Whether a collection's runs are there without opening or loading anything. Rows of a plan are."""
+        if not self.state.has(name):
+            return True
+        collection = self.state.collection(name)
+        return collection.cold is None and not collection.in_files
 
     def updates(self, name: str) -> Updates:
         """A collection's updates that the batch closes, those of the staged run included."""

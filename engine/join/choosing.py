@@ -7,31 +7,39 @@ order. A row without partners in one of them has no result, so it goes no furthe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from halfjoin.engine.arrange.part import Part
+from halfjoin.engine.join.chain import Chain, chain_of, names_after
 from halfjoin.engine.join.half_join import HalfJoinOperator
-from halfjoin.engine.join.presence import PresenceOperator
+from halfjoin.engine.join.presence import PresenceOperator, compile_presence
 from halfjoin.engine.join.stages import compile_stage
-from halfjoin.engine.linear.operators import LinearOperator
+from halfjoin.engine.linear.operators import LinearOperator, compile_linear
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, is_wide, where_true
-from halfjoin.planner.plan import HalfJoin, Stage
+from halfjoin.planner.linear import Step
+from halfjoin.planner.plan import HalfJoin, InputKind, Stage
 
 _MANY = 8  # partners for each row; to find so many costs more than to add up the rows
 _NOWHERE = -1  # the order of a row without partners
 
+
 @dataclass(frozen=True, slots=True)
 class CompiledStage:
-    """A compiled `Stage`: the lookup, the steps after it, and other orders of this stage and some after it."""
+    """A compiled `Stage`: the lookup, the steps after it, and other orders of this stage and some after it.
+
+    `entering`: the columns of the rows that come. `chain`: this and the next half-joins, where one call does them.
+    """
 
     lookup: HalfJoinOperator | PresenceOperator
     then: LinearOperator
+    entering: tuple[str, ...]
     otherwise: tuple[Stages, ...] = ()
+    chain: Chain | None = None
 
 
 Stages = tuple[CompiledStage, ...]
@@ -72,9 +80,29 @@ def _counts(
     return np.array(counts)
 
 
-def compiled(stages: Sequence[Stage], registry: Registry) -> Stages:
-    """The stages of an order that rows may choose, executable."""
-    return tuple(
-        CompiledStage(*compile_stage(stage, registry), tuple(compiled(order, registry) for order in stage.otherwise))
-        for stage in stages
-    )
+def compiled(stages: Sequence[Stage], registry: Registry, names: Sequence[str]) -> Stages:
+    """The stages of an order that rows may take, executable. `names`: the columns of the rows that come."""
+    found = list[CompiledStage]()
+    for stage in stages:
+        orders_of = tuple(compiled(order, registry, names) for order in stage.otherwise)
+        lookup: HalfJoinOperator | PresenceOperator
+        if stage.half_join.kind is InputKind.PLAIN:
+            lookup, then = compile_stage(stage, registry)
+            kept = names if lookup.wanted is None else [name for name in names if name in lookup.wanted]
+            joined = (*kept, *(name for _, name in lookup.made))
+        else:  # the next steps see its default row too, so none moves before the lookup
+            lookup, then = compile_presence(stage.half_join, registry), compile_linear(stage.then, registry)
+            joined = (*names, *(name for _, name in stage.half_join.fetch))
+        found.append(CompiledStage(lookup, then, tuple(names), orders_of))
+        names = names_after(joined, then.spec.steps)
+    return tuple(replace(stage, chain=_chain(found[number:])) for number, stage in enumerate(found))
+
+
+def _chain(stages: Sequence[CompiledStage]) -> Chain | None:
+    """The chain with which stages begin. A row chooses its order anew before each stage that has several."""
+    links = list[tuple[HalfJoinOperator, Sequence[Step]]]()
+    for stage in stages:
+        if isinstance(stage.lookup, PresenceOperator) or (links and stage.otherwise):
+            break
+        links.append((stage.lookup, stage.then.spec.steps))
+    return chain_of(stages[0].entering, links)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -53,10 +53,18 @@ from halfjoin.planner.wants import ALL, Wants
 from halfjoin.sql.expr import Column, Expr, columns_of
 
 _PROBE = "#probe"  # no SQL column has such a name
-_NET_FROM = 256  # partners; adding fewer up costs more than carrying on those that cancel
+NET_FROM = 256  # partners; adding fewer up costs more than carrying on those that cancel
 _MANY = 8  # so does adding up where fewer than one partner in so many goes
 _SORT_FROM = 1 << 14  # probes; a sorted search of so many stays in nearby memory
 Note = Callable[[tuple[Ints, Ints, Ints]], None]  # takes positions in the stream; partners' times and diffs
+
+
+class Opened(NamedTuple):
+    """Runs that are opened for a kernel: a side for each index, its run, and whether equal codes mean equal keys."""
+
+    sides: list[object]
+    runs: list[Run]
+    exact: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +142,35 @@ class HalfJoinOperator:
     ) -> Iterable[Updates] | None:
         """As `__call__`, by one call of a kernel where it can join all rows. None: it cannot find the partners, as they
         are in files, too many, or of a type that it does not know."""
+        opened = self.opened(parts, closed, begins)
+        if opened is None or not opened.runs:
+            return None if opened is None else ()
+        if self.direct is None:
+            keys, stream = evaluate_all(self.probes, stream, DROPPED)
+        else:
+            keys = [stream.columns[name] for name in self.direct]
+        columns = stream.columns
+        names = [*columns] if self.wanted is None else [name for name in columns if name in self.wanted]
+        certain = self.candidates
+        if self.plain is None and not certain:  # the runs have no keys to compare
+            certain = opened.exact and is_exact(keys)
+        link = self.link(opened, tuple(range(len(keys))), tuple(range(len(keys), len(keys) + len(names))), certain)
+        made = native.half_joins(
+            [*keys, *(columns[name] for name in names)], stream.time, stream.diff, [link], size=0, growth=0,
+            closed=closed if self.adds_up else MINIMUM, least=NET_FROM, most=limits.PIECE_ROWS,
+            most_bytes=limits.PIECE_BYTES, apart=bool(self.rest) or note is not None,
+        )  # fmt: skip
+        if made is None:
+            return None
+        if isinstance(made, native.Pairs):
+            return self._at_once(stream, keys, partners_of(opened.runs, *made), closed, note)
+        if not len(made.time):
+            return ()
+        names += [name for _, name in self.made]
+        return (Updates(dict(zip(names, made.columns, strict=True)), made.time, made.diff),)
+
+    def opened(self, parts: Sequence[Part], closed: int, begins: int) -> Opened | None:
+        """The runs, opened for a kernel. None: some are in files, or have a type that it does not know."""
         sides, runs, exact = list[object](), list[Run](), True
         for part in parts:
             if not part.in_memory:
@@ -150,33 +187,13 @@ class HalfJoinOperator:
                 sides.append(opened)
                 runs.append(run)
             exact = exact and known.exact
-        if not runs:
-            return ()
-        if self.direct is None:
-            keys, stream = evaluate_all(self.probes, stream, DROPPED)
-        else:
-            keys = [stream.columns[name] for name in self.direct]
-        certain = self.candidates
-        if self.plain is None and not certain:  # the runs have no keys to compare
-            certain = exact and is_exact(keys)
-        columns = stream.columns
-        names = [*columns] if self.wanted is None else [name for name in columns if name in self.wanted]
-        theirs = runs[0].updates.columns
-        netting = self.adds_up and closed > MINIMUM
-        whole = -1 if self.rest or note is not None else _NET_FROM - 1 if netting else limits.PIECE_ROWS
-        made = native.half_join(
-            keys, self.null_safe, certain, [columns[name] for name in names], stream.time, stream.diff, sides,
-            self.constants, self.allowed, [theirs[name].type for name in self.read[2]], limits.PIECE_ROWS, whole,
-            limits.PIECE_BYTES,
-        )  # fmt: skip
-        if made is None:
-            return None
-        if made is False:
-            return ()
-        if isinstance(made, native.Pairs):
-            return self._at_once(stream, keys, partners_of(runs, *made), closed, note)
-        names += [name for _, name in self.made]
-        return (Updates(dict(zip(names, made[0], strict=True)), made[1], made[2]),)
+        return Opened(sides, runs, exact)
+
+    def link(self, opened: Opened, keys: tuple[int, ...], kept: tuple[int, ...], certain: bool) -> native.Link:
+        """This half-join of some runs, as a kernel takes it; `keys`, `kept` and `certain` as there."""
+        theirs = opened.runs[0].updates.columns
+        return native.Link(opened.sides, keys, self.null_safe, certain, kept, self.constants, self.allowed,
+                           [theirs[name].type for name in self.read[2]])  # fmt: skip
 
     def _at_once(
         self, stream: Updates, keys: list[pa.Array], partners: Partners, closed: int, note: Note | None
@@ -210,7 +227,7 @@ class HalfJoinOperator:
         if fetched is None or weights is None:
             return None
         time, diff = weights
-        if closed > MINIMUM and len(positions) >= _NET_FROM and self._cancels(diff):
+        if closed > MINIMUM and len(positions) >= NET_FROM and self._cancels(diff):
             found = Updates(fetched, time, diff)
             positions, found = _netted(positions, found, closed)
             fetched, time, diff = found.columns, found.time, found.diff
@@ -322,7 +339,7 @@ class HalfJoinOperator:
         if note is not None:
             note((positions, time, diff))
         partners = Updates(fetched, time, diff)
-        if closed > MINIMUM and len(positions) >= _NET_FROM and self._cancels(diff):
+        if closed > MINIMUM and len(positions) >= NET_FROM and self._cancels(diff):
             positions, partners = _netted(positions, partners, closed)
             if not len(positions):
                 return None

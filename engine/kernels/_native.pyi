@@ -19,10 +19,10 @@ def passing(
 def side(
     index: Any, exact: bool, keys: list[Any], tested: list[Any], fetched: list[Any], weights: Any, /
 ) -> object | None: ...
-def half_join(
-    keys: list[Any], null_safe: int, certain: bool, columns: list[Any], time: Any, diff: Any, sides: list[Any],
-    constants: list[Any], allowed: tuple[int, ...], most: int, whole: int, most_bytes: int, /,
-) -> tuple[Any, Any, Any] | Literal[False] | None: ...  # fmt: skip
+def half_joins(
+    columns: list[Any], time: Any, diff: Any, tests: Any, links: list[Any], size: int, growth: int, closed: int,
+    least: int, most: int, most_bytes: int, apart: bool, /,
+) -> tuple[Any, ...] | None: ...  # fmt: skip
 def weights(sources: list[Any], rows: Any, counts: list[int], /) -> tuple[bytearray, bytearray] | None: ...
 def products(
     positions: Any, time: Any, diff: Any, times: Any, diffs: Any, /
@@ -36,6 +36,9 @@ def indexed(keys: list[Any], length: int, /) -> tuple[bytearray, bytearray] | No
 def sorted(codes: Any, /) -> tuple[bytearray, bytearray] | None: ...
 def merged(indexes: list[Any], kept: Any, /) -> tuple[bytearray, bytearray] | None: ...
 def starts(codes: Any, shift: int, /) -> bytearray | None: ...
+def reduced(
+    columns: list[Any], keys: int, parts: Any, time: Any, diff: Any, sides: list[Any], most: int, /
+) -> tuple[list[Any], bytearray] | None: ...
 def totals(
     summed: list[Any], args: list[Any], old: list[Any], diff: Any, rows: Any, starts: Any, group: Any, was: Any,
     begins: bool, /,

@@ -204,6 +204,12 @@ static inline uint64_t hash_of(const Column *column, int64_t i) {
     }
 }
 
+uint64_t hash_of_row(const Columns *columns, int64_t row) {
+    uint64_t hash = 0;
+    for (Py_ssize_t c = 0; c < columns->count; c++) hash = mixed(hash * BASE + hash_of(&columns->at[c], row));
+    return hash;
+}
+
 void hash_columns(const Columns *columns, int64_t length, uint64_t *hashes) {
     memset(hashes, 0, length * sizeof *hashes);
     for (Py_ssize_t c = 0; c < columns->count; c++) {

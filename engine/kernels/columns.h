@@ -72,6 +72,7 @@ void close_array(Array *array);
 int comparable(const Column *one, const Column *other);
 int equal_values(const Column *one, int64_t i, const Column *other, int64_t j);
 void hash_columns(const Columns *columns, int64_t length, uint64_t *hashes);
+uint64_t hash_of_row(const Columns *columns, int64_t row);
 void codes_of(const Columns *columns, int64_t length, int64_t *codes);
 
 /* Whether values can be ordered to a constant here: signed numbers, dates and times, and texts by their bytes. */
@@ -134,7 +135,7 @@ PyObject *py_gather(PyObject *self, PyObject *args);
 PyObject *py_filtered(PyObject *self, PyObject *args);
 PyObject *py_passing(PyObject *self, PyObject *args);
 PyObject *py_side(PyObject *self, PyObject *args);
-PyObject *py_half_join(PyObject *self, PyObject *args);
+PyObject *py_half_joins(PyObject *self, PyObject *args);
 PyObject *py_weights(PyObject *self, PyObject *args);
 PyObject *py_products(PyObject *self, PyObject *args);
 PyObject *py_groups(PyObject *self, PyObject *args);
@@ -146,6 +147,7 @@ PyObject *py_merged(PyObject *self, PyObject *args);
 PyObject *py_starts(PyObject *self, PyObject *args);
 PyObject *py_moments(PyObject *self, PyObject *args);
 PyObject *py_totals(PyObject *self, PyObject *args);
+PyObject *py_reduced(PyObject *self, PyObject *args);
 PyObject *py_decimals(PyObject *self, PyObject *args);
 
 #endif

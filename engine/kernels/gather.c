@@ -1,6 +1,7 @@
 /* Gathers columns: the values at rows of several runs, one after the other, become one column. */
 
 #include "rows.h"
+#include "thresholds.h"
 
 int open_rows(PyObject *object, Rows *out) {
     int opened = open_numbers(object, &out->narrow);
@@ -241,28 +242,17 @@ PyObject *py_gather(PyObject *self, PyObject *args) {
     return result;
 }
 
-/* Which rows are left: those for which the only tested column is true; or, if there are constants, those whose tested
-   columns are ordered to them as `allowed` says. 1; 0: there is no fast way; -1 with an exception. */
-static int choose(const Columns *tested, const Columns *constants, PyObject *allowed, int64_t length, int64_t *positions,
-                  int64_t *count) {
-    int of_each[16];
-    if (constants->count != PyTuple_Size(allowed) || constants->count > 16) return PyErr_Occurred() ? -1 : 0;
-    if (constants->count ? tested->count != constants->count : tested->count != 1 || tested->at->kind != BITS) return 0;
-    for (Py_ssize_t c = 0; c < tested->count; c++) {
+/* Which rows are left: those for which the only tested column is true; or, if there are thresholds, those whose tested
+   columns meet them. 0: there is no fast way. */
+static int choose(const Columns *tested, const Thresholds *thresholds, int64_t length, int64_t *positions, int64_t *count) {
+    int masked = thresholds->constants.count == 0;
+    if (masked ? tested->count != 1 || tested->at->kind != BITS : !are_ordered(tested, thresholds)) return 0;
+    for (Py_ssize_t c = 0; c < tested->count; c++)
         if (tested->at[c].length != length) return 0;
-        if (constants->count == 0) continue;
-        if (constants->at[c].length != 1 || !is_ordered(&tested->at[c], &constants->at[c])) return 0;
-        of_each[c] = (int)PyLong_AsLong(PyTuple_GetItem(allowed, c));
-        if (of_each[c] == -1 && PyErr_Occurred()) return -1;
-    }
     PyThreadState *paused = pause_for(length);
     for (int64_t i = 0; i < length; i++) {
-        int left = constants->count || (is_valid(tested->at, i) && bit_at(tested->at, i));
-        for (Py_ssize_t c = 0; left && c < constants->count; c++)
-            left = is_valid(&tested->at[c], i) && is_valid(&constants->at[c], 0) &&
-                   (of_each[c] >> (order_of(&tested->at[c], i, &constants->at[c]) + 1) & 1);
         positions[*count] = i;
-        *count += left;
+        *count += masked ? is_valid(tested->at, i) && bit_at(tested->at, i) : meets(tested, thresholds, i);
     }
     go_on(paused);
     return 1;
@@ -273,13 +263,14 @@ PyObject *py_filtered(PyObject *self, PyObject *args) {
     PyObject *list, *part[2], *tested_list, *constant_list, *allowed;
     PyObject *single = NULL, *made = NULL, *weights[2] = {NULL}, *result = NULL;
     Array open[2] = {0}; /* times and diffs */
-    Columns tested = {0}, constants = {0};
+    Columns tested = {0};
+    Thresholds thresholds = {0};
     Rows rows = {0};
     int64_t *positions = NULL, length, count = 0;
     int going;
     if (!PyArg_ParseTuple(args, "OOOOOO", &list, &part[0], &part[1], &tested_list, &constant_list, &allowed)) return NULL;
     going = open_columns(tested_list, &tested);
-    if (going == 1) going = open_columns(constant_list, &constants);
+    if (going == 1) going = open_thresholds(constant_list, allowed, &thresholds);
     for (int i = 0; going == 1 && i < 2; i++) going = open_ints(part[i], &open[i]);
     if (going < 1) goto done;
     length = open[0].length;
@@ -289,7 +280,7 @@ PyObject *py_filtered(PyObject *self, PyObject *args) {
         going = -1;
         goto done;
     }
-    if ((going = choose(&tested, &constants, allowed, length, positions, &count)) < 1) goto done;
+    if ((going = choose(&tested, &thresholds, length, positions, &count)) < 1) goto done;
     if (count == length) {
         result = Py_NewRef(Py_True);
         goto done;
@@ -313,7 +304,7 @@ done:
         Py_XDECREF(weights[i]);
     }
     close_columns(&tested);
-    close_columns(&constants);
+    close_thresholds(&thresholds);
     free(positions);
     Py_XDECREF(single);
     Py_XDECREF(made);

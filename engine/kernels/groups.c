@@ -1,52 +1,6 @@
-/* Groups of equal rows, by a hash table with open addressing: each slot holds the group that lives there.
+/* Groups of equal rows: their numbers, the sums of their diffs, their moments. */
 
-   Rows are equal if their hashes are, and then their values; so a hash that two rows share costs time, never an answer. */
-
-#include "columns.h"
-
-typedef struct {
-    int64_t *firsts;  /* of each group, its first row */
-    uint64_t *hashes; /* of each row */
-    int32_t *slots;   /* group + 1; 0 is free */
-    int64_t count, mask;
-} Table;
-
-static int open_table(Table *table, int64_t length) {
-    int64_t size = 16;
-    while (size < 2 * length) size *= 2;
-    table->mask = size - 1, table->count = 0;
-    table->firsts = malloc((length ? length : 1) * sizeof *table->firsts);
-    table->hashes = malloc((length ? length : 1) * sizeof *table->hashes);
-    table->slots = calloc(size, sizeof *table->slots);
-    return table->firsts != NULL && table->hashes != NULL && table->slots != NULL;
-}
-
-static void close_table(Table *table) {
-    free(table->firsts);
-    free(table->hashes);
-    free(table->slots);
-}
-
-static int equal_rows(const Columns *columns, const Array *time, int64_t i, int64_t j) {
-    if (time->open && int_at(time, i) != int_at(time, j)) return 0;
-    for (Py_ssize_t c = 0; c < columns->count; c++)
-        if (!equal_values(&columns->at[c], i, &columns->at[c], j)) return 0;
-    return 1;
-}
-
-/* The group of a row; a new one if no row before it is equal. */
-static int64_t group_of(Table *table, const Columns *columns, const Array *time, int64_t row) {
-    uint64_t hash = table->hashes[row];
-    int64_t slot = (int64_t)(hash >> 32 ^ hash) & table->mask;
-    while (table->slots[slot]) {
-        int64_t group = table->slots[slot] - 1, first = table->firsts[group];
-        if (table->hashes[first] == hash && equal_rows(columns, time, first, row)) return group;
-        slot = (slot + 1) & table->mask;
-    }
-    table->firsts[table->count] = row;
-    table->slots[slot] = (int32_t)(table->count + 1);
-    return table->count++;
-}
+#include "table.h"
 
 /* Opens rows of `columns` (and times, unless None), and a table for them. */
 static int open_all(PyObject *list, PyObject *times, Py_ssize_t length, Columns *columns, Array *time, Table *table) {
@@ -59,12 +13,6 @@ static int open_all(PyObject *list, PyObject *times, Py_ssize_t length, Columns 
         going = -1;
     }
     return going;
-}
-
-static void hash_rows(Table *table, const Columns *columns, const Array *time, int64_t length) {
-    hash_columns(columns, length, table->hashes);
-    if (time->open && time->step)
-        for (int64_t i = 0; i < length; i++) table->hashes[i] = mixed(table->hashes[i] + (uint64_t)int_at(time, i));
 }
 
 PyObject *py_groups(PyObject *self, PyObject *args) {

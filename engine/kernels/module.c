@@ -15,9 +15,9 @@ static PyMethodDef functions[] = {
     {"passing", py_passing, METH_VARARGS, "passing(mask, positions, rows, counts): the pairs that pass, or None"},
     {"side", py_side, METH_VARARGS,
      "side(index, exact, keys, tested, fetched, weights): a run, opened for the lookups of a half-join, or None"},
-    {"half_join", py_half_join, METH_VARARGS,
-     "half_join(keys, null_safe, certain, columns, time, diff, sides, constants, allowed, most, whole, most_bytes): the "
-     "buffers of the joined rows, times and diffs; positions, rows and counts; False: there are none; or None"},
+    {"half_joins", py_half_joins, METH_VARARGS,
+     "half_joins(columns, time, diff, tests, links, size, growth, closed, least, most, most_bytes, apart): the buffers "
+     "of the joined rows, times, diffs, rows found, links done, rows that entered; positions, rows and counts; or None"},
     {"weights", py_weights, METH_VARARGS, "weights(sources, rows, counts): times and diffs, or None"},
     {"products", py_products, METH_VARARGS, "products(positions, time, diff, times, diffs): times and diffs, or None"},
     {"groups", py_groups, METH_VARARGS, "groups(columns, time, length): group numbers and first rows, or None"},
@@ -33,13 +33,16 @@ static PyMethodDef functions[] = {
      "moments(columns, time): first rows, rows, starts; groups, times and marks of moments; or None"},
     {"totals", py_totals, METH_VARARGS,
      "totals(summed, args, old, diff, rows, starts, group, was, begins): the buffers of a column of sums, or None"},
+    {"reduced", py_reduced, METH_VARARGS,
+     "reduced(columns, keys, parts, time, diff, sides, most): the buffers and the diffs of the rows of groups that go and "
+     "come, or None"},
     {"decimals", py_decimals, METH_VARARGS,
      "decimals(counts, totals, digits): the buffers of a column of decimals made of kept sums, or None"},
     {NULL, NULL, 0, NULL},
 };
 
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
-static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 7); }
+static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 8); }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 7  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 8  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -33,9 +33,12 @@ RowNumbers = NDArray[np.uint32]
 Positions = NDArray[Any]  # int64 or uint32
 # Codes in order, the row of each, and the guide: starts of ranges (None: there is no guide), least code, shift.
 SortedCodes: TypeAlias = tuple[Ints, RowNumbers, RowNumbers | None, int, int]
+# Of each sum the position of its column (-1: rows are counted), and the positions of its arguments.
+Parts: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
 Weights: TypeAlias = tuple[Ints, Ints, Ints | None, Ints | None]  # times, diffs; netted rows, and their diffs
 
 _ARRAY, _BUFFER = pa.Array.from_buffers, pa.py_buffer
+_NONE = np.zeros(0, np.int64)
 VARIABLE = "HALFJOIN_NATIVE"
 on = BUILT and os.environ.get(VARIABLE, "1") != "0"  # whether kernels are used
 
@@ -76,7 +79,7 @@ def side(
     index: SortedCodes, exact: bool, keys: list[pa.Array], tested: list[pa.Array], fetched: list[pa.Array],
     weights: Weights,
 ) -> object | None:  # fmt: skip
-    """A run, opened for `half_join`: its index, the keys to compare (none: nobody compares them), the columns that
+    """A run, opened for `half_joins`: its index, the keys to compare (none: nobody compares them), the columns that
     conditions read, those to gather, and what its rows count. `exact`: equal codes mean equal keys."""
     return _native.side(index, exact, keys, tested, fetched, weights) if on else None
 
@@ -89,33 +92,82 @@ class Pairs(NamedTuple):
     counts: list[int]
 
 
-def half_join(
-    keys: list[pa.Array], null_safe: int, certain: bool, columns: list[pa.Array], time: Ints, diff: Ints,
-    sides: list[Any], constants: list[pa.Array], allowed: tuple[int, ...], types: list[pa.DataType], most: int,
-    whole: int, most_bytes: int,
-) -> tuple[list[pa.Array], Ints, Ints] | Pairs | Literal[False] | None:  # fmt: skip
-    """The rows of a stream joined with their partners in some `sides`: the stream's `columns`, then the partners' (of
-    these `types`); the later times, and the products of the diffs. False: there are no partners.
+class Link(NamedTuple):
+    """One half-join of several in a row. `keys`, `kept`: positions among the columns that come in: what is looked up,
+    and what is left beside what the `sides` have fetched, columns of the types `fetched`.
 
     A bit of `null_safe` says for each key whether NULL matches NULL. `certain`: nobody need compare keys. A partner
     meets all conditions: its tested columns are ordered to the `constants` as `allowed` says
-    (`engine.scalar.threshold`). There are only the pairs where they are more than `whole` and one partner in eight
-    counts less than 0 times, where `whole` is less than 0, where texts take more than `most_bytes`, or where a diff
-    does not fit an int64. None also where they are more than `most`.
+    (`engine.scalar.threshold`).
+    """
+
+    sides: list[Any]
+    keys: tuple[int, ...]
+    null_safe: int
+    certain: bool
+    kept: tuple[int, ...]
+    constants: list[pa.Array]
+    allowed: tuple[int, ...]
+    fetched: list[pa.DataType]
+
+
+class Tests(NamedTuple):
+    """Thresholds that rows of a stream meet if they may have partners: positions of columns; the rest as in `Link`."""
+
+    columns: tuple[int, ...]
+    constants: list[pa.Array]
+    allowed: tuple[int, ...]
+
+
+class Joined(NamedTuple):
+    """What links made: the rows after the last of those that are `done`; how many rows all of these have made; and how
+    many rows of the stream met its tests."""
+
+    columns: list[pa.Array]
+    time: Ints
+    diff: Ints
+    found: int
+    done: int
+    entered: int
+
+
+NO_TESTS = Tests((), [], ())
+
+
+def half_joins(
+    columns: list[pa.Array], time: Ints, diff: Ints, links: list[Link], tests: Tests = NO_TESTS, *, size: int,
+    growth: int, closed: int, least: int, most: int, most_bytes: int, apart: bool = False,
+) -> Joined | Pairs | None:  # fmt: skip
+    """A stream of rows, joined with partners by one link after the other.
+
+    It stops before a link whose stream has `growth` times `size` rows, some of which come and some go (less than 0:
+    times those that met the tests), and where a link has no fast way: for a type, with more than `most` pairs or
+    `most_bytes` of texts, where a product does not fit an int64. At `least` so many partners with times below `closed`
+    are added up where one in eight goes.
+
+    There are only pairs of the first link where it has found them and has no fast way to join them, and where `apart`
+    asks for it. None: it has not found them.
     """
     if not on:
         return None
-    made = _native.half_join(keys, null_safe, certain, columns, time, diff, sides, constants, allowed, most, whole,
-                             most_bytes)  # fmt: skip
-    if made is None or made is False:
-        return made
-    first, second, third = made
-    if isinstance(third, list):
-        return Pairs(np.frombuffer(first, np.int64), np.frombuffer(second, np.uint32), third)
-    length, arrays = len(second) // 8, list[pa.Array]()
-    for type, parts in zip([*[column.type for column in columns], *types], first, strict=True):
-        arrays.append(_ARRAY(type, length, [None if part is None else _BUFFER(part) for part in parts]))
-    return arrays, np.frombuffer(second, np.int64), np.frombuffer(third, np.int64)
+    made = _native.half_joins(columns, time, diff, tests, links, size, growth, closed, least,
+                              most, most_bytes, apart)  # fmt: skip
+    if made is None:
+        return None
+    if len(made) == 3:
+        return Pairs(np.frombuffer(made[0], np.int64), np.frombuffer(made[1], np.uint32), made[2])
+    buffers, times, diffs, found, done, entered = made
+    if buffers is None:
+        return Joined([], _NONE, _NONE, found, done, entered)
+    types = [column.type for column in columns]
+    for link in links[:done]:
+        types = [*[types[at] for at in link.kept], *link.fetched]
+    length = len(times) // 8
+    arrays = [
+        _ARRAY(type, length, [None if part is None else _BUFFER(part) for part in parts])
+        for type, parts in zip(types, buffers, strict=True)
+    ]
+    return Joined(arrays, np.frombuffer(times, np.int64), np.frombuffer(diffs, np.int64), found, done, entered)
 
 
 def gather(sources: list[list[pa.Array]], rows: Positions, counts: list[int]) -> list[pa.Array] | None:
@@ -223,6 +275,24 @@ def moments(columns: list[pa.Array], time: Ints) -> tuple[Ints, Ints, Ints, Ints
     return _ints(firsts), _ints(rows), _ints(starts), _ints(group), _ints(times), np.frombuffer(was, np.bool_)
 
 
+def reduced(
+    columns: list[pa.Array], keys: int, parts: Parts, time: Ints, diff: Ints, sides: list[Any],
+    types: list[pa.DataType], most: int,
+) -> tuple[list[pa.Array], Ints] | None:  # fmt: skip
+    """The rows of groups that go and come when updates of one time are added: columns of these `types`, and diffs.
+
+    `columns` has so many `keys`, then the arguments of the `parts`, of which the first counts all rows. The sides have
+    the rows that are kept for the groups: their keys, then a column for each part. None also if the updates have
+    several times, a sum does not fit 128 bits, a group's rows do not cancel, or more than `most` rows are found.
+    """
+    made = _native.reduced(columns, keys, parts, time, diff, sides, most) if on else None
+    if made is None:
+        return None
+    buffers, diffs = made
+    length = len(diffs) // 8
+    return [_column(type, length, one) for type, one in zip(types, buffers, strict=True)], _ints(diffs)
+
+
 def totals(
     summed: pa.Array | None, args: list[pa.Array], old: pa.Array | None, diff: Ints, rows: Ints, starts: Ints,
     group: Ints, was: NDArray[np.bool_], begins: bool,
@@ -238,28 +308,25 @@ def totals(
                            group, was, begins)  # fmt: skip
     if parts is None:
         return None
-    buffers = [None if part is None else pa.py_buffer(part) for part in parts]
-    return pa.Array.from_buffers(pa.int64() if summed is None else pa.binary(), len(group), buffers)
+    return _column(pa.int64() if summed is None else pa.binary(), len(group), parts)
 
 
 def decimals(counts: pa.Array, totals: pa.Array, type: pa.DataType) -> pa.Array | None:
     """Kept sums of integers, in units of the decimal `type`, as its values; NULL where a count is 0 or NULL, or nothing
     is kept. None also where a sum has too many digits."""
     made = _native.decimals([counts], [totals], type.precision) if on and type.bit_width == 128 else None
-    if made is None:
-        return None
-    return _ARRAY(type, len(totals), [None if part is None else _BUFFER(part) for part in made])
+    return None if made is None else _column(type, len(totals), made)
 
 
 def _arrays(like: list[pa.Array], made: list[Any], length: int) -> list[pa.Array] | None:
     """Columns of these buffers, with the types of `like`. None: the texts of one are too long for one array."""
-    buffer, columns = pa.py_buffer, []
-    for column, parts in zip(like, made, strict=True):
-        if parts is None:
-            return None
-        buffers = [None if part is None else buffer(part) for part in parts]
-        columns.append(pa.Array.from_buffers(column.type, length, buffers))
-    return columns
+    if None in made:
+        return None
+    return [_column(column.type, length, parts) for column, parts in zip(like, made, strict=True)]
+
+
+def _column(type: pa.DataType, length: int, parts: tuple[bytes | None, ...]) -> pa.Array:
+    return _ARRAY(type, length, [None if part is None else _BUFFER(part) for part in parts])
 
 
 def _ints(made: bytearray) -> Ints:

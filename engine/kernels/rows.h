@@ -23,6 +23,12 @@ int64_t *read_counts(PyObject *list, Py_ssize_t runs, int64_t total);
    column of each run. None if the texts are too long for one column. */
 PyObject *gather_column(const Column **each, const int64_t *counts, Py_ssize_t runs, const Rows *rows);
 
+/* A column over the buffers that `gather_column` has made, with the type of another one. Borrowed. */
+Column view_of(PyObject *buffers, const Column *like, int64_t length);
+
+/* The columns at rows, as views of the list `made`. As the functions of columns.h. */
+int gather_views(const Columns *from, const Rows *rows, Columns *out, PyObject **made);
+
 /* The columns of runs at rows: a list with the buffers of each column, or None. */
 PyObject *gather_columns(PyObject *sources, const Rows *rows, const int64_t *counts);
 

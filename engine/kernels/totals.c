@@ -3,54 +3,7 @@
    Sums are 128 bits wide while they are added up. What does not fit into them has no kernel, and neither have sums of
    floats with NaN or infinities among them. `engine.scalar.kept` says in which bytes a sum is kept. */
 
-#include "columns.h"
-
-#define MOST_BYTES 17 /* of a kept sum: the offset, and 128 bits */
-#define NOT_FINITE 255
-
-typedef __int128 Wide;
-typedef unsigned __int128 Bits;
-
-/* The columns of integers and numerics that can be summed. */
-static int summable(const Column *column) {
-    if (column->kind == WORDS) return column->format[0] == 'd' && column->width == 16;
-    return column->kind == INTEGER && column->format[1] == '\0' && strchr("csil", column->format[0]) != NULL;
-}
-
-static inline Wide wide_at(const Column *column, int64_t i) {
-    Wide value;
-    if (column->kind == INTEGER) return integer_at(column, i);
-    memcpy(&value, column->data + (i + column->offset) * 16, 16);
-    return value;
-}
-
-/* 0 if the sum has another form, or more bytes than fit. */
-static int read_sum(const uint8_t *text, int64_t size, Wide *sum) {
-    Bits value = 0;
-    int64_t shift;
-    *sum = 0;
-    if (size == 0) return 1;
-    shift = 4 * (int64_t)text[0];
-    if (text[0] == NOT_FINITE || size < 2 || shift + size - 1 > 16) return 0;
-    if (text[size - 1] & 128) value = ~(Bits)0;
-    for (int64_t i = size - 1; i > 0; i--) value = value << 8 | text[i];
-    *sum = (Wide)(shift < 16 ? value << (8 * shift) : 0);
-    return 1;
-}
-
-/* The canonical bytes; returns how many. */
-static int write_sum(Wide sum, uint8_t *text) {
-    int size = 1, offset = 0;
-    if (sum == 0) return 0;
-    while ((uint32_t)sum == 0) sum >>= 32, offset++;
-    text[0] = (uint8_t)offset;
-    for (;;) {
-        uint8_t byte = (uint8_t)sum;
-        text[size++] = byte;
-        sum >>= 8;
-        if ((sum == 0 && byte < 128) || (sum == -1 && byte >= 128)) return size;
-    }
-}
+#include "sums.h"
 
 typedef struct {
     Columns summed, args, old; /* the values (none: rows are counted); the arguments; what groups had (none: nothing) */
@@ -166,7 +119,7 @@ PyObject *py_totals(PyObject *self, PyObject *args) {
         PyThreadState *paused;
         int32_t *ends;
         if ((offsets = PyBytes_FromStringAndSize(NULL, (length + 1) * 4)) == NULL) goto done;
-        if ((body = malloc(length * MOST_BYTES + 1)) == NULL) {
+        if ((body = malloc(length * MOST_SUM_BYTES + 1)) == NULL) {
             PyErr_NoMemory();
             goto done;
         }

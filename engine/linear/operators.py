@@ -41,6 +41,7 @@ class LinearOperator:
 
     steps: tuple[Operator, ...]
     reports: Reports | None
+    spec: Linear
 
     def __call__(self, updates: Updates, errors: list[Updates]) -> Updates:
         """The output updates, not consolidated."""
@@ -57,8 +58,9 @@ def compile_linear(spec: Linear, registry: Registry) -> LinearOperator:
     reports = spec.reports if any(map(step_fallible, spec.steps)) else None
     following = (*spec.steps[1:], None)
     return LinearOperator(
-        tuple(_compile_step(step, then, registry) for step, then in zip(spec.steps, following, strict=False)), reports
-    )
+        tuple(_compile_step(step, then, registry) for step, then in zip(spec.steps, following, strict=False)),
+        reports, spec,
+    )  # fmt: skip
 
 
 def _compile_step(step: Step, then: Step | None, registry: Registry) -> Operator:

@@ -23,7 +23,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.join.dataflow import RunsOf
+from halfjoin.engine.join.closing import RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.loop.first import FirstRow

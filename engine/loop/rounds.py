@@ -28,8 +28,8 @@ import pyarrow as pa
 from halfjoin.engine.arrange.merging import side_by_side
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.run import Run, make_run
-from halfjoin.engine.join import dataflow
-from halfjoin.engine.join.dataflow import Closing, Dataflow, RunsOf
+from halfjoin.engine.join.closing import Closing, RunsOf
+from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.failures import of_rows
 from halfjoin.engine.loop.reduce import Round, RoundReduce, ints
@@ -226,7 +226,7 @@ class Pass:
         self._rows += len(made)
         self._bytes += made.nbytes
         self._copies += float(np.abs(made.diff.astype(np.float64)).sum())
-        bounds = ((self._rows, limits.MOST_ROWS, "rows"), (self._bytes, dataflow.MOST_BYTES, "bytes"),
+        bounds = ((self._rows, limits.MOST_ROWS, "rows"), (self._bytes, limits.MOST_BYTES, "bytes"),
                   (self._copies, MOST_COPIES, "copies of rows"))  # fmt: skip
         for count, most, what in bounds:
             if count > most:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from halfjoin.engine.arrange.part import Part
-from halfjoin.engine.join.dataflow import Closing, Dataflow, RunsOf
+from halfjoin.engine.join.closing import Closing, RunsOf
+from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.loop.reduce import Round, RoundReduce
 from halfjoin.engine.updates.updates import Updates
 

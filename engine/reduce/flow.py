@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.part import Part, present
-from halfjoin.engine.join.dataflow import Closing, RunsOf
+from halfjoin.engine.join.closing import Closing, RunsOf
+from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
+from halfjoin.engine.reduce.by_kernel import summed_groups
 from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.front import Front, Wanted
 from halfjoin.engine.reduce.law import Moments, moments_of, moments_of_sums
@@ -50,6 +52,7 @@ class ReduceFlow:
         self._regions = regions_of(plan, self._names, registry)
         self._kept = None if plan.state is None or self._regions is not None else lookup_of(
             plan.state, plan.keys, self.schema, Version.BEFORE, registry, adds_up=False)  # fmt: skip
+        self._summed = summed_groups(plan, self._kept, self.schema) if self._regions is None else None
         self._rows = None if plan.groups is None else lookup_of(
             plan.groups, plan.keys, self._names, Version.AFTER, registry)  # fmt: skip
         self._seen = () if plan.groups is None else seen_by(plan, self._names, registry)
@@ -59,6 +62,10 @@ class ReduceFlow:
         updates = closing.updates(self.plan.input)
         if not len(updates):
             return empty(self.schema), NO_ERRORS
+        if self._summed is not None and native.on:
+            made = self._summed.changes(updates, lookup(self.plan.output, Version.BEFORE), closing)
+            if made is not None:
+                return made, NO_ERRORS
         if self._rows is None:  # the sums are all that it needs
             return self.added(lift_change(self._sums, self._keys, updates), lookup, closing)
         moments = moments_of(updates, self._keys)

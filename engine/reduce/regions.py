@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.arrange.order import OrderKey
 from halfjoin.engine.arrange.part import Part
-from halfjoin.engine.join.dataflow import Closing
+from halfjoin.engine.join.closing import Closing
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce import windows
 from halfjoin.engine.reduce.contents import contents_of

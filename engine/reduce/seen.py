@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange.order import OrderKey
 from halfjoin.engine.arrange.part import Part
-from halfjoin.engine.join.dataflow import Closing
+from halfjoin.engine.join.closing import Closing
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.around import Place, around
 from halfjoin.engine.reduce.contents import Contents, contents_of

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.runner import Held
-from halfjoin.engine.join.dataflow import RunsOf
+from halfjoin.engine.join.closing import RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar.arrow_types import arrow_type

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.join.dataflow import Closing
+from halfjoin.engine.join.closing import Closing
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.flow import ReduceFlow
 from halfjoin.engine.reduce.lifted import Lifted, add_up, lift_all

@@ -20,7 +20,8 @@ from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.batch.runner import Held, Output
-from halfjoin.engine.join.dataflow import Closing, Dataflow, RunsOf
+from halfjoin.engine.join.closing import Closing, RunsOf
+from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.loop.reduce import Round, RoundReduce

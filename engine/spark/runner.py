@@ -18,7 +18,8 @@ from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.batch.flows import Flow
 from halfjoin.engine.batch.runner import Held, Output, Versioned
-from halfjoin.engine.join.dataflow import Dataflow, RunsOf
+from halfjoin.engine.join.closing import RunsOf
+from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.flow import ReduceFlow

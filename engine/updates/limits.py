@@ -6,6 +6,8 @@ only one file uses stays in that file.
 
 from __future__ import annotations
 
+from halfjoin.engine.system.machine import machine_memory
+
 # A change goes through a path in morsels, and so does a batch through a check. A morsel has enough rows to spread the
 # cost of calls, and few enough for the memory, since each step makes each of its columns anew.
 MORSEL_ROWS = 1 << 18
@@ -28,3 +30,6 @@ READ_ROWS = 1 << 17
 # The most rows that one step makes from one batch. More are a mistake in the data or the SQL (a series from 1 to
 # 10**15, a join without its condition). The engine refuses the batch or the view before the rows fill the memory.
 MOST_ROWS = 200_000_000
+
+# The bytes of the rows that one batch makes of a view, and a loop in all its rounds.
+MOST_BYTES = machine_memory() // 4

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 import halfjoin as hj
+from halfjoin.engine.join.chain import Chain, Walked
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.updates.updates import Updates
 
@@ -34,7 +35,7 @@ JOIN = "SELECT o.day, l.price FROM orders o JOIN lines l ON l.o = o.o"
 @contextmanager
 def counted() -> Iterator[dict[str, int]]:
     """Count the rows that half-joins look up (rows of the stream) and make while the block runs."""
-    counts, whole = {"looked up": 0, "made": 0}, HalfJoinOperator.__call__
+    counts, whole, walk = {"looked up": 0, "made": 0}, HalfJoinOperator.__call__, Chain.walk
 
     def call(self: HalfJoinOperator, stream: Updates, *rest: Any) -> Iterator[Updates]:
         counts["looked up"] += len(stream)
@@ -42,11 +43,20 @@ def counted() -> Iterator[dict[str, int]]:
             counts["made"] += len(found)
             yield found
 
+    def walked(*given: Any, **more: Any) -> Walked | None:
+        found = walk(*given, **more)
+        if found is not None:
+            counts["looked up"] += found.entered
+            counts["made"] += found.found
+        return found
+
     HalfJoinOperator.__call__ = call  # type: ignore[method-assign]
+    Chain.walk = walked  # type: ignore[assignment, method-assign]
     try:
         yield counts
     finally:
         HalfJoinOperator.__call__ = whole  # type: ignore[method-assign]
+        Chain.walk = walk  # type: ignore[method-assign]
 
 
 def tables(rows: int) -> dict[str, pa.Table]:

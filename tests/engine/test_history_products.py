@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.join import dataflow
+from halfjoin.engine.join import path
 from tests.oracle.rows import bag
 
 CHANGES = 30
@@ -24,13 +24,13 @@ QUERIES = {
 @pytest.fixture
 def passed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The rows that pass the stages of delta paths."""
-    rows, onward = list[int](), dataflow.CompiledPath._onward
+    rows, onward = list[int](), path.CompiledPath._onward
 
     def counted(path: Any, stream: Any, *more: Any) -> Iterator[None]:
         rows.append(len(stream))
         yield from onward(path, stream, *more)
 
-    monkeypatch.setattr(dataflow.CompiledPath, "_onward", counted)
+    monkeypatch.setattr(path.CompiledPath, "_onward", counted)
     return rows
 
 

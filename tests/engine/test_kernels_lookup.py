@@ -88,23 +88,30 @@ def test_a_half_join_joins_the_rows_with_equal_keys(seed: int) -> None:
             if not null_safe >> number & 1:
                 mask &= key.is_valid().to_numpy(zero_copy_only=False)[at]
         at, rows = at[mask], rows[mask]
-        joined = [*(key.take(pa.array(at)) for key in keys), *(column.take(pa.array(rows)) for column in columns),
-                  np.maximum(stream.time[at], updates.time[rows]), product(stream.diff[at], weights[rows])]  # fmt: skip
-        expected += map(str, zip(*[column.tolist() for column in joined], strict=True))
-    with native.used(True):
-        made = native.half_join(keys, null_safe, False, keys, stream.time, stream.diff, sides, [pa.array([4])], (4,),
-                                [key.type for key in keys], 1000, 1000, 1 << 20)  # fmt: skip
-    if made is False:
-        assert not expected
-    elif isinstance(made, native.Pairs):
+        cells = [*(key.take(pa.array(at)) for key in keys), *(column.take(pa.array(rows)) for column in columns),
+                 np.maximum(stream.time[at], updates.time[rows]), product(stream.diff[at], weights[rows])]  # fmt: skip
+        expected += map(str, zip(*[column.tolist() for column in cells], strict=True))
+    every = tuple(range(len(keys)))
+    link = native.Link(sides, every, null_safe, False, every, [pa.array([4])], (4,), [key.type for key in keys])
+    made = joined(keys, stream.time, stream.diff, link)
+    if isinstance(made, native.Pairs):
         wide = [one for one in expected if abs(int(one.rpartition(",")[2].strip(" )"))) > MAXIMUM]
         assert wide or pa.large_string() in [key.type for key in keys]
         assert len(made.rows) == sum(made.counts) == len(expected)
     else:
-        assert made is not None
-        columns, time, diff = made
-        found = zip(*[column.to_pylist() for column in columns], time.tolist(), diff.tolist(), strict=True)
+        assert made is not None and made.found == len(made.time) == len(expected) and made.done == 1
+        columns = [column.to_pylist() for column in made.columns]
+        found = zip(*columns, made.time.tolist(), made.diff.tolist(), strict=True) if expected else ()
         assert sorted(map(str, found)) == sorted(expected)
+
+
+def joined(
+    columns: list[Any], time: Any, diff: Any, *links: native.Link, **terms: Any
+) -> native.Joined | native.Pairs | None:
+    """A stream joined by links; what is not among the terms bounds nothing, and adds nothing up."""
+    plain = {"size": 1 << 40, "growth": 8, "closed": -(2**63), "least": 256, "most": 1000, "most_bytes": 1 << 20}
+    with native.used(True):
+        return native.half_joins(columns, time, diff, [*links], **{**plain, **terms})
 
 
 def half_join_of(keys: list[Any], tested: Any, constant: Any, rows: list[int], certain: bool = False) -> object:
@@ -112,61 +119,63 @@ def half_join_of(keys: list[Any], tested: Any, constant: Any, rows: list[int], c
     ones = np.ones(1, np.int64)
     index = np.array([7]), np.array(rows, np.uint32), None, 0, 0
     side = native.side(index, True, keys, [tested], [], (ones, ones, None, None))
-    return native.half_join([pa.array([7])], 0, certain, [], ones, ones, [side], [constant], (4,), [], 9, 9, 9)
+    return joined([pa.array([7])], ones, ones, native.Link([side], (0,), 0, certain, (), [constant], (4,), []))
 
 
 def test_a_row_whose_code_alone_is_equal_is_no_partner() -> None:
     ones, index = np.ones(1, np.int64), (np.array([7]), np.array([0], np.uint32), None, 0, 0)
     for key, partners in ((7, 1), (8, 0)):
-        with native.used(True):
-            side = native.side(index, False, [pa.array([key])], [], [], (ones, ones, None, None))
-            made = native.half_join([pa.array([7])], 0, False, [], ones, ones, [side], [], (), [], 9, 9, 9)
-        assert made is not None
-        assert (len(made[1]) if made else 0) == partners
+        side = native.side(index, False, [pa.array([key])], [], [], (ones, ones, None, None))
+        made = joined([pa.array([7])], ones, ones, native.Link([side], (0,), 0, False, (), [], (), []))
+        assert isinstance(made, native.Joined) and len(made.time) == partners
 
 
 def test_a_half_join_refuses_rows_beyond_a_run_and_other_types() -> None:
     one, zero = pa.array([1]), pa.array([0])
-    with native.used(True):
-        assert isinstance(half_join_of([pa.array([7])], one, zero, [0]), tuple)
-        assert half_join_of([pa.array([7])], one, one, [0]) is False
-        assert half_join_of([pa.array(["7"])], one, zero, [0]) is None
-        assert half_join_of([], one, zero, [0]) is None and isinstance(half_join_of([], one, zero, [0], True), tuple)
-        assert half_join_of([pa.array([7])], one, pa.array([0], pa.int32()), [0]) is None
-        assert half_join_of([pa.array([7])], pa.array([0.5]), pa.array([0.0]), [0]) is None
-        assert half_join_of([pa.array([7])], pa.array([1], pa.uint64()), pa.array([0], pa.uint64()), [0]) is None
-        assert half_join_of([pa.array([7])], one, pa.array([0, 0]), [0]) is None
-        for row in (1, 2**32 - 1):
-            with pytest.raises(IndexError, match="beyond its run"):
-                half_join_of([pa.array([7])], one, zero, [row])
-        ones, long = np.ones(1, np.int64), np.ones(2, np.int64)
-        index = np.array([7]), np.array([0], np.uint32), None, 0, 0
-        assert native.side(index, True, [], [], [pa.array([1, 2])], (ones, ones, None, None)) is None
-        assert native.side(index, True, [], [], [], (ones, long, None, None)) is None
-        assert native.side(index, True, [], [], [], (ones, ones, ones, long)) is None
-        with pytest.raises((TypeError, ValueError)):
-            native.half_join([one], 0, True, [], ones, ones, [index], [], (), [], 9, 9, 9)
-        with pytest.raises((TypeError, ValueError)):
-            native.unique([one], [], ones, ones, [index], 9)
+    found = half_join_of([pa.array([7])], one, zero, [0])
+    assert isinstance(found, native.Joined) and len(found.time) == 1
+    none = half_join_of([pa.array([7])], one, one, [0])
+    assert isinstance(none, native.Joined) and not len(none.time)
+    assert half_join_of([pa.array(["7"])], one, zero, [0]) is None
+    assert half_join_of([], one, zero, [0]) is None
+    assert isinstance(half_join_of([], one, zero, [0], True), native.Joined)
+    assert half_join_of([pa.array([7])], one, pa.array([0], pa.int32()), [0]) is None
+    assert half_join_of([pa.array([7])], pa.array([0.5]), pa.array([0.0]), [0]) is None
+    assert half_join_of([pa.array([7])], pa.array([1], pa.uint64()), pa.array([0], pa.uint64()), [0]) is None
+    assert half_join_of([pa.array([7])], one, pa.array([0, 0]), [0]) is None
+    for row in (1, 2**32 - 1):
+        with pytest.raises(IndexError, match="beyond its run"):
+            half_join_of([pa.array([7])], one, zero, [row])
+    ones, long = np.ones(1, np.int64), np.ones(2, np.int64)
+    index = np.array([7]), np.array([0], np.uint32), None, 0, 0
+    assert native.side(index, True, [], [], [pa.array([1, 2])], (ones, ones, None, None)) is None
+    assert native.side(index, True, [], [], [], (ones, long, None, None)) is None
+    assert native.side(index, True, [], [], [], (ones, ones, ones, long)) is None
+    with pytest.raises((TypeError, ValueError)):
+        joined([one], ones, ones, native.Link([index], (0,), 0, True, (), [], (), []))
+    with pytest.raises((TypeError, ValueError)):
+        native.unique([one], [], ones, ones, [index], 9)
+    side = native.side(index, True, [], [], [], (ones, ones, None, None))
+    for keys, kept in (((1,), ()), ((0,), (1,)), ((-1,), ())):
+        with pytest.raises(IndexError, match="no such column"):
+            joined([one], ones, ones, native.Link([side], keys, 0, True, kept, [], (), []))
+    assert joined([one], ones, long, native.Link([side], (0,), 0, True, (), [], (), [])) is None
+    assert joined([one], ones, ones, native.Link([side], (), 0, True, (), [], (), [])) is None
 
 
 @given(SEEDS)
-def test_pairs_beyond_what_is_joined_at_once_come_as_they_are(seed: int) -> None:
-    """Where many partners may cancel, or where texts are long."""
+def test_pairs_that_cannot_be_joined_at_once_come_as_they_are(seed: int) -> None:
+    """Where they are asked for, or where texts are long."""
     random = np.random.default_rng(seed)
     size, ones = int(random.integers(1, 41)), np.ones(1, np.int64)
-    texts, diff = pa.array(["xy"] * size), random.choice([1, -1], size, p=random.choice([[0.9, 0.1], [0.5, 0.5]]))
     index = build_from_codes(np.full(size, 7), None, True).sorted_codes
-    side = native.side(index, True, [], [], [texts], (np.ones(size, np.int64), diff, None, None))
-    whole, most_bytes = int(random.integers(-1, 41)), int(random.integers(0, 90))
-    with native.used(True):
-        made = native.half_join([pa.array([7])], 0, True, [], ones, ones, [side], [], (), [pa.string()], 99, whole,
-                                most_bytes)  # fmt: skip
-        some = native.half_join([pa.array([7])], 0, True, [], ones, ones, [side], [], (), [pa.string()], size - 1, 99,
-                                99)  # fmt: skip
-    apart = whole < 0 or (size > whole and np.count_nonzero(diff < 0) >= size / 8) or 2 * size > most_bytes
-    assert isinstance(made, native.Pairs) == apart and made is not None
-    assert some is None
+    each = constant(1, size)
+    side = native.side(index, True, [], [], [pa.array(["xy"] * size)], (each, each, None, None))
+    link = native.Link([side], (0,), 0, True, (), [], (), [pa.string()])
+    most_bytes, apart = int(random.integers(0, 90)), bool(random.integers(0, 2))
+    made = joined([pa.array([7])], ones, ones, link, most_bytes=most_bytes, apart=apart)
+    assert made is not None and isinstance(made, native.Pairs) == (apart or 2 * size > most_bytes)
+    assert joined([pa.array([7])], ones, ones, link, most=size - 1) is None
 
 
 @given(SEEDS)

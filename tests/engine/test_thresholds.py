@@ -48,11 +48,12 @@ def test_a_kernel_compares_as_arrow_does(seed: int) -> None:
         starts.append(len(expected))
         expected += where_true(mask_of(compile(expr).evaluate({"y": tested}, 9).values)).tolist()
     with native.used(True):
-        made = native.half_join([pa.array([0])], 0, True, [], ones[:1], ones[:1], sides, [threshold.constant],
-                                (threshold.allowed,), [], 100, -1, 0)  # fmt: skip
+        made = native.half_joins([pa.array([0])], ones[:1], ones[:1], [native.Link(
+            sides, (0,), 0, True, (), [threshold.constant], (threshold.allowed,), [])], size=1, growth=8,
+            closed=0, least=0, most=100, most_bytes=0, apart=True)  # fmt: skip
         left = Updates({"y": tested, "at": pa.array(range(9))}, ones, ones).meeting(["y"], [threshold.constant],
                                                                                     (threshold.allowed,))  # fmt: skip
-    assert (list[int]() if made is False else made.rows.tolist()) == expected  # type: ignore[union-attr]
+    assert (made.rows.tolist() if isinstance(made, native.Pairs) else list[int]()) == expected
     assert left is not None  # of the last run
     last = left.columns["at"].to_pylist()
     assert last == expected[len(expected) - len(last) :] and len(expected) - len(last) == starts[-1]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.join import dataflow
+from halfjoin.engine.join.made import Made
 from halfjoin.engine.updates import limits
 
 MOST = 2**63 - 1
@@ -177,11 +177,11 @@ def test_a_row_that_moves_out_of_a_failing_join_heals_it(engine: hj.Engine) -> N
 def test_a_join_of_too_long_texts_fails_its_view_alone(
     engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = dataflow.Made.take
+    made = Made.take
     widest = []
-    monkeypatch.setattr(dataflow, "MOST_BYTES", 1 << 22)
+    monkeypatch.setattr(limits, "MOST_BYTES", 1 << 22)
     monkeypatch.setattr(limits, "PIECE_BYTES", 1 << 20)
-    monkeypatch.setattr(dataflow.Made, "take", lambda self, part: (widest.append(nbytes(part)), made(self, part)))
+    monkeypatch.setattr(Made, "take", lambda self, part: (widest.append(nbytes(part)), made(self, part)))
     engine.execute("CREATE MATERIALIZED VIEW v AS SELECT a.s, b.s AS other FROM t a, t b")
     engine.execute("CREATE MATERIALIZED VIEW by_key AS SELECT a.s, b.s AS other FROM t a JOIN t b ON a.k = b.k")
     engine.execute("CREATE MATERIALIZED VIEW above AS SELECT other FROM v")

@@ -14,7 +14,7 @@ from halfjoin.engine.reduce import reading
 def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of rows that are read from now on, a number each time."""
     found: list[int] = []
-    rows, pairs, kernel = reading._Range.rows, HalfJoinOperator._gather, native.half_join
+    rows, pairs, kernel = reading._Range.rows, HalfJoinOperator._gather, native.half_joins
 
     def read(self: Any, names: Any, entries: Any) -> Any:
         found.append(len(entries))
@@ -25,12 +25,12 @@ def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(sum(len(one.rows) for one in given))
         return pairs(self, stream, keys, given, *rest)
 
-    def by_kernel(*given: Any) -> Any:
-        made = kernel(*given)
-        found.append(len(made.rows if isinstance(made, native.Pairs) else made[1]) if made else 0)
+    def by_kernel(*given: Any, **terms: Any) -> Any:
+        made = kernel(*given, **terms)
+        found.append(0 if made is None else len(made.rows) if isinstance(made, native.Pairs) else made.found)
         return made
 
     monkeypatch.setattr(reading._Range, "rows", read)
     monkeypatch.setattr(HalfJoinOperator, "_gather", looked_up)
-    monkeypatch.setattr(native, "half_join", by_kernel)
+    monkeypatch.setattr(native, "half_joins", by_kernel)
     return found
