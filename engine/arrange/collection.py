@@ -299,10 +299,11 @@ class Collection:
         runs = self.in_memory
         count, size = 0, 0
         for run in reversed(runs):
-            if count and len(run) >= GROWTH * size:
+            length = len(run.updates.time)  # each batch comes here, so there are no calls
+            if count and length >= GROWTH * size:
                 break
             count += 1
-            size += len(run)
+            size += length
         # A large batch has indexes of all its rows, where it was looked up in.
         if self.loose or (self._filters and size >= partial.LARGE):
             self.narrow(upper)

@@ -23,13 +23,11 @@ from halfjoin.engine.updates.consolidate import cancelled
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Positions, Updates, bits, constant, is_wide, where_true
 
 NET_FROM = 64  # updates of a run; netting fewer costs more than it saves
-
-
-_NOTHING: Ints = np.zeros(0, np.int64)
+NO_ROWS: Ints = np.zeros(0, np.int64)
 
 
 def _none() -> Ints:
-    return _NOTHING
+    return NO_ROWS
 
 
 @value

@@ -20,7 +20,7 @@ from halfjoin.engine.arrange.index import (
     merge,
     wanted_only,
 )
-from halfjoin.engine.arrange.netting import NET_FROM, Net, net
+from halfjoin.engine.arrange.netting import NET_FROM, NO_ROWS, Net, net
 from halfjoin.engine.arrange.order import Order, OrderKey, Sort, order_of
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.kernels import native
@@ -46,13 +46,14 @@ class Side(NamedTuple):
     """A run as a half-join's kernel reads it (`native.side`): one for each index.
 
     It serves lookups that may add up updates below `closed`, if their changes have no times below `begins`; and the one
-    for which it was made. `exact`: equal codes mean equal keys.
+    for which it was made. `exact`: equal codes mean equal keys. `types`: of the columns to gather.
     """
 
     opened: list[object]
     closed: int
     begins: int
     exact: bool
+    types: list[pa.DataType]
 
 
 @dataclass(slots=True)
@@ -234,7 +235,7 @@ class Run:
             exact, bounded = exact and index.exact, bounded if index.partial is None else begins
         # If nothing is netted, or what is netted adds up to nothing else, it serves all lookups.
         net = None if self.net is None or not (self.gone or len(self.net.rows)) else self.net
-        return Side(opened, MINIMUM if net is None else net.closed, bounded, exact)
+        return Side(opened, MINIMUM if net is None else net.closed, bounded, exact, [one.type for one in fetched])
 
     def _nets(self, closed: int) -> bool:
         """Whether the run is netted, and all netted updates have times below `closed`."""
@@ -257,6 +258,10 @@ class Run:
             yield self.updates
             return
         time = self.updates.time
+        if time.strides == (0,) and len(time):  # most batches have one time
+            if low <= time.item(0) < high:
+                yield self.updates
+            return
         if len(time) and low <= time.min() and time.max() < high:
             yield self.updates
             return
@@ -289,7 +294,8 @@ class Run:
         future = None if self.future is None or int(self.future.codes[-1]) < upper else self.future
         if self.net is None:
             # Most batches have a single time, and then only a row that comes and goes in the same batch could cancel.
-            due = len(self.updates.time) >= NET_FROM and int(self.updates.time.min()) < int(self.updates.time.max())
+            time = self.updates.time
+            due = len(time) >= NET_FROM and time.strides != (0,) and int(time.min()) < int(time.max())
         else:
             assert self.future is not None  # otherwise it returned
             there = len(self) if self.net.there is None else int(np.count_nonzero(self.net.there))
@@ -297,7 +303,7 @@ class Run:
             if not due:
                 return self
         fresh = self.netted(upper) if due else self
-        known = Net(upper) if fresh.net is None else fresh.net
+        known = Net(upper, 0, None, NO_ROWS, NO_ROWS) if fresh.net is None else fresh.net  # most often, each run
         made = Run(fresh.updates, fresh.indexes, future, known, fresh.gone, fresh.orders, fresh.filters,
                    fresh._row_bytes)  # fmt: skip
         made.sides = fresh.sides  # it has the same rows, indexes and diffs

@@ -6,7 +6,7 @@ The state does not change before `publish`, so a refused or failing batch leaves
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from time import perf_counter
 
 import pyarrow as pa
@@ -38,12 +38,13 @@ from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.join.gates import Changed
 from halfjoin.engine.linear.failures import of_view
 from halfjoin.engine.system.identity import by_identity
+from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty, where_true
 from halfjoin.errors import DataError, InvalidRow, InvalidTime
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Staged:
     """What a batch will publish: a run for each collection that it changes, the views' closed changes, the clock.
 

@@ -24,6 +24,7 @@ from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.unreadable import Standing, reason
 from halfjoin.engine.join.closing import Closing, Found
 from halfjoin.engine.linear.tables import Registered
+from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.facts import Kept
 from halfjoin.planner.plan import ArrangementKey, Node, Version, ViewPlan
@@ -298,7 +299,7 @@ def _held(collection: Collection) -> int:
     return sum(part.row_bytes + part.index_bytes for part in collection.held)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Versions:
     """A collection's runs before a batch, and after it with the batch's staged run.
 

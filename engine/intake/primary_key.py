@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, cast
@@ -20,6 +19,7 @@ from halfjoin.engine.intake.upserts import last_of_each
 from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.system.identity import by_identity
+from halfjoin.engine.system.value import value
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.consolidate import consolidate, groups
@@ -31,7 +31,7 @@ from halfjoin.sql.expr import Column
 from halfjoin.sql.types import SqlType
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PrimaryKey:
     """A table's key and the arrangement by the key. A batch looks up the table's rows once (`candidates`).
 

@@ -17,6 +17,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.scalar.columns import convert, is_checked, refuse_unsound
 from halfjoin.engine.system.identity import by_identity
+from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, Mask
 from halfjoin.errors import InvalidRow, InvalidTime, UnknownName
 
@@ -79,7 +80,7 @@ def upserts(rows: Any) -> GivenRows:
     return GivenRows(rows, "upserts")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Submitted:
     """Checked rows of one table. `time` and `diff` are None if the rows have no such column.
 

@@ -17,6 +17,7 @@ from halfjoin.engine.join.closing import Closing, RunsOf
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar.threshold import Threshold, threshold_of
+from halfjoin.engine.system.value import value
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Ints, Updates
 from halfjoin.planner.linear import Filter, Keep, Step
@@ -27,7 +28,7 @@ GROWTH = 8  # a stream that has grown so much, with rows that come and rows that
 _MOST_TESTS = 16  # thresholds; the kernel takes no more
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Walked:
     """The rows after so many links, how many rows all of these have made, and how many rows entered the first."""
 
@@ -70,7 +71,7 @@ class Chain:
                 break
             runs = lookup(spec.arrangement.collection, spec.version)
             opened = link.lookup.opened(runs, closing.netted, closing.begins)
-            if opened is None or not opened.runs:
+            if not opened:
                 break
             links.append(link.lookup.link(opened, link.keys, link.kept, False))
         if not links:

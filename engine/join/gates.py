@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.join.known import cells_of
+from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.codes import codes
 from halfjoin.planner.guards import Among, Guard, guards
 from halfjoin.planner.plan import Branch
@@ -22,7 +23,7 @@ _LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 _EACH = 256  # rows; the values of a larger change are bounded, but not told one by one
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Span:
     """The codes of a column of the changed rows: bounds, and all of them if they are few."""
 

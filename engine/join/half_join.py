@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from halfjoin.engine.arrange.index import KeyColumns, count_all
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.part import Part, present
-from halfjoin.engine.arrange.run import Run
+from halfjoin.engine.arrange.run import Run, Side
 from halfjoin.engine.join.at_once import Fetch, Partners, partners_of
 from halfjoin.engine.join.condition import Condition
 from halfjoin.engine.join.pieces import FEW, Pairs, RowNumbers, fit, may_be_long, pieces
@@ -55,16 +55,9 @@ from halfjoin.sql.expr import Column, Expr, columns_of
 _PROBE = "#probe"  # no SQL column has such a name
 NET_FROM = 256  # partners; adding fewer up costs more than carrying on those that cancel
 _MANY = 8  # so does adding up where fewer than one partner in so many goes
+_PLACES = tuple(range(1 << 12))  # as many as columns, and more
 _SORT_FROM = 1 << 14  # probes; a sorted search of so many stays in nearby memory
 Note = Callable[[tuple[Ints, Ints, Ints]], None]  # takes positions in the stream; partners' times and diffs
-
-
-class Opened(NamedTuple):
-    """Runs that are opened for a kernel: a side for each index, its run, and whether equal codes mean equal keys."""
-
-    sides: list[object]
-    runs: list[Run]
-    exact: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +136,7 @@ class HalfJoinOperator:
         """As `__call__`, by one call of a kernel where it can join all rows. None: it cannot find the partners, as they
         are in files, too many, or of a type that it does not know."""
         opened = self.opened(parts, closed, begins)
-        if opened is None or not opened.runs:
+        if not opened:
             return None if opened is None else ()
         if self.direct is None:
             keys, stream = evaluate_all(self.probes, stream, DROPPED)
@@ -153,47 +146,54 @@ class HalfJoinOperator:
         names = [*columns] if self.wanted is None else [name for name in columns if name in self.wanted]
         certain = self.candidates
         if self.plain is None and not certain:  # the runs have no keys to compare
-            certain = opened.exact and is_exact(keys)
-        link = self.link(opened, tuple(range(len(keys))), tuple(range(len(keys), len(keys) + len(names))), certain)
+            certain = all(side.exact for side in opened) and is_exact(keys)
+        given, count = [*keys, *map(columns.__getitem__, names)], len(keys)
+        places = _PLACES[: len(given)]
+        link = self.link(opened, places[:count], places[count:], certain)
         made = native.half_joins(
-            [*keys, *(columns[name] for name in names)], stream.time, stream.diff, [link], size=0, growth=0,
-            closed=closed if self.adds_up else MINIMUM, least=NET_FROM, most=limits.PIECE_ROWS,
-            most_bytes=limits.PIECE_BYTES, apart=bool(self.rest) or note is not None,
+            given, stream.time, stream.diff, [link], size=0, growth=0, closed=closed if self.adds_up else MINIMUM,
+            least=NET_FROM, most=limits.PIECE_ROWS, most_bytes=limits.PIECE_BYTES,
+            apart=note is not None or self.rest != (),
         )  # fmt: skip
         if made is None:
             return None
         if isinstance(made, native.Pairs):
-            return self._at_once(stream, keys, partners_of(opened.runs, *made), closed, note)
+            runs = [cast("Run", run) for run, side in zip(parts, opened, strict=True) for _ in side.opened]
+            return self._at_once(stream, keys, partners_of(runs, *made), closed, note)
         if not len(made.time):
             return ()
         names += [name for _, name in self.made]
         return (Updates(dict(zip(names, made.columns, strict=True)), made.time, made.diff),)
 
-    def opened(self, parts: Sequence[Part], closed: int, begins: int) -> Opened | None:
-        """The runs, opened for a kernel. None: some are in files, or have a type that it does not know."""
-        sides, runs, exact = list[object](), list[Run](), True
-        for part in parts:
-            if not part.in_memory:
+    def opened(self, parts: Sequence[Part], closed: int, begins: int) -> list[Side] | None:
+        """Each run, opened for a kernel. None: some are in files, or have a type that it does not know."""
+        number, runs = self.opens, cast("Sequence[Run]", parts)
+        try:  # each batch comes here for each half-join, and has opened most runs before
+            known = [run.sides[number] for run in runs]
+        except (KeyError, AttributeError):  # a part in files has no sides
+            known = None
+        if known is None or [one for one in known if one.closed > closed or one.begins > begins]:
+            if [part for part in parts if not part.in_memory]:
                 return None
-            run = cast("Run", part)
-            known = run.sides.get(self.opens)
-            if known is None or known.closed > closed or known.begins > begins:
-                known = run.side(self.spec.arrangement, self.columns, self.read, closed, self.wants, begins)
-                if known is None:
-                    return None
-                if begins > MINIMUM:  # a batch; a query or a fill looks up once
-                    run.sides[self.opens] = known
-            for opened in known.opened:
-                sides.append(opened)
-                runs.append(run)
-            exact = exact and known.exact
-        return Opened(sides, runs, exact)
+            found = [self._side(run, closed, begins) for run in runs]
+            known = [one for one in found if one is not None]
+            if len(known) < len(found):
+                return None
+        return known
 
-    def link(self, opened: Opened, keys: tuple[int, ...], kept: tuple[int, ...], certain: bool) -> native.Link:
-        """This half-join of some runs, as a kernel takes it; `keys`, `kept` and `certain` as there."""
-        theirs = opened.runs[0].updates.columns
-        return native.Link(opened.sides, keys, self.null_safe, certain, kept, self.constants, self.allowed,
-                           [theirs[name].type for name in self.read[2]])  # fmt: skip
+    def _side(self, run: Run, closed: int, begins: int) -> Side | None:
+        """A run, opened for a kernel."""
+        known = run.sides.get(self.opens)
+        if known is None or known.closed > closed or known.begins > begins:
+            known = run.side(self.spec.arrangement, self.columns, self.read, closed, self.wants, begins)
+            if known is not None and begins > MINIMUM:  # a batch; a query or a fill looks up once
+                run.sides[self.opens] = known
+        return known
+
+    def link(self, opened: list[Side], keys: tuple[int, ...], kept: tuple[int, ...], certain: bool) -> native.Link:
+        """This half-join of some opened runs, as a kernel takes it; `keys`, `kept` and `certain` as there."""
+        sides = [side for one in opened for side in one.opened]
+        return native.Link(sides, keys, self.null_safe, certain, kept, self.constants, self.allowed, opened[0].types)
 
     def _at_once(
         self, stream: Updates, keys: list[pa.Array], partners: Partners, closed: int, note: Note | None

@@ -66,8 +66,9 @@ class Made:
 
     def _let_in(self) -> None:
         """Set how many rows and bytes may gather before they are added up."""
-        self._due_rows = min(limits.MOST_ROWS // _STEPS, limits.MOST_ROWS - self._given_rows)
-        self._due_bytes = min(limits.MOST_BYTES // _STEPS, limits.MOST_BYTES - self._given_bytes)
+        rows, size = limits.MOST_ROWS - self._given_rows, limits.MOST_BYTES - self._given_bytes
+        self._due_rows = rows if rows < limits.MOST_ROWS // _STEPS else limits.MOST_ROWS // _STEPS
+        self._due_bytes = size if size < limits.MOST_BYTES // _STEPS else limits.MOST_BYTES // _STEPS
 
     def _add_up(self) -> None:
         whole = _sum(self._outputs, self._schema)

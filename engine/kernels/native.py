@@ -163,10 +163,8 @@ def half_joins(
     for link in links[:done]:
         types = [*[types[at] for at in link.kept], *link.fetched]
     length = len(times) // 8
-    arrays = [
-        _ARRAY(type, length, [None if part is None else _BUFFER(part) for part in parts])
-        for type, parts in zip(types, buffers, strict=True)
-    ]
+    arrays = [_ARRAY(type, length, [part if part is None else _BUFFER(part) for part in parts])
+              for type, parts in zip(types, buffers, strict=True)]  # fmt: skip
     return Joined(arrays, np.frombuffer(times, np.int64), np.frombuffer(diffs, np.int64), found, done, entered)
 
 
@@ -290,7 +288,9 @@ def reduced(
         return None
     buffers, diffs = made
     length = len(diffs) // 8
-    return [_column(type, length, one) for type, one in zip(types, buffers, strict=True)], _ints(diffs)
+    arrays = [_ARRAY(type, length, [part if part is None else _BUFFER(part) for part in parts])
+              for type, parts in zip(types, buffers, strict=True)]  # fmt: skip
+    return arrays, _ints(diffs)
 
 
 def totals(
@@ -322,7 +322,8 @@ def _arrays(like: list[pa.Array], made: list[Any], length: int) -> list[pa.Array
     """Columns of these buffers, with the types of `like`. None: the texts of one are too long for one array."""
     if None in made:
         return None
-    return [_column(column.type, length, parts) for column, parts in zip(like, made, strict=True)]
+    return [_ARRAY(column.type, length, [part if part is None else _BUFFER(part) for part in parts])
+            for column, parts in zip(like, made, strict=True)]  # fmt: skip
 
 
 def _column(type: pa.DataType, length: int, parts: tuple[bytes | None, ...]) -> pa.Array:

@@ -43,7 +43,8 @@ class SummedGroups:
         if opened is None:
             return None
         columns = [updates.columns[name] for name in self.columns]
-        made = native.reduced(columns, self.keys, self.parts, updates.time, updates.diff, opened.sides, self.types,
+        sides = [side for one in opened for side in one.opened]
+        made = native.reduced(columns, self.keys, self.parts, updates.time, updates.diff, sides, self.types,
                               limits.PIECE_ROWS)  # fmt: skip
         if made is None:
             return None

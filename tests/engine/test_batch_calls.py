@@ -25,21 +25,21 @@ SCHEMA = """
     CREATE TABLE names (p integer PRIMARY KEY, name text)
 """
 LIMITS = {
-    "no view": ("", 470, 312),
-    "count": ("SELECT g, count(*) AS n FROM numbers GROUP BY g", 840, 645),
-    "sum": ("SELECT g, sum(x) AS s FROM numbers GROUP BY g", 1_390, 1_100),
-    "avg": ("SELECT g, avg(x) AS a FROM numbers GROUP BY g", 1_415, 1_140),
+    "no view": ("", 470, 301),
+    "count": ("SELECT g, count(*) AS n FROM numbers GROUP BY g", 840, 435),
+    "sum": ("SELECT g, sum(x) AS s FROM numbers GROUP BY g", 1_390, 765),
+    "avg": ("SELECT g, avg(x) AS a FROM numbers GROUP BY g", 1_415, 805),
     "min": ("SELECT g, min(x) AS m FROM numbers GROUP BY g", 885, 680),
     "top 10": ("SELECT id, x FROM numbers ORDER BY x DESC LIMIT 10", 820, 663),
     "median": ("SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS m FROM numbers GROUP BY g", 1_700, 1_625),
     "row_number": ("SELECT id, row_number() OVER (PARTITION BY p ORDER BY x, id) AS r FROM numbers", 2_520, 1_650),
-    "inner join": ("SELECT id, name FROM numbers JOIN names ON names.p = numbers.p", 675, 546),
+    "inner join": ("SELECT id, name FROM numbers JOIN names ON names.p = numbers.p", 675, 520),
     "left join": ("SELECT id, name FROM numbers LEFT JOIN names ON names.p = numbers.p", 785, 680),
 }
 OF_100 = {
-    "a filtered join": ("SELECT id, x, name FROM numbers JOIN names ON names.p = numbers.p WHERE x > 9", 1_300, 670),
+    "a filtered join": ("SELECT id, x, name FROM numbers JOIN names ON names.p = numbers.p WHERE x > 9", 1_300, 600),
     "sums of a join": ("SELECT name, count(*) AS n, sum(x) AS s FROM numbers JOIN names ON names.p = numbers.p "
-                       "GROUP BY name", 2_900, 1_300),
+                       "GROUP BY name", 2_900, 975),
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
+import halfjoin as hj
 from halfjoin.engine.arrange.index import build
 from halfjoin.engine.kernels import native
 from halfjoin.engine.updates.consolidate import consolidate
@@ -132,3 +134,44 @@ def test_only_rows_that_meet_the_tests_enter() -> None:
     assert isinstance(made, native.Joined) and made.entered == 2
     assert made.columns[0].to_pylist() == [2, 2]
     assert joined(columns, ones, ones, link, tests=native.Tests((1,), [pa.array(["1"])], (4,))) is None
+
+
+THREE = """
+    CREATE TABLE a (x bigint, v bigint); CREATE TABLE b (x bigint, y bigint); CREATE TABLE c (y bigint, w bigint);
+    CREATE MATERIALIZED VIEW joined AS SELECT a.v, c.w FROM a JOIN b ON b.x = a.x JOIN c ON c.y = b.y WHERE a.v > 5
+"""
+
+
+def filled(folder: Path | None = None) -> hj.Engine:
+    engine = hj.Engine(folder, clock="own")
+    engine.execute(THREE)
+    engine.apply({"b": [{"x": x, "y": 10 * x} for x in range(4)], "c": [{"y": 10 * x, "w": x} for x in range(4)]},
+                 time=1)  # fmt: skip
+    return engine
+
+
+def test_a_path_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its filter and both of its half-joins."""
+    engine, links, plain = filled(), list[int](), native.half_joins
+
+    def counted(columns: Any, time: Any, diff: Any, given: Any, *more: Any, **terms: Any) -> Any:
+        links.append(len(given))
+        return plain(columns, time, diff, given, *more, **terms)
+
+    monkeypatch.setattr(native, "half_joins", counted)
+    with native.used(True):
+        applied = engine.apply({"a": [{"x": 1, "v": 6}, {"x": 2, "v": 5}, {"x": 9, "v": 9}]}, time=2)
+    assert links == [2]
+    assert applied.diffs["joined"].to_pylist() == [{"v": 6, "w": 1, "__time": 2, "__diff": 1}]
+
+
+def test_a_path_opens_no_table_before_a_row_gets_there(tmp_path: Path) -> None:
+    filled(tmp_path / "w").close()
+    engine = hj.Engine(tmp_path / "w")
+    with native.used(True):
+        engine.apply({"a": [{"x": 9, "v": 9}]}, time=2)
+        assert engine._state.collection("c").cold is not None
+        engine.apply({"a": [{"x": 1, "v": 7}]}, time=3)
+    assert engine._state.collection("c").cold is None
+    assert engine.read("joined").to_pylist() == [{"v": 7, "w": 1}]
+    engine.close()
