@@ -35,7 +35,7 @@ static PyMethodDef functions[] = {
      "totals(summed, args, old, diff, rows, starts, group, was, begins): the buffers of a column of sums, or None"},
     {"reduced", py_reduced, METH_VARARGS,
      "reduced(columns, keys, parts, time, diff, sides, most): the buffers and the diffs of the rows of groups that go and "
-     "come, or None"},
+     "come, and how many kept rows were found; or None"},
     {"decimals", py_decimals, METH_VARARGS,
      "decimals(counts, totals, digits): the buffers of a column of decimals made of kept sums, or None"},
     {NULL, NULL, 0, NULL},

@@ -276,8 +276,9 @@ def moments(columns: list[pa.Array], time: Ints) -> tuple[Ints, Ints, Ints, Ints
 def reduced(
     columns: list[pa.Array], keys: int, parts: Parts, time: Ints, diff: Ints, sides: list[Any],
     types: list[pa.DataType], most: int,
-) -> tuple[list[pa.Array], Ints] | None:  # fmt: skip
-    """The rows of groups that go and come when updates of one time are added: columns of these `types`, and diffs.
+) -> tuple[list[pa.Array], Ints, int] | None:  # fmt: skip
+    """The rows of groups that go and come when updates of one time are added: columns of these `types`, and diffs; and
+    how many kept rows were found.
 
     `columns` has so many `keys`, then the arguments of the `parts`, of which the first counts all rows. The sides have
     the rows that are kept for the groups: their keys, then a column for each part. None also if the updates have
@@ -286,11 +287,11 @@ def reduced(
     made = _native.reduced(columns, keys, parts, time, diff, sides, most) if on else None
     if made is None:
         return None
-    buffers, diffs = made
+    buffers, diffs, found = made
     length = len(diffs) // 8
     arrays = [_ARRAY(type, length, [part if part is None else _BUFFER(part) for part in parts])
               for type, parts in zip(types, buffers, strict=True)]  # fmt: skip
-    return arrays, _ints(diffs)
+    return arrays, _ints(diffs), found
 
 
 def totals(

@@ -29,6 +29,7 @@ typedef struct {
     Lookup kept;             /* of the groups, in the rows that are kept */
     const Side **side_of;    /* of each group, the side of its row; NULL: none is kept */
     int64_t *row_of;
+    int64_t found; /* rows that are kept for the groups, also those that cancel */
 } Reduced;
 
 static int open_parts(PyObject *parts, Reduced *out) {
@@ -104,6 +105,7 @@ static int find_kept(Reduced *reduced, PyObject *sides, Py_ssize_t most) {
         }
     }
     if ((going = find_pairs(kept, most)) < 1) return going;
+    reduced->found = kept->found.count;
     if ((going = cancel_pairs(kept)) == -1) PyErr_NoMemory();
     if (going < 1) return going;
     for (Py_ssize_t s = 0; s < kept->count; s++)
@@ -198,7 +200,7 @@ static PyObject *column_of(const Part *part, const int64_t *groups, const int64_
     return result;
 }
 
-/* The rows that go and come: (buffers of the columns, diffs). */
+/* The rows that go and come: (buffers of the columns, diffs, how many kept rows were found). */
 static PyObject *changes_of(const Reduced *reduced) {
     const int64_t groups = reduced->table.count;
     int64_t *which = malloc((2 * groups + 1) * sizeof *which), *diffs = malloc((2 * groups + 1) * sizeof *diffs), count = 0;
@@ -226,7 +228,8 @@ static PyObject *changes_of(const Reduced *reduced) {
         }
         PyList_SetItem(columns, c, made);
     }
-    if ((weights = PyByteArray_FromStringAndSize((char *)diffs, count * 8)) != NULL) result = PyTuple_Pack(2, columns, weights);
+    if ((weights = PyByteArray_FromStringAndSize((char *)diffs, count * 8)) != NULL)
+        result = Py_BuildValue("(OOL)", columns, weights, (long long)reduced->found);
 done:
     Py_XDECREF(columns);
     Py_XDECREF(weights);

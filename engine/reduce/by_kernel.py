@@ -48,7 +48,8 @@ class SummedGroups:
                               limits.PIECE_ROWS)  # fmt: skip
         if made is None:
             return None
-        arrays, diff = made
+        arrays, diff, found = made
+        closing.found.rows += found
         if not len(diff):
             return empty(dict(zip(self.names, self.types, strict=True)))
         return Updates(dict(zip(self.names, arrays, strict=True)), constant(int(updates.time[0]), len(diff)), diff)

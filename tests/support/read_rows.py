@@ -14,7 +14,8 @@ from halfjoin.engine.reduce import reading
 def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of rows that are read from now on, a number each time."""
     found: list[int] = []
-    rows, pairs, kernel = reading._Range.rows, HalfJoinOperator._gather, native.half_joins
+    rows, pairs = reading._Range.rows, HalfJoinOperator._gather
+    kernel, whole = native.half_joins, native.reduced
 
     def read(self: Any, names: Any, entries: Any) -> Any:
         found.append(len(entries))
@@ -30,6 +31,12 @@ def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(0 if made is None else len(made.rows) if isinstance(made, native.Pairs) else made.found)
         return made
 
+    def reduced(*given: Any) -> Any:
+        made = whole(*given)
+        found.append(0 if made is None else made[2])
+        return made
+
+    monkeypatch.setattr(native, "reduced", reduced)
     monkeypatch.setattr(reading._Range, "rows", read)
     monkeypatch.setattr(HalfJoinOperator, "_gather", looked_up)
     monkeypatch.setattr(native, "half_joins", by_kernel)
