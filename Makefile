@@ -31,8 +31,9 @@ fuzz: $(VENV)/.test $(VENV)/.test-postgres  ## the laws on new examples; EXAMPLE
 		echo "to see it again, in one process:"; \
 		echo "make fuzz SEED=$(SEED) EXAMPLES=$(EXAMPLES) ARGS='-n 0 -x' FUZZED=path::test"; exit 1; }
 
-bench: $(VENV)/.demo  ## the benchmarks on little data, each beside what it is compared with; SF=1 for more
-	$(RUN)/python -m tests.benchmarks.peers --sf $(or $(SF),0.01)
+bench: $(VENV)/.demo $(VENV)/.pathway  ## the benchmarks on little data, each beside what it is compared with; SF=1 for more
+	$(if $(shell ls $(VENV)/pathway/bin/pathway 2>/dev/null),HALFJOIN_PATHWAY=$(VENV)/pathway/bin/python )\
+		$(RUN)/python -m tests.benchmarks.peers --sf $(or $(SF),0.01)
 	$(RUN)/python -m tests.benchmarks.q3 --sf $(or $(SF),0.01)
 	$(RUN)/python -m tests.benchmarks.q3 --sf $(or $(SF),0.01) --durable
 	$(RUN)/python -m tests.benchmarks.budget --sf $(or $(SF),0.01)
@@ -72,6 +73,12 @@ clean:  ## removes the environment and what was built
 # installation that has a folder of the package's name, which is meant here.)
 $(VENV)/.%: pyproject.toml setup.py $(wildcard engine/kernels/*.[ch]) | $(VENV)/bin/python
 	PYTHONWARNINGS=ignore $(RUN)/pip install --quiet $(addprefix --constraint ,$(CONSTRAINTS)) --editable '.[$*]'
+	@touch $@
+
+# Pathway needs an older pyarrow than halfjoin, so it has an environment of its own; without it its lines are missing.
+$(VENV)/.pathway: | $(VENV)/bin/python
+	$(PYTHON) -m venv $(VENV)/pathway
+	-$(VENV)/pathway/bin/pip install --quiet --only-binary pathway 'pathway>=0.30' tpchgen-cli
 	@touch $@
 
 $(VENV)/bin/python:

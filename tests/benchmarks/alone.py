@@ -13,9 +13,7 @@ from typing import Any
 
 import halfjoin as hj
 from examples.tpch import Q3_COLUMNS, Q3_VIEWS, Changes, create_table, load
-
-SIZES = {1: 200, 100: 60, 10_000: 9}  # rows in a batch: how many such batches
-ROWS = sum(size * count for size, count in SIZES.items())
+from tests.benchmarks.sizes import ROWS, SIZES
 
 
 def loaded(

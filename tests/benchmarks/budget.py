@@ -21,7 +21,8 @@ import pyarrow as pa
 
 import halfjoin as hj
 from examples.tpch import Q3_COLUMNS, Q3_LINES, Changes, load
-from tests.benchmarks.alone import ROWS, SIZES, loaded
+from tests.benchmarks.alone import loaded
+from tests.benchmarks.sizes import ROWS, SIZES
 
 SHARE = 10  # the budget is the data divided by this
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import halfjoin as hj
 from examples.tpch import Q3_COLUMNS, Q3_VIEWS, Changes, load
-from tests.benchmarks.alone import ROWS, SIZES, loaded
+from tests.benchmarks.alone import loaded
+from tests.benchmarks.sizes import ROWS, SIZES
 
 SYNCS = 100  # of the disk, to be seen beside the figures
 

@@ -22,8 +22,9 @@ import pyarrow.parquet as pq
 from examples.recompute import Recompute, settled
 from examples.tpch import Q3_COLUMNS, Q3_VIEWS, Changes, load
 from halfjoin.engine.kernels import native
-from tests.benchmarks.alone import ROWS, SIZES, loaded, measure
+from tests.benchmarks.alone import loaded, measure
 from tests.benchmarks.durable import durable
+from tests.benchmarks.sizes import ROWS, SIZES
 
 RECOMPUTED = 9  # of each size's batches, so many are recomputed too
 

@@ -13,9 +13,9 @@ import argparse
 from collections.abc import Iterator
 
 from examples.tpch import Q3_COLUMNS, Changes, load
-from tests.benchmarks.alone import ROWS, SIZES
-from tests.benchmarks.peers.alone import CONTENDERS, OURS, PATHWAY, Result, installed, measure
+from tests.benchmarks.peers.alone import CONTENDERS, OURS, PATHWAY, PYTHON, Result, installed, measure
 from tests.benchmarks.peers.churn import BATCH, ENDS, PAIRS, Churn, churned
+from tests.benchmarks.sizes import ROWS, SIZES
 
 VIEWS, PROFILES = ("lines", "groups"), ("uniform", "hot")
 
@@ -32,7 +32,7 @@ def main() -> None:
         for profile in PROFILES:
             _race(names, scale, view, profile)
     if PATHWAY not in names:
-        print("Pathway is not installed; for its lines: pip install pathway")
+        print(f"Pathway's lines are missing: {PYTHON} names no Python that has it; `make bench` makes one if it can")
     _churn(scale)
 
 

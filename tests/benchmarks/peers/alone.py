@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import json
 import os
 import statistics
@@ -18,12 +17,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from examples.tpch import Q3_COLUMNS, Changes, load
-from tests.benchmarks.alone import ROWS, SIZES
 from tests.benchmarks.peers.integers import Columns, Tables, checksum
+from tests.benchmarks.sizes import ROWS, SIZES
 
 Result = dict[str, Any]
 
 OURS, PATHWAY = "halfjoin", "Pathway, 1 worker"
+PYTHON = "HALFJOIN_PATHWAY"
 CONTENDERS = {  # as the table names them: the class, what the environment adds
     OURS: ("ours.Halfjoin", {}),
     "halfjoin, no kernels": ("ours.Halfjoin", {"HALFJOIN_NATIVE": "0"}),
@@ -48,8 +48,9 @@ class Contender(Protocol):
 
 
 def installed(name: str) -> bool:
-    """Whether the contender can run here. Only Pathway is not among the project's dependencies."""
-    return name != PATHWAY or importlib.util.find_spec("pathway") is not None
+    """Whether the contender can run here. Only Pathway is not among the project's dependencies, and needs an older
+    pyarrow: it runs in a Python of its own, which HALFJOIN_PATHWAY names."""
+    return name != PATHWAY or PYTHON in os.environ
 
 
 def started(name: str, tables: Tables, view: str) -> Contender:
@@ -78,7 +79,8 @@ def raced(contender: Contender, changes: Changes, sizes: Mapping[int, int]) -> R
 
 def measure(name: str, scale: str, view: str, profile: str) -> Result:
     """`raced` in a fresh process."""
-    command = [sys.executable, "-m", "tests.benchmarks.peers.alone", name, scale, view, profile]
+    python = os.environ[PYTHON] if name == PATHWAY else sys.executable
+    command = [python, "-m", "tests.benchmarks.peers.alone", name, scale, view, profile]
     root, environment = Path(__file__).resolve().parents[3], os.environ | CONTENDERS[name][1]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=root, env=environment)
     answer: Result = json.loads(done.stdout.splitlines()[-1])

@@ -3,7 +3,8 @@
 All tables come through one connector, so that a batch is one commit and has one time. A row of the table `ticks` goes
 with each batch, so that Pathway tells the end of its time also where the view does not change. Then the batch is done.
 Pathway's engine in Rust runs one worker; the connector and the callbacks have threads of their own. Pathway is no
-dependency of the project: `pip install pathway`.
+dependency of the project, and needs an older pyarrow: this file is run by a Python that has `pathway`, `tpchgen-cli`
+and not halfjoin.
 """
 
 from __future__ import annotations
