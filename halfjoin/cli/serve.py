@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import faulthandler
+import gc
 import logging
 import os
 import signal
@@ -70,6 +71,8 @@ def serve(
             hosts = LOCAL if is_loopback(told.host) else ["*"]
             made = console(engine, allowed, hosts)
             page = HttpServer(made, told.host, told.http_port, told.tls_cert, told.tls_key)
+        gc.collect()
+        gc.freeze()  # to look at all that modules and definitions hold stops every statement for a tenth of a second
         guarded(lambda: asyncio.run(_serve(engine, told.host, told.port, allowed, limits, page)))
 
 

@@ -105,3 +105,14 @@ def test_a_statement_that_runs_when_it_is_told_to_stop_ends_first(tmp_path: Path
         assert "Traceback" not in process.stdout.read()
     with hj.Engine(tmp_path / "w") as engine:
         assert engine.query("SELECT count(*) AS n FROM t").to_pylist() in ([{"n": 0}], [{"n": 300000}])
+
+
+def test_the_garbage_collector_is_spared_what_modules_hold(tmp_path: Path) -> None:
+    """A full collection of all of it would hold up every statement."""
+    program = (
+        "import gc; from halfjoin.cli import serve; from halfjoin.__main__ import app; "
+        "serve.asyncio.run = lambda server: (server.close(), print('left', len(gc.get_objects()) < 10_000)); "
+        f"app(['serve', {str(tmp_path / 'w')!r}, '--http-port', '-1'])"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert "left True" in ended.stdout, ended.stderr
