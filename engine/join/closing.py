@@ -27,7 +27,7 @@ class Closing(NamedTuple):
     Updates with times below `netted` may be added up. `updates` gives a collection's updates with times that the batch
     closes, whenever they arrived. `failing` says whether a view or node has errors at the last time closed before it.
     `found` counts what half-joins find in this process. No change that looks rows up has a time below `begins`.
-    `at_hand` says whether the runs of a collection are there without opening or loading anything.
+    `at_hand` says whether the runs of a collection are known to be there without opening or loading anything.
     """
 
     netted: int
@@ -37,4 +37,4 @@ class Closing(NamedTuple):
     failing: Callable[[str], bool]
     found: Found = Found()  # one that nobody reads
     begins: int = MINIMUM
-    at_hand: Callable[[str], bool] = lambda _: True
+    at_hand: Callable[[str], bool] = lambda _: False

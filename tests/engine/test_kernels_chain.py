@@ -175,3 +175,4 @@ def test_a_path_opens_no_table_before_a_row_gets_there(tmp_path: Path) -> None:
     assert engine._state.collection("c").cold is None
     assert engine.read("joined").to_pylist() == [{"v": 7, "w": 1}]
     engine.close()
+
