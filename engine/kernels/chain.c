@@ -114,8 +114,9 @@ static int take(PyObject *link, const Terms *terms, const Stream *now, Stream *n
         going = !terms->apart && gatherable(&lookup, terms->most_bytes);
         if (going == 1 && (going = net_pairs(&lookup, terms->closed, terms->least)) == -1) PyErr_NoMemory();
         if (going == 1 && lookup.found.count && (made = join(&lookup)) == NULL) going = PyErr_Occurred() ? -1 : 0;
-        if (going == 1 && made != NULL && !go_on_with(made, &lookup, next)) going = -1;
-        if (going == 0 && walk->done == 0 && (walk->pairs = pairs_of(&lookup.found, lookup.counts, lookup.count)) == NULL)
+        if (going == 1 && made != NULL && !go_on_with(made, &lookup, next)) Py_DECREF(made), going = -1;
+        if (going == 0 && walk->done == 0 && lookup.weights == NULL && /* pairs that were added up are no pairs */
+            (walk->pairs = pairs_of(&lookup.found, lookup.counts, lookup.count)) == NULL)
             going = -1;
     }
     close_lookup(&lookup);

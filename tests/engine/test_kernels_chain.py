@@ -176,3 +176,15 @@ def test_a_path_opens_no_table_before_a_row_gets_there(tmp_path: Path) -> None:
     assert engine.read("joined").to_pylist() == [{"v": 7, "w": 1}]
     engine.close()
 
+
+
+def test_pairs_that_were_added_up_are_not_given_as_pairs() -> None:
+    """Their sum, as often as the stream's row, is more than an int64 holds. Nobody else knows the sums."""
+    key = pa.array([7] * 3)
+    weights = np.ones(3, np.int64), np.array([2, 1, -1]), None, None
+    side = native.side(build([key], None, 3).sorted_codes, True, [key], [], [key], weights)
+    link = native.Link([side], (0,), 0, False, (), [], (), [pa.int64()])
+    ones, many = np.ones(1, np.int64), np.full(1, 2**62)
+    apart, added = (joined([pa.array([7])], ones, many, link, closed=closed, least=0) for closed in (-(2**63), 9))
+    assert isinstance(apart, native.Pairs) and apart.rows.tolist() == [0, 1, 2]
+    assert added is None
