@@ -24,7 +24,6 @@ from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.unreadable import Standing, reason
 from halfjoin.engine.join.closing import Closing, Found
 from halfjoin.engine.linear.tables import Registered
-from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.facts import Kept
 from halfjoin.planner.plan import ArrangementKey, Node, Version, ViewPlan
@@ -299,7 +298,7 @@ def _held(collection: Collection) -> int:
     return sum(part.row_bytes + part.index_bytes for part in collection.held)
 
 
-@value
+@dataclass(slots=True)
 class Versions:
     """A collection's runs before a batch, and after it with the batch's staged run.
 
@@ -312,12 +311,16 @@ class Versions:
     passed: dict[str, Updates | StoredChanges] = field(default_factory=dict)
     found: dict[str, Sequence[Part]] = field(default_factory=dict)  # results of `as_files`, the same for a whole batch
     looked_up: Found = field(default_factory=Found)
+    _closing: Closing | None = field(default=None, init=False, repr=False)
 
     @property
     def closing(self) -> Closing:
         """What the batch closes. The batch cannot tell times below the old `upper` apart."""
-        upper = self.state.upper
-        return Closing(upper, upper, self.upper, self.updates, self.failing, self.looked_up, upper, self.at_hand)
+        if self._closing is None:
+            upper = self.state.upper
+            self._closing = Closing(upper, upper, self.upper, self.updates, self.failing, self.looked_up, upper,
+                                    self.at_hand)  # fmt: skip
+        return self._closing
 
     def at_hand(self, name: str) -> bool:
         """Whether a collection's runs are there without opening or loading anything. Rows of a plan are."""

@@ -175,19 +175,16 @@ class HalfJoinOperator:
         if known is None or [one for one in known if one.closed > closed or one.begins > begins]:
             if [part for part in parts if not part.in_memory]:
                 return None
-            found = [self._side(run, closed, begins) for run in runs]
-            known = [one for one in found if one is not None]
-            if len(known) < len(found):
-                return None
-        return known
-
-    def _side(self, run: Run, closed: int, begins: int) -> Side | None:
-        """A run, opened for a kernel."""
-        known = run.sides.get(self.opens)
-        if known is None or known.closed > closed or known.begins > begins:
-            known = run.side(self.spec.arrangement, self.columns, self.read, closed, self.wants, begins)
-            if known is not None and begins > MINIMUM:  # a batch; a query or a fill looks up once
-                run.sides[self.opens] = known
+            known = []
+            for run in runs:
+                one = run.sides.get(number)
+                if one is None or one.closed > closed or one.begins > begins:
+                    one = run.side(self.spec.arrangement, self.columns, self.read, closed, self.wants, begins)
+                    if one is None:
+                        return None
+                    if begins > MINIMUM:  # a batch; a query or a fill looks up once
+                        run.sides[number] = one
+                known.append(one)
         return known
 
     def link(self, opened: list[Side], keys: tuple[int, ...], kept: tuple[int, ...], certain: bool) -> native.Link:

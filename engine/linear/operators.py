@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from halfjoin.engine.linear.evaluate import evaluate_all, expect
 from halfjoin.engine.linear.failures import Errors
 from halfjoin.engine.linear.tables import Registry, ordinality, table_function
 from halfjoin.engine.linear.temporal import temporal_filter
-from halfjoin.engine.scalar import compile
+from halfjoin.engine.scalar import arrow_type, compile
 from halfjoin.engine.scalar.bounds import sizes
 from halfjoin.engine.scalar.threshold import threshold_of
 from halfjoin.engine.updates.updates import ARRAY_BYTES, TOO_LONG, Updates, product
@@ -55,12 +56,15 @@ class LinearOperator:
 
 def compile_linear(spec: Linear, registry: Registry) -> LinearOperator:
     """Make a linear operator executable. `registry` has the user's table functions."""
-    reports = spec.reports if any(map(step_fallible, spec.steps)) else None
-    following = (*spec.steps[1:], None)
-    return LinearOperator(
-        tuple(_compile_step(step, then, registry) for step, then in zip(spec.steps, following, strict=False)),
-        reports, spec,
-    )  # fmt: skip
+    reports, steps = spec.reports if any(map(step_fallible, spec.steps)) else None, list[Operator]()
+    for number, step in enumerate(spec.steps):
+        before, then = spec.steps[number - 1 : number], spec.steps[number + 1 : number + 2]
+        following = then[0] if then else None
+        if isinstance(step, Keep) and before and _renames(before[0]):
+            steps[-1] = _projection(before[0], step, steps[-1])
+        else:
+            steps.append(_compile_step(step, following, registry))
+    return LinearOperator(tuple(steps), reports, spec)
 
 
 def _compile_step(step: Step, then: Step | None, registry: Registry) -> Operator:
@@ -123,6 +127,29 @@ def _extend(items: tuple[tuple[Column, Expr], ...]) -> Operator:
         for number in floats:
             values[number] = pc.add(values[number], pa.scalar(0.0, values[number].type))
         return updates.with_columns(dict(zip(names, values, strict=True)))
+
+    return run
+
+
+def _renames(step: Step) -> TypeGuard[Extend]:
+    """Whether a step gives columns other names, and computes nothing. Of floats it computes one zero."""
+    return isinstance(step, Extend) and all(
+        isinstance(expr, Column) and not pt.is_floating(arrow_type(column.type)) for column, expr in step.items
+    )
+
+
+def _projection(step: Extend, keep: Keep, extend: Operator) -> Operator:
+    """Both steps at once, where values are of the types that the names stand for: columns are the same arrays."""
+    source = {column.name: expr.name for column, expr in step.items if isinstance(expr, Column)}
+    types = [(source[column.name], arrow_type(column.type)) for column, _ in step.items if column.name in keep.columns]
+    pairs = [(name, source.get(name, name)) for name in keep.columns]
+
+    def run(updates: Updates, errors: Errors) -> Updates:
+        columns = updates.columns
+        for name, kind in types:
+            if columns[name].type != kind:
+                return extend(updates, errors).select(keep.columns)
+        return Updates({new: columns[name] for new, name in pairs}, updates.time, updates.diff)
 
     return run
 
