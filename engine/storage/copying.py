@@ -9,6 +9,7 @@ from pathlib import Path
 from halfjoin.engine.storage.mapped import Copies
 from halfjoin.engine.storage.scratch import Scratch, ScratchPlace
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.system.behind import Behind
 
 
 class Copying:
@@ -21,11 +22,12 @@ class Copying:
     def __init__(self, staging: Path | None) -> None:
         self._staging = staging
         self._scratch: Scratch | None = None
+        self._behind = Behind()
         self._copies: dict[int, Copies] = {}
 
     def of(self, number: int, runs: Sequence[StoredRun]) -> list[StoredRun]:
         """The runs that make up a collection now, with copies of their files. Copies of its other files go."""
-        copies = self._copies.setdefault(number, Copies(None if self._staging is None else self._fresh))
+        copies = self._copies.setdefault(number, Copies(None if self._staging is None else self._fresh, self._behind))
         copies.keep({file.name for run in runs for one in (run, *run.arranged.values()) for file in one.files})
 
         def copied(run: StoredRun) -> StoredRun:
@@ -43,7 +45,12 @@ class Copying:
         self._scratch = self._scratch or Scratch(self._staging)
         return self._scratch.fresh()
 
+    def wait(self) -> None:
+        """Wait for the copies that are being made."""
+        self._behind.wait()
+
     def close(self) -> None:
         """Give up all copies."""
+        self._behind.close()
         self.only(())
         self._scratch = None

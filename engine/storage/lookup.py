@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.arrange.index import KeyColumns
+from halfjoin.engine.storage.lots import Footers
 from halfjoin.engine.storage.mapped import Mapped
 from halfjoin.engine.storage.parquet_reader import Bounds, OpenFile
 from halfjoin.engine.updates.codes import codes, is_exact
@@ -53,7 +54,7 @@ class KeySearch:
         """
         first = {CODE: pa.int64()} if coded else {name: schema[name] for name in key_reads(self.key, schema)}
         rest = {name: schema[name] for name in names if name not in first}
-        for part in source.parts(self._possible(source, schema, coded), most):
+        for part in source.parts(self.possible(source, schema, coded), most):
             read = source.columns(part, first)
             source.decoded += (length := int(source.group_rows[part].sum()))
             rows = _members(codes([read[CODE]], length), self.probes) if coded else self._rows(read, length)
@@ -109,8 +110,8 @@ class KeySearch:
         np.minimum.at(least, hits if origins is None else origins[hits], entries[hits])
         return found.filter(least == under)
 
-    def _possible(self, source: OpenFile, schema: Mapping[str, pa.DataType], coded: bool) -> Mask:
-        """The row groups that may hold one of the keys."""
+    def possible(self, source: OpenFile | Footers, schema: Mapping[str, pa.DataType], coded: bool) -> Mask:
+        """The row groups of a file, or the files of a run, that may hold one of the keys."""
         groups = np.ones(source.groups, np.bool_)
         if coded:
             groups &= _overlapping(source.bounds(CODE, pa.int64()), _Sought(self.probes, False))

@@ -35,6 +35,7 @@ class OpenFile:
         metadata = self._file.metadata
         self.groups = int(metadata.num_row_groups)
         self.group_rows = np.array([metadata.row_group(i).num_rows for i in range(self.groups)], np.int64)
+        self.rows = int(self.group_rows.sum())
         self.decoded = 0  # rows that lookups have decoded so far, however many of their columns
         self._bounds: dict[str, Bounds | None] = {}
         self._text_bounds: dict[str, tuple[Any, Any, Mask]] = {}
@@ -58,7 +59,7 @@ class OpenFile:
         wide = {name for name, kind in schema.items() if not _is_fixed(kind)}
         texts = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path.split(".")[0] in wide]
         inside = sum(metadata.row_group(g).column(i).total_uncompressed_size for g in range(self.groups) for i in texts)
-        return int(fixed * int(self.group_rows.sum())) + int(inside)
+        return int(fixed * self.rows) + int(inside)
 
     def bounds(self, name: str, kind: pa.DataType) -> Bounds | None:
         """For each row group the least and greatest code of a column, and whether the column may have NULLs.
@@ -161,6 +162,16 @@ class OpenFile:
             table = self._file.read_row_groups(groups.tolist(), columns=list(schema), use_threads=many)
             return {name: one_chunk(table.column(name), kind) for name, kind in schema.items()}
 
+    def whole(self, name: str, kind: pa.DataType) -> pa.Array:
+        """A column of all rows. Another thread may ask for it while lookups read the file.
+
+        Raises:
+            StorageError: the file is damaged.
+        """
+        with self._naming():
+            alone = _read(self._place, self._name, self._file.metadata)
+            return one_chunk(alone.read(columns=[name], use_threads=False).column(name), kind)
+
     def _constant(self, name: str, groups: Ints) -> Ints | None:
         """The values of a column of integers, if its statistics in these row groups show that all are equal."""
         bounds = self.bounds(name, pa.int64())
@@ -192,4 +203,9 @@ def _known(place: Place, name: str) -> OpenFile:
 
 @lru_cache(maxsize=_OPEN_FILES)
 def _open(place: Place, name: str) -> pq.ParquetFile:
-    return pq.ParquetFile(place.open(name), coerce_int96_timestamp_unit="us", page_checksum_verification=True)
+    return _read(place, name, None)
+
+
+def _read(place: Place, name: str, metadata: pq.FileMetaData | None) -> pq.ParquetFile:
+    return pq.ParquetFile(place.open(name), metadata=metadata, coerce_int96_timestamp_unit="us",
+                          page_checksum_verification=True)  # fmt: skip
