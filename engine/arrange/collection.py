@@ -23,6 +23,7 @@ from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.system.identity import by_identity
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Updates, concat, empty, fits, fitting, is_fixed
 from halfjoin.errors import DataError
@@ -68,12 +69,21 @@ class Arrangement:
             self.filter = row_filter(wants)
 
 
+class Loaded(NamedTuple):
+    """All updates of a stored collection. `left`: whether some are left in files although they would fit into memory.
+    """
+
+    parts: Sequence[Part]
+    left: bool
+
+
 class Stored(Protocol):
     """The place of a collection's updates on disk."""
 
-    def load(self, *, leave: bool = False) -> Sequence[Part]:
+    def load(self, *, leave: bool = False, wait: bool = True) -> Loaded:
         """All present updates: in memory, or in files if they do not fit there, or if they may be left there for a few
-        lookups."""
+        lookups (`leave`). Files that do not serve an arrangement get files that do: now, or later if the lookups need
+        not `wait` for them."""
 
 
 @dataclass(slots=True)
@@ -120,9 +130,11 @@ class Collection:
         if self.left:
             self.unload()
         if self.cold is not None and self.stored is not None:
-            self.held = self._filtering(self.stored.load())
-            self.cold = None
+            self._open(self.stored.load())
         return self.held
+
+    def _open(self, loaded: Loaded) -> None:
+        self.held, self.cold, self.left = self._filtering(loaded.parts), None, loaded.left
 
     def looked_up(self, keys: int) -> tuple[Part, ...]:
         """All runs, to look about so many keys up.
@@ -132,13 +144,12 @@ class Collection:
         """
         if self.cold is None and not self.left:
             return self.held
-        if keys * LOOKUP_ROWS * WORN > len(self) or self.stored is None:
+        few = keys * LOOKUP_ROWS * WORN <= len(self)
+        if self.left and not (few and sum(run.decoded for run in self.held) * WORN <= len(self)):
             return self.runs
-        if self.cold is not None:
-            self.held, self.cold = self._filtering(self.stored.load(leave=True)), None
-            self.left = self.in_files
-        worn = self.left and sum(run.decoded for run in self.held) * WORN > len(self)
-        return self.runs if worn else self.held
+        if self.cold is not None and self.stored is not None:
+            self._open(self.stored.load(leave=few, wait=keys > limits.MORSEL_ROWS))
+        return self.held
 
     @property
     def in_files(self) -> bool:

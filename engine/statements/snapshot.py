@@ -6,12 +6,10 @@ run. So neither side sees an index that the other builds or drops. Rows in files
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from halfjoin.engine.arrange.collection import Cold, Collection
+from halfjoin.engine.arrange.collection import Cold, Collection, Loaded
 from halfjoin.engine.arrange.memory import Memory
-from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.state import State
 from halfjoin.errors import HalfjoinError
 
@@ -26,7 +24,7 @@ class _Files:
 
     name: str
 
-    def load(self, *, leave: bool = False) -> Sequence[Part]:
+    def load(self, *, leave: bool = False, wait: bool = True) -> Loaded:
         raise InFiles(f"{self.name} is in files")
 
 

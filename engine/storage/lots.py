@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 from halfjoin.engine.storage.parquet import StoredFile, run_of
 from halfjoin.engine.storage.parquet_reader import Bounds, OpenFile, opened
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Mask
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask
 
 BYTES = 256 << 20  # of a lot's rows in memory; a copy is made a column at a time
 
@@ -41,6 +41,15 @@ class Lot:
         """Whether all its files are among these."""
         return all(name in names for name in self.names)
 
+    def split(self, rows: Ints) -> Iterator[tuple[OpenFile, Ints]]:
+        """The files that have some rows, with these rows' positions there. `rows`: positions in the lot, ascending."""
+        start = 0
+        for source in self.sources:
+            some = rows[rows.searchsorted(start) : rows.searchsorted(start + source.rows)]
+            if len(some):
+                yield source, some - start
+            start += source.rows
+
     def column(self, name: str, kind: pa.DataType) -> pa.Array:
         """A column of all its rows, file after file.
 
@@ -61,6 +70,7 @@ class Footers:
         self.groups = len(files)
         self.lots = list[tuple[Lot, int]]()  # each with the number of its first file
         self._bounds: dict[str, Bounds | None] = {}
+        self._ascends: dict[str, bool] = {}
         first = size = 0
         for number, source in enumerate(self.sources):
             size += source.loaded_bytes(schema)
@@ -76,6 +86,12 @@ class Footers:
             found = [source.bounds(name, kind) for source in self.sources]
             self._bounds[name] = None if None in found else _outer([one for one in found if one is not None])
         return self._bounds[name]
+
+    def ascends(self, name: str, kind: pa.DataType) -> bool:
+        """Whether the values of a column never descend in a file from one row group to the next."""
+        if name not in self._ascends:
+            self._ascends[name] = all(source.ascends(name, kind) for source in self.sources)
+        return self._ascends[name]
 
     def between(self, name: str, low: str, high: str) -> Mask:
         """As `OpenFile.between`, for each file."""

@@ -16,19 +16,22 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
 import pyarrow as pa
 
+from halfjoin.engine.arrange.index import Index, index_of
 from halfjoin.engine.storage.lots import Lot
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.system.behind import Behind
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Updates, constant
 from halfjoin.errors import StorageError
+from halfjoin.planner.plan import ArrangementKey
 
 SHARE = 32  # a lot is copied when lookups have decoded this fraction (1/32) of its rows. They go on, so it is early
 FREE = 16  # copies leave 1/16 of the disk free
@@ -69,8 +72,8 @@ class Copies:
         self._fresh, self._behind = fresh, behind
         self._able = fresh is not None and behind is not None
         self._lock = Lock()  # of what follows: a thread makes copies
-        self._names: Container[str] | None = None
         self._made: dict[Lot, Mapped | None] = {}  # None: it is not made yet, or cannot be made
+        self._indexes: dict[tuple[Lot, ArrangementKey], Index | None] = {}
 
     def __reduce__(self) -> tuple[type[Copies], tuple[()]]:
         """Another process has none."""
@@ -80,12 +83,31 @@ class Copies:
         """Give up all copies but those of files with these names. If the disk was full, try again."""
         with self._lock:
             self._able = self._fresh is not None and self._behind is not None
-            self._names = names
             self._made = {lot: made for lot, made in self._made.items() if lot.has_only(names)}
+            self._indexes = {both: index for both, index in self._indexes.items() if both[0].has_only(names)}
 
     def of(self, lot: Lot) -> Mapped | None:
         """The copy of a lot, None if there is none yet."""
         return self._made.get(lot) if self._made else None
+
+    def index(self, lot: Lot, key: ArrangementKey, build: Callable[[], Index]) -> Index | None:
+        """A mapped index of a lot by a key that does not sort its rows. There is none until lookups have decoded as
+        many rows as the lot has, and it is made."""
+        if self._able and (lot, key) not in self._indexes and lot.decoded >= lot.rows:
+            assert self._behind is not None
+            with self._lock:
+                self._indexes[lot, key] = None
+            self._behind.submit(lambda: self._make_index(lot, key, build), soon=True)
+        return self._indexes.get((lot, key)) if self._indexes else None
+
+    def _make_index(self, lot: Lot, key: ArrangementKey, build: Callable[[], Index]) -> None:
+        with self._giving_up(lot):
+            if self._able and (lot, key) in self._indexes:
+                place, made = self._fresh_place(), build()
+                codes, rows = (_written(pa.array(part), place.path).to_numpy() for part in (made.codes, made.rows))
+                with self._lock:
+                    if (lot, key) in self._indexes:
+                        self._indexes[lot, key] = index_of(codes, rows, made.exact)
 
     def looked_up(self, lot: Lot, schema: Mapping[str, pa.DataType]) -> None:
         """Have a lot copied, if lookups have decoded enough rows of its files."""
@@ -97,33 +119,41 @@ class Copies:
         self._behind.submit(lambda: self._make(lot, schema))
 
     def _make(self, lot: Lot, schema: Mapping[str, pa.DataType]) -> None:
-        """Copy a lot. If the disk is full or a file is damaged, lookups go on in the files."""
-        assert self._fresh is not None and self._behind is not None
+        """Copy a lot."""
+        with self._giving_up(lot):
+            if self._able and lot in self._made:
+                place = self._fresh_place()  # held, because the folder ends with it
+                made = _mapped(lot, schema, place.path, self._stopping)
+                with self._lock:
+                    if made is not None and lot in self._made:
+                        self._made[lot] = made
+
+    def _fresh_place(self) -> LocalPlace:
+        assert self._fresh is not None
+        return self._fresh()
+
+    def _stopping(self) -> bool:
+        return self._behind is None or self._behind.stopping
+
+    @contextmanager
+    def _giving_up(self, lot: Lot) -> Iterator[None]:
+        """If the disk is full or a file is damaged, lookups go on in the files."""
         try:
-            if not self._able or not self._wanted(lot):
-                return
-            place = self._fresh()  # held, because the folder ends with it
-            made = _mapped(lot, schema, place.path, self._behind)
+            yield
         except (OSError, pa.ArrowException, StorageError) as problem:
             _log.warning("%s cannot be mapped into memory, so lookups stay slow: %s", lot, problem)
             if isinstance(problem, OSError):
                 with self._lock:
                     self._able = False
-                    self._made.pop(lot, None)
-            return
-        with self._lock:
-            if made is not None and self._wanted(lot):
-                self._made[lot] = made
-
-    def _wanted(self, lot: Lot) -> bool:
-        return lot in self._made and (self._names is None or lot.has_only(self._names))
+                    self._made = {lot: made for lot, made in self._made.items() if made is not None}
+                    self._indexes = {both: made for both, made in self._indexes.items() if made is not None}
 
 
-def _mapped(lot: Lot, schema: Mapping[str, pa.DataType], folder: Path, behind: Behind) -> Mapped | None:
+def _mapped(lot: Lot, schema: Mapping[str, pa.DataType], folder: Path, stopping: Callable[[], bool]) -> Mapped | None:
     """Copy a lot's files into a folder, a column at a time, and map them. None: there is no time left for it."""
     columns, ascending = dict[str, pa.Array](), dict[str, Ints]()
     for name, kind in schema.items():
-        if behind.stopping:
+        if stopping():
             return None
         column = columns[name] = _written(lot.column(name, kind), folder)
         if is_exact([column]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ class OpenFile:
 
     def __init__(self, place: Place, name: str) -> None:
         self._place, self._name = place, name
+        self._lock = Lock()  # Arrow's reader of a file is for one thread at a time; a flush reads, too
         metadata = self._file.metadata
         self.groups = int(metadata.num_row_groups)
         self.group_rows = np.array([metadata.row_group(i).num_rows for i in range(self.groups)], np.int64)
@@ -158,7 +160,7 @@ class OpenFile:
         if not schema:
             return {}
         many = len(groups) * len(schema) >= _THREADED
-        with self._naming():
+        with self._naming(), self._lock:
             table = self._file.read_row_groups(groups.tolist(), columns=list(schema), use_threads=many)
             return {name: one_chunk(table.column(name), kind) for name, kind in schema.items()}
 

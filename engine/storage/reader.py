@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from os import PathLike
 
 from halfjoin.catalog.models import Document
-from halfjoin.engine.arrange.collection import Cold, Collection
+from halfjoin.engine.arrange.collection import Cold, Collection, Loaded
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.clock import Clock, Closing, closing_of, opened
@@ -89,11 +89,15 @@ class Reader:
             document = Document.model_validate_json(catalog) if catalog else Document()
             clock = opened(journal.meta("clock"), None, upper)
             state = State(self._retain, self, upper=upper, clock=clock, memory=self._disk.memory)
-            self._collections = restore(state, document, kept, self._disk.fetch)
+            self._collections = restore(state, document, kept, self._fetch)
         if missing := [name for name in unfilled(state) if name in state.views]:
             raise StorageError(f"another version of halfjoin evaluated the materialized view {missing[0]} otherwise",
                                remedy="open the warehouse once without read_only=True: this fills the view anew")
         return state
+
+    def _fetch(self, number: int, collection: Collection, upper: int, leave: bool, wait: bool) -> Loaded:
+        """A collection's updates, with the arrangements that are there: only the writer makes more."""
+        return self._disk.fetch(number, collection, upper, leave)
 
     def _follow(self, state: State, entry: int) -> None:
         """Add the updates since the last moment, and switch to newer files before the older ones are removed."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from halfjoin.catalog.models import Document, View
-from halfjoin.engine.arrange.collection import Cold, Collection
-from halfjoin.engine.arrange.part import Part
+from halfjoin.engine.arrange.collection import Cold, Collection, Loaded
 from halfjoin.engine.batch.enter import enter_index, enter_table, enter_view
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import with_inputs
@@ -18,8 +17,8 @@ from halfjoin.sql.bind.meaning import differs
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Scan, parts_inside
 
-# All updates of a kept collection as of now. Arguments: its id, the collection, `upper`, whether files may be left.
-Fetch = Callable[[int, Collection, int, bool], Sequence[Part]]
+# All updates of a kept collection as of now. Arguments: its id, the collection, `upper`, and those of `Stored.load`.
+Fetch = Callable[[int, Collection, int, bool, bool], Loaded]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +30,9 @@ class OnDisk:
     fetch: Fetch
     upper: Callable[[], int]
 
-    def load(self, *, leave: bool = False) -> Sequence[Part]:
+    def load(self, *, leave: bool = False, wait: bool = True) -> Loaded:
         """All its updates as of now."""
-        return self.fetch(self.id, self.collection, self.upper(), leave)
+        return self.fetch(self.id, self.collection, self.upper(), leave, wait)
 
 
 def restore(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.arrange.run import Run, loaded_runs
 from halfjoin.engine.storage.lookup import KeySearch, key_reads, lookup
-from halfjoin.engine.storage.lots import Opening
+from halfjoin.engine.storage.lots import Footers, Opening
 from halfjoin.engine.storage.mapped import Copies
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.parquet_reader import opened
@@ -203,19 +204,29 @@ class StoredRun:
 
     def _in_files(self, sought: KeySearch, names: Sequence[str]) -> Iterator[Updates]:
         """The same, one file after the other, or one lot of files, if the lot has a mapped copy."""
-        footers = self.opening(self.place, self.files, self.schema)
-        possible = sought.possible(footers, self.schema, self.coded)
+        footers, most = self._footers(), limits.READ_ROWS
+        possible, serves = sought.possible(footers, self.schema, self.coded), self.coded or self.serves(sought.key)
         for lot, first in footers.lots:
             numbers = np.flatnonzero(possible[first : first + len(lot.sources)])
             if not len(numbers):
                 continue
-            copy = self.copies.of(lot)
+            copy, rows = self.copies.of(lot), None
+            if not serves and sought.key.through is None:
+                index = self.copies.index(lot, sought.key, partial(sought.index, lot, self.schema))
+                rows = None if index is None else sought.rows(index)
             if copy is not None:
-                yield from sought.find_mapped(copy, names, self.coded, limits.READ_ROWS)
+                yield from sought.find_mapped(copy, names, self.coded, most, rows)
                 continue
-            for number in numbers.tolist():
-                yield from sought.find(lot.sources[number], self.schema, names, self.coded, limits.READ_ROWS)
+            if rows is not None:
+                for source, some in lot.split(rows):
+                    yield from sought.find_rows(source, self.schema, names, some, most)
+            else:
+                for number in numbers.tolist():
+                    yield from sought.find(lot.sources[number], self.schema, names, self.coded, most)
             self.copies.looked_up(lot, self.schema)
+
+    def _footers(self) -> Footers:
+        return self.opening(self.place, self.files, self.schema)
 
     def serves(self, key: ArrangementKey) -> bool:
         """Whether lookups by a key read little: a column of the key ascends in each file, or an arrangement is on disk,
@@ -223,8 +234,7 @@ class StoredRun:
         if not key.keys or key in self.arranged or len(self) < SEARCHED_ROWS:
             return True
         names = [expr.name for expr in key.keys if isinstance(expr, Column)] if key.through is None else []
-        sources = [opened(self.place, file.name) for file in self.files] if names else []
-        return any(all(source.ascends(name, self.schema[name]) for source in sources) for name in names)
+        return any(self._footers().ascends(name, self.schema[name]) for name in names)
 
 
 def stored(part: Part) -> StoredRun | None:

@@ -26,12 +26,12 @@ class Behind:
         """Whether a long piece of work should end early."""
         return self._closed or not _main.is_alive()
 
-    def submit(self, work: Callable[[], None]) -> None:
-        """Do a piece of work after those that wait already."""
+    def submit(self, work: Callable[[], None], *, soon: bool = False) -> None:
+        """Do a piece of work after those that wait already, or before them (`soon`)."""
         with self._lock:
             if self.stopping:
                 return
-            self._waiting.append(work)
+            (self._waiting.appendleft if soon else self._waiting.append)(work)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="halfjoin-behind")
                 self._thread.start()

@@ -11,6 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from threading import Event, current_thread
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from hypothesis import given, settings
 import halfjoin as hj
 from halfjoin.engine.arrange import collection as collections
 from halfjoin.engine.storage import delta, fetch, filing, merging, parquet, parquet_reader, stored_run
+from halfjoin.engine.storage.arranging import Arrangement
 from halfjoin.engine.updates import limits
 from tests.laws.test_view_law import programs
 from tests.oracle.replay import Replay
@@ -177,6 +179,35 @@ def test_a_collection_that_fits_again_is_in_memory_again(tmp_path: Path) -> None
         assert all(not one.files for one in engine.stats().collections)
         engine.flush()
     assert not _arrangements(tmp_path / "w")
+
+
+def test_no_batch_waits_for_an_arrangement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with _made(tmp_path / "w", memory=1 << 30) as engine:
+        engine.apply({"orders": _orders(60, 3000)}, time=3)
+    assert not _arrangements(tmp_path / "w")
+    makers, extend, go = list[str](), Arrangement.extend, Event()
+
+    def counted(*arguments: Any) -> int | None:
+        makers.append(current_thread().name)
+        assert go.wait(60)
+        return extend(*arguments)
+
+    def check(time: int) -> None:
+        engine.apply({"buyers": _buyers(21 + time, 22 + time)}, time=time)
+        assert bag(engine.read("joined")) == _joined(range(3000), range(22 + time))
+
+    monkeypatch.setattr(Arrangement, "extend", counted)
+    with hj.Engine(tmp_path / "w", memory=100_000) as engine:  # for some batches, but not for the orders
+        store: Any = engine._store
+        for time in (4, 5):
+            check(time)
+        assert store._flusher.busy
+        go.set()
+        store._flusher.wait()
+        for time in (6, 7):
+            check(time)
+        assert makers == ["halfjoin-flush"]
+        assert engine._state.collection("orders").held[0].arranged  # type: ignore[attr-defined]
 
 
 def test_an_arrangement_on_disk_lives_as_long_as_its_users(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import halfjoin as hj
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.storage import arranging, lots, mapped, parquet
+from halfjoin.engine.storage import arranging, lots, mapped, parquet, stored_run
 from halfjoin.engine.storage.copying import Copying
 from halfjoin.engine.storage.lookup import KeySearch
 from halfjoin.engine.storage.lots import Lot
@@ -108,11 +108,15 @@ def test_a_copy_gives_what_its_file_gives(
                       for file in parquet.write(place, one, layout, [arranging.CODE if coded else sort]))  # fmt: skip
         run = StoredRun(place, files, layout, coded=coded, copies=_copies(folder))
         there = looked_up(StoredRun(place, files, layout, coded=coded))
+        copied = data.draw(st.booleans())
+        patch.setattr(mapped, "SHARE", mapped.SHARE * copied)
+        patch.setattr(stored_run, "SEARCHED_ROWS", 0)  # else so few rows need no index
         _wear(run)
-        lot_of = run.opening(place, files, layout).lots
-        for lot, _ in lot_of:
+        assert sorted(looked_up(run)) == sorted(there)
+        for lot, _ in run.opening(place, files, layout).lots:
             run.copies.looked_up(lot, layout)
-        assert _copied(run) == [True] * len(lot_of)
+        assert all(one == copied for one in _copied(run))
+        assert None not in run.copies._indexes.values()
         for most in (limits.READ_ROWS, 2):
             patch.setattr(limits, "READ_ROWS", most)
             assert sorted(looked_up(run)) == sorted(there)
@@ -168,6 +172,11 @@ class _Work:
 def _copying(engine: hj.Engine) -> Copying:
     found: Copying = engine._store._copying  # type: ignore[attr-defined]
     return found
+
+
+def _lots(engine: hj.Engine) -> set[Lot]:
+    """The lots that have copies, or wait for them."""
+    return {lot for copies in _copying(engine)._copies.values() for lot in copies._made}
 
 
 COUNT = 3_000  # orders
@@ -257,6 +266,25 @@ def test_a_full_disk_only_makes_lookups_slow(
     assert "cannot be mapped into memory, so lookups stay slow: the disk has only" in caplog.text
 
 
+def test_a_key_that_sorts_nothing_gets_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "FILE_ROWS", 100)
+    monkeypatch.setattr(stored_run, "SEARCHED_ROWS", 0)
+    monkeypatch.setattr(mapped, "SHARE", 0)  # no copies
+    schema, place, count = {"k": pa.int64(), "n": pa.int64()}, LocalPlace(tmp_path), 1000
+    rows = Updates({"k": pa.array(range(count)), "n": pa.array([k * 389 % count for k in range(count)])},
+                   np.zeros(count, np.int64), np.ones(count, np.int64))  # fmt: skip
+    files = tuple(parquet.write(place, rows, schema, ["k"]))
+    key, work = ArrangementKey("c", (Column("n", BIGINT),)), _Work(monkeypatch)
+    run = StoredRun(place, files, schema, copies=_copies(tmp_path))
+    for decoded in (count, count, 16):  # without an index, on the way to one, with one: one row group
+        before = run.decoded
+        found = concat([one.updates for one in run.narrowed(key, key_columns(key, {}), [pa.array([500])], ["k"])])
+        assert found.columns["k"].to_pylist() == [500]
+        assert run.decoded - before == decoded
+        assert _copied(run) == [False]
+    assert work.searched == 2 * len(files)
+
+
 @pytest.mark.parametrize("size", [1, 20])
 def test_a_lookup_searches_the_files_that_may_have_its_keys(
     size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -289,12 +317,13 @@ def test_batches_go_on_while_copies_are_made(tmp_path: Path, monkeypatch: pytest
     with _on_disk(tmp_path / "w") as engine:
         for number in range(2, 6):
             _upsert(engine, number, 200)
+        before = _lots(engine)
         engine.compact()  # the files for which copies wait are replaced
         keys = _upsert(engine, 6, 200)
         go.set()
         _copying(engine).wait()
-        known = [(copies, lot) for copies in _copying(engine)._copies.values() for lot in copies._made]
-        assert known and all(copies.of(lot) and lot.has_only(copies._names or ()) for copies, lot in known)
+        after = _lots(engine)
+        assert after and not after & before
         found = engine.read("joined").to_pylist()
         assert len(found) == COUNT
         assert {row["amount"] for row in found if row["id"] in keys} == {6}
