@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from halfjoin.engine.arrange.collection import Cold, Collection, Loaded
+from halfjoin.engine.arrange.coming import Coming
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.batch.state import State
 from halfjoin.errors import HalfjoinError
@@ -27,6 +28,9 @@ class _Files:
     def load(self, *, leave: bool = False, wait: bool = True) -> Loaded:
         raise InFiles(f"{self.name} is in files")
 
+    def bring(self, coming: Coming) -> bool:
+        return False
+
 
 def snapshot(state: State) -> State:
     """The state as it is now. The caller holds the engine's lock.
@@ -44,6 +48,6 @@ def snapshot(state: State) -> State:
 def _copy(one: Collection) -> Collection:
     runs = tuple([run.apart() for run in one.in_memory])
     if one.cold is None and len(runs) == len(one.held):
-        return replace(one, held=runs, arrangements=one.shared(), stored=None)
+        return replace(one, held=runs, arrangements=one.shared(), stored=None, coming=None)
     cold = Cold(len(one), max((part.latest for part in one.held), default=0)) if one.cold is None else one.cold
-    return replace(one, held=(), arrangements=one.shared(), stored=_Files(one.name), cold=cold)
+    return replace(one, held=(), arrangements=one.shared(), stored=_Files(one.name), cold=cold, coming=None)

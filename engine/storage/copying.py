@@ -17,12 +17,13 @@ class Copying:
 
     Args:
         staging: a folder of the warehouse for them, created when needed. None: lookups do without copies.
+        behind: makes them.
     """
 
-    def __init__(self, staging: Path | None) -> None:
+    def __init__(self, staging: Path | None, behind: Behind) -> None:
         self._staging = staging
         self._scratch: Scratch | None = None
-        self._behind = Behind()
+        self._behind = behind
         self._copies: dict[int, Copies] = {}
 
     def of(self, number: int, runs: Sequence[StoredRun]) -> list[StoredRun]:
@@ -45,12 +46,7 @@ class Copying:
         self._scratch = self._scratch or Scratch(self._staging)
         return self._scratch.fresh()
 
-    def wait(self) -> None:
-        """Wait for the copies that are being made."""
-        self._behind.wait()
-
     def close(self) -> None:
         """Give up all copies."""
-        self._behind.close()
         self.only(())
         self._scratch = None

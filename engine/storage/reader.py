@@ -21,6 +21,7 @@ from halfjoin.engine.storage.filling import unfilled
 from halfjoin.engine.storage.restore import restore
 from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.storage.store import RETAIN
+from halfjoin.engine.system.behind import Behind
 from halfjoin.errors import HalfjoinError, StorageError
 
 _log = logging.getLogger("halfjoin")
@@ -39,7 +40,8 @@ class Reader:
         self.place = self._site.place
         self._journal = self._site.journal(read_only=True)
         self.staging = self._site.staging(self._journal.meta("id"))
-        self._copying = Copying(self.staging)
+        self._behind = Behind()
+        self._copying = Copying(self.staging, self._behind)
         self._entry = self._defined = self._flushes = _UNKNOWN
         self._retain = RETAIN
         self._collections: dict[int, Collection] = {}
@@ -89,7 +91,7 @@ class Reader:
             document = Document.model_validate_json(catalog) if catalog else Document()
             clock = opened(journal.meta("clock"), None, upper)
             state = State(self._retain, self, upper=upper, clock=clock, memory=self._disk.memory)
-            self._collections = restore(state, document, kept, self._fetch)
+            self._collections = restore(state, document, kept, self._fetch, lambda *_: False)
         if missing := [name for name in unfilled(state) if name in state.views]:
             raise StorageError(f"another version of halfjoin evaluated the materialized view {missing[0]} otherwise",
                                remedy="open the warehouse once without read_only=True: this fills the view anew")
@@ -155,5 +157,6 @@ class Reader:
 
     def close(self) -> None:
         """Close the journal."""
+        self._behind.close()
         self._copying.close()
         self._journal.close()

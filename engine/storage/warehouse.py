@@ -15,6 +15,7 @@ from os import PathLike
 from halfjoin.catalog.models import Document
 from halfjoin.engine.arrange.changes import Changes, StoredChanges, diffs_of
 from halfjoin.engine.arrange.collection import Collection, Loaded
+from halfjoin.engine.arrange.coming import Coming
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.applied import Applied
@@ -45,6 +46,7 @@ from halfjoin.engine.storage.restore import OnDisk, restore
 from halfjoin.engine.storage.scratch import Links, remove_leftovers
 from halfjoin.engine.storage.site import arrangements_folder, collection_place, folder_of, site_of
 from halfjoin.engine.storage.store import RETAIN
+from halfjoin.engine.system.behind import Behind
 from halfjoin.errors import HalfjoinError
 
 _log = logging.getLogger("halfjoin")
@@ -73,7 +75,8 @@ class Warehouse:
         if self.staging is not None:
             remove_leftovers(self.staging)
         self._flusher = Flusher(self._site, self._journal)
-        self._copying = Copying(self.staging)
+        self._behind = Behind()
+        self._copying = Copying(self.staging, self._behind)
         self._links = Links(self.staging)
         self._folders = Folders(self._site, self._journal)
         self._filing = Filing(self._folders)
@@ -111,7 +114,7 @@ class Warehouse:
             document = Document.model_validate_json(self._catalog) if self._catalog else Document()
             state = State(retain, self, upper=upper, clock=clock, memory=memory)
             self._sources = {source.id for source in document.sources}
-            self._ids = restore(state, document, kept, self._fetch)
+            self._ids = restore(state, document, kept, self._fetch, self._bring)
         self._stale = {item.id for item in kept.values()} - self._ids.keys()
         self._created = {item.id: item.created for item in kept.values()}
         self._pending = journal.pending()
@@ -313,7 +316,7 @@ class Warehouse:
             found = [(kept[kind, name], collection) for kind, name, collection in now]
             for item, collection in found:
                 if collection.stored is None:
-                    collection.stored = OnDisk(item.id, collection, self._fetch, lambda: state.upper)
+                    collection.stored = OnDisk(item.id, collection, self._fetch, lambda: state.upper, self._bring)
             self._ids = {item.id: collection for item, collection in found}
             self._missing = {number: missing for number, missing in self._missing.items() if number in self._ids}
             self._created = {item.id: item.created for item, _ in found}
@@ -370,6 +373,7 @@ class Warehouse:
 
     def close(self) -> None:
         """Close the journal and release the lock."""
+        self._behind.close()
         self._flusher.close()
         self._copying.close()
         self._journal.close()
@@ -389,6 +393,8 @@ class Warehouse:
         for number in list(self._flusher.changed):
             collection = self._ids.get(number)
             if collection is not None and collection.in_files:
+                if collection.coming is not None:  # soon it needs no files
+                    continue
                 collection.unload()
             self._flusher.changed.discard(number)
 
@@ -411,6 +417,13 @@ class Warehouse:
                              collection.name, problem)  # fmt: skip
             loaded = self._disk.fetch(number, collection, upper, leave)
         return loaded
+
+    def _bring(self, coming: Coming, upper: int) -> bool:
+        """Load parts in a thread, if they fit into memory together with others that come."""
+        size = coming.size + sum(one.coming.size for one in self._ids.values() if one.coming is not None)
+        if not self._disk.memory.recommends(size):
+            return False
+        return self._behind.submit(lambda: coming.load(upper, lambda: self._behind.stopping))
 
     def _unlock(self) -> None:
         lock, self._lock = self._lock, None

@@ -26,15 +26,16 @@ class Behind:
         """Whether a long piece of work should end early."""
         return self._closed or not _main.is_alive()
 
-    def submit(self, work: Callable[[], None], *, soon: bool = False) -> None:
-        """Do a piece of work after those that wait already, or before them (`soon`)."""
+    def submit(self, work: Callable[[], None], *, soon: bool = False) -> bool:
+        """Do a piece of work after those that wait already, or before them (`soon`). False: it is too late for that."""
         with self._lock:
             if self.stopping:
-                return
+                return False
             (self._waiting.appendleft if soon else self._waiting.append)(work)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="halfjoin-behind")
                 self._thread.start()
+            return True
 
     def _run(self) -> None:
         while True:

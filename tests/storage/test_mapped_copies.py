@@ -174,6 +174,11 @@ def _copying(engine: hj.Engine) -> Copying:
     return found
 
 
+def _wait(engine: hj.Engine) -> None:
+    """Wait until nothing goes on behind the batches."""
+    _copying(engine)._behind.wait()
+
+
 def _lots(engine: hj.Engine) -> set[Lot]:
     """The lots that have copies, or wait for them."""
     return {lot for copies in _copying(engine)._copies.values() for lot in copies._made}
@@ -215,7 +220,7 @@ def test_the_work_of_a_batch_follows_its_rows(size: int, tmp_path: Path, monkeyp
         for number in range(2, 120):
             was = work.decoded, work.copied, work.taken
             amounts |= dict.fromkeys(_upsert(engine, number, size), number)
-            _copying(engine).wait()
+            _wait(engine)
             done = [now - before for now, before in zip((work.decoded, work.copied, work.taken), was, strict=True)]
             assert work.copied <= mapped.SHARE * work.decoded  # rent or buy
             if work.copied and not any(done[:2]):
@@ -228,7 +233,7 @@ def test_the_work_of_a_batch_follows_its_rows(size: int, tmp_path: Path, monkeyp
 
 def test_copies_end_with_their_files_and_with_the_engine(tmp_path: Path) -> None:
     def known() -> set[str]:
-        copying.wait()
+        copying._behind.wait()
         return {name for one in copying._copies.values() for lot in one._made if one.of(lot) for name in lot.names}
 
     def opened() -> list[str]:
@@ -259,7 +264,7 @@ def test_a_full_disk_only_makes_lookups_slow(
     with _on_disk(tmp_path / "w") as engine, caplog.at_level(logging.WARNING, "halfjoin"):
         for time in range(2, 6):
             keys = _upsert(engine, time, 200)
-            _copying(engine).wait()
+            _wait(engine)
         found = engine.read("joined").to_pylist()
         assert len(found) == COUNT
         assert {row["amount"] for row in found if row["id"] in keys} == {5}
@@ -321,7 +326,7 @@ def test_batches_go_on_while_copies_are_made(tmp_path: Path, monkeypatch: pytest
         engine.compact()  # the files for which copies wait are replaced
         keys = _upsert(engine, 6, 200)
         go.set()
-        _copying(engine).wait()
+        _wait(engine)
         after = _lots(engine)
         assert after and not after & before
         found = engine.read("joined").to_pylist()
