@@ -111,7 +111,7 @@ class Copies:
 
     def looked_up(self, lot: Lot, schema: Mapping[str, pa.DataType]) -> None:
         """Have a lot copied, if lookups have decoded enough rows of its files."""
-        if not self._able or lot in self._made or lot.decoded * SHARE < lot.rows:
+        if not self._able or lot in self._made or lot.decoded * SHARE < max(lot.rows, 1):
             return
         assert self._behind is not None
         with self._lock:
@@ -137,10 +137,13 @@ class Copies:
 
     @contextmanager
     def _giving_up(self, lot: Lot) -> Iterator[None]:
-        """If the disk is full or a file is damaged, lookups go on in the files."""
+        """If the disk is full, lookups go on in the files. If a file is damaged or gone, whoever looks it up reports that.
+        """
         try:
             yield
-        except (OSError, pa.ArrowException, StorageError) as problem:
+        except StorageError:
+            pass
+        except (OSError, pa.ArrowException) as problem:
             _log.warning("%s cannot be mapped into memory, so lookups stay slow: %s", lot, problem)
             if isinstance(problem, OSError):
                 with self._lock:

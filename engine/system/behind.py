@@ -5,15 +5,17 @@ It never keeps a process from ending: pieces that have not begun are dropped whe
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
 
-_main = threading.main_thread()
+_log = logging.getLogger("halfjoin")
 
 
 class Behind:
-    """A queue of pieces of work, and the thread that does them. Each piece deals with its own failures."""
+    """A queue of pieces of work, and the thread that does them. Whoever waits for a piece learns by other means that it
+    has failed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -24,7 +26,7 @@ class Behind:
     @property
     def stopping(self) -> bool:
         """Whether a long piece of work should end early."""
-        return self._closed or not _main.is_alive()
+        return self._closed or not threading.main_thread().is_alive()
 
     def submit(self, work: Callable[[], None], *, soon: bool = False) -> bool:
         """Do a piece of work after those that wait already, or before them (`soon`). False: it is too late for that."""
@@ -45,7 +47,10 @@ class Behind:
                     self._thread = None
                     return
                 work = self._waiting.popleft()
-            work()
+            try:
+                work()
+            except Exception:  # the rest goes on
+                _log.exception("work behind the batches failed")
 
     def wait(self) -> None:
         """Wait until nothing is left to do."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
+from time import sleep
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -233,3 +237,28 @@ def test_row_groups_between_two_texts(values: list[str | None], low: str, high: 
         known = [(min(group) <= high and low <= max(group)) for group in groups if group]
         assert [bool(may[i]) for i, group in enumerate(groups) if group] == known
         assert (source.texts("s") is None) is not all(groups)
+
+
+def test_one_thread_at_a_time_reads_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow's reader of a file fails if two threads use it: a flush and a batch do."""
+    place = LocalPlace(tmp_path)
+    rows = Updates({"k": pa.array(range(10))}, np.zeros(10, np.int64), np.ones(10, np.int64))
+    (file,) = parquet.write(place, rows, {"k": pa.int64()}, ["k"])
+    read, inside, most = pq.ParquetFile.read_row_groups, list[int](), list[int]()
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        inside.append(1)
+        sleep(0.002)
+        most.append(len(inside))
+        found = read(*arguments, **options)
+        inside.pop()
+        return found
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_groups", counted)
+    source = opened(place, file.name)
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: source.columns(np.arange(source.groups), {"k": pa.int64()}), range(12)))
+        whole = list(threads.map(lambda _: source.whole("k", pa.int64()), range(4)))
+    assert max(most) == 1
+    assert all(one["k"].equals(rows.columns["k"]) for one in found)
+    assert all(one.equals(rows.columns["k"]) for one in whole)
