@@ -137,8 +137,7 @@ class Copies:
 
     @contextmanager
     def _giving_up(self, lot: Lot) -> Iterator[None]:
-        """If the disk is full, lookups go on in the files. If a file is damaged or gone, whoever looks it up reports that.
-        """
+        """If the disk is full, lookups go on in the files. If a file is damaged or gone, lookups there report it."""
         try:
             yield
         except StorageError:
