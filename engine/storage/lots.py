@@ -14,6 +14,7 @@ from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask
 
 BYTES = 256 << 20  # of a lot's rows in memory; a copy is made a column at a time
+ROWS = 1 << 22  # of a lot; to sort so many codes takes 200 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Lot:
     place: Place
     names: tuple[str, ...]
     sources: tuple[OpenFile, ...] = field(compare=False, repr=False)
+    size: int = field(compare=False)  # about the bytes of its rows in memory
 
     def __str__(self) -> str:
         return f"{self.place}/{self.names[0]}"
@@ -71,14 +73,14 @@ class Footers:
         self.lots = list[tuple[Lot, int]]()  # each with the number of its first file
         self._bounds: dict[str, Bounds | None] = {}
         self._ascends: dict[str, bool] = {}
-        first = size = 0
+        first = size = rows = 0
         for number, source in enumerate(self.sources):
-            size += source.loaded_bytes(schema)
-            next_ = number + 1
-            if next_ == len(files) or run_of(files[next_].name) != run_of(files[first].name) or size >= BYTES:
+            size, rows, next_ = size + source.loaded_bytes(schema), rows + source.rows, number + 1
+            ends = next_ == len(files) or run_of(files[next_].name) != run_of(files[first].name)
+            if ends or size >= BYTES or rows >= ROWS:
                 names = tuple(file.name for file in files[first:next_])
-                self.lots.append((Lot(place.bare, names, tuple(self.sources[first:next_])), first))
-                first, size = next_, 0
+                self.lots.append((Lot(place.bare, names, tuple(self.sources[first:next_]), size), first))
+                first, size, rows = next_, 0, 0
 
     def bounds(self, name: str, kind: pa.DataType) -> Bounds | None:
         """As `OpenFile.bounds`, for each file."""

@@ -5,7 +5,8 @@ same rows as Arrow has them in memory (Arrow IPC, not compressed), and a lookup 
 pages belong to the system's cache of files, which gives them up when memory is needed.
 
 The copies are this process's alone. Each is a file without a name: nobody else can change it, and it ends with the
-process, however that ends.
+process, however that ends. Together they take at most half of the memory that there is: where the cache cannot hold
+them, the files, which are compressed, are quicker.
 
 Rent or buy. A lot of files is copied once lookups have decoded 1/32 as many rows of it as it has. So copies never cost
 more than a fixed multiple of what was spent without them, and a table that is looked up a few times has none. No batch
@@ -29,7 +30,7 @@ from halfjoin.engine.storage.lots import Lot
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.system.behind import Behind
 from halfjoin.engine.updates.codes import codes, is_exact
-from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Updates, constant
+from halfjoin.engine.updates.updates import DIFF, MAXIMUM, TIME, Ints, Updates, constant
 from halfjoin.errors import StorageError
 from halfjoin.planner.plan import ArrangementKey
 
@@ -66,10 +67,14 @@ class Copies:
     Args:
         fresh: makes an empty folder, which is removed when nobody holds it. None: there are no copies.
         behind: where copies are made.
+        left: how many bytes more copies may take.
     """
 
-    def __init__(self, fresh: Callable[[], LocalPlace] | None = None, behind: Behind | None = None) -> None:
-        self._fresh, self._behind = fresh, behind
+    def __init__(
+        self, fresh: Callable[[], LocalPlace] | None = None, behind: Behind | None = None,
+        left: Callable[[], int] = lambda: MAXIMUM,
+    ) -> None:  # fmt: skip
+        self._fresh, self._behind, self._left = fresh, behind, left
         self._able = fresh is not None and behind is not None
         self._lock = Lock()  # of what follows: a thread makes copies
         self._made: dict[Lot, Mapped | None] = {}  # None: it is not made yet, or cannot be made
@@ -85,6 +90,11 @@ class Copies:
             self._able = self._fresh is not None and self._behind is not None
             self._made = {lot: made for lot, made in self._made.items() if lot.has_only(names)}
             self._indexes = {both: index for both, index in self._indexes.items() if both[0].has_only(names)}
+
+    @property
+    def size(self) -> int:
+        """About the bytes of all copies, those to come included."""
+        return sum([lot.size for lot in self._made])
 
     def of(self, lot: Lot) -> Mapped | None:
         """The copy of a lot, None if there is none yet."""
@@ -110,8 +120,8 @@ class Copies:
                         self._indexes[lot, key] = index_of(codes, rows, made.exact)
 
     def looked_up(self, lot: Lot, schema: Mapping[str, pa.DataType]) -> None:
-        """Have a lot copied, if lookups have decoded enough rows of its files."""
-        if not self._able or lot in self._made or lot.decoded * SHARE < max(lot.rows, 1):
+        """Have a lot copied, if lookups have decoded enough rows of its files, and the copy does not take too much."""
+        if not self._able or lot in self._made or lot.decoded * SHARE < max(lot.rows, 1) or lot.size > self._left():
             return
         assert self._behind is not None
         with self._lock:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import halfjoin as hj
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.storage import arranging, lots, mapped, parquet, stored_run
+from halfjoin.engine.storage import arranging, copying, lots, mapped, merging, parquet, stored_run
 from halfjoin.engine.storage.copying import Copying
 from halfjoin.engine.storage.lookup import KeySearch
 from halfjoin.engine.storage.lots import Lot
@@ -352,6 +352,19 @@ def test_no_copy_is_made_for_an_engine_that_closes(tmp_path: Path, monkeypatch: 
         assert begun.wait(60)
     assert len(written) == 1  # of the first copy's columns
     assert copying._behind._thread is None
+
+
+def test_copies_take_half_of_the_memory_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lots, "BYTES", 20_000)
+    monkeypatch.setattr(parquet, "FILE_ROWS", 200)
+    monkeypatch.setattr(merging, "RANGE_BYTES", 10_000)
+    monkeypatch.setattr(copying, "machine_memory", lambda: 100_000)
+    with _on_disk(tmp_path / "w") as engine:
+        for time in range(2, 8):
+            _upsert(engine, time, 200)
+        _wait(engine)
+        sizes = [lot.size for lot in _lots(engine)]
+        assert 30_000 < sum(sizes) <= 50_000 and len(sizes) > 1
 
 
 def test_tasks_of_spark_have_no_copies(tmp_path: Path) -> None:
