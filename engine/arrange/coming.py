@@ -54,17 +54,22 @@ class Coming:
                 for run in runs:
                     run.serve(self.filters)
                     for key, (columns, wants) in self.keys.items():
-                        if not self.dropped:
-                            run.build(key, columns, wants, upper)
+                        self._check(stopping)
+                        run.build(key, columns, wants, upper)
                 self._runs.append(runs)
-        except (_Dropped, StorageError, MemoryError):  # whoever needs the rows loads them, and reports what is wrong
-            self.failed = True
+        except (_Dropped, StorageError, MemoryError):
+            pass  # whoever needs the rows loads them, and reports what is wrong
+        finally:
+            self.failed = not self.done
 
     def _pieces(self, part: Part, stopping: Callable[[], bool]) -> Iterator[Updates]:
         for updates in part.pieces():
-            if self.dropped or stopping():
-                raise _Dropped
+            self._check(stopping)
             yield updates
+
+    def _check(self, stopping: Callable[[], bool]) -> None:
+        if self.dropped or stopping():
+            raise _Dropped
 
     def instead(self, held: Sequence[Part]) -> Iterator[Part]:
         """The held parts, with the runs in memory instead of the parts in files."""
