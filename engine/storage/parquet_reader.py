@@ -38,6 +38,7 @@ class OpenFile:
         self.groups = int(metadata.num_row_groups)
         self.group_rows = np.array([metadata.row_group(i).num_rows for i in range(self.groups)], np.int64)
         self.rows = int(self.group_rows.sum())
+        self._loaded_bytes: bytes | None = (metadata.metadata or {}).get(LOADED_BYTES)
         self.decoded = 0  # rows that lookups have decoded so far, however many of their columns
         self._bounds: dict[str, Bounds | None] = {}
         self._text_bounds: dict[str, tuple[Any, Any, Mask]] = {}
@@ -52,11 +53,10 @@ class OpenFile:
 
     def loaded_bytes(self, schema: Mapping[str, pa.DataType]) -> int:
         """About the bytes of the updates in memory. In files by others, texts count with their encoded size."""
-        metadata = self._file.metadata
-        known = (metadata.metadata or {}).get(LOADED_BYTES)
-        if known is not None:
+        if self._loaded_bytes is not None:
             with self._naming():
-                return int(known)
+                return int(self._loaded_bytes)
+        metadata = self._file.metadata
         fixed = sum(kind.bit_width / 8 if _is_fixed(kind) else 4 for kind in (*schema.values(), pa.int64(), pa.int64()))
         wide = {name for name, kind in schema.items() if not _is_fixed(kind)}
         texts = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path.split(".")[0] in wide]
