@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.parquet import LOADED_BYTES
-from halfjoin.engine.storage.place import Place
+from halfjoin.engine.storage.place import LocalPlace, Place
 from halfjoin.engine.updates.codes import is_exact
 from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Mask, Updates, constant
 
@@ -209,5 +209,7 @@ def _open(place: Place, name: str) -> pq.ParquetFile:
 
 
 def _read(place: Place, name: str, metadata: pq.FileMetaData | None) -> pq.ParquetFile:
-    return pq.ParquetFile(place.open(name), metadata=metadata, coerce_int96_timestamp_unit="us",
+    # Reads that go through other threads and are joined help where each takes long: in an object store.
+    far = not isinstance(place, LocalPlace)
+    return pq.ParquetFile(place.open(name), metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=far,
                           page_checksum_verification=True)  # fmt: skip
