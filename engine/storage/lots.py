@@ -52,13 +52,25 @@ class Lot:
                 yield source, some - start
             start += source.rows
 
-    def column(self, name: str, kind: pa.DataType) -> pa.Array:
+    def parts(self, name: str, kind: pa.DataType) -> Iterator[pa.Array]:
         """A column of all its rows, file after file.
 
         Raises:
             StorageError: a file is damaged.
         """
-        return pa.concat_arrays([source.whole(name, kind) for source in self.sources])
+        for source in self.sources:
+            yield source.whole(name, kind)
+
+    def column(self, name: str, kind: pa.DataType) -> pa.Array:
+        """The same, as one array."""
+        return pa.concat_arrays([*self.parts(name, kind)])
+
+    def same(self, name: str) -> int | None:
+        """The value of a column of integers in all rows, if the statistics show that there is only one."""
+        found = [source.bounds(name, pa.int64()) for source in self.sources]
+        low, high, nulls = _outer([one for one in found if one is not None])
+        known = None not in found and not nulls.any() and low.min() == high.max()
+        return int(low[0]) if known else None
 
 
 class Footers:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,30 +167,60 @@ def _mapped(lot: Lot, schema: Mapping[str, pa.DataType], folder: Path, stopping:
     for name, kind in schema.items():
         if stopping():
             return None
-        column = columns[name] = _written(lot.column(name, kind), folder)
+        column = columns[name] = _copied(lot, name, kind, folder)
         if is_exact([column]):
             values = codes([column], len(column))
             if bool((values[1:] >= values[:-1]).all()):
                 kept = values if column.type == pa.int64() else _written(pa.array(values), folder).to_numpy()
                 ascending[name] = kept
-    time, diff = (_kept(lot.column(name, pa.int64()), folder) for name in (TIME, DIFF))
+    time, diff = (_kept(lot, name, folder) for name in (TIME, DIFF))
     return Mapped(Updates(columns, time, diff), ascending)
 
 
-def _kept(column: pa.Array, folder: Path) -> Ints:
+def _kept(lot: Lot, name: str, folder: Path) -> Ints:
     """Times or diffs. If all are equal, they take no space."""
-    values: Ints = column.to_numpy()
-    if bool((values == values[0]).all()):
-        return constant(int(values[0]), len(values))
-    kept: Ints = _written(column, folder).to_numpy()
+    same = lot.same(name)
+    if same is not None:
+        return constant(same, lot.rows)
+    kept: Ints = _copied(lot, name, pa.int64(), folder).to_numpy()
     return kept
+
+
+def _copied(lot: Lot, name: str, kind: pa.DataType, folder: Path) -> pa.Array:
+    """A lot's column in a new file, mapped into memory. Values of one width go there file after file: to get memory for
+    all of them takes longer than to decode them."""
+    if (pa.types.is_primitive(kind) or pa.types.is_decimal(kind)) and kind.bit_width % 8 == 0:
+        made = _plain(lot.parts(name, kind), kind, folder)
+        if made is not None:
+            return made
+    return _written(lot.column(name, kind), folder)
+
+
+def _plain(parts: Iterable[pa.Array], kind: pa.DataType, folder: Path) -> pa.Array | None:
+    """The parts of a column in a new file, mapped into memory as one array. None: there are NULLs."""
+    width, rows, path = kind.bit_width // 8, 0, folder / "column"
+    with pa.OSFile(str(path), "wb") as sink:
+        for part in parts:
+            if part.null_count:
+                return None
+            _check_free(folder, part.nbytes)
+            sink.write(part.buffers()[1].slice(part.offset * width, len(part) * width))
+            rows += len(part)
+    with pa.memory_map(str(path)) as file:
+        there = file.read_buffer()
+    path.unlink()
+    return pa.Array.from_buffers(kind, rows, [None, there])
+
+
+def _check_free(folder: Path, size: int) -> None:
+    disk = shutil.disk_usage(folder)
+    if disk.free - size < disk.total // FREE:
+        raise OSError(f"the disk has only {disk.free:,} bytes left")
 
 
 def _written(column: pa.Array, folder: Path) -> pa.Array:
     """A column in a new file, mapped into memory. The file has no name any more."""
-    disk = shutil.disk_usage(folder)
-    if disk.free - column.nbytes < disk.total // FREE:
-        raise OSError(f"the disk has only {disk.free:,} bytes left")
+    _check_free(folder, column.nbytes)
     batch, path = pa.record_batch([column], ["0"]), folder / "column"
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
         writer.write_batch(batch)

@@ -335,17 +335,17 @@ def test_batches_go_on_while_copies_are_made(tmp_path: Path, monkeypatch: pytest
 
 
 def test_no_copy_is_made_for_an_engine_that_closes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, written = Event(), list[int]()
-    write = mapped._written
+    begun, written = Event(), list[str]()
+    write = mapped._copied
 
-    def slow(column: pa.Array, folder: Path) -> pa.Array:
+    def slow(lot: Lot, name: str, *rest: object) -> pa.Array:
         begun.set()
         while not copying._behind._closed:
             sleep(0.001)
-        written.append(len(column))
-        return write(column, folder)
+        written.append(name)
+        return write(lot, name, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(mapped, "_written", slow)
+    monkeypatch.setattr(mapped, "_copied", slow)
     with _on_disk(tmp_path / "w") as engine:
         copying = _copying(engine)
         _upsert(engine, 2, 200)
