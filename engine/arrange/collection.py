@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange import partial
 from halfjoin.engine.arrange.changes import StoredChanges
+from halfjoin.engine.arrange.coming import Coming
 from halfjoin.engine.arrange.index import KeyColumns
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.memory import INDEXED, Memory
@@ -23,6 +24,7 @@ from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.system.identity import by_identity
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Updates, concat, empty, fits, fitting, is_fixed
 from halfjoin.errors import DataError
@@ -36,6 +38,8 @@ WAITING = 8  # runs to merge at a time, if no batch looks them up, or small: a k
 SMALL = 4096  # rows; so many are merged at once
 LOOKUP_ROWS = 1 << 11  # about the rows that the lookup of a key reads from files
 WORN = 8  # files are loaded once lookups have read this fraction (1/8) of their rows. They go on, so it is early
+BEHIND = 1 << 20  # rows; to load so many takes so long that no batch waits for it
+EARLY = 32  # and as none waits, it begins when lookups have read 1/32
 
 
 class User(NamedTuple):
@@ -68,12 +72,24 @@ class Arrangement:
             self.filter = row_filter(wants)
 
 
+class Loaded(NamedTuple):
+    """All updates of a stored collection. `left`: whether some are left in files although they would fit into memory.
+    """
+
+    parts: Sequence[Part]
+    left: bool
+
+
 class Stored(Protocol):
     """The place of a collection's updates on disk."""
 
-    def load(self, *, leave: bool = False) -> Sequence[Part]:
+    def load(self, *, leave: bool = False, wait: bool = True) -> Loaded:
         """All present updates: in memory, or in files if they do not fit there, or if they may be left there for a few
-        lookups."""
+        lookups (`leave`). Files that do not serve an arrangement get files that do: now, or later if the lookups need
+        not `wait` for them."""
+
+    def bring(self, coming: Coming) -> bool:
+        """Have a thread load parts behind the batches. False: it cannot, or they no longer fit into memory."""
 
 
 @dataclass(slots=True)
@@ -103,6 +119,7 @@ class Collection:
     stored: Stored | None = None
     cold: Cold | None = None
     left: bool = False  # whether files that would fit into memory stay where they are
+    coming: Coming | None = field(default=None, repr=False)  # those that a thread is loading
     order: tuple[str, ...] = ()  # the columns to sort files by: the primary key's
     _has_texts: bool = field(init=False, repr=False)  # only columns of variable width are too long for one array
     _settled: tuple[Part, ...] | None = field(default=None, repr=False)  # held parts whose times are all closed
@@ -120,25 +137,43 @@ class Collection:
         if self.left:
             self.unload()
         if self.cold is not None and self.stored is not None:
-            self.held = self._filtering(self.stored.load())
-            self.cold = None
+            self._open(self.stored.load())
         return self.held
+
+    def _open(self, loaded: Loaded) -> None:
+        self.held, self.cold, self.left = self._filtering(loaded.parts), None, loaded.left
 
     def looked_up(self, keys: int) -> tuple[Part, ...]:
         """All runs, to look about so many keys up.
 
         Rent or buy: so few keys are looked up in the files of a cold collection, which takes less than to load it. The
-        files are loaded when such lookups have read an eighth of their rows.
+        files are loaded when such lookups have read an eighth of their rows; large ones by a thread, and lookups go on
+        in the files until it is done.
         """
         if self.cold is None and not self.left:
             return self.held
-        if keys * LOOKUP_ROWS * WORN > len(self) or self.stored is None:
-            return self.runs
-        if self.cold is not None:
-            self.held, self.cold = self._filtering(self.stored.load(leave=True)), None
-            self.left = self.in_files
-        worn = self.left and sum(run.decoded for run in self.held) * WORN > len(self)
-        return self.runs if worn else self.held
+        once, many = keys <= limits.MORSEL_ROWS, keys * LOOKUP_ROWS * WORN > len(self)
+        if self.left:
+            share = WORN if len(self) < BEHIND else EARLY
+            worn = many or sum(run.decoded for run in self.held) * share > len(self)
+            return self.runs if worn and not (once and self._comes()) else self.held
+        if self.stored is not None:
+            leave = not many or (once and len(self) >= BEHIND)
+            self._open(self.stored.load(leave=leave, wait=not once))
+        return self.held
+
+    def _comes(self) -> bool:
+        """Whether what is left in files has come into memory, or is coming: a thread loads what is large."""
+        if self.coming is None and len(self) >= BEHIND and self.stored is not None:
+            keys = {key: (one.columns, one.wants) for key, one in self.arrangements.items()}
+            parts = tuple(part for part in self.held if not part.in_memory)
+            coming = Coming(parts, keys, dict(self._filters))
+            self.coming = coming if self.stored.bring(coming) else None
+        if self.coming is None or self.coming.failed:
+            return False
+        if self.coming.done:
+            self.held, self.left, self.coming = self._filtering(self.coming.instead(self.held)), False, None
+        return True
 
     @property
     def in_files(self) -> bool:
@@ -158,6 +193,8 @@ class Collection:
         if self.stored is not None and self.cold is None:
             self.cold = Cold(len(self), max((run.latest for run in self.held), default=MINIMUM))
             self.held, self.left = (), False
+            if self.coming is not None:
+                self.coming.dropped, self.coming = True, None
 
     @property
     def in_memory(self) -> tuple[Run, ...]:

@@ -6,12 +6,11 @@ run. So neither side sees an index that the other builds or drops. Rows in files
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from halfjoin.engine.arrange.collection import Cold, Collection
+from halfjoin.engine.arrange.collection import Cold, Collection, Loaded
+from halfjoin.engine.arrange.coming import Coming
 from halfjoin.engine.arrange.memory import Memory
-from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.state import State
 from halfjoin.errors import HalfjoinError
 
@@ -26,8 +25,11 @@ class _Files:
 
     name: str
 
-    def load(self, *, leave: bool = False) -> Sequence[Part]:
+    def load(self, *, leave: bool = False, wait: bool = True) -> Loaded:
         raise InFiles(f"{self.name} is in files")
+
+    def bring(self, coming: Coming) -> bool:
+        return False
 
 
 def snapshot(state: State) -> State:
@@ -46,6 +48,6 @@ def snapshot(state: State) -> State:
 def _copy(one: Collection) -> Collection:
     runs = tuple([run.apart() for run in one.in_memory])
     if one.cold is None and len(runs) == len(one.held):
-        return replace(one, held=runs, arrangements=one.shared(), stored=None)
+        return replace(one, held=runs, arrangements=one.shared(), stored=None, coming=None)
     cold = Cold(len(one), max((part.latest for part in one.held), default=0)) if one.cold is None else one.cold
-    return replace(one, held=(), arrangements=one.shared(), stored=_Files(one.name), cold=cold)
+    return replace(one, held=(), arrangements=one.shared(), stored=_Files(one.name), cold=cold, coming=None)

@@ -203,7 +203,7 @@ class DeltaFolder:
             self.place.remove(name)
 
     def files(self, version: int | None, rows: int | None = None) -> tuple[StoredFile, ...]:
-        """The files of a version. Together they must have `rows` rows (None: any number).
+        """The files of a version, one run after the other. Together they must have `rows` rows (None: any number).
 
         Raises:
             StorageError: the version is missing or has changed, or another collection has the name now.
@@ -213,7 +213,7 @@ class DeltaFolder:
         with naming(f"version {version} of the table {self.place}", DeltaError):
             table = self._at(self._readable(version))
             if not self._app or table.transaction_version(self._app) is not None:
-                found = tuple(self._parts(table))
+                found = tuple(sorted(self._parts(table), key=lambda part: part.name))
                 if rows is not None and _rows(found) != rows:  # for example, a commit file has become empty
                     raise StorageError(f"the log of the table {self.place} is damaged: it gives version {version} "
                                        f"{_rows(found):,} rows, but the journal gives it {rows:,}",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.collection import Collection, Loaded
 from halfjoin.engine.arrange.memory import INDEXED, Memory
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.run import loaded_runs
@@ -32,7 +32,7 @@ class Disk:
     memory: Memory
     copying: Copying
 
-    def fetch(self, number: int, collection: Collection, upper: int, leave: bool) -> Sequence[Part]:
+    def fetch(self, number: int, collection: Collection, upper: int, leave: bool) -> Loaded:
         """All updates that a collection has now. With `leave` those in files stay there if they serve all lookups.
 
         Raises:
@@ -45,6 +45,7 @@ class Disk:
         recent = self._recent(kept, pieces, collection)
         size = base.loaded_bytes + recent.loaded_bytes
         size += INDEXED * len(collection.arrangements) * (len(base) + len(recent))
+        left = False
         if not self.memory.recommends(size):
             base = replace(base, arranged=self._arranged(kept, collection, versions))
             self.copying.only(known)
@@ -52,10 +53,11 @@ class Disk:
         elif leave and all(key.keys and base.serves(key) and recent.serves(key) for key in collection.arrangements):
             self.copying.only(known - {number})
             stored = [run for run in (base, recent) if len(run)]
+            left = bool(stored)
         else:
             self.copying.only(known - {number})
             stored = [*loaded_runs(chain(base.pieces(), recent.pieces()), upper)] if len(base) + len(recent) else []
-        return [*stored, *self._in_journal(pieces, collection, upper)]
+        return Loaded([*stored, *self._in_journal(pieces, collection, upper)], left)
 
     def left(self, known: Mapping[int, Collection], collection: Collection) -> Sequence[Part] | None:
         """The same, with all files left on disk; None if the collection is not stored or files cannot be linked."""

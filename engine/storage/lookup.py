@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.arrange.index import KeyColumns
+from halfjoin.engine.arrange.index import Index, KeyColumns, build
+from halfjoin.engine.storage.lots import Footers, Lot
 from halfjoin.engine.storage.mapped import Mapped
 from halfjoin.engine.storage.parquet_reader import Bounds, OpenFile
 from halfjoin.engine.updates.codes import codes, is_exact
@@ -18,6 +19,7 @@ from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, Updates, consta
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column, columns_of
 
+_SIEVE = 32  # the holes of a sieve are at most this fraction (1/32) of it
 CODE = "__code"  # a column in an arrangement's files: the code of the row's key, which sorts them
 
 
@@ -53,7 +55,7 @@ class KeySearch:
         """
         first = {CODE: pa.int64()} if coded else {name: schema[name] for name in key_reads(self.key, schema)}
         rest = {name: schema[name] for name in names if name not in first}
-        for part in source.parts(self._possible(source, schema, coded), most):
+        for part in source.parts(self.possible(source, schema, coded), most):
             read = source.columns(part, first)
             source.decoded += (length := int(source.group_rows[part].sum()))
             rows = _members(codes([read[CODE]], length), self.probes) if coded else self._rows(read, length)
@@ -73,9 +75,39 @@ class KeySearch:
                 found = self._each_once(found, codes([mine[CODE]], len(found)))
             yield found
 
-    def find_mapped(self, part: Mapped, names: Sequence[str], coded: bool, most: int) -> Iterator[Updates]:
-        """The same, in a part of a file's mapped copy. `most`: about how many rows to give at a time."""
-        updates, rows = part.updates, self._mapped_rows(part, coded)
+    def index(self, lot: Lot, schema: Mapping[str, pa.DataType]) -> Index:
+        """An index of all rows of a lot by the key."""
+        nothing = constant(0, lot.rows)
+        read = {name: lot.column(name, schema[name]) for name in key_reads(self.key, schema)}
+        arrays, origins = self.columns(Updates(read, nothing, nothing))
+        return build(arrays, origins, lot.rows if origins is None else len(origins))
+
+    def rows(self, index: Index) -> Ints:
+        """The positions of the rows in a lot that have one of the keys by its index, ascending."""
+        found = [rows for _, rows in index.find(self.probes)]
+        return np.unique(np.concatenate(found)).astype(np.int64) if found else np.zeros(0, np.int64)
+
+    def find_rows(
+        self, source: OpenFile, schema: Mapping[str, pa.DataType], names: Sequence[str], rows: Ints, most: int
+    ) -> Iterator[Updates]:
+        """As `find`, where the positions of the rows in the file are known."""
+        wanted = {name: schema[name] for name in dict.fromkeys([*names, *key_reads(self.key, schema)])}
+        ends = np.cumsum(source.group_rows)
+        groups, mask = ends.searchsorted(rows, "right"), np.zeros(source.groups, np.bool_)
+        mask[groups] = True
+        for part in source.parts(mask, most):
+            some = slice(*groups.searchsorted((part[0], part[-1] + 1)))
+            sizes, numbers = source.group_rows[part], part.searchsorted(groups[some])
+            source.decoded += int(sizes.sum())
+            shifts = ends[part] - np.cumsum(sizes)
+            yield source.updates(part, wanted).take(rows[some] - shifts[numbers])
+
+    def find_mapped(
+        self, part: Mapped, names: Sequence[str], coded: bool, most: int, rows: Ints | None = None
+    ) -> Iterator[Updates]:
+        """The same, in a lot's mapped copy. `most`: about how many rows to give at a time. `rows`: their positions, if
+        they are known."""
+        updates, rows = part.updates, self._mapped_rows(part, coded) if rows is None else rows
         if len(rows) and not coded:
             names = [*dict.fromkeys([*names, *key_reads(self.key, updates.columns)])]
         for start in range(0, len(rows), most):
@@ -109,8 +141,8 @@ class KeySearch:
         np.minimum.at(least, hits if origins is None else origins[hits], entries[hits])
         return found.filter(least == under)
 
-    def _possible(self, source: OpenFile, schema: Mapping[str, pa.DataType], coded: bool) -> Mask:
-        """The row groups that may hold one of the keys."""
+    def possible(self, source: OpenFile | Footers, schema: Mapping[str, pa.DataType], coded: bool) -> Mask:
+        """The row groups of a file, or the files of a run, that may hold one of the keys."""
         groups = np.ones(source.groups, np.bool_)
         if coded:
             groups &= _overlapping(source.bounds(CODE, pa.int64()), _Sought(self.probes, False))
@@ -143,11 +175,19 @@ def lookup(key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array]) -
     for expr, array in zip(key.keys, keys, strict=True) if key.through is None else ():
         values = array.drop_null()
         if isinstance(expr, Column) and is_exact([values]):
-            sought[expr.name] = _Sought(np.unique(codes([values], len(values))), array.null_count > 0)
+            sought[expr.name] = _Sought(_distinct(codes([values], len(values))), array.null_count > 0)
         elif isinstance(expr, Column) and pa.types.is_string(array.type) and not array.null_count and len(array):
             ends = pc.min_max(array)
             texts[expr.name] = ends["min"].as_py(), ends["max"].as_py()
-    return KeySearch(key, columns, np.unique(codes(keys, len(keys[0]))), sought, texts)
+    return KeySearch(key, columns, _distinct(codes(keys, len(keys[0]))), sought, texts)
+
+
+def _distinct(values: Ints) -> Ints:
+    """The values, sorted and each once. `np.unique` hashes them, and takes many times as long."""
+    ordered = np.sort(values)
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]
 
 
 def key_reads(key: ArrangementKey, schema: Mapping[str, pa.DataType]) -> list[str]:
@@ -162,10 +202,22 @@ def _members(entries: Ints, values: Ints) -> Ints:
     if not len(entries) or not len(values):
         return np.zeros(0, np.int64)
     if not _ascends(entries):
-        return np.flatnonzero(values[np.minimum(values.searchsorted(entries), len(values) - 1)] == entries)
+        rows = _sieved(entries, values)
+        found = entries[rows]
+        hits: Ints = rows[values[np.minimum(values.searchsorted(found), len(values) - 1)] == found]
+        return hits
     values = values[values.searchsorted(entries[0]) : values.searchsorted(entries[-1], "right")]
     low, high = entries.searchsorted(values), entries.searchsorted(values, "right")
     return _within(low, high)
+
+
+def _sieved(entries: Ints, values: Ints) -> Ints:
+    """The positions of entries that are among the values, and of a few others: those whose last bits are those of a
+    value. A search for each entry would take ten times as long."""
+    bits = np.int64((1 << min(24, (len(values) * _SIEVE).bit_length())) - 1)
+    sieve = np.zeros(int(bits) + 1, np.bool_)
+    sieve[values & bits] = True
+    return np.flatnonzero(sieve[entries & bits])
 
 
 def _within(low: Ints, high: Ints) -> Ints:

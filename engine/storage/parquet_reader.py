@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.parquet import LOADED_BYTES
-from halfjoin.engine.storage.place import Place
+from halfjoin.engine.storage.place import LocalPlace, Place
 from halfjoin.engine.updates.codes import is_exact
 from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Mask, Updates, constant
 
@@ -32,9 +33,12 @@ class OpenFile:
 
     def __init__(self, place: Place, name: str) -> None:
         self._place, self._name = place, name
+        self._lock = Lock()  # Arrow's reader of a file is for one thread at a time; a flush reads, too
         metadata = self._file.metadata
         self.groups = int(metadata.num_row_groups)
         self.group_rows = np.array([metadata.row_group(i).num_rows for i in range(self.groups)], np.int64)
+        self.rows = int(self.group_rows.sum())
+        self._loaded_bytes: bytes | None = (metadata.metadata or {}).get(LOADED_BYTES)
         self.decoded = 0  # rows that lookups have decoded so far, however many of their columns
         self._bounds: dict[str, Bounds | None] = {}
         self._text_bounds: dict[str, tuple[Any, Any, Mask]] = {}
@@ -49,16 +53,15 @@ class OpenFile:
 
     def loaded_bytes(self, schema: Mapping[str, pa.DataType]) -> int:
         """About the bytes of the updates in memory. In files by others, texts count with their encoded size."""
-        metadata = self._file.metadata
-        known = (metadata.metadata or {}).get(LOADED_BYTES)
-        if known is not None:
+        if self._loaded_bytes is not None:
             with self._naming():
-                return int(known)
+                return int(self._loaded_bytes)
+        metadata = self._file.metadata
         fixed = sum(kind.bit_width / 8 if _is_fixed(kind) else 4 for kind in (*schema.values(), pa.int64(), pa.int64()))
         wide = {name for name, kind in schema.items() if not _is_fixed(kind)}
         texts = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path.split(".")[0] in wide]
         inside = sum(metadata.row_group(g).column(i).total_uncompressed_size for g in range(self.groups) for i in texts)
-        return int(fixed * int(self.group_rows.sum())) + int(inside)
+        return int(fixed * self.rows) + int(inside)
 
     def bounds(self, name: str, kind: pa.DataType) -> Bounds | None:
         """For each row group the least and greatest code of a column, and whether the column may have NULLs.
@@ -157,9 +160,19 @@ class OpenFile:
         if not schema:
             return {}
         many = len(groups) * len(schema) >= _THREADED
-        with self._naming():
+        with self._naming(), self._lock:
             table = self._file.read_row_groups(groups.tolist(), columns=list(schema), use_threads=many)
             return {name: one_chunk(table.column(name), kind) for name, kind in schema.items()}
+
+    def whole(self, name: str, kind: pa.DataType) -> pa.Array:
+        """A column of all rows. Another thread may ask for it while lookups read the file.
+
+        Raises:
+            StorageError: the file is damaged.
+        """
+        with self._naming():
+            alone = _read(self._place, self._name, self._file.metadata)
+            return one_chunk(alone.read(columns=[name], use_threads=False).column(name), kind)
 
     def _constant(self, name: str, groups: Ints) -> Ints | None:
         """The values of a column of integers, if its statistics in these row groups show that all are equal."""
@@ -192,4 +205,11 @@ def _known(place: Place, name: str) -> OpenFile:
 
 @lru_cache(maxsize=_OPEN_FILES)
 def _open(place: Place, name: str) -> pq.ParquetFile:
-    return pq.ParquetFile(place.open(name), coerce_int96_timestamp_unit="us", page_checksum_verification=True)
+    return _read(place, name, None)
+
+
+def _read(place: Place, name: str, metadata: pq.FileMetaData | None) -> pq.ParquetFile:
+    # Reads that go through other threads and are joined help where each takes long: in an object store.
+    far = not isinstance(place, LocalPlace)
+    return pq.ParquetFile(place.open(name), metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=far,
+                          page_checksum_verification=True)  # fmt: skip

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from os import PathLike
 
 from halfjoin.catalog.models import Document
-from halfjoin.engine.arrange.collection import Cold, Collection
+from halfjoin.engine.arrange.collection import Cold, Collection, Loaded
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.clock import Clock, Closing, closing_of, opened
@@ -21,6 +21,7 @@ from halfjoin.engine.storage.filling import unfilled
 from halfjoin.engine.storage.restore import restore
 from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.storage.store import RETAIN
+from halfjoin.engine.system.behind import Behind
 from halfjoin.errors import HalfjoinError, StorageError
 
 _log = logging.getLogger("halfjoin")
@@ -39,7 +40,8 @@ class Reader:
         self.place = self._site.place
         self._journal = self._site.journal(read_only=True)
         self.staging = self._site.staging(self._journal.meta("id"))
-        self._copying = Copying(self.staging)
+        self._behind = Behind()
+        self._copying = Copying(self.staging, self._behind)
         self._entry = self._defined = self._flushes = _UNKNOWN
         self._retain = RETAIN
         self._collections: dict[int, Collection] = {}
@@ -89,11 +91,15 @@ class Reader:
             document = Document.model_validate_json(catalog) if catalog else Document()
             clock = opened(journal.meta("clock"), None, upper)
             state = State(self._retain, self, upper=upper, clock=clock, memory=self._disk.memory)
-            self._collections = restore(state, document, kept, self._disk.fetch)
+            self._collections = restore(state, document, kept, self._fetch, lambda *_: False)
         if missing := [name for name in unfilled(state) if name in state.views]:
             raise StorageError(f"another version of halfjoin evaluated the materialized view {missing[0]} otherwise",
                                remedy="open the warehouse once without read_only=True: this fills the view anew")
         return state
+
+    def _fetch(self, number: int, collection: Collection, upper: int, leave: bool, wait: bool) -> Loaded:
+        """A collection's updates, with the arrangements that are there: only the writer makes more."""
+        return self._disk.fetch(number, collection, upper, leave)
 
     def _follow(self, state: State, entry: int) -> None:
         """Add the updates since the last moment, and switch to newer files before the older ones are removed."""
@@ -151,5 +157,6 @@ class Reader:
 
     def close(self) -> None:
         """Close the journal."""
+        self._behind.close()
         self._copying.close()
         self._journal.close()

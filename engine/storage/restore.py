@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from halfjoin.catalog.models import Document, View
-from halfjoin.engine.arrange.collection import Cold, Collection
-from halfjoin.engine.arrange.part import Part
+from halfjoin.engine.arrange.collection import Cold, Collection, Loaded
+from halfjoin.engine.arrange.coming import Coming
 from halfjoin.engine.batch.enter import enter_index, enter_table, enter_view
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import with_inputs
@@ -18,8 +18,9 @@ from halfjoin.sql.bind.meaning import differs
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Scan, parts_inside
 
-# All updates of a kept collection as of now. Arguments: its id, the collection, `upper`, whether files may be left.
-Fetch = Callable[[int, Collection, int, bool], Sequence[Part]]
+# All updates of a kept collection as of now. Arguments: its id, the collection, `upper`, and those of `Stored.load`.
+Fetch = Callable[[int, Collection, int, bool, bool], Loaded]
+Bring = Callable[[Coming, int], bool]  # `Stored.bring`; the second argument is `upper`
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +31,19 @@ class OnDisk:
     collection: Collection
     fetch: Fetch
     upper: Callable[[], int]
+    bring_behind: Bring
 
-    def load(self, *, leave: bool = False) -> Sequence[Part]:
+    def load(self, *, leave: bool = False, wait: bool = True) -> Loaded:
         """All its updates as of now."""
-        return self.fetch(self.id, self.collection, self.upper(), leave)
+        return self.fetch(self.id, self.collection, self.upper(), leave, wait)
+
+    def bring(self, coming: Coming) -> bool:
+        """Load parts behind the batches."""
+        return self.bring_behind(coming, self.upper())
 
 
 def restore(
-    state: State, document: Document, kept: Mapping[tuple[str, str], Kept], fetch: Fetch
+    state: State, document: Document, kept: Mapping[tuple[str, str], Kept], fetch: Fetch, bring: Bring
 ) -> dict[int, Collection]:
     """Enter the catalog into an empty state. Returns the collections by their ids. Loads no rows.
 
@@ -62,7 +68,7 @@ def restore(
         found = kept[kind, name] if found is None else found
         collection.since = max(found.since, upper - max(collection.retain, 1))
         by_id[found.id] = collection
-        collection.stored = OnDisk(found.id, collection, fetch, lambda: state.upper)
+        collection.stored = OnDisk(found.id, collection, fetch, lambda: state.upper, bring)
         if found.rows:
             collection.cold = Cold(found.rows, found.latest)
 

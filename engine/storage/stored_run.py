@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.arrange.run import Run, loaded_runs
 from halfjoin.engine.storage.lookup import KeySearch, key_reads, lookup
+from halfjoin.engine.storage.lots import Footers, Opening
 from halfjoin.engine.storage.mapped import Copies
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.parquet_reader import opened
@@ -48,6 +50,7 @@ class StoredRun:
     arranged: Mapping[ArrangementKey, StoredRun] = field(default_factory=dict)
     coded: bool = False  # whether the files have the column of a key's codes, and are sorted by it
     copies: Copies = field(default_factory=Copies, compare=False)
+    opening: Opening = field(default_factory=Opening, init=False, compare=False, repr=False)
 
     def __len__(self) -> int:
         return sum(file.rows for file in self.files)
@@ -200,21 +203,30 @@ class StoredRun:
                 return
 
     def _in_files(self, sought: KeySearch, names: Sequence[str]) -> Iterator[Updates]:
-        """The same, one file after the other: in the file's mapped copy, if there is one or it pays to make one."""
-        decoded = copied = 0
-        for file in self.files:
-            parts = self.copies.of(self.place, file.name)
-            if not parts:
-                source = opened(self.place, file.name)
-                before = source.decoded
-                if copied <= decoded and self.copies.due(self.place, file.name, source):
-                    parts = self.copies.make(self.place, file.name, source, self.schema)
-                    copied += file.rows
-                if not parts:
-                    yield from sought.find(source, self.schema, names, self.coded, limits.READ_ROWS)
-                    decoded += source.decoded - before
-            for part in parts:
-                yield from sought.find_mapped(part, names, self.coded, limits.READ_ROWS)
+        """The same, one file after the other, or one lot of files, if the lot has a mapped copy."""
+        footers, most = self._footers(), limits.READ_ROWS
+        possible, serves = sought.possible(footers, self.schema, self.coded), self.coded or self.serves(sought.key)
+        for lot, first in footers.lots:
+            numbers = np.flatnonzero(possible[first : first + len(lot.sources)])
+            if not len(numbers):
+                continue
+            copy, rows = self.copies.of(lot), None
+            if not serves and sought.key.through is None:
+                index = self.copies.index(lot, sought.key, partial(sought.index, lot, self.schema))
+                rows = None if index is None else sought.rows(index)
+            if copy is not None:
+                yield from sought.find_mapped(copy, names, self.coded, most, rows)
+                continue
+            if rows is not None:
+                for source, some in lot.split(rows):
+                    yield from sought.find_rows(source, self.schema, names, some, most)
+            else:
+                for number in numbers.tolist():
+                    yield from sought.find(lot.sources[number], self.schema, names, self.coded, most)
+            self.copies.looked_up(lot, self.schema)
+
+    def _footers(self) -> Footers:
+        return self.opening(self.place, self.files, self.schema)
 
     def serves(self, key: ArrangementKey) -> bool:
         """Whether lookups by a key read little: a column of the key ascends in each file, or an arrangement is on disk,
@@ -222,8 +234,7 @@ class StoredRun:
         if not key.keys or key in self.arranged or len(self) < SEARCHED_ROWS:
             return True
         names = [expr.name for expr in key.keys if isinstance(expr, Column)] if key.through is None else []
-        sources = [opened(self.place, file.name) for file in self.files] if names else []
-        return any(all(source.ascends(name, self.schema[name]) for source in sources) for name in names)
+        return any(self._footers().ascends(name, self.schema[name]) for name in names)
 
 
 def stored(part: Part) -> StoredRun | None:

@@ -14,7 +14,8 @@ from os import PathLike
 
 from halfjoin.catalog.models import Document
 from halfjoin.engine.arrange.changes import Changes, StoredChanges, diffs_of
-from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.collection import Collection, Loaded
+from halfjoin.engine.arrange.coming import Coming
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.applied import Applied
@@ -28,7 +29,7 @@ from halfjoin.engine.batch.store import BatchId, named
 from halfjoin.engine.batch.unreadable import first_failure
 from halfjoin.engine.intake.times import now
 from halfjoin.engine.linear.failures import FORM as ERRORS_FORM
-from halfjoin.engine.storage.arranging import arrangements, unserved
+from halfjoin.engine.storage.arranging import Arrangement, arrangements, unserved
 from halfjoin.engine.storage.copying import Copying
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import Piece
@@ -45,6 +46,7 @@ from halfjoin.engine.storage.restore import OnDisk, restore
 from halfjoin.engine.storage.scratch import Links, remove_leftovers
 from halfjoin.engine.storage.site import arrangements_folder, collection_place, folder_of, site_of
 from halfjoin.engine.storage.store import RETAIN
+from halfjoin.engine.system.behind import Behind
 from halfjoin.errors import HalfjoinError
 
 _log = logging.getLogger("halfjoin")
@@ -73,7 +75,8 @@ class Warehouse:
         if self.staging is not None:
             remove_leftovers(self.staging)
         self._flusher = Flusher(self._site, self._journal)
-        self._copying = Copying(self.staging)
+        self._behind = Behind()
+        self._copying = Copying(self.staging, self._behind)
         self._links = Links(self.staging)
         self._folders = Folders(self._site, self._journal)
         self._filing = Filing(self._folders)
@@ -82,6 +85,7 @@ class Warehouse:
         self._created: dict[int, int] = {}
         self._stale: set[int] = set()  # nodes that no view has any more, as this version plans the views
         self._pending = 0
+        self._missing: dict[int, Sequence[Arrangement]] = {}  # by collection; a thread is to make them
         self._catalog = ""
         self._sources: set[str] = set()  # the ids of those that the kept catalog has
         self._files: dict[tuple[str, str], set[str]] = {}  # of new collections, also those of a batch kept with them
@@ -110,7 +114,7 @@ class Warehouse:
             document = Document.model_validate_json(self._catalog) if self._catalog else Document()
             state = State(retain, self, upper=upper, clock=clock, memory=memory)
             self._sources = {source.id for source in document.sources}
-            self._ids = restore(state, document, kept, self._fetch)
+            self._ids = restore(state, document, kept, self._fetch, self._bring)
         self._stale = {item.id for item in kept.values()} - self._ids.keys()
         self._created = {item.id: item.created for item in kept.values()}
         self._pending = journal.pending()
@@ -312,8 +316,9 @@ class Warehouse:
             found = [(kept[kind, name], collection) for kind, name, collection in now]
             for item, collection in found:
                 if collection.stored is None:
-                    collection.stored = OnDisk(item.id, collection, self._fetch, lambda: state.upper)
+                    collection.stored = OnDisk(item.id, collection, self._fetch, lambda: state.upper, self._bring)
             self._ids = {item.id: collection for item, collection in found}
+            self._missing = {number: missing for number, missing in self._missing.items() if number in self._ids}
             self._created = {item.id: item.created for item, _ in found}
             self._folders.known = {folder_of(item) for item, _ in found}
             self._catalog, self._pending, self._stale = catalog, self._journal.pending(), set()
@@ -347,15 +352,16 @@ class Warehouse:
                 state.release(0)
             if not self._flusher.busy:
                 self._renew()
-            if self._pending < most or (self._flusher.busy and self._pending < 4 * most):
+            if (self._pending < most and not self._missing) or (self._flusher.busy and self._pending < 4 * most):
                 return
             self._flusher.wait()
             self._renew()
             self._pending = self._journal.pending()
         except HalfjoinError:  # the next batch reports it
             return
-        if self._pending >= most:
-            self._flusher.start(self._targets())
+        missing, self._missing = self._missing, {}
+        numbers = self._ids if self._pending >= most else missing
+        self._flusher.start([replace(self._target(number), missing=missing.get(number, ())) for number in numbers])
 
     def flush(self, state: State) -> None:
         """Bring every Delta table up to date with the journal."""
@@ -367,6 +373,7 @@ class Warehouse:
 
     def close(self) -> None:
         """Close the journal and release the lock."""
+        self._behind.close()
         self._flusher.close()
         self._copying.close()
         self._journal.close()
@@ -386,21 +393,37 @@ class Warehouse:
         for number in list(self._flusher.changed):
             collection = self._ids.get(number)
             if collection is not None and collection.in_files:
+                if collection.coming is not None:  # soon it needs no files
+                    continue
                 collection.unload()
             self._flusher.changed.discard(number)
 
-    def _fetch(self, number: int, collection: Collection, upper: int, leave: bool) -> Sequence[Part]:
-        """A collection's updates on disk, with the arrangements that it needs there."""
-        parts = self._disk.fetch(number, collection, upper, leave)
-        missing = unserved(parts, collection)
-        if missing:
+    def _fetch(self, number: int, collection: Collection, upper: int, leave: bool, wait: bool) -> Loaded:
+        """A collection's updates on disk, with the arrangements that it needs there. Lookups that need not wait search
+        through the files until the arrangements are made behind the batches."""
+        loaded = self._disk.fetch(number, collection, upper, leave)
+        missing = unserved(loaded.parts, collection)
+        if missing and wait and self._flusher.busy:  # perhaps it makes them
+            self._flusher.wait()
+            loaded = self._disk.fetch(number, collection, upper, leave)
+            missing = unserved(loaded.parts, collection)
+        if missing and not wait:
+            self._missing[number] = missing
+        elif missing:
             try:
                 self._flush_now([replace(self._target(number), missing=missing)], everything=False)
             except HalfjoinError as problem:  # for example, the disk is full; it can still be read
                 _log.warning("the arrangements of %s cannot be stored, so lookups will be slow: %s",
                              collection.name, problem)  # fmt: skip
-            parts = self._disk.fetch(number, collection, upper, leave)
-        return parts
+            loaded = self._disk.fetch(number, collection, upper, leave)
+        return loaded
+
+    def _bring(self, coming: Coming, upper: int) -> bool:
+        """Load parts in a thread, if they fit into memory together with others that come."""
+        size = coming.size + sum(one.coming.size for one in self._ids.values() if one.coming is not None)
+        if not self._disk.memory.recommends(size):
+            return False
+        return self._behind.submit(lambda: coming.load(upper, lambda: self._behind.stopping))
 
     def _unlock(self) -> None:
         lock, self._lock = self._lock, None

@@ -8,6 +8,8 @@ import pickle
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
+from time import sleep
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +20,15 @@ from hypothesis import strategies as st
 import halfjoin as hj
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.storage import arranging, mapped, parquet
+from halfjoin.engine.storage import arranging, copying, lots, mapped, merging, parquet, stored_run
+from halfjoin.engine.storage.copying import Copying
 from halfjoin.engine.storage.lookup import KeySearch
+from halfjoin.engine.storage.lots import Lot
 from halfjoin.engine.storage.mapped import Copies
 from halfjoin.engine.storage.parquet_reader import OpenFile, opened
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.system.behind import Behind
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.updates import Ints, Updates, concat
@@ -57,7 +62,20 @@ def _copies(folder: str | Path) -> Copies:
     def fresh() -> LocalPlace:
         return LocalPlace(Path(tempfile.mkdtemp(dir=folder)))
 
-    return Copies(fresh)
+    return Copies(fresh, Behind())
+
+
+def _wear(run: StoredRun) -> None:
+    """Have lookups decode enough rows."""
+    for file in run.files:
+        opened(run.place, file.name).decoded = len(run)
+
+
+def _copied(run: StoredRun) -> list[bool]:
+    """Wait for copies. Returns whether each lot has one."""
+    assert run.copies._behind is not None
+    run.copies._behind.wait()
+    return [run.copies.of(lot) is not None for lot, _ in run.opening(run.place, run.files, run.schema).lots]
 
 
 def _bag(updates: Updates) -> list[str]:
@@ -83,19 +101,25 @@ def test_a_copy_gives_what_its_file_gives(
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         place = LocalPlace(Path(folder))
         patch.setattr(parquet, "GROUP_ROWS", 3)
-        patch.setattr(mapped, "PART_BYTES", data.draw(st.sampled_from([1, 400, 1 << 20])))
+        patch.setattr(lots, "BYTES", data.draw(st.sampled_from([1, 400, 1 << 20])))
         filed = [one.with_columns({arranging.CODE: pa.array(codes(columns(one)[0], len(one)))}) if coded else one
                  for one in map(_updates, filter(None, parts))]  # fmt: skip
         files = tuple(file for one in filed
                       for file in parquet.write(place, one, layout, [arranging.CODE if coded else sort]))  # fmt: skip
         run = StoredRun(place, files, layout, coded=coded, copies=_copies(folder))
         there = looked_up(StoredRun(place, files, layout, coded=coded))
+        copied = data.draw(st.booleans())
+        patch.setattr(mapped, "SHARE", mapped.SHARE * copied)
+        patch.setattr(stored_run, "SEARCHED_ROWS", 0)  # else so few rows need no index
+        _wear(run)
+        assert sorted(looked_up(run)) == sorted(there)
+        for lot, _ in run.opening(place, files, layout).lots:
+            run.copies.looked_up(lot, layout)
+        assert all(one == copied for one in _copied(run))
+        assert None not in run.copies._indexes.values()
         for most in (limits.READ_ROWS, 2):
             patch.setattr(limits, "READ_ROWS", most)
-            for file in files:  # lookups have decoded enough
-                opened(place, file.name).decoded = len(run)
             assert sorted(looked_up(run)) == sorted(there)
-        assert not files or run.copies.of(place, files[0].name)  # later ones only if the lookup decodes enough
         assert not list(Path(folder).glob("*/*"))  # copies have no names
 
 
@@ -109,39 +133,55 @@ def test_a_column_of_any_name_keeps_its_values(name: str, tmp_path: Path) -> Non
     for key in (ArrangementKey("c", both[:1]), ArrangementKey("c", both)):
         columns = key_columns(key, {})
         keys = list(wanted.columns.values())[: len(key.keys)]
-        for copies in (Copies(), _copies(tmp_path)):
-            run = StoredRun(place, files, schema, copies=copies)
-            for file in files:  # lookups have decoded enough
-                opened(place, file.name).decoded = len(run)
+        run = StoredRun(place, files, schema, copies=_copies(tmp_path))
+        _wear(run)
+        for _ in range(2):  # in the file, then in its copy
             found = [one.updates.select(schema) for one in run.narrowed(key, columns, keys, schema)]
             assert _bag(concat(found)) == _bag(wanted)
-        assert copies.of(place, files[0].name)
+            assert _copied(run) == [True]
 
 
 class _Work:
-    """Counts the rows that lookups decode, and those that they take from copies."""
+    """Counts the rows that lookups decode, and those that they take from copies; and the files and copies searched."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.decoded = self.copied = self.taken = 0
-        find, make, find_mapped = KeySearch.find, Copies.make, KeySearch.find_mapped
+        self.decoded = self.copied = self.taken = self.searched = 0
+        find, make, find_mapped = KeySearch.find, Copies._make, KeySearch.find_mapped
 
         def counted(search: KeySearch, source: OpenFile, *rest: object) -> Iterator[Updates]:
             before = source.decoded
+            self.searched += 1
             yield from find(search, source, *rest)  # type: ignore[arg-type]
             self.decoded += source.decoded - before
 
-        def made(copies: Copies, place: LocalPlace, name: str, source: OpenFile, *rest: object) -> object:
-            self.copied += int(source.group_rows.sum())
-            return make(copies, place, name, source, *rest)  # type: ignore[arg-type]
+        def made(copies: Copies, lot: Lot, *rest: object) -> None:
+            self.copied += lot.rows
+            make(copies, lot, *rest)  # type: ignore[arg-type]
 
         def mapped_rows(*arguments: object) -> Iterator[Updates]:
+            self.searched += 1
             for updates in find_mapped(*arguments):  # type: ignore[arg-type]
                 self.taken += len(updates)
                 yield updates
 
         patch.setattr(KeySearch, "find", counted)
-        patch.setattr(Copies, "make", made)
+        patch.setattr(Copies, "_make", made)
         patch.setattr(KeySearch, "find_mapped", mapped_rows)
+
+
+def _copying(engine: hj.Engine) -> Copying:
+    found: Copying = engine._store._copying  # type: ignore[attr-defined]
+    return found
+
+
+def _wait(engine: hj.Engine) -> None:
+    """Wait until nothing goes on behind the batches."""
+    _copying(engine)._behind.wait()
+
+
+def _lots(engine: hj.Engine) -> set[Lot]:
+    """The lots that have copies, or wait for them."""
+    return {lot for copies in _copying(engine)._copies.values() for lot in copies._made}
 
 
 COUNT = 3_000  # orders
@@ -180,8 +220,9 @@ def test_the_work_of_a_batch_follows_its_rows(size: int, tmp_path: Path, monkeyp
         for number in range(2, 120):
             was = work.decoded, work.copied, work.taken
             amounts |= dict.fromkeys(_upsert(engine, number, size), number)
+            _wait(engine)
             done = [now - before for now, before in zip((work.decoded, work.copied, work.taken), was, strict=True)]
-            assert work.copied <= mapped.SHARE * work.decoded + COUNT  # rent or buy
+            assert work.copied <= mapped.SHARE * work.decoded  # rent or buy
             if work.copied and not any(done[:2]):
                 break
         assert done[:2] == [0, 0]
@@ -192,7 +233,8 @@ def test_the_work_of_a_batch_follows_its_rows(size: int, tmp_path: Path, monkeyp
 
 def test_copies_end_with_their_files_and_with_the_engine(tmp_path: Path) -> None:
     def known() -> set[str]:
-        return {name for copies in copying._copies.values() for _, name in copies._made}
+        copying._behind.wait()
+        return {name for one in copying._copies.values() for lot in one._made if one.of(lot) for name in lot.names}
 
     def opened() -> list[str]:
         names = [os.readlink(path) for path in Path("/proc/self/fd").glob("*") if path.is_symlink()]
@@ -200,7 +242,7 @@ def test_copies_end_with_their_files_and_with_the_engine(tmp_path: Path) -> None
 
     staging = tmp_path / "w" / "staging"
     with _on_disk(tmp_path / "w") as engine:
-        copying = engine._store._copying  # type: ignore[attr-defined]
+        copying = _copying(engine)
         for time in range(2, 5):
             _upsert(engine, time, 200)
         first = known()
@@ -222,10 +264,107 @@ def test_a_full_disk_only_makes_lookups_slow(
     with _on_disk(tmp_path / "w") as engine, caplog.at_level(logging.WARNING, "halfjoin"):
         for time in range(2, 6):
             keys = _upsert(engine, time, 200)
+            _wait(engine)
         found = engine.read("joined").to_pylist()
         assert len(found) == COUNT
         assert {row["amount"] for row in found if row["id"] in keys} == {5}
     assert "cannot be mapped into memory, so lookups stay slow: the disk has only" in caplog.text
+
+
+def test_a_key_that_sorts_nothing_gets_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "FILE_ROWS", 100)
+    monkeypatch.setattr(stored_run, "SEARCHED_ROWS", 0)
+    monkeypatch.setattr(mapped, "SHARE", 0)  # no copies
+    schema, place, count = {"k": pa.int64(), "n": pa.int64()}, LocalPlace(tmp_path), 1000
+    rows = Updates({"k": pa.array(range(count)), "n": pa.array([k * 389 % count for k in range(count)])},
+                   np.zeros(count, np.int64), np.ones(count, np.int64))  # fmt: skip
+    files = tuple(parquet.write(place, rows, schema, ["k"]))
+    key, work = ArrangementKey("c", (Column("n", BIGINT),)), _Work(monkeypatch)
+    run = StoredRun(place, files, schema, copies=_copies(tmp_path))
+    for decoded in (count, count, 16):  # without an index, on the way to one, with one: one row group
+        before = run.decoded
+        found = concat([one.updates for one in run.narrowed(key, key_columns(key, {}), [pa.array([500])], ["k"])])
+        assert found.columns["k"].to_pylist() == [500]
+        assert run.decoded - before == decoded
+        assert _copied(run) == [False]
+    assert work.searched == 2 * len(files)
+
+
+@pytest.mark.parametrize("size", [1, 20])
+def test_a_lookup_searches_the_files_that_may_have_its_keys(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "FILE_ROWS", 50)
+    monkeypatch.setattr(lots, "BYTES", 1)
+    schema, place = {"k": pa.int64()}, LocalPlace(tmp_path)
+    rows = Updates({"k": pa.array(range(1000))}, np.zeros(1000, np.int64), np.ones(1000, np.int64))
+    files = tuple(parquet.write(place, rows, schema, ["k"]))
+    key, wanted = ArrangementKey("c", (Column("k", BIGINT),)), pa.array(range(300, 300 + size))
+    run = StoredRun(place, files, schema, copies=_copies(tmp_path))
+    _wear(run)
+    work = _Work(monkeypatch)
+    for taken in (0, size):  # in the file, then in its copy
+        work.searched = 0
+        found = [one.updates for one in run.narrowed(key, key_columns(key, {}), [wanted], ["k"])]
+        assert concat(found).columns["k"].to_pylist() == wanted.to_pylist()
+        assert (work.searched, work.taken) == (1, taken)
+        assert sum(_copied(run)) == 1
+
+
+def test_batches_go_on_while_copies_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, go = mapped._mapped, Event()
+
+    def waiting(*arguments: object) -> object:
+        assert go.wait(60)
+        return make(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(mapped, "_mapped", waiting)
+    with _on_disk(tmp_path / "w") as engine:
+        for number in range(2, 6):
+            _upsert(engine, number, 200)
+        before = _lots(engine)
+        engine.compact()  # the files for which copies wait are replaced
+        keys = _upsert(engine, 6, 200)
+        go.set()
+        _wait(engine)
+        after = _lots(engine)
+        assert after and not after & before
+        found = engine.read("joined").to_pylist()
+        assert len(found) == COUNT
+        assert {row["amount"] for row in found if row["id"] in keys} == {6}
+
+
+def test_no_copy_is_made_for_an_engine_that_closes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, written = Event(), list[str]()
+    write = mapped._copied
+
+    def slow(lot: Lot, name: str, *rest: object) -> pa.Array:
+        begun.set()
+        while not copying._behind._closed:
+            sleep(0.001)
+        written.append(name)
+        return write(lot, name, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(mapped, "_copied", slow)
+    with _on_disk(tmp_path / "w") as engine:
+        copying = _copying(engine)
+        _upsert(engine, 2, 200)
+        assert begun.wait(60)
+    assert len(written) == 1  # of the first copy's columns
+    assert copying._behind._thread is None
+
+
+def test_copies_take_half_of_the_memory_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lots, "BYTES", 20_000)
+    monkeypatch.setattr(parquet, "FILE_ROWS", 200)
+    monkeypatch.setattr(merging, "RANGE_BYTES", 10_000)
+    monkeypatch.setattr(copying, "machine_memory", lambda: 100_000)
+    with _on_disk(tmp_path / "w") as engine:
+        for time in range(2, 8):
+            _upsert(engine, time, 200)
+        _wait(engine)
+        sizes = [lot.size for lot in _lots(engine)]
+        assert 30_000 < sum(sizes) <= 50_000 and len(sizes) > 1
 
 
 def test_tasks_of_spark_have_no_copies(tmp_path: Path) -> None:
@@ -240,7 +379,11 @@ def test_a_copy_made_meanwhile_takes_back_what_the_file_gave(tmp_path: Path, mon
     rows = Updates({"k": pa.array([5] * count), "n": pa.array(range(count))}, np.zeros(count, np.int64),
                    np.arange(1, count + 1))  # fmt: skip
     files = tuple(parquet.write(place, rows, schema, ["k"]))
-    copied = (*parquet.write(place, rows.slice(0, 7), schema, ["k"]), parquet.StoredFile("gone.parquet", 1, 3, 6, ""))
+    copied = tuple(one for some in (rows.slice(0, 7), rows.slice(7, 10))
+                   for one in parquet.write(place, some, schema, ["k"]))  # fmt: skip
+    with (tmp_path / copied[1].name).open("r+b") as damaged:  # behind the magic number: pages, not the footer
+        damaged.seek(4)
+        damaged.write(bytes(60))
     key = ArrangementKey("c", (Column("k", BIGINT),))
     arranged = StoredRun(place, copied, schema, copies=_copies(tmp_path))
     run = StoredRun(place, files, schema, {key: arranged})
@@ -248,8 +391,12 @@ def test_a_copy_made_meanwhile_takes_back_what_the_file_gave(tmp_path: Path, mon
     for one in run.narrowed(key, key_columns(key, {}), [pa.array([5])], ["n"]):
         assert isinstance(one, Run)
         found.append(one.updates)
+        _wear(arranged)
+        (lot, _), _ = arranged.opening(place, copied, schema).lots
+        arranged.copies.looked_up(lot, schema)
+        assert _copied(arranged) == [True, False]
         monkeypatch.setattr(limits, "READ_ROWS", 4)  # a copy gives its rows in other parts
-    assert arranged.copies.of(place, copied[0].name)
+    assert len(found) > 2
     whole = concat(found)
     total: Ints = np.zeros(count, np.int64)
     np.add.at(total, whole.columns["n"].to_numpy(), whole.diff)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
+from time import sleep
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.storage import merging, parquet
+from halfjoin.engine.storage import merging, parquet, parquet_reader
 from halfjoin.engine.storage.parquet_reader import OpenFile, opened
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
@@ -233,3 +237,51 @@ def test_row_groups_between_two_texts(values: list[str | None], low: str, high: 
         known = [(min(group) <= high and low <= max(group)) for group in groups if group]
         assert [bool(may[i]) for i, group in enumerate(groups) if group] == known
         assert (source.texts("s") is None) is not all(groups)
+
+
+def test_one_thread_at_a_time_reads_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow's reader of a file fails if two threads use it: a flush and a batch do."""
+    place = LocalPlace(tmp_path)
+    rows = Updates({"k": pa.array(range(10))}, np.zeros(10, np.int64), np.ones(10, np.int64))
+    (file,) = parquet.write(place, rows, {"k": pa.int64()}, ["k"])
+    read, inside, most = pq.ParquetFile.read_row_groups, list[int](), list[int]()
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        inside.append(1)
+        sleep(0.002)
+        most.append(len(inside))
+        found = read(*arguments, **options)
+        inside.pop()
+        return found
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_groups", counted)
+    source = opened(place, file.name)
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: source.columns(np.arange(source.groups), {"k": pa.int64()}), range(12)))
+        whole = list(threads.map(lambda _: source.whole("k", pa.int64()), range(4)))
+    assert max(most) == 1
+    assert all(one["k"].equals(rows.columns["k"]) for one in found)
+    assert all(one.equals(rows.columns["k"]) for one in whole)
+
+
+def test_what_a_run_needs_of_footers_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a run needs of the footers is kept, however few files are open."""
+    place, key = LocalPlace(tmp_path), ArrangementKey("c", (COLUMNS["k"],))
+    monkeypatch.setattr(parquet, "FILE_ROWS", 5)
+    rows = Updates({"k": pa.array(range(50))}, np.zeros(50, np.int64), np.ones(50, np.int64))
+    files = tuple(parquet.write(place, rows, {"k": pa.int64()}, ["k"]))
+    opens, read = list[str](), parquet_reader._read
+
+    def counted(place: Any, name: str, metadata: Any) -> Any:
+        opens.append(name)
+        return read(place, name, metadata)
+
+    monkeypatch.setattr(parquet_reader, "_read", counted)
+    for count in (len(files), 1):  # all footers, then the file with the key
+        parquet_reader._open.cache_clear()
+        opens.clear()
+        run = StoredRun(place, files, {"k": pa.int64()})
+        found = [one.updates for one in run.narrowed(key, key_columns(key, {}), [pa.array([7])], ["k"])]
+        assert run.loaded_bytes > 0
+        assert concat(found).columns["k"].to_pylist() == [7]
+        assert len(set(opens)) == count
