@@ -74,7 +74,8 @@ int equal_values(const Column *one, int64_t i, const Column *other, int64_t j);
 void hash_columns(const Columns *columns, int64_t length, uint64_t *hashes);
 void codes_of(const Columns *columns, int64_t length, int64_t *codes);
 
-/* Whether values can be ordered to a constant here: signed numbers, dates and times, and texts by their bytes. */
+/* Whether values can be ordered to a constant here: signed numbers, floats (NaN is the greatest), decimals of 128 bits,
+   dates and times, and texts by their bytes. */
 int is_ordered(const Column *column, const Column *constant);
 int order_of(const Column *column, int64_t row, const Column *constant); /* -1, 0 or 1 */
 
@@ -93,6 +94,18 @@ static inline int64_t integer_at(const Column *column, int64_t i) {
     case 4: return ((const int32_t *)column->data)[i];
     default: return ((const int64_t *)column->data)[i];
     }
+}
+
+static inline double float_at(const Column *column, int64_t i) {
+    i += column->offset;
+    return column->width == 8 ? ((const double *)column->data)[i] : (double)((const float *)column->data)[i];
+}
+
+/* A decimal of 128 bits, without its point. */
+static inline __int128 decimal_at(const Column *column, int64_t i) {
+    __int128 value;
+    memcpy(&value, column->data + (i + column->offset) * 16, 16);
+    return value;
 }
 
 static inline int bit_at(const Column *column, int64_t i) {

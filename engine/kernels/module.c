@@ -10,8 +10,8 @@ static PyMethodDef functions[] = {
     {"count", py_count, METH_VARARGS, "count(probes, indexes): the number of entries of each probe, or None"},
     {"gather", py_gather, METH_VARARGS, "gather(sources, rows, counts): the buffers of each column, or None"},
     {"filtered", py_filtered, METH_VARARGS,
-     "filtered(columns, time, diff, tested, constants, allowed): the buffers of the columns of the rows that pass, times "
-     "and diffs; True or None"},
+     "filtered(columns, time, diff, tested, constants, allowed): how many rows pass, the buffers of their columns, times "
+     "and diffs (None: all are one); True or None"},
     {"passing", py_passing, METH_VARARGS, "passing(mask, positions, rows, counts): the pairs that pass, or None"},
     {"side", py_side, METH_VARARGS,
      "side(index, exact, keys, tested, fetched, weights): a run, opened for the lookups of a half-join, or None"},
@@ -39,7 +39,7 @@ static PyMethodDef functions[] = {
 };
 
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
-static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 7); }
+static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 8); }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 7  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 8  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -127,16 +127,19 @@ def gather(sources: list[list[pa.Array]], rows: Positions, counts: list[int]) ->
 def filtered(
     columns: list[pa.Array], time: Ints, diff: Ints, tested: list[pa.Array], constants: list[pa.Array],
     allowed: tuple[int, ...],
-) -> tuple[list[pa.Array], Ints, Ints] | Literal[True] | None:  # fmt: skip
-    """Columns, times and diffs of the rows whose tested columns are ordered to the constants as `allowed` says
-    (`engine.scalar.threshold`); without constants, those for which the only one is true, not false or NULL. True: all.
+) -> tuple[int, list[pa.Array], Ints | None, Ints | None] | Literal[True] | None:  # fmt: skip
+    """How many rows have tested columns that are ordered to the constants as `allowed` says
+    (`engine.scalar.threshold`), and their columns, times and diffs; None for times or diffs that are one number that
+    stands for all. Without constants, the rows for which the only tested column is true, not false or NULL. True: all.
     """
     made = _native.filtered(columns, time, diff, tested, constants, allowed) if on else None
     if made is None or made is True:
         return made
-    times = _ints(made[1])
-    found = _arrays(columns, made[0], len(times))
-    return None if found is None else (found, times, _ints(made[2]))
+    count, buffers, times, diffs = made
+    found = _arrays(columns, buffers, count)
+    if found is None:
+        return None
+    return count, found, None if times is None else _ints(times), None if diffs is None else _ints(diffs)
 
 
 def passing(

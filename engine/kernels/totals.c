@@ -18,10 +18,7 @@ static int summable(const Column *column) {
 }
 
 static inline Wide wide_at(const Column *column, int64_t i) {
-    Wide value;
-    if (column->kind == INTEGER) return integer_at(column, i);
-    memcpy(&value, column->data + (i + column->offset) * 16, 16);
-    return value;
+    return column->kind == INTEGER ? integer_at(column, i) : decimal_at(column, i);
 }
 
 /* 0 if the sum has another form, or more bytes than fit. */

@@ -17,6 +17,7 @@ import pyarrow.types as pt
 from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.evaluate import evaluate_all, expect
 from halfjoin.engine.linear.failures import Errors
+from halfjoin.engine.linear.needed import needed_after
 from halfjoin.engine.linear.tables import Registry, ordinality, table_function
 from halfjoin.engine.linear.temporal import temporal_filter
 from halfjoin.engine.scalar import compile
@@ -56,15 +57,17 @@ def compile_linear(spec: Linear, registry: Registry) -> LinearOperator:
     """Make a linear operator executable. `registry` has the user's table functions."""
     reports = spec.reports if any(map(step_fallible, spec.steps)) else None
     following = (*spec.steps[1:], None)
+    needed = needed_after(spec.steps, reports)
     return LinearOperator(
-        tuple(_compile_step(step, then, registry) for step, then in zip(spec.steps, following, strict=False)), reports
-    )
+        tuple(_compile_step(step, then, names, registry)
+              for step, then, names in zip(spec.steps, following, needed, strict=False)), reports
+    )  # fmt: skip
 
 
-def _compile_step(step: Step, then: Step | None, registry: Registry) -> Operator:
+def _compile_step(step: Step, then: Step | None, needed: frozenset[str] | None, registry: Registry) -> Operator:
     match step:
         case Filter(predicates):
-            return _filter(predicates)
+            return _filter(predicates, needed)
         case Extend(items):
             return _extend(items)
         case Keep(columns):
@@ -75,10 +78,11 @@ def _compile_step(step: Step, then: Step | None, registry: Registry) -> Operator
             return temporal_filter(formula)
 
 
-def _filter(predicates: tuple[Expr, ...]) -> Operator:
+def _filter(predicates: tuple[Expr, ...], needed: frozenset[str] | None) -> Operator:
     """Evaluate infallible predicates first. The others see only the rows that are left.
 
-    A row is an error only if some predicate fails and no predicate is false, whatever their order.
+    A row is an error only if some predicate fails and no predicate is false, whatever their order. The last predicate
+    copies only columns that are `needed` (None: all).
     """
     safe = [compile(predicate) for predicate in predicates if not fallible(predicate)]
     risky = conjunction(tuple(predicate for predicate in predicates if fallible(predicate)))
@@ -89,19 +93,21 @@ def _filter(predicates: tuple[Expr, ...]) -> Operator:
     allowed = tuple(test.allowed for test in tests)
 
     def run(updates: Updates, errors: Errors) -> Updates:
-        left = updates.meeting(names, constants, allowed) if tests and native.on else None
+        wanted = None if needed is None else [name for name in updates.columns if name in needed]
+        early = wanted if last is None and not others else None
+        left = updates.meeting(names, constants, allowed, early) if tests and native.on else None
         waiting, updates = (safe, updates) if left is None else (others, left)
-        for scalar in waiting:
+        for number, scalar in enumerate(waiting, 1):
             if not len(updates):
                 return updates
             result = scalar.evaluate(updates.columns, len(updates))
             expect(result, scalar.expr)
-            updates = updates.where(result.values)
+            updates = updates.where(result.values, wanted if last is None and number == len(waiting) else None)
         if last is not None and len(updates):
             result = last.evaluate(updates.columns, len(updates))
             if result.failures is not None:
                 errors.report(updates, result.failures.rows, result.failures.messages, risky)
-            updates = updates.where(result.values)
+            updates = updates.where(result.values, wanted)
         return updates
 
     return run

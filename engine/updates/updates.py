@@ -66,17 +66,20 @@ class Updates:
         positions = where_true(mask)
         return self if len(positions) == len(mask) else self.take(positions)
 
-    def where(self, mask: pa.Array) -> Updates:
-        """As `filter`, for a boolean array of Arrow, in which NULL is as false."""
-        found = self._by_kernel([mask], [], ())
-        return self.filter(mask.fill_null(False).to_numpy(zero_copy_only=False)) if found is None else found
+    def where(self, mask: pa.Array, names: Iterable[str] | None = None) -> Updates:
+        """As `filter`, for a boolean array of Arrow, in which NULL is as false. `names`: the columns wanted."""
+        wanted = self if names is None else self.select(names)
+        found = wanted._by_kernel([mask], [], ())
+        return wanted.filter(mask.fill_null(False).to_numpy(zero_copy_only=False)) if found is None else found
 
     def meeting(
-        self, names: Iterable[str], constants: list[pa.Array], allowed: tuple[int, ...]
-    ) -> Updates | None:
-        """The updates with values in these columns that are ordered to constants as `allowed` says
-        (`engine.scalar.threshold`). None: there is no kernel for some type."""
-        return self._by_kernel([*map(self.columns.__getitem__, names)], constants, allowed)
+        self, tested: Iterable[str], constants: list[pa.Array], allowed: tuple[int, ...],
+        names: Iterable[str] | None = None,
+    ) -> Updates | None:  # fmt: skip
+        """The updates with values in the tested columns that are ordered to constants as `allowed` says
+        (`engine.scalar.threshold`). `names`: the columns wanted. None: there is no kernel for some type."""
+        wanted = self if names is None else self.select(names)
+        return wanted._by_kernel([*map(self.columns.__getitem__, tested)], constants, allowed)
 
     def _by_kernel(
         self, tested: list[pa.Array], constants: list[pa.Array], allowed: tuple[int, ...]
@@ -84,7 +87,12 @@ class Updates:
         made = native.filtered([*self.columns.values()], self.time, self.diff, tested, constants, allowed)
         if made is None or made is True:
             return self if made else None
-        return Updates(dict(zip(self.columns, made[0], strict=True)), *made[1:])
+        count, columns, time, diff = made
+        return Updates(
+            dict(zip(self.columns, columns, strict=True)),
+            constant(self.time.item(0), count) if time is None else time,
+            constant(self.diff.item(0), count) if diff is None else diff,
+        )
 
     def slice(self, start: int, stop: int) -> Updates:
         """A view of a contiguous part, without a copy. For the whole, the same object."""
