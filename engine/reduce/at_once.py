@@ -26,10 +26,10 @@ _LIMIT = 1 << 63
 
 def at_once(parts: Sequence[Sums], keys: Sequence[str], updates: Updates) -> tuple[Updates, tuple[Totals, ...]] | None:
     """The groups that the updates touch, and what they add to each of the sums; None if that takes row by row."""
-    if len(updates) < FROM or not _is_one(updates.time):
+    if len(updates) < FROM or not is_one(updates.time):
         return None
     arrays = [updates.columns[name] for name in keys]
-    if not all(_tells_apart(array.type) for array in arrays):
+    if not all(tells_apart(array.type) for array in arrays):
         return None
     added = list[Ints | int]()
     for part in parts:
@@ -47,7 +47,7 @@ def _added(part: Sums, updates: Updates) -> Ints | int | None:
     """What each update adds to a sum; a number if all add the same; None if that is not an int64 for sure."""
     if part.kind not in ("count", "integers") or len(part.args) > 1:
         return None
-    diff: Ints | int = int(updates.diff[0]) if _is_one(updates.diff) else updates.diff
+    diff: Ints | int = int(updates.diff[0]) if is_one(updates.diff) else updates.diff
     values: Ints | int = 1
     for arg in part.args:
         array = updates.columns[arg.name]
@@ -105,13 +105,13 @@ def _grouped(
     return {key: of(name) for key, name in zip(keys, names, strict=True)}, sums
 
 
-def _tells_apart(kind: pa.DataType) -> bool:
+def tells_apart(kind: pa.DataType) -> bool:
     """Whether Arrow finds two keys equal exactly if they are."""
     return bool(pt.is_integer(kind) or pt.is_date32(kind) or pt.is_boolean(kind) or pt.is_string(kind)
                 or pt.is_timestamp(kind) or pt.is_decimal128(kind))  # fmt: skip
 
 
-def _is_one(numbers: Ints) -> bool:
+def is_one(numbers: Ints) -> bool:
     """Whether all the numbers are the same."""
     return numbers.strides == (0,) or int(numbers.min()) == int(numbers.max())
 

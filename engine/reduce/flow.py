@@ -16,6 +16,7 @@ from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents
+from halfjoin.engine.reduce.extremes import Extremes, extremes_of
 from halfjoin.engine.reduce.front import Front, Wanted
 from halfjoin.engine.reduce.law import Moments, moments_of, moments_of_sums
 from halfjoin.engine.reduce.lifted import Lifted, lift_all, lift_change
@@ -185,7 +186,12 @@ class ReduceFlow:
         if self._rows is None:
             yield self.filled(lift_all(self._sums, self._keys, pieces))
             return
-        updates = concat(list(pieces) or [empty(self.columns)])
+        held, function = list(pieces), self.plan.function
+        extremes = extremes_of(function, self._keys, held) if isinstance(function, Aggregates) else None
+        if extremes is not None:
+            yield self._extreme(extremes, held)
+            return
+        updates = concat(held or [empty(self.columns)])
         moments = moments_of(updates, self._keys, always=self.always)
         if not len(moments):
             yield empty(self.schema), NO_ERRORS
@@ -193,6 +199,15 @@ class ReduceFlow:
         group = moments.group_of_rows
         contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
         yield self._made(self._lifted(updates), moments, None, contents, gathered=gathered)
+
+    def _extreme(self, extremes: Extremes, pieces: Sequence[Updates]) -> tuple[Updates, Updates]:
+        """As `fill`, where values are least or greatest ones, and all others add up."""
+        lifted = lift_all(self._sums, self._keys, pieces)
+        assert lifted is not None  # there are pieces
+        lifted, extremes = extremes.beside(lifted, self._sums)
+        moments = moments_of(lifted.rows, self._keys, always=self.always)
+        made, failed = aggregated(self._sums, lifted, moments, None, extremes.at(moments), self.registry)
+        return made.select(self.schema), failed
 
     def filled(self, lifted: Lifted | None) -> tuple[Updates, Updates]:
         """As `fill`, for a reduce of sums alone, given what the history adds; None if it is empty."""
