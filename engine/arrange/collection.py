@@ -350,7 +350,7 @@ class Collection:
 
     def up_to(self, time: int) -> Updates:
         """Updates at or before a time that add up to the contents then."""
-        pieces = (piece.filter(piece.time <= time) for run in self.runs for piece in run.present(time + 1))
+        pieces = (piece.before(time + 1) for run in self.runs for piece in run.present(time + 1))
         parts = [piece for piece in pieces if len(piece)]
         return concat(parts) if parts else empty(self.schema)
 

@@ -111,6 +111,5 @@ def _has_nan(values: pa.Array) -> bool:
 
 
 def _only_comes(piece: Updates) -> bool:
-    """Whether no row has a negative count, or none."""
-    diff = piece.diff[:1] if piece.diff.strides == (0,) else piece.diff
-    return bool((diff > 0).all())
+    """Whether every row is there."""
+    return bool((piece.diff[0] if piece.diff.strides == (0,) else piece.diff.min()) > 0)

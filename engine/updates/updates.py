@@ -120,7 +120,7 @@ class Updates:
         """The updates with times below `end`. If all are, the same object."""
         if self.time.strides == (0,) and len(self):
             return self if self.time.item(0) < end else self.slice(0, 0)
-        return self.filter(self.time < end)
+        return self if len(self) > _FEW and int(self.time.max()) < end else self.filter(self.time < end)
 
     def not_before(self, since: int) -> Updates:
         """The updates with times below `since` raised to `since`."""
@@ -260,6 +260,13 @@ def product(left: Ints, right: Ints) -> Ints:
 def is_wide(diffs: Ints) -> bool:
     """Whether some diffs may not fit into an int64. Such diffs occur inside a path; its end turns them into errors."""
     return diffs.dtype == object
+
+
+def some_below_zero(diffs: Ints) -> bool:
+    """Whether a diff is negative."""
+    if not len(diffs):
+        return False
+    return bool((diffs[0] if diffs.strides == (0,) else diffs.min()) < 0)
 
 
 def bits(diffs: Ints) -> int:
