@@ -21,9 +21,9 @@ from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat
 from halfjoin.errors import DataError
-from halfjoin.planner.known import lookups, reads_by_key, with_known
+from halfjoin.planner.known import lookups, reads_by_key
 from halfjoin.planner.plan import ArrangementKey, Join, Node, Reduce, Version, ViewPlan
-from halfjoin.planner.plan_view import plan
+from halfjoin.planner.plan_view import plan_of_query
 from halfjoin.sql.relation import Relation
 
 QUERY = User("query", "this query")
@@ -51,7 +51,7 @@ def prepare(state: State, relation: Relation) -> Evaluation:
 
 def planned_query(state: State, relation: Relation) -> ViewPlan:
     """The plan of a bound query."""
-    return with_known(plan(relation, state, QUERY.name), state, state.arranged)
+    return plan_of_query(relation, state, QUERY.name, state.arranged)
 
 
 def compiled(state: State, planned: ViewPlan, nodes: Iterable[Node]) -> Evaluation:
