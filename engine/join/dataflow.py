@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 from halfjoin.engine.arrange.part import Part, present
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.choosing import CompiledStage, Stages, compiled, orders
-from halfjoin.engine.join.gates import gates_of
+from halfjoin.engine.join.gates import Gates, gates_of
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.join.known import KnownRows, compile_known
 from halfjoin.engine.join.presence import AppearingKeys, PresenceOperator, compile_appearing, compile_presence
@@ -193,12 +194,16 @@ class Dataflow:
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
-        self.gates = gates_of(plan.branches)
         self.told = frozenset(step.half_join.arrangement.collection for paths in self.branches for path in paths
                               if path.reports for step in path.spec.stages)  # rows of errors may be looked up in them
         self.reads = frozenset(plan.collections)
         # What closes of these matters. A loop's node may itself have made it, at a time that was open.
         self.asked = frozenset((*plan.collections, plan.output) if plan.loop else plan.asked)
+
+    @cached_property
+    def gates(self) -> Gates:
+        """What lets a batch in. A query needs none."""
+        return gates_of(self.plan.branches)
 
     def changes(
         self, staged: Mapping[str, Part], lookup: RunsOf, closing: Closing

@@ -87,8 +87,9 @@ def _filter(predicates: tuple[Expr, ...], needed: frozenset[str] | None) -> Oper
     safe = [compile(predicate) for predicate in predicates if not fallible(predicate)]
     risky = conjunction(tuple(predicate for predicate in predicates if fallible(predicate)))
     last = compile(risky) if risky != TRUE else None
-    tests = [test for test in map(threshold_of, predicates) if test is not None]  # a comparison cannot fail
-    others = [scalar for scalar in safe if threshold_of(scalar.expr) is None]
+    found = [(predicate, threshold_of(predicate)) for predicate in predicates]
+    tests = [test for _, test in found if test is not None]  # a comparison cannot fail
+    others = [compile(predicate) for predicate, test in found if test is None and not fallible(predicate)]
     names, constants = [test.column for test in tests], [test.constant for test in tests]
     allowed = tuple(test.allowed for test in tests)
 
