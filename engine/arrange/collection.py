@@ -24,7 +24,17 @@ from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.updates.consolidate import cancel, consolidate
-from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Updates, concat, empty, fits, fitting, is_fixed
+from halfjoin.engine.updates.updates import (
+    MAXIMUM,
+    MINIMUM,
+    Updates,
+    concat,
+    empty,
+    fits,
+    fitting,
+    is_fixed,
+    some_below_zero,
+)
 from halfjoin.errors import DataError
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.wants import ALL, Wants, together
@@ -348,11 +358,20 @@ class Collection:
         except DataError as problem:
             raise problem.with_(view=self.name, time=time) from None
 
+    def as_of_in_parts(self, time: int) -> Sequence[Updates]:
+        """As `as_of`, in at least one part. Rows of different parts do not cancel."""
+        parts = self._until(time)
+        return parts if parts and not any(some_below_zero(part.diff) for part in parts) else [
+            self.as_of(time, distinct=False)]  # fmt: skip
+
     def up_to(self, time: int) -> Updates:
         """Updates at or before a time that add up to the contents then."""
-        pieces = (piece.before(time + 1) for run in self.runs for piece in run.present(time + 1))
-        parts = [piece for piece in pieces if len(piece)]
+        parts = self._until(time)
         return concat(parts) if parts else empty(self.schema)
+
+    def _until(self, time: int) -> list[Updates]:
+        pieces = (piece.before(time + 1) for run in self.runs for piece in run.present(time + 1))
+        return [piece for piece in pieces if len(piece)]
 
     def closing(self, low: int, high: int, staged: Part | None = None) -> Updates:
         """The consolidated updates that close when `upper` goes from `low` to `high`, including a staged run's."""

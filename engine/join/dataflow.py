@@ -251,7 +251,7 @@ class Dataflow:
 
         Each part is the output and the error updates, both consolidated; there is at least one part. Times below
         `upper` are closed. Updates below `closed` may be added up. `gathered`: the caller keeps all parts in memory,
-        and adds up equal updates of the output.
+        however small, and adds up equal updates of the output.
 
         Corollary of the delta law: a fill is one path with its input's history as the change and all other inputs
         "after". A failure in another input's own operator is reported only by that input's path, so those operators run
@@ -275,7 +275,7 @@ class Dataflow:
                         change = one.settled(closed) if closed > MINIMUM else one
                         if number == branch.fill:
                             for _ in path.run(change, whole, made, closing):
-                                if made.rows >= limits.PIECE_ROWS or made.bytes >= limits.PIECE_BYTES:
+                                if gathered or made.rows >= limits.PIECE_ROWS or made.bytes >= limits.PIECE_BYTES:
                                     yield made.given()
                         else:
                             for morsel in _morsels(change):

@@ -19,7 +19,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.statements.system_tables import system_tables, with_system
 from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.consolidate import cancel, consolidate
-from halfjoin.engine.updates.updates import MINIMUM, Updates, concat
+from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, some_below_zero
 from halfjoin.errors import DataError
 from halfjoin.planner.known import lookups, reads_by_key
 from halfjoin.planner.plan import ArrangementKey, Join, Node, Reduce, Version, ViewPlan
@@ -99,6 +99,14 @@ def run(
     state: State, evaluation: Evaluation, as_of: int | None, *, distinct: bool = True, made: Collection[str] = ()
 ) -> Updates:
     """As `evaluate`, of a query that is prepared. `made`: collections that have no history."""
+    found = concat(run_in_parts(state, evaluation, as_of, made=made))
+    return consolidate(found, by_time=False) if distinct else found
+
+
+def run_in_parts(
+    state: State, evaluation: Evaluation, as_of: int | None, *, made: Collection[str] = ()
+) -> Sequence[Updates]:
+    """As `run`, in at least one part. Rows of different parts do not cancel."""
     state, planned = closed(state), evaluation.plan
     time = readable(state, [name for name in evaluation.collections if name not in made], as_of)
     moment, held, keys = _Moment(state, time, by_key=evaluation.by_key), 0, evaluation.keys
@@ -111,15 +119,14 @@ def run(
                 if node.output not in moment.found:
                     _run_loop(moment, evaluation, [one for one in planned.below if one.loop == node.loop])
                 continue
-            output = _at(moment, planned, alone(evaluation.flows[node.output]))
+            output = concat(_at(moment, planned, alone(evaluation.flows[node.output])))
             held += output.nbytes if isinstance(node, Reduce) else 0
             check_memory(state, held)
             moment.found[node.output] = (make_run(output, state.upper),)
-        found = _at(moment, planned, alone(evaluation.flows[planned.output.output]))
+        return _at(moment, planned, alone(evaluation.flows[planned.output.output]))
     finally:
         for key in keys:
             state.collection(key.collection).release(QUERY)
-    return consolidate(found, by_time=False) if distinct else found
 
 
 def check_memory(state: State, size: int) -> None:
@@ -133,17 +140,20 @@ def check_memory(state: State, size: int) -> None:
                         "more, Engine(memory=...)")  # fmt: skip
 
 
-def _at(moment: _Moment, planned: ViewPlan, flow: Flow) -> Updates:
-    """The updates that add up to the output of a query's node.
+def _at(moment: _Moment, planned: ViewPlan, flow: Flow) -> list[Updates]:
+    """The updates that add up to the output of a query's node, in at least one part. Those of different parts do not
+    cancel.
 
     Raises:
         DataError: a row fails, or there are too many.
     """
     time = moment.time
     parts = list(flow.fill(moment, time + 1, moment.closed, gathered=True))
-    output, errors = (concat([part.before(time + 1) for part in side]) for side in zip(*parts, strict=True))
-    raise_any(errors, QUERY_NAME, time, planned.below, flow.plan)
-    return cancel(output, by_time=False)
+    outputs, errors = ([part.before(time + 1) for part in side] for side in zip(*parts, strict=True))
+    raise_any(concat(errors), QUERY_NAME, time, planned.below, flow.plan)
+    if any(some_below_zero(part.diff) for part in outputs):
+        return [cancel(concat(outputs), by_time=False)]
+    return [part for part in outputs if len(part)] or outputs[:1]
 
 
 def _run_loop(moment: _Moment, evaluation: Evaluation, nodes: Sequence[Node]) -> None:
