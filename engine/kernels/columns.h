@@ -160,5 +160,6 @@ PyObject *py_starts(PyObject *self, PyObject *args);
 PyObject *py_moments(PyObject *self, PyObject *args);
 PyObject *py_totals(PyObject *self, PyObject *args);
 PyObject *py_decimals(PyObject *self, PyObject *args);
+PyObject *py_float_sums(PyObject *self, PyObject *args);
 
 #endif

@@ -35,6 +35,8 @@ static PyMethodDef functions[] = {
      "totals(summed, args, old, diff, rows, starts, group, was, begins): the buffers of a column of sums, or None"},
     {"decimals", py_decimals, METH_VARARGS,
      "decimals(counts, totals, digits): the buffers of a column of decimals made of kept sums, or None"},
+    {"float_sums", py_float_sums, METH_VARARGS,
+     "float_sums(values, diff, group, groups): the first digit of the sums of groups, and their digits; or None"},
     {NULL, NULL, 0, NULL},
 };
 

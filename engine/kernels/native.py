@@ -245,6 +245,13 @@ def totals(
     return pa.Array.from_buffers(pa.int64() if summed is None else pa.binary(), len(group), buffers)
 
 
+def float_sums(values: pa.Array, diff: Ints, group: Ints, groups: int) -> tuple[int, Ints] | None:
+    """The sums of floats by their groups' numbers, as `engine.scalar.wide` has them: which digit is the first, and the
+    digits x groups. NULL adds nothing. None also if a value is NaN or infinite."""
+    made = _native.float_sums([values], diff, group, groups) if on else None
+    return None if made is None else (made[0], _ints(made[1]).reshape(-1, groups))
+
+
 def decimals(counts: pa.Array, totals: pa.Array, type: pa.DataType) -> pa.Array | None:
     """Kept sums of integers, in units of the decimal `type`, as its values; NULL where a count is 0 or NULL, or nothing
     is kept. None also where a sum has too many digits."""

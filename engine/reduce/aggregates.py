@@ -110,7 +110,7 @@ def _sum(
         found = lifted.parts[number].running(moments, None if kept is None else kept[name])
         if found is not None:
             return found
-    added = [] if lifted is None else [lifted.total(number).take(moments.rows).added(moments.starts)]
+    added = [] if lifted is None else [lifted.added(number, moments)]
     type = pa.int64() if part.column.type == BIGINT else pa.binary()
     old = pa.nulls(moments.groups, type) if kept is None else kept[name]
     begins = [Totals.read(kind, pa.nulls(1, type))] if moments.begins else []
