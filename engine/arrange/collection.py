@@ -344,15 +344,16 @@ class Collection:
         older = self.held[: -sum(map(len, groups)) or None]
         self.held = (*older, *[run for run in merged if len(run)])
 
-    def as_of(self, time: int, *, distinct: bool) -> Updates:
+    def as_of(self, time: int, *, distinct: bool, names: Iterable[str] | None = None) -> Updates:
         """The contents: what the updates at or before `time` add up to. With `distinct`, one row per distinct row.
+        `names`: the columns wanted (None: all).
 
         The result's times have no meaning.
 
         Raises:
             DataError: the weight of a row does not fit an int64.
         """
-        found = self.up_to(time)
+        found = self.up_to(time, names)
         try:
             return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
         except DataError as problem:
@@ -364,13 +365,15 @@ class Collection:
         return parts if parts and not any(some_below_zero(part.diff) for part in parts) else [
             self.as_of(time, distinct=False)]  # fmt: skip
 
-    def up_to(self, time: int) -> Updates:
-        """Updates at or before a time that add up to the contents then."""
-        parts = self._until(time)
-        return concat(parts) if parts else empty(self.schema)
+    def up_to(self, time: int, names: Iterable[str] | None = None) -> Updates:
+        """Updates at or before a time that add up to the contents then, with some columns (None: all)."""
+        parts = self._until(time, names)
+        return concat(parts) if parts else empty({name: self.schema[name] for name in names or self.schema})
 
-    def _until(self, time: int) -> list[Updates]:
-        pieces = (piece.before(time + 1) for run in self.runs for piece in run.present(time + 1))
+    def _until(self, time: int, names: Iterable[str] | None = None) -> list[Updates]:
+        wanted = None if names is None else list(names)
+        found = (piece for run in self.runs for piece in run.present(time + 1, wanted))
+        pieces = ((piece if wanted is None else piece.select(wanted)).before(time + 1) for piece in found)
         return [piece for piece in pieces if len(piece)]
 
     def closing(self, low: int, high: int, staged: Part | None = None) -> Updates:

@@ -184,7 +184,7 @@ class ReduceFlow:
         added up; then their times are not told apart. `gathered`: the caller adds up equal updates."""
         pieces = self._history(lookup, upper, closed)
         if self._rows is None:
-            yield self.filled(lift_all(self._sums, self._keys, pieces))
+            yield self.added_up(pieces)
             return
         held, function = list(pieces), self.plan.function
         extremes = extremes_of(function, self._keys, held) if isinstance(function, Aggregates) else None
@@ -208,6 +208,10 @@ class ReduceFlow:
         moments = moments_of(lifted.rows, self._keys, always=self.always)
         made, failed = aggregated(self._sums, lifted, moments, None, extremes.at(moments), self.registry)
         return made.select(self.schema), failed
+
+    def added_up(self, pieces: Iterable[Updates]) -> tuple[Updates, Updates]:
+        """As `fill`, for a reduce of sums alone, given the updates of the history."""
+        return self.filled(lift_all(self._sums, self._keys, pieces))
 
     def filled(self, lifted: Lifted | None) -> tuple[Updates, Updates]:
         """As `fill`, for a reduce of sums alone, given what the history adds; None if it is empty."""

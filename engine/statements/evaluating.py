@@ -16,10 +16,11 @@ from halfjoin.engine.batch.flows import Flow, Inner, alone, flow_of
 from halfjoin.engine.batch.looping import loop_fill
 from halfjoin.engine.batch.readable import closed, raise_any, readable
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.reduce.flow import ReduceFlow
 from halfjoin.engine.statements.system_tables import system_tables, with_system
 from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.consolidate import cancel, consolidate
-from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, some_below_zero
+from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, some_below_zero
 from halfjoin.errors import DataError
 from halfjoin.planner.known import lookups, reads_by_key
 from halfjoin.planner.plan import ArrangementKey, Join, Node, Reduce, Version, ViewPlan
@@ -28,6 +29,7 @@ from halfjoin.sql.relation import Relation
 
 QUERY = User("query", "this query")
 QUERY_NAME = "the query"  # in errors
+_TOGETHER = 1 << 15  # rows that are added up at a time, at least
 _LEAST = 1 << 26  # bytes that a query may take, however little memory the engine has
 
 
@@ -109,7 +111,7 @@ def run_in_parts(
     """As `run`, in at least one part. Rows of different parts do not cancel."""
     state, planned = closed(state), evaluation.plan
     time = readable(state, [name for name in evaluation.collections if name not in made], as_of)
-    moment, held, keys = _Moment(state, time, by_key=evaluation.by_key), 0, evaluation.keys
+    moment, held, keys = _Moment(state, time, _scanned(evaluation), by_key=evaluation.by_key), 0, evaluation.keys
     try:
         for key in keys:
             if state.users(key) is None:
@@ -119,7 +121,13 @@ def run_in_parts(
                 if node.output not in moment.found:
                     _run_loop(moment, evaluation, [one for one in planned.below if one.loop == node.loop])
                 continue
-            output = concat(_at(moment, planned, alone(evaluation.flows[node.output])))
+            if isinstance(node, Join) and _adds_up_alone(planned, node):
+                continue
+            flow = alone(evaluation.flows[node.output])
+            if isinstance(node, Reduce) and node.input not in moment.found and node.input in evaluation.flows:
+                output = _added_up(moment, planned, alone(evaluation.flows[node.input]), flow)
+            else:
+                output = concat(_at(moment, planned, flow))
             held += output.nbytes if isinstance(node, Reduce) else 0
             check_memory(state, held)
             moment.found[node.output] = (make_run(output, state.upper),)
@@ -156,6 +164,34 @@ def _at(moment: _Moment, planned: ViewPlan, flow: Flow) -> list[Updates]:
     return [part for part in outputs if len(part)] or outputs[:1]
 
 
+def _adds_up_alone(planned: ViewPlan, join: Join) -> bool:
+    """Whether nothing but one reduce of sums without keys reads a join. Then its rows are never there all at once."""
+    readers = [node for node in planned.nodes if join.output in node.collections]
+    return join.passing and len(readers) == 1 and isinstance(readers[0], Reduce) and (
+        not readers[0].keys and readers[0].groups is None and not readers[0].loop)  # fmt: skip
+
+
+def _added_up(moment: _Moment, planned: ViewPlan, join: Flow, reduce: Flow) -> Updates:
+    """As `_at`, of a reduce for which `_adds_up_alone`, from the rows that the join makes."""
+    assert isinstance(reduce, ReduceFlow)
+    end, failed = moment.time + 1, list[Updates]()
+
+    def parts() -> Iterator[Updates]:
+        few = list[Updates]()
+        for output, errors in join.fill(moment, end, moment.closed, gathered=True):
+            failed.append(errors.before(end))
+            few += [part.settled(end) for part in [output.before(end)] if len(part)]
+            if sum(map(len, few)) >= _TOGETHER:
+                yield concat(few)
+                few.clear()
+        yield from [concat(few)] if few else []
+
+    output, errors = reduce.added_up(parts())
+    for flow, found in ((join, concat(failed)), (reduce, errors)):
+        raise_any(found, QUERY_NAME, moment.time, planned.below, flow.plan)
+    return output
+
+
 def _run_loop(moment: _Moment, evaluation: Evaluation, nodes: Sequence[Node]) -> None:
     """Evaluate the nodes of a loop.
 
@@ -174,6 +210,27 @@ def recover(state: State) -> None:
         collection.release(QUERY)
 
 
+def _scanned(evaluation: Evaluation) -> dict[str, frozenset[str]]:
+    """The columns that a query reads of the collections that it scans, and never looks up."""
+    found, others = dict[str, frozenset[str]](), set[str]()
+
+    def add(collection: str, names: Iterable[str]) -> None:
+        found[collection] = found.get(collection, frozenset()).union(names)
+
+    for node in evaluation.plan.nodes:
+        flow = evaluation.flows[node.output]
+        if isinstance(flow, ReduceFlow):
+            add(flow.plan.input, flow.columns)
+        elif isinstance(node, Join):
+            for path in (path for branch in node.branches for path in branch.paths):
+                add(path.collection, (column for column, _ in path.fetch))
+                others.update([path.collection] if path.known is not None else [])
+            others.update(key.collection for key in node.arrangements)
+        else:
+            others.add(node.input)
+    return {name: names for name, names in found.items() if name not in others}
+
+
 @dataclass(frozen=True, slots=True)
 class _Moment:
     """The collections as they are at a time; what happened to their rows before does not matter.
@@ -185,6 +242,7 @@ class _Moment:
 
     state: State
     time: int
+    scanned: Mapping[str, frozenset[str]] = field(default_factory=dict)  # as `_scanned`
     by_key: bool = False
     found: dict[str, Sequence[Part]] = field(default_factory=dict)
 
@@ -199,6 +257,7 @@ class _Moment:
             collection = self.state.collection(name)
             runs = self.state.before_and_after({})(name, version)
             if self.closed == MINIMUM and not collection.in_files and not self.by_key:
-                runs = (Run(collection.as_of(self.time, distinct=False)),)
+                rows = collection.as_of(self.time, distinct=False, names=self.scanned.get(name))
+                runs = (Run(Updates(rows.columns, constant(self.time, len(rows)), rows.diff)),)
             self.found[name] = tuple([one.for_query() for one in runs])
         return self.found[name]

@@ -24,6 +24,7 @@ TIME, DIFF = "__time", "__diff"
 TOO_HEAVY = "the weights of joined rows multiply to more than an int64 holds; use smaller __diff values"
 TOO_MANY = "the weights of equal rows add up to more than an int64 holds; use smaller __diff values"
 _FEW = 16  # diffs; so few are multiplied faster one by one
+_BELOW = 1  # the order of a value to a constant, for kernels (`engine.scalar.threshold`)
 ARRAY_BYTES = (1 << 31) - 1  # the most bytes of one Arrow array of texts: its offsets are int32
 TOO_LONG = f"the values of one column would take more than {ARRAY_BYTES:,} bytes"
 
@@ -120,7 +121,12 @@ class Updates:
         """The updates with times below `end`. If all are, the same object."""
         if self.time.strides == (0,) and len(self):
             return self if self.time.item(0) < end else self.slice(0, 0)
-        return self if len(self) > _FEW and int(self.time.max()) < end else self.filter(self.time < end)
+        if len(self) <= _FEW:
+            return self.filter(self.time < end)
+        if int(self.time.max()) < end:
+            return self
+        found = self._by_kernel([indices_of(self.time)], [pa.array([end], pa.int64())], (_BELOW,))
+        return self.filter(self.time < end) if found is None else found
 
     def not_before(self, since: int) -> Updates:
         """The updates with times below `since` raised to `since`."""

@@ -18,6 +18,8 @@ from tests.support.kernels import both_ways
 __all__ = ["both_ways"]  # runs the tests with kernels, and without
 
 MORE = [
+    "SELECT count(*) AS n FROM line",
+    "SELECT count(*) AS n FROM line l JOIN orders o ON l.o = o.k AND o.customer < 20",
     "SELECT count(*) AS n FROM line WHERE price < 5 OR price > 95",
     "SELECT count(*) AS n, sum(amount) AS s FROM line WHERE amount > 0.005 AND discount <> 0.1 AND mode <> 'AIR'",
     "SELECT count(*) AS n FROM line WHERE discount = 0.055 OR discount >= 0.099",
@@ -43,7 +45,8 @@ def test_a_scan_has_the_answer_of_duckdb(rows: int, monkeypatch: pytest.MonkeyPa
     data = tables(rows)
     engine = filled(data)
     engine.apply({"line": hj.deletes(data["line"].slice(5, rows // 50))}, time=3)
-    for time in (1, 2, None):
+    engine.apply({"line": data["line"].slice(0, rows // 60)}, time=4)
+    for time in (1, 2, 3, None):
         duck = duckdb.connect()
         for name in data:
             duck.register(name, engine.read(name, as_of=time))
