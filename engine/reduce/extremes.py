@@ -7,7 +7,7 @@ the groups' rows are read in order (`ordered`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +17,7 @@ import pyarrow.types as pt
 
 from halfjoin.engine.reduce.at_once import is_one, tells_apart
 from halfjoin.engine.reduce.law import Moments
-from halfjoin.engine.reduce.lifted import Lifted, sums_of
+from halfjoin.engine.reduce.lifted import Lifted, lift_all, sums_of
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.updates import Updates, concat, constant, indices_of, where_true
@@ -63,26 +63,61 @@ class Extremes:
         return [one.take(found).cast(arrow_type(part.column.type)) for part, one in zip(self.parts, made, strict=True)]
 
 
-def extremes_of(function: Aggregates, keys: Sequence[str], pieces: Sequence[Updates]) -> Extremes | None:
-    """The extremes of the groups of each piece. None: there is no piece, or the groups' rows must be read in order."""
-    parts = function.ordered
-    if not pieces or not all(one.function in _EXTREMES and one.condition is None and one.args[0].type.kind in _KINDS
-                             for one in parts):  # fmt: skip
-        return None
-    times = [int(piece.time[0]) for piece in pieces if len(piece) and is_one(piece.time)]
-    if len(times) < len(pieces) or len(set(times)) > 1 or not all(_only_comes(piece) for piece in pieces):
-        return None
+def are_extremes(function: Aggregates) -> bool:
+    """Whether what does not add up in an aggregate is a least or greatest value, of types that Arrow orders as SQL."""
+    return all(one.function in _EXTREMES and one.condition is None and isinstance(one.args[0], Column)
+               and one.args[0].type.kind in _KINDS for one in function.ordered)  # fmt: skip
+
+
+def extremes_and_sums(
+    function: Aggregates, keys: Sequence[str], pieces: Iterable[Updates]
+) -> tuple[Lifted, Extremes] | None:
+    """What the groups of the pieces add to sums, and their extremes (`Extremes.beside`). Only one piece is in memory.
+    None: there is no piece, or the groups' rows must be read in order.
+    """
     rows, found = list[Updates](), list[Sequence[pa.Array]]()
-    for piece in pieces:
-        by = [piece.columns[name] for name in keys]
-        columns = [piece.columns[part.args[0].name] for part in parts if isinstance(part.args[0], Column)]
-        if len(columns) < len(parts) or not all(tells_apart(array.type) for array in by) or any(map(_has_nan, columns)):
-            return None
-        groups, values = _grouped(by, parts, columns)
-        length = len(values[0])
-        rows.append(Updates(dict(zip(keys, groups, strict=True)), constant(times[0], length), constant(1, length)))
-        found.append(values)
-    return Extremes(concat(rows), parts, [pa.concat_arrays(each) for each in zip(*found, strict=True)])
+
+    def noted() -> Iterator[Updates]:
+        for piece in pieces:
+            groups, values = _of_piece(function.ordered, keys, piece)
+            if rows and rows[0].time.item(0) != piece.time.item(0):
+                raise _InOrder
+            time = constant(piece.time.item(0), len(values[0]))
+            rows.append(Updates(dict(zip(keys, groups, strict=True)), time, constant(1, len(time))))
+            found.append(values)
+            yield piece
+
+    if not are_extremes(function):
+        return None
+    try:
+        lifted = lift_all(function, keys, noted())
+    except _InOrder:
+        return None
+    if lifted is None:
+        return None
+    values = [pa.concat_arrays(each) for each in zip(*found, strict=True)]
+    return Extremes(concat(rows), function.ordered, values).beside(lifted, function)
+
+
+class _InOrder(Exception):
+    """The groups' rows must be read in order."""
+
+
+def _of_piece(
+    parts: Sequence[Ordered], keys: Sequence[str], piece: Updates
+) -> tuple[list[pa.Array], list[pa.Array]]:
+    """The groups of a piece, as `_grouped`.
+
+    Raises:
+        _InOrder: rows go or come at several times, or values have another order than Arrow's.
+    """
+    by = [piece.columns[name] for name in keys]
+    columns = [piece.columns[part.args[0].name] for part in parts if isinstance(part.args[0], Column)]
+    if not is_one(piece.time) or not _only_comes(piece) or any(map(_has_nan, columns)):
+        raise _InOrder
+    if not all(tells_apart(array.type) for array in by):
+        raise _InOrder
+    return _grouped(by, parts, columns)
 
 
 def _grouped(

@@ -16,7 +16,7 @@ from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents
-from halfjoin.engine.reduce.extremes import Extremes, extremes_of
+from halfjoin.engine.reduce.extremes import extremes_and_sums
 from halfjoin.engine.reduce.front import Front, Wanted
 from halfjoin.engine.reduce.law import Moments, moments_of, moments_of_sums
 from halfjoin.engine.reduce.lifted import Lifted, lift_all, lift_change
@@ -184,12 +184,12 @@ class ReduceFlow:
         added up; then their times are not told apart. `gathered`: the caller adds up equal updates."""
         pieces = self._history(lookup, upper, closed)
         if self._rows is None:
-            yield self.added_up(pieces)
+            yield self.filled(lift_all(self._sums, self._keys, pieces))
             return
-        held, function = list(pieces), self.plan.function
-        extremes = extremes_of(function, self._keys, held) if isinstance(function, Aggregates) else None
-        if extremes is not None:
-            yield self._extreme(extremes, held)
+        held = list(pieces)
+        found = self.added_up(held)
+        if found is not None:
+            yield found
             return
         updates = concat(held or [empty(self.columns)])
         moments = moments_of(updates, self._keys, always=self.always)
@@ -200,18 +200,21 @@ class ReduceFlow:
         contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
         yield self._made(self._lifted(updates), moments, None, contents, gathered=gathered)
 
-    def _extreme(self, extremes: Extremes, pieces: Sequence[Updates]) -> tuple[Updates, Updates]:
-        """As `fill`, where values are least or greatest ones, and all others add up."""
-        lifted = lift_all(self._sums, self._keys, pieces)
-        assert lifted is not None  # there are pieces
-        lifted, extremes = extremes.beside(lifted, self._sums)
+    def added_up(self, pieces: Iterable[Updates]) -> tuple[Updates, Updates] | None:
+        """As `fill`, given the updates of the history, of which only one piece is in memory. None: values other than
+        sums and extremes need all of them."""
+        function = self.plan.function
+        if not isinstance(function, Aggregates):
+            return None
+        if self._rows is None:
+            return self.filled(lift_all(function, self._keys, pieces))
+        found = extremes_and_sums(function, self._keys, pieces)
+        if found is None:
+            return None
+        lifted, extremes = found
         moments = moments_of(lifted.rows, self._keys, always=self.always)
-        made, failed = aggregated(self._sums, lifted, moments, None, extremes.at(moments), self.registry)
+        made, failed = aggregated(function, lifted, moments, None, extremes.at(moments), self.registry)
         return made.select(self.schema), failed
-
-    def added_up(self, pieces: Iterable[Updates]) -> tuple[Updates, Updates]:
-        """As `fill`, for a reduce of sums alone, given the updates of the history."""
-        return self.filled(lift_all(self._sums, self._keys, pieces))
 
     def filled(self, lifted: Lifted | None) -> tuple[Updates, Updates]:
         """As `fill`, for a reduce of sums alone, given what the history adds; None if it is empty."""

@@ -16,12 +16,15 @@ from halfjoin.engine.batch.flows import Flow, Inner, alone, flow_of
 from halfjoin.engine.batch.looping import loop_fill
 from halfjoin.engine.batch.readable import closed, raise_any, readable
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.linear.failures import NO_ERRORS
+from halfjoin.engine.reduce.extremes import are_extremes
 from halfjoin.engine.reduce.flow import ReduceFlow
 from halfjoin.engine.statements.system_tables import system_tables, with_system
 from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, some_below_zero
 from halfjoin.errors import DataError
+from halfjoin.planner.group_functions import Aggregates
 from halfjoin.planner.known import lookups, reads_by_key
 from halfjoin.planner.plan import ArrangementKey, Join, Node, Reduce, Version, ViewPlan
 from halfjoin.planner.plan_view import plan_of_query
@@ -125,7 +128,7 @@ def run_in_parts(
                 continue
             flow = alone(evaluation.flows[node.output])
             if isinstance(node, Reduce) and node.input not in moment.found and node.input in evaluation.flows:
-                output = _added_up(moment, planned, alone(evaluation.flows[node.input]), flow)
+                output = concat(_added_up(moment, planned, alone(evaluation.flows[node.input]), flow))
             else:
                 output = concat(_at(moment, planned, flow))
             held += output.nbytes if isinstance(node, Reduce) else 0
@@ -165,31 +168,41 @@ def _at(moment: _Moment, planned: ViewPlan, flow: Flow) -> list[Updates]:
 
 
 def _adds_up_alone(planned: ViewPlan, join: Join) -> bool:
-    """Whether nothing but one reduce of sums without keys reads a join. Then its rows are never there all at once."""
+    """Whether nothing but one reduce without keys reads a join, and adds its rows up, or finds their extremes. Then
+    they are never there all at once."""
     readers = [node for node in planned.nodes if join.output in node.collections]
-    return join.passing and len(readers) == 1 and isinstance(readers[0], Reduce) and (
-        not readers[0].keys and readers[0].groups is None and not readers[0].loop)  # fmt: skip
+    if len(readers) > 1 or not isinstance(readers[0], Reduce) or readers[0].loop:
+        return False
+    function = readers[0].function
+    return isinstance(function, Aggregates) and not readers[0].keys and are_extremes(function)
 
 
-def _added_up(moment: _Moment, planned: ViewPlan, join: Flow, reduce: Flow) -> Updates:
+def _added_up(moment: _Moment, planned: ViewPlan, join: Flow, reduce: Flow) -> list[Updates]:
     """As `_at`, of a reduce for which `_adds_up_alone`, from the rows that the join makes."""
     assert isinstance(reduce, ReduceFlow)
-    end, failed = moment.time + 1, list[Updates]()
+    end, failed, some = moment.time + 1, list[Updates](), False
 
     def parts() -> Iterator[Updates]:
+        nonlocal some
         few = list[Updates]()
         for output, errors in join.fill(moment, end, moment.closed, gathered=True):
             failed.append(errors.before(end))
             few += [part.settled(end) for part in [output.before(end)] if len(part)]
             if sum(map(len, few)) >= _TOGETHER:
+                some = True
                 yield concat(few)
                 few.clear()
+        some = some or bool(few)
         yield from [concat(few)] if few else []
 
-    output, errors = reduce.added_up(parts())
-    for flow, found in ((join, concat(failed)), (reduce, errors)):
-        raise_any(found, QUERY_NAME, moment.time, planned.below, flow.plan)
-    return output
+    found = reduce.added_up(parts())
+    if found is None:  # there are no rows, or all of them are needed in order
+        rows = _at(moment, planned, join) if some else []
+        moment.found[join.plan.output] = tuple(make_run(part, moment.state.upper) for part in rows)
+        found = concat(_at(moment, planned, reduce)), NO_ERRORS
+    for flow, errors in ((join, concat(failed)), (reduce, found[1])):
+        raise_any(errors, QUERY_NAME, moment.time, planned.below, flow.plan)
+    return [found[0]]
 
 
 def _run_loop(moment: _Moment, evaluation: Evaluation, nodes: Sequence[Node]) -> None:

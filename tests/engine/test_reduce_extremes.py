@@ -66,9 +66,9 @@ def test_extremes_are_the_first_and_last_in_order(seed: int) -> None:
     used = 0
     for sql in QUERIES:
         for time in (1, 2, 3):
-            with patch.object(flow, "extremes_of", lambda *_: None):
+            with patch.object(flow, "extremes_and_sums", lambda *_: None):
                 expected = shown(engine.query(sql, as_of=time))
-            with patch.object(flow, "extremes_of", wraps=flow.extremes_of) as asked:
+            with patch.object(flow, "extremes_and_sums", wraps=flow.extremes_and_sums) as asked:
                 assert shown(engine.query(sql, as_of=time)) == expected, (time, sql)
             used += asked.call_count
     assert used

@@ -53,6 +53,21 @@ def test_a_filter_is_added_up_part_by_part(engine: hj.Engine, monkeypatch: pytes
     found = engine.query("SELECT count(*) AS n, sum(x) AS s, avg(f) AS f FROM t WHERE x < 50")
     assert found.to_pylist() == [{"n": ROWS, "s": ROWS * 49 // 2, "f": (ROWS / 2 - 25.5) / 4}]
     assert len(parts) >= 2 * ROWS // 1_000 and max(parts) <= 1_000
+    parts.clear()
+    found = engine.query("SELECT min(s) AS a, max(k) AS b, sum(f) AS s FROM t WHERE x BETWEEN 10 AND 49")
+    assert found.to_pylist() == [{"a": "10", "b": 3 * ROWS - 51, "s": (ROWS / 2 - 20.5) / 4 * ROWS * 2 * 0.4}]
+    assert len(parts) >= 2 * ROWS // 1_000 and max(parts) <= 1_000
+
+
+@pytest.mark.parametrize("where", ["x < 0", "f < 3", "s > ''"])
+def test_values_in_an_order_see_all_rows(engine: hj.Engine, where: str) -> None:
+    """No rows; a NaN among them; rows that have gone."""
+    engine.apply({"t": [{"k": 1, "x": 7, "f": float("nan"), "s": None}, {"k": 2, "x": 8, "f": -1.0, "s": "x"}]}, time=3)
+    engine.apply({"t": hj.deletes([{"k": 2, "x": 8, "f": -1.0, "s": "x"}])}, time=4)
+    sql = f"SELECT count(*) AS n, min(f) AS a, max(f) AS b, min(s) AS c FROM t WHERE {where} OR (x = 7 AND k = 1)"
+    found = [engine.query(sql, as_of=time).to_pylist() for time in (2, 3, 4)]
+    with patch.object(evaluating, "_adds_up_alone", lambda *_: False):
+        assert str([engine.query(sql, as_of=time).to_pylist() for time in (2, 3, 4)]) == str(found)
 
 
 def test_an_error_of_a_part_is_an_error_of_the_query(engine: hj.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
