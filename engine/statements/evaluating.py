@@ -180,11 +180,11 @@ def _adds_up_alone(planned: ViewPlan, join: Join) -> bool:
 def _added_up(moment: _Moment, planned: ViewPlan, join: Flow, reduce: Flow) -> list[Updates]:
     """As `_at`, of a reduce for which `_adds_up_alone`, from the rows that the join makes."""
     assert isinstance(reduce, ReduceFlow)
-    end, failed, some = moment.time + 1, list[Updates](), False
+    end, failed, empty = moment.time + 1, [NO_ERRORS], False
 
     def parts() -> Iterator[Updates]:
-        nonlocal some
-        few = list[Updates]()
+        nonlocal empty
+        few, some = list[Updates](), False
         for output, errors in join.fill(moment, end, moment.closed, gathered=True):
             failed.append(errors.before(end))
             few += [part.settled(end) for part in [output.before(end)] if len(part)]
@@ -192,12 +192,12 @@ def _added_up(moment: _Moment, planned: ViewPlan, join: Flow, reduce: Flow) -> l
                 some = True
                 yield concat(few)
                 few.clear()
-        some = some or bool(few)
+        empty = not few and not some
         yield from [concat(few)] if few else []
 
     found = reduce.added_up(parts())
     if found is None:  # there are no rows, or all of them are needed in order
-        rows = _at(moment, planned, join) if some else []
+        rows = [] if empty else _at(moment, planned, join)
         moment.found[join.plan.output] = tuple(make_run(part, moment.state.upper) for part in rows)
         found = concat(_at(moment, planned, reduce)), NO_ERRORS
     for flow, errors in ((join, concat(failed)), (reduce, found[1])):
