@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import random
+from unittest.mock import patch
 
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.arrange.index import Index
+from halfjoin.engine.join import dataflow
 from halfjoin.engine.statements.evaluating import planned_query
 from halfjoin.planner.known import with_known
+from halfjoin.planner.links import equality
 from halfjoin.planner.plan import Join, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
@@ -67,3 +71,16 @@ def test_a_query_fills_by_the_path_that_costs_least_of_all(engine: hj.Engine) ->
         assert fills(own) == fills(whole), sql
         assert set(own.collections) == set(whole.collections)
         assert sum(len(branch.paths) for node in own.joins for branch in node.branches) <= 4
+
+
+def test_what_a_new_query_asks_for_is_found_once(engine: hj.Engine) -> None:
+    """Equalities of columns, distinct keys of an index; and a query has no gates, which only batches pass."""
+    sql = "SELECT b.z, c.d FROM a, b, c WHERE b.k = a.k AND c.y = b.y AND a.k = {}"
+    for key in (1, 2):  # the first one builds an index
+        engine.query(sql.format(key))
+    known = equality.cache_info().misses
+    with patch.object(Index, "distinct", side_effect=AssertionError), patch.object(
+        Index, "_sampled", side_effect=AssertionError
+    ), patch.object(dataflow, "gates_of", side_effect=AssertionError):
+        assert engine.query(sql.format(3)).num_rows == 3
+    assert equality.cache_info().misses == known + 2  # of two columns and the new constant
