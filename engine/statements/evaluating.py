@@ -6,12 +6,12 @@ What needs no data is prepared once (`Evaluation`), and may be used again for th
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
 from halfjoin.engine.arrange.collection import User
-from halfjoin.engine.arrange.part import Part
-from halfjoin.engine.arrange.run import Run, make_run
+from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.flows import Flow, Inner, alone, flow_of
 from halfjoin.engine.batch.looping import loop_fill
 from halfjoin.engine.batch.readable import closed, raise_any, readable
@@ -19,14 +19,15 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.reduce.extremes import are_extremes
 from halfjoin.engine.reduce.flow import ReduceFlow
+from halfjoin.engine.statements.moment import Moment, scanned
 from halfjoin.engine.statements.system_tables import system_tables, with_system
 from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.consolidate import cancel, consolidate
-from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, some_below_zero
+from halfjoin.engine.updates.updates import Updates, concat, some_below_zero
 from halfjoin.errors import DataError
 from halfjoin.planner.group_functions import Aggregates
 from halfjoin.planner.known import lookups, reads_by_key
-from halfjoin.planner.plan import ArrangementKey, Join, Node, Reduce, Version, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, Join, Node, Reduce, ViewPlan
 from halfjoin.planner.plan_view import plan_of_query
 from halfjoin.sql.relation import Relation
 
@@ -114,7 +115,8 @@ def run_in_parts(
     """As `run`, in at least one part. Rows of different parts do not cancel."""
     state, planned = closed(state), evaluation.plan
     time = readable(state, [name for name in evaluation.collections if name not in made], as_of)
-    moment, held, keys = _Moment(state, time, _scanned(evaluation), by_key=evaluation.by_key), 0, evaluation.keys
+    moment = Moment(state, time, partial(scanned, planned, evaluation.flows), by_key=evaluation.by_key)
+    held, keys = 0, evaluation.keys
     try:
         for key in keys:
             if state.users(key) is None:
@@ -151,7 +153,7 @@ def check_memory(state: State, size: int) -> None:
                         "more, Engine(memory=...)")  # fmt: skip
 
 
-def _at(moment: _Moment, planned: ViewPlan, flow: Flow) -> list[Updates]:
+def _at(moment: Moment, planned: ViewPlan, flow: Flow) -> list[Updates]:
     """The updates that add up to the output of a query's node, in at least one part. Those of different parts do not
     cancel.
 
@@ -171,13 +173,13 @@ def _adds_up_alone(planned: ViewPlan, join: Join) -> bool:
     """Whether nothing but one reduce without keys reads a join, and adds its rows up, or finds their extremes. Then
     they are never there all at once."""
     readers = [node for node in planned.nodes if join.output in node.collections]
-    if len(readers) > 1 or not isinstance(readers[0], Reduce) or readers[0].loop:
+    if len(readers) != 1 or not isinstance(readers[0], Reduce) or readers[0].loop:
         return False
     function = readers[0].function
     return isinstance(function, Aggregates) and not readers[0].keys and are_extremes(function)
 
 
-def _added_up(moment: _Moment, planned: ViewPlan, join: Flow, reduce: Flow) -> list[Updates]:
+def _added_up(moment: Moment, planned: ViewPlan, join: Flow, reduce: Flow) -> list[Updates]:
     """As `_at`, of a reduce for which `_adds_up_alone`, from the rows that the join makes."""
     assert isinstance(reduce, ReduceFlow)
     end, failed, empty = moment.time + 1, [NO_ERRORS], False
@@ -205,7 +207,7 @@ def _added_up(moment: _Moment, planned: ViewPlan, join: Flow, reduce: Flow) -> l
     return [found[0]]
 
 
-def _run_loop(moment: _Moment, evaluation: Evaluation, nodes: Sequence[Node]) -> None:
+def _run_loop(moment: Moment, evaluation: Evaluation, nodes: Sequence[Node]) -> None:
     """Evaluate the nodes of a loop.
 
     Raises:
@@ -221,56 +223,3 @@ def recover(state: State) -> None:
     """Release the arrangements that an interrupted query left."""
     for collection in state.collections():
         collection.release(QUERY)
-
-
-def _scanned(evaluation: Evaluation) -> dict[str, frozenset[str]]:
-    """The columns that a query reads of the collections that it scans, and never looks up."""
-    found, others = dict[str, frozenset[str]](), set[str]()
-
-    def add(collection: str, names: Iterable[str]) -> None:
-        found[collection] = found.get(collection, frozenset()).union(names)
-
-    for node in evaluation.plan.nodes:
-        flow = evaluation.flows[node.output]
-        if isinstance(flow, ReduceFlow):
-            add(flow.plan.input, flow.columns)
-        elif isinstance(node, Join):
-            for path in (path for branch in node.branches for path in branch.paths):
-                add(path.collection, (column for column, _ in path.fetch))
-                others.update([path.collection] if path.known is not None else [])
-            others.update(key.collection for key in node.arrangements)
-        else:
-            others.add(node.input)
-    return {name: names for name, names in found.items() if name not in others}
-
-
-@dataclass(frozen=True, slots=True)
-class _Moment:
-    """The collections as they are at a time; what happened to their rows before does not matter.
-
-    For a time before the last closed one the indexes cannot tell which rows were live. So the contents at that time are
-    computed and looked up. For a collection in files that does not fit into memory, lookups read its whole history, and
-    so do those of a query that scans nothing (`by_key`): the history of few keys is less than the contents.
-    """
-
-    state: State
-    time: int
-    scanned: Mapping[str, frozenset[str]] = field(default_factory=dict)  # as `_scanned`
-    by_key: bool = False
-    found: dict[str, Sequence[Part]] = field(default_factory=dict)
-
-    @property
-    def closed(self) -> int:
-        """Updates with times below it may be added up; open times are not read."""
-        return self.time + 1 if self.time + 1 == self.state.upper else MINIMUM
-
-    def __call__(self, name: str, version: Version) -> Sequence[Part]:
-        """The runs to look up."""
-        if name not in self.found:
-            collection = self.state.collection(name)
-            runs = self.state.before_and_after({})(name, version)
-            if self.closed == MINIMUM and not collection.in_files and not self.by_key:
-                rows = collection.as_of(self.time, distinct=False, names=self.scanned.get(name))
-                runs = (Run(Updates(rows.columns, constant(self.time, len(rows)), rows.diff)),)
-            self.found[name] = tuple([one.for_query() for one in runs])
-        return self.found[name]
