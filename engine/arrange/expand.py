@@ -34,16 +34,19 @@ def expand(updates: Updates, name: str) -> Updates:
     return updates.take(np.repeat(np.arange(len(updates)), updates.diff))
 
 
-def table(parts: Sequence[Updates], name: str) -> pa.Table:
+def table(parts: Sequence[Updates], name: str, names: list[str] | None = None) -> pa.Table:
     """The rows of parts as a table, each as often as its diff says; rows of different parts do not cancel. Many rows
-    stay where they are: the table has a chunk for each part.
+    stay where they are: the table has a chunk for each part. `names`: of its columns, which may repeat.
 
     Raises:
         DataError: as `expand`.
     """
     if sum(map(len, parts)) < CHUNKED or not all(bool((part.diff == 1).all()) for part in parts):
-        return expand(concat(parts), name).table(changes=False)
-    return pa.concat_tables([part.table(changes=False) for part in parts])
+        parts = [expand(concat(parts), name)]
+    if names is None:
+        return pa.concat_tables([part.table(changes=False) for part in parts])
+    tables = [pa.Table.from_arrays(list(part.columns.values()), names=names) for part in parts]
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
 def refuse_negative(updates: Updates, name: str) -> Updates:

@@ -260,7 +260,7 @@ class Dataflow:
         Raises:
             DataError: the history is more than a view may have.
         """
-        whole = self._with_constants(lambda name, _: lookup(name, Version.AFTER))
+        whole, begun = self._with_constants(lambda name, _: lookup(name, Version.AFTER)), False
         made = Made(self.schema, gathered=gathered)
         closing = Closing(closed, upper, upper, lambda _: empty({}), lambda _: False)  # no times close
         try:
@@ -276,13 +276,15 @@ class Dataflow:
                         if number == branch.fill:
                             for _ in path.run(change, whole, made, closing):
                                 if gathered or made.rows >= limits.PIECE_ROWS or made.bytes >= limits.PIECE_BYTES:
+                                    begun = True
                                     yield made.given()
                         else:
                             for morsel in _morsels(change):
                                 path.source(morsel.renamed(path.spec.fetch), made.errors)
         except TooLarge as problem:
             raise problem.told(f"{self.name} would hold {problem.bound}") from None
-        yield made.given()
+        if not begun or made.rows or made.errors:
+            yield made.given()
 
     def _with_constants(self, lookup: RunsOf) -> RunsOf:
         if not self.constants:

@@ -13,7 +13,7 @@ from halfjoin.engine.arrange.part import Part, present
 from halfjoin.engine.join.dataflow import Closing, RunsOf
 from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.linear.tables import Registry
-from halfjoin.engine.reduce import top, windows
+from halfjoin.engine.reduce import at_once, top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.extremes import extremes_and_sums
@@ -187,7 +187,7 @@ class ReduceFlow:
             yield self.filled(lift_all(self._sums, self._keys, pieces))
             return
         held = list(pieces)
-        found = self.added_up(held)
+        found = self.added_up(held) if sum(map(len, held)) >= at_once.FROM else None
         if found is not None:
             yield found
             return

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, islice
 from typing import cast
 
 from halfjoin.engine.arrange.collection import User
@@ -182,28 +183,30 @@ def _adds_up_alone(planned: ViewPlan, join: Join) -> bool:
 def _added_up(moment: Moment, planned: ViewPlan, join: Flow, reduce: Flow) -> list[Updates]:
     """As `_at`, of a reduce for which `_adds_up_alone`, from the rows that the join makes."""
     assert isinstance(reduce, ReduceFlow)
-    end, failed, empty = moment.time + 1, [NO_ERRORS], False
+    end, failed = moment.time + 1, [NO_ERRORS]
 
     def parts() -> Iterator[Updates]:
-        nonlocal empty
-        few, some = list[Updates](), False
+        few = list[Updates]()
         for output, errors in join.fill(moment, end, moment.closed, gathered=True):
             failed.append(errors.before(end))
             few += [part.settled(end) for part in [output.before(end)] if len(part)]
             if sum(map(len, few)) >= _TOGETHER:
-                some = True
                 yield concat(few)
-                few.clear()
-        empty = not few and not some
+                few = []
         yield from [concat(few)] if few else []
 
-    found = reduce.added_up(parts())
-    if found is None:  # there are no rows, or all of them are needed in order
-        rows = [] if empty else _at(moment, planned, join)
+    made, found = parts(), None
+    begun = list(islice(made, 2))
+    if len(begun) > 1:
+        found = reduce.added_up(chain(begun, made))
+        if found is None:  # all rows are needed in order
+            begun = _at(moment, planned, join)
+    raise_any(concat(failed), QUERY_NAME, moment.time, planned.below, join.plan)
+    if found is None:
+        rows = [cancel(concat(begun), by_time=False)] if begun else []
         moment.found[join.plan.output] = tuple(make_run(part, moment.state.upper) for part in rows)
-        found = concat(_at(moment, planned, reduce)), NO_ERRORS
-    for flow, errors in ((join, concat(failed)), (reduce, found[1])):
-        raise_any(errors, QUERY_NAME, moment.time, planned.below, flow.plan)
+        return _at(moment, planned, reduce)
+    raise_any(found[1], QUERY_NAME, moment.time, planned.below, reduce.plan)
     return [found[0]]
 
 

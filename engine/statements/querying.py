@@ -139,10 +139,10 @@ def _shown(bound: BoundQuery, found: Sequence[Updates]) -> tuple[pa.Table, tuple
     if not bound.names:  # Arrow keeps the number of rows of a table whose columns have gone
         rows = sum(int(refuse_negative(part, QUERY_NAME).diff.sum()) for part in found)
         return pa.table({"": pa.nulls(rows)}).select([]), ()
-    made = table([part.select(list(part.columns)[: len(bound.names)]) for part in found], QUERY_NAME)
+    shown = [part.select(list(part.columns)[: len(bound.names)]) for part in found]
     shown_as = tuple(Column(name, column.type)
                      for name, column in zip(bound.names, bound.relation.columns, strict=False))  # fmt: skip
-    return made.rename_columns(list(bound.names)), shown_as
+    return table(shown, QUERY_NAME, list(bound.names)), shown_as
 
 
 def first(rows: Updates, order: TopK) -> Updates:

@@ -12,7 +12,9 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.reduce import aggregates, flow
+from halfjoin.engine.reduce import aggregates, at_once, flow
+from halfjoin.engine.statements import evaluating
+from halfjoin.engine.updates import limits
 
 TYPES: dict[str, tuple[str, pa.DataType, list[Any]]] = {
     "s": ("smallint", pa.int16(), [-3, 0, 7, 32767]), "b": ("bigint", pa.int64(), [-(2**63), 0, 5, 2**63 - 1]),
@@ -55,7 +57,10 @@ def shown(table: pa.Table) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_extremes_are_the_first_and_last_in_order(seed: int) -> None:
+def test_extremes_are_the_first_and_last_in_order(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(at_once, "FROM", 1)
+    monkeypatch.setattr(evaluating, "_TOGETHER", 1 + 20 * (seed % 3))
+    monkeypatch.setattr(limits, "MORSEL_ROWS", 17)
     random = np.random.default_rng(seed)
     engine = hj.Engine(clock="own", retain=100)
     engine.execute(f"CREATE TABLE t (k bigint, l text, {', '.join(f'{name} {one[0]}' for name, one in TYPES.items())})")
@@ -81,7 +86,8 @@ def test_extremes_are_the_first_and_last_in_order(seed: int) -> None:
         assert shown(engine.read(f"v{number}")) == shown(engine.query(sql)), sql
 
 
-def test_no_row_is_put_in_order_for_an_extreme() -> None:
+def test_no_row_is_put_in_order_for_an_extreme(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(at_once, "FROM", 100)
     engine = hj.Engine(clock="own")
     engine.execute("CREATE TABLE t (g integer, a bigint)")
     numbers = np.arange(20_000)
