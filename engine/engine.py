@@ -16,7 +16,6 @@ import pyarrow as pa
 from halfjoin.collections.collection import Collection
 from halfjoin.collections.text import name as named
 from halfjoin.engine.arrange.changes import Changes
-from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.arrange.memory import Memory, to_bytes
 from halfjoin.engine.batch.activity import Activity
 from halfjoin.engine.batch.applied import Applied
@@ -287,10 +286,10 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
         """
         with self._reading() as state:
             state, name = self._session.temporary.found(state, name)
-            found = reading.contents(state, name, _optional(as_of), distinct=multiplicity)
-            if multiplicity:
-                return found.table(changes=True).drop_columns(["__time"])
-            return expand(found, name).table(changes=False)
+            if not multiplicity:
+                return reading.rows_of(state, name, _optional(as_of))
+            found = reading.contents(state, name, _optional(as_of), distinct=True)
+            return found.table(changes=True).drop_columns(["__time"])
 
     @retried
     @exclusive

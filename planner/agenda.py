@@ -32,11 +32,7 @@ class Agenda:
         self._predicates = list(block.conditions)
         self._temporal = list(block.temporal)
         self._functions = list(block.functions)
-        self._outputs = {
-            column: expr
-            for column, expr in block.outputs
-            if not isinstance(expr, Column) and columns_of(expr) and not fallible(expr) and "." not in column.name
-        }
+        self._outputs = dict(block.early)
         self._early: set[str] = set()
 
     def copy(self) -> Agenda:

@@ -133,6 +133,14 @@ class Block:
         """The probes of the inputs that are not plain."""
         return tuple(self._known(match.probe) for item in self.inputs for match in item.on)
 
+    @cached_property
+    def early(self) -> Mapping[Column, Expr]:
+        """The outputs that a path computes as soon as it can: they are no bare columns, and cannot fail."""
+        return {
+            column: expr for column, expr in self.outputs
+            if not isinstance(expr, Column) and columns_of(expr) and not fallible(expr) and "." not in column.name
+        }  # fmt: skip
+
     def _known(self, expr: Expr) -> Known:
         return Known(expr, columns_of(expr), inputs_of(expr, self.owners), fallible(expr))
 

@@ -32,6 +32,7 @@ class Estimates:
     view: str
     nodes: Mapping[str, float] = field(default_factory=dict)
     unique: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    _asked: dict[str, tuple[frozenset[str], ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def with_constants(self, constants: Iterable[Constant]) -> Estimates:
         """The same estimates with the constants of a join."""
@@ -64,7 +65,11 @@ class Estimates:
             return ()
         if collection in self.unique:
             return (self.unique[collection],)
-        return tuple(sorted(map(frozenset, self.facts.unique_keys(collection)), key=lambda k: (len(k), sorted(k))))
+        found = self._asked.get(collection)
+        if found is None:
+            keys = map(frozenset, self.facts.unique_keys(collection))
+            found = self._asked[collection] = tuple(sorted(keys, key=lambda k: (len(k), sorted(k))))
+        return found
 
     def exists(self, key: ArrangementKey) -> bool:
         """Whether the engine already holds this arrangement for another user than the view, which may be replaced."""

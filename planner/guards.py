@@ -46,7 +46,8 @@ Guard: TypeAlias = Among | Beside
 
 def guards(path: Path) -> tuple[Guard, ...]:
     """What each row of the path's input has that its operator lets through or reports as an error."""
-    return tuple(guard for predicate in certain(path) for guard in _guards(predicate))
+    bare = {name: column for column, name in path.fetch}
+    return tuple(guard for predicate in certain(path.source.steps, bare) for guard in _guards(predicate))
 
 
 def _guards(predicate: Expr) -> Iterator[Guard]:

@@ -14,7 +14,7 @@ code is that of another one), and the answer is that of a scan. It must never fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -22,7 +22,7 @@ from halfjoin.planner.cost import path_cost
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.fallibility import step_fallible
-from halfjoin.planner.linear import Filter, Keep
+from halfjoin.planner.linear import Filter, Keep, Step
 from halfjoin.planner.plan import ArrangementKey, Branch, InputKind, Join, Known, Path, Reduce, ViewPlan
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, rewrite
 from halfjoin.sql.functions import fallible
@@ -50,7 +50,7 @@ def with_known(plan: ViewPlan, facts: Facts, arranged: Arranged) -> ViewPlan:
     """The plan of a query, with the known keys of its inputs. Where they tell which rows matter, they fill the join."""
     own = {node.output for node in plan.nodes}
     estimates = Estimates(facts, {}, plan.output.output)
-    nodes = tuple(_join(node, own, estimates, arranged) if isinstance(node, Join) and not node.loops else node
+    nodes = tuple(join_with_known(node, own, estimates, arranged) if isinstance(node, Join) and not node.loops else node
                   for node in plan.nodes)  # fmt: skip
     return replace(plan, nodes=nodes)
 
@@ -87,19 +87,20 @@ def scans(plan: ViewPlan) -> Iterator[str]:
                     yield key.collection
 
 
-def _join(join: Join, own: set[str], estimates: Estimates, arranged: Arranged) -> Join:
+def join_with_known(join: Join, own: Collection[str], estimates: Estimates, arranged: Arranged) -> Join:
+    """A join of a query with the known keys of its inputs. `own`: the nodes of the query."""
     estimates = estimates.with_constants(join.constants)
 
     def told(path: Path) -> Path:
         asked = not path.constant and path.collection not in own
-        return replace(path, known=_known(path, estimates, arranged)) if asked else path
+        return replace(path, known=known_of_path(path, estimates, arranged)) if asked else path
 
     def branch(one: Branch) -> Branch:
         paths = tuple(map(told, one.paths))
         if not any(path.known is not None and path.kind is InputKind.PLAIN for path in paths):
             return replace(one, paths=paths)
         plain = [number for number, path in enumerate(paths) if path.kind is InputKind.PLAIN]
-        return Branch(paths, min(plain, key=lambda number: _cost(paths[number], own, estimates)))
+        return Branch(paths, min(plain, key=lambda number: filling_cost(paths[number], own, estimates)))
 
     return replace(join, branches=tuple(map(branch, join.branches)))
 
@@ -109,13 +110,17 @@ def _reports(path: Path) -> bool:
     return path.source.reports is not None and any(map(step_fallible, path.source.steps))
 
 
-def _cost(path: Path, own: set[str], estimates: Estimates) -> float:
+def beginning(collection: str, known: Known | None, estimates: Estimates) -> tuple[float, float]:
+    """The rows with which a path begins to fill, and the work to find them, in rows scanned."""
+    if known is None:
+        return estimates.rows(collection), estimates.rows(collection)
+    rows = _found(known.arrangement, known.values, estimates)
+    return rows, _SCANNED * rows
+
+
+def filling_cost(path: Path, own: Collection[str], estimates: Estimates) -> float:
     """The work to fill by a path, in rows scanned."""
-    if path.known is None:
-        begin, rows = estimates.rows(path.collection), estimates.rows(path.collection)
-    else:
-        rows = _found(path.known.arrangement, path.known.values, estimates)
-        begin = _SCANNED * rows
+    rows, begin = beginning(path.collection, path.known, estimates)
     missing = [stage.half_join.arrangement for stage in path.stages]
     missing = [key for key in missing if key.constant is None and key.collection not in own
                and not (key.keys and estimates.facts.users(key) is not None)]  # fmt: skip
@@ -123,13 +128,22 @@ def _cost(path: Path, own: set[str], estimates: Estimates) -> float:
                                + sum(estimates.rows(key.collection) for key in missing))  # fmt: skip
 
 
-def _known(path: Path, estimates: Estimates, arranged: Arranged) -> Known | None:
-    """The arrangement that finds the fewest rows; None if there is none, or a scan is as good."""
-    values = _values(path)
-    there = [key for key in (arranged(path.collection) if values else ()) if key.keys and key.through is None]
+def known_of_path(path: Path, estimates: Estimates, arranged: Arranged) -> Known | None:
+    """As `known_of`, of the input of a path."""
+    bare = {name: column for column, name in path.fetch}
+    return known_of(path.collection, path.source.steps, bare, estimates, arranged)
+
+
+def known_of(
+    collection: str, steps: Sequence[Step], bare: Mapping[str, str], estimates: Estimates, arranged: Arranged
+) -> Known | None:
+    """The arrangement that finds the fewest rows; None if there is none, or a scan is as good. The input's rows pass
+    `steps`; `bare`: its columns by their names there."""
+    values = _values(steps, bare)
+    there = [key for key in (arranged(collection) if values else ()) if key.keys and key.through is None]
     ways = [Known(key, tuple(values[expr] for expr in key.keys)) for key in there if values.keys() >= set(key.keys)]
     ways = [way for way in ways if len(way.values) == 1 or prod(map(len, way.values)) <= MOST_KEYS]
-    rows = estimates.rows(path.collection)
+    rows = estimates.rows(collection)
     found = {way: _found(way.arrangement, way.values, estimates) for way in ways}
     good = [way for way in ways if rows <= _SMALL or found[way] * _SCANNED <= rows]
     return min(good, key=lambda way: (found[way], -len(way.values), str(way.arrangement)), default=None)
@@ -140,24 +154,24 @@ def _found(key: ArrangementKey, values: Sequence[Sequence[Literal]], estimates: 
     return prod(map(len, values)) * estimates.fan_out(key, probe, {})
 
 
-def _values(path: Path) -> dict[Expr, tuple[Literal, ...]]:
-    """What expressions over the collection's columns may be in rows that the path's operator lets through."""
+def _values(steps: Sequence[Step], bare: Mapping[str, str]) -> dict[Expr, tuple[Literal, ...]]:
+    """What expressions over the collection's columns may be in rows that the steps let through."""
     found: dict[Expr, tuple[Literal, ...]] = {}
-    for predicate in certain(path):
+    for predicate in certain(steps, bare):
         for expr, values in told(predicate):
             if expr not in found or len(values) < len(found[expr]):
                 found[expr] = values
     return found
 
 
-def certain(path: Path) -> Iterator[Expr]:
-    """Predicates over the collection's columns that each row must meet before any expression can fail for it."""
-    bare = {name: column for column, name in path.fetch}
+def certain(steps: Sequence[Step], bare: Mapping[str, str]) -> Iterator[Expr]:
+    """Predicates over the collection's columns that each row must meet before any expression can fail for it. `bare`:
+    these columns by their names in the steps."""
 
     def named(node: Expr) -> Expr:
         return replace(node, name=bare[node.name]) if isinstance(node, Column) else node
 
-    for step in path.source.steps:
+    for step in steps:
         if isinstance(step, Keep):
             continue
         if not isinstance(step, Filter):

@@ -7,11 +7,11 @@ and `j > i` before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from halfjoin.planner import identity, kinds
 from halfjoin.planner.agenda import Agenda
-from halfjoin.planner.block import Block, Input
+from halfjoin.planner.block import Block
 from halfjoin.planner.choices import Choices, every_stage
 from halfjoin.planner.cost import path_cost
 from halfjoin.planner.cycles import cyclic
@@ -34,20 +34,32 @@ def branch(block: Block, number: int, estimates: Estimates, chosen: set[Arrangem
     Raises:
         UnsupportedSQL: see `kinds.check`.
     """
-    kinds.check(block)
-    order = sorted(range(len(block.inputs)), key=lambda i: block.inputs[i].alias)
-    plain = [i for i in order if block.inputs[i].kind is InputKind.PLAIN]
-    shares = {item.alias: _share(block, item) for item in block.inputs}
-    lookups = Lookups(block, estimates, chosen)
-    paths = {}
-    for i in order:
-        if i in plain:
-            paths[i] = _path(block, PathJoin(block), number, i, estimates, lookups, shares)
-        else:
-            view = kinds.seen_from(block, block.inputs[i])
-            paths[i] = _path(block, view, number, i, estimates, Lookups(view.block, estimates, chosen), shares)
+    make = path_maker(block, number, estimates, chosen)
+    plain = [i for i in in_order(block) if block.inputs[i].kind is InputKind.PLAIN]
+    paths = {i: make(i) for i in in_order(block)}
     fill = min(plain, key=lambda i: estimates.rows(paths[i].collection) * path_cost(paths[i], estimates).lookups)
     return Branch(tuple(paths[i] for i in range(len(block.inputs))), fill)
+
+
+def in_order(block: Block) -> list[int]:
+    """The numbers of the inputs in the order of their aliases."""
+    return sorted(range(len(block.inputs)), key=lambda i: block.inputs[i].alias)
+
+
+def path_maker(
+    block: Block, number: int, estimates: Estimates, chosen: set[ArrangementKey]
+) -> Callable[[int], Path]:
+    """What makes the path of an input, given its number; the rest is as in `branch`."""
+    kinds.check(block)
+    shares, lookups = _Shares(block), Lookups(block, estimates, chosen)
+
+    def make(i: int) -> Path:
+        if block.inputs[i].kind is InputKind.PLAIN:
+            return _path(block, PathJoin(block), number, i, estimates, lookups, shares)
+        view = kinds.seen_from(block, block.inputs[i])
+        return _path(block, view, number, i, estimates, Lookups(view.block, estimates, chosen), shares)
+
+    return make
 
 
 def _path(block: Block, view: PathJoin, branch: int, start: int, estimates: Estimates, lookups: Lookups,
@@ -112,6 +124,9 @@ def _best(ways: Sequence[LookupWay], estimates: Estimates, shares: Mapping[str, 
     """The input to look up next: by a unique key, not a cross product, finding about as few rows as any other. Among
     those: an existing arrangement, a longer key, more selective predicates, fewer rows."""
 
+    if len(ways) == 1:
+        return ways[0]
+
     def growth(way: LookupWay) -> float:
         return way.fan_out * shares[way.input.alias]
 
@@ -127,6 +142,15 @@ def _best(ways: Sequence[LookupWay], estimates: Estimates, shares: Mapping[str, 
     ))  # fmt: skip
 
 
-def _share(block: Block, item: Input) -> float:
-    """The share of an input's rows that its own predicates let through."""
-    return selectivity(Linear(tuple(Agenda(block).arrive(item, report=False))))
+class _Shares(dict[str, float]):
+    """The share of each input's rows that its own predicates let through, by its alias; computed when it is asked for.
+    """
+
+    def __init__(self, block: Block) -> None:
+        super().__init__()
+        self._block = block
+
+    def __missing__(self, alias: str) -> float:
+        (item,) = (item for item in self._block.inputs if item.alias == alias)
+        self[alias] = found = selectivity(Linear(tuple(Agenda(self._block).arrive(item, report=False))))
+        return found

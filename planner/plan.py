@@ -189,7 +189,7 @@ def _every(stages: Iterable[Stage]) -> Iterator[Stage]:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One join of a sum of joins. One path per input, in input order."""
+    """One join of a sum of joins. One path per input, in input order; of a query only those that it needs."""
 
     paths: tuple[Path, ...]
     fill: int  # which path fills a new collection: that input's whole history as the change, all others "after"
@@ -233,7 +233,8 @@ class Join:
     def collections(self) -> tuple[str, ...]:
         """The collections that it reads, without constants, in order of first use."""
         paths = (path for branch in self.branches for path in branch.paths if not path.constant)
-        return tuple(dict.fromkeys(path.collection for path in paths))
+        looked_up = (key.collection for key in self.arrangements if key.constant is None)
+        return tuple(dict.fromkeys((*(path.collection for path in paths), *looked_up)))
 
     @property
     def asked(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from halfjoin.planner.block import Blocks
@@ -9,7 +10,9 @@ from halfjoin.planner.cost import path_cost
 from halfjoin.planner.cut import cut
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.facts import Facts
+from halfjoin.planner.filling import filling
 from halfjoin.planner.group_functions import Aggregates
+from halfjoin.planner.known import Arranged, join_with_known
 from halfjoin.planner.paths import branch
 from halfjoin.planner.plan import ArrangementKey, Constant, Join, Node, Reduce, ViewPlan
 from halfjoin.planner.rules import normal_form
@@ -28,8 +31,16 @@ def plan(relation: Relation, facts: Facts, name: str = "query") -> ViewPlan:
     return trace(relation, facts, name)[1]
 
 
-def trace(relation: Relation, facts: Facts, name: str = "query") -> tuple[tuple[tuple[str, Blocks], ...], ViewPlan]:
-    """The normal form after each rule, by the rule's name, and the plan. For a node the name is `rule of node`."""
+def plan_of_query(relation: Relation, facts: Facts, name: str, arranged: Arranged) -> ViewPlan:
+    """As `plan`, with the paths that a query needs, and the known keys of its inputs (`planner.known`)."""
+    return trace(relation, facts, name, arranged)[1]
+
+
+def trace(
+    relation: Relation, facts: Facts, name: str = "query", arranged: Arranged | None = None
+) -> tuple[tuple[tuple[str, Blocks], ...], ViewPlan]:
+    """The normal form after each rule, by the rule's name, and the plan. For a node the name is `rule of node`.
+    `arranged`: of a query, see `plan_of_query`."""
     estimates = Estimates(facts, {}, name)
     steps: list[tuple[str, Blocks]] = []
     nodes: list[Node] = []
@@ -40,24 +51,32 @@ def trace(relation: Relation, facts: Facts, name: str = "query") -> tuple[tuple[
             estimates = estimates.with_node(one.output, estimates.rows(one.input), _identifying(one))
             continue
         steps += [(f"{rule} of {one.name}", blocks) for rule, blocks in one.steps]
-        node = facts.node(one.name)
+        node, filled = facts.node(one.name), None if one.loops else arranged
         if not isinstance(node, Join):
-            made = _join(one.name, one.relation, one.steps[-1][1], estimates)
+            made = _join(one.name, one.relation, one.steps[-1][1], estimates, filled, nodes)
             node = replace(made, passing=one.passing, loops=one.loops, last=one.last)
+        elif filled is not None:
+            node = join_with_known(node, [node.output for node in nodes], estimates, filled)
         nodes.append(replace(node, named=one.named))
         estimates = estimates.with_node(one.name, _rows(node, estimates))
     own = normal_form(relation)
-    made = _join(name, relation, own[-1][1], estimates)
+    made = _join(name, relation, own[-1][1], estimates, arranged, nodes)
     estimates = estimates.with_constants(made.constants)
-    return (*steps, *own), ViewPlan((*nodes, made), warnings(made, estimates))
+    return (*steps, *own), ViewPlan((*nodes, made), warnings(made, estimates) if arranged is None else ())
 
 
-def _join(name: str, relation: Relation, blocks: Blocks, estimates: Estimates) -> Join:
-    """The node whose output is the sum of these blocks."""
+def _join(
+    name: str, relation: Relation, blocks: Blocks, estimates: Estimates, arranged: Arranged | None,
+    below: Sequence[Node],
+) -> Join:  # fmt: skip
+    """The node whose output is the sum of these blocks. `below`: the nodes before it."""
     constants = _constants(blocks)
     estimates = estimates.with_constants(constants)
     chosen: set[ArrangementKey] = set()
-    branches = tuple(branch(block, number, estimates, chosen) for number, block in enumerate(blocks))
+    own = [node.output for node in below]
+    branches = tuple(branch(block, number, estimates, chosen) if arranged is None else
+                     filling(block, number, estimates, chosen, arranged, own)
+                     for number, block in enumerate(blocks))  # fmt: skip
     columns = tuple(replace(column, type=stored(column)) for column in relation.columns)
     return Join(name, columns, branches, constants)
 

@@ -26,7 +26,17 @@ from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import cancel, consolidate
-from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Updates, concat, empty, fits, fitting, is_fixed
+from halfjoin.engine.updates.updates import (
+    MAXIMUM,
+    MINIMUM,
+    Updates,
+    concat,
+    empty,
+    fits,
+    fitting,
+    is_fixed,
+    some_below_zero,
+)
 from halfjoin.errors import DataError
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.wants import ALL, Wants, together
@@ -372,25 +382,37 @@ class Collection:
         older = self.held[: -sum(map(len, groups)) or None]
         self.held = (*older, *[run for run in merged if len(run)])
 
-    def as_of(self, time: int, *, distinct: bool) -> Updates:
+    def as_of(self, time: int, *, distinct: bool, names: Iterable[str] | None = None) -> Updates:
         """The contents: what the updates at or before `time` add up to. With `distinct`, one row per distinct row.
+        `names`: the columns wanted (None: all).
 
         The result's times have no meaning.
 
         Raises:
             DataError: the weight of a row does not fit an int64.
         """
-        found = self.up_to(time)
+        found = self.up_to(time, names)
         try:
             return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
         except DataError as problem:
             raise problem.with_(view=self.name, time=time) from None
 
-    def up_to(self, time: int) -> Updates:
-        """Updates at or before a time that add up to the contents then."""
-        pieces = (piece.filter(piece.time <= time) for run in self.runs for piece in run.present(time + 1))
-        parts = [piece for piece in pieces if len(piece)]
-        return concat(parts) if parts else empty(self.schema)
+    def as_of_in_parts(self, time: int) -> Sequence[Updates]:
+        """As `as_of`, in at least one part. Rows of different parts do not cancel."""
+        parts = self._until(time)
+        return parts if parts and not any(some_below_zero(part.diff) for part in parts) else [
+            self.as_of(time, distinct=False)]  # fmt: skip
+
+    def up_to(self, time: int, names: Iterable[str] | None = None) -> Updates:
+        """Updates at or before a time that add up to the contents then, with some columns (None: all)."""
+        parts = self._until(time, names)
+        return concat(parts) if parts else empty({name: self.schema[name] for name in names or self.schema})
+
+    def _until(self, time: int, names: Iterable[str] | None = None) -> list[Updates]:
+        wanted = None if names is None else list(names)
+        found = (piece for run in self.runs for piece in run.present(time + 1, wanted))
+        pieces = ((piece if wanted is None else piece.select(wanted)).before(time + 1) for piece in found)
+        return [piece for piece in pieces if len(piece)]
 
     def closing(self, low: int, high: int, staged: Part | None = None) -> Updates:
         """The consolidated updates that close when `upper` goes from `low` to `high`, including a staged run's."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import pyarrow as pa
 
 from halfjoin.engine.scalar.bounds import sizes
 from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.updates import limits
-from halfjoin.engine.updates.updates import ARRAY_BYTES, Updates, where_true
+from halfjoin.engine.updates.updates import ARRAY_BYTES, Updates, concat, where_true
 from halfjoin.errors import DataError
 
+CHUNKED = 1 << 16  # rows; fewer are copied into one chunk
 
 def expand(updates: Updates, name: str) -> Updates:
     """Repeat each row as often as its diff says. `name` is the view's name for error messages.
@@ -28,6 +32,21 @@ def expand(updates: Updates, name: str) -> Updates:
             raise DataError(f"{name}.{column} holds more than {ARRAY_BYTES:,} bytes, counting copies",
                             remedy="read(..., multiplicity=True) gives each once", view=name)  # fmt: skip
     return updates.take(np.repeat(np.arange(len(updates)), updates.diff))
+
+
+def table(parts: Sequence[Updates], name: str, names: list[str] | None = None) -> pa.Table:
+    """The rows of parts as a table, each as often as its diff says; rows of different parts do not cancel. Many rows
+    stay where they are: the table has a chunk for each part. `names`: of its columns, which may repeat.
+
+    Raises:
+        DataError: as `expand`.
+    """
+    if sum(map(len, parts)) < CHUNKED or not all(bool((part.diff == 1).all()) for part in parts):
+        parts = [expand(concat(parts), name)]
+    if names is None:
+        return pa.concat_tables([part.table(changes=False) for part in parts])
+    tables = [pa.Table.from_arrays(list(part.columns.values()), names=names) for part in parts]
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
 def refuse_negative(updates: Updates, name: str) -> Updates:

@@ -27,6 +27,7 @@ _GUIDE_FROM = 1 << 10  # entries
 _GUIDED_FROM = 1 << 20  # probes times entries; below it a plain search is faster: no setup, and most reads hit a cache
 _FEW = 16  # probes; below it a plain search is as fast, whatever the size of the index
 _TOGETHER = 1 << 14  # groups to count at a time, which bounds the memory
+_PARTS, _PART = 16, 1 << 10  # parts of an index, and entries of each, that are a sample of it
 _NEXT = np.arange(1, 8)[:, None]  # the entries after the first entry of a group
 
 
@@ -52,6 +53,7 @@ class Index:
     guide: Guide | None = None
     partial: Partial | None = None
     sorted_codes: native.SortedCodes = field(init=False, repr=False, compare=False)  # the same, as kernels read it
+    _distinct: int | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         guide = (None, 0, 0) if self.guide is None else self.guide.plain
@@ -68,6 +70,21 @@ class Index:
     def distinct(self) -> int:
         """The number of distinct codes."""
         return int(np.count_nonzero(self.codes[1:] != self.codes[:-1])) + 1 if len(self.codes) else 0
+
+    def about_distinct(self) -> int:
+        """The number of distinct codes, guessed from a sample if there are many: a query is planned in less time than
+        it takes to count them. Unique keys are told exactly. It is counted once."""
+        found = self._distinct
+        if found is None:
+            found = self.distinct() if len(self) <= _PARTS * _PART else self._sampled()
+            object.__setattr__(self, "_distinct", found)
+        return found
+
+    def _sampled(self) -> int:
+        parts = np.linspace(0, len(self) - _PART, _PARTS).astype(np.int64)[:, None] + np.arange(_PART)
+        sample = self.codes[parts]
+        share = np.count_nonzero(sample[:, 1:] != sample[:, :-1]) / (_PARTS * (_PART - 1))
+        return 1 + round(share * (len(self) - 1))
 
     def find(self, probes: Ints) -> Iterable[tuple[Ints, RowNumbers]]:
         """Pairs (position in `probes`, row number) whose codes are equal, in pieces.

@@ -11,7 +11,7 @@ from halfjoin.engine.arrange.index import Footprint, KeyColumns
 from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Updates, concat, fitting
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Updates, concat, fitting, some_below_zero
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.wants import ALL, Wants
 
@@ -118,7 +118,7 @@ def present(parts: Iterable[Part], closed: int, names: Iterable[str] | None = No
                 held.append(updates)
             elif len(updates):
                 yield updates
-    if len(held) < 2 or not any(bool((one.diff < 0).any()) for one in held):
+    if len(held) < 2 or not any(some_below_zero(one.diff) for one in held):
         yield from (one for one in held if len(one))
         return
     for group in fitting(held):

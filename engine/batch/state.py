@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol, cast
 
-import numpy as np
 import pyarrow as pa
 
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.arrange.index import Index
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.run import Run
@@ -31,7 +29,6 @@ from halfjoin.planner.plan import ArrangementKey, Node, Version, ViewPlan
 # Writes updates of a collection (its kind, its name) to files where they are to be kept.
 Spill = Callable[[str, str, Updates, Sequence[str]], Part]
 
-_PARTS, _PART = 16, 1 << 10  # parts of an index, and entries of each, that are a sample of it
 ROW_BYTES = 100  # estimate for a row and its indexes, before they are loaded
 
 
@@ -250,7 +247,7 @@ class State:
         """About how many distinct keys an arrangement has, from the largest run's index; None if there is no index."""
         runs = self.collection(key.collection).in_memory if self.has(key.collection) else ()
         index = max(runs, key=len).indexes.get(key) if runs else None
-        return None if index is None or index.partial is not None else _about_distinct(index)
+        return None if index is None or index.partial is not None else index.about_distinct()
 
     def incarnation(self, collection: str) -> str:
         """The id of a table or view; a node is identified by its name."""
@@ -280,18 +277,6 @@ class State:
     def has(self, name: str) -> bool:
         """Whether a table, materialized view or node has that name."""
         return name in self.tables or name in self.maintained
-
-
-def _about_distinct(index: Index) -> int:
-    """The distinct codes of an index, guessed from a sample if there are many: a query is planned in less time than it
-    takes to count them. Unique keys are told exactly."""
-    codes = index.codes
-    if len(codes) <= _PARTS * _PART:
-        return index.distinct()
-    parts = np.linspace(0, len(codes) - _PART, _PARTS).astype(np.int64)[:, None] + np.arange(_PART)
-    sample = codes[parts]
-    share = np.count_nonzero(sample[:, 1:] != sample[:, :-1]) / (_PARTS * (_PART - 1))
-    return 1 + round(share * (len(codes) - 1))
 
 
 def _held(collection: Collection) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 from halfjoin.engine.arrange.part import Part, present
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.closing import Closing, RunsOf
-from halfjoin.engine.join.gates import gates_of
+from halfjoin.engine.join.gates import Gates, gates_of
 from halfjoin.engine.join.made import Made
 from halfjoin.engine.join.path import compile_path, morsels
 from halfjoin.engine.join.too_large import TooLarge
@@ -37,12 +38,16 @@ class Dataflow:
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.branches = [[compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
-        self.gates = gates_of(plan.branches)
         self.told = frozenset(step.half_join.arrangement.collection for paths in self.branches for path in paths
                               if path.reports for step in path.spec.stages)  # rows of errors may be looked up in them
         self.reads = frozenset(plan.collections)
         # What closes of these matters. A loop's node may itself have made it, at a time that was open.
         self.asked = frozenset((*plan.collections, plan.output) if plan.loop else plan.asked)
+
+    @cached_property
+    def gates(self) -> Gates:
+        """What lets a batch in. A query needs none."""
+        return gates_of(self.plan.branches)
 
     def changes(
         self, staged: Mapping[str, Part], lookup: RunsOf, closing: Closing
@@ -90,7 +95,7 @@ class Dataflow:
 
         Each part is the output and the error updates, both consolidated; there is at least one part. Times below
         `upper` are closed. Updates below `closed` may be added up. `gathered`: the caller keeps all parts in memory,
-        and adds up equal updates of the output.
+        however small, and adds up equal updates of the output.
 
         Corollary of the delta law: a fill is one path with its input's history as the change and all other inputs
         "after". A failure in another input's own operator is reported only by that input's path, so those operators run
@@ -99,7 +104,7 @@ class Dataflow:
         Raises:
             DataError: the history is more than a view may have.
         """
-        whole = self._with_constants(lambda name, _: lookup(name, Version.AFTER))
+        whole, begun = self._with_constants(lambda name, _: lookup(name, Version.AFTER)), False
         made = Made(self.schema, gathered=gathered)
         closing = Closing(closed, upper, upper, lambda _: empty({}), lambda _: False)  # no times close
         try:
@@ -114,14 +119,16 @@ class Dataflow:
                         change = one.settled(closed) if closed > MINIMUM else one
                         if number == branch.fill:
                             for _ in path.run(change, whole, made, closing):
-                                if made.rows >= limits.PIECE_ROWS or made.bytes >= limits.PIECE_BYTES:
+                                if gathered or made.rows >= limits.PIECE_ROWS or made.bytes >= limits.PIECE_BYTES:
+                                    begun = True
                                     yield made.given()
                         else:
                             for morsel in morsels(change):
                                 path.source(morsel.renamed(path.spec.fetch), made.errors)
         except TooLarge as problem:
             raise problem.told(f"{self.name} would hold {problem.bound}") from None
-        yield made.given()
+        if not begun or made.rows or made.errors:
+            yield made.given()
 
     def _with_constants(self, lookup: RunsOf) -> RunsOf:
         if not self.constants:

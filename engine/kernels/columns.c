@@ -127,8 +127,16 @@ int comparable(const Column *one, const Column *other) {
 }
 
 int is_ordered(const Column *column, const Column *constant) {
-    int is_text = column->kind == TEXT || column->kind == LARGE_TEXT;
-    if (!is_text && (column->kind != INTEGER || strchr("CSIL", column->format[0]) != NULL)) return 0;
+    switch (column->kind) {
+    case INTEGER:
+        if (strchr("CSIL", column->format[0]) != NULL) return 0;
+        break;
+    case WORDS:
+        if (column->format[0] != 'd' || column->width != 16) return 0;
+        break;
+    case BITS: return 0;
+    default: break;
+    }
     return strcmp(column->format, constant->format) == 0;
 }
 
@@ -136,19 +144,26 @@ int order_of(const Column *column, int64_t row, const Column *constant) {
     const uint8_t *left, *right;
     int64_t size, other, common;
     int order;
-    if (column->kind == INTEGER) {
+    switch (column->kind) {
+    case INTEGER: {
         int64_t value = integer_at(column, row), limit = integer_at(constant, 0);
         return (value > limit) - (value < limit);
+    }
+    case WORDS: {
+        __int128 value = decimal_at(column, row), limit = decimal_at(constant, 0);
+        return (value > limit) - (value < limit);
+    }
+    case FLOATING: {
+        double value = float_at(column, row), limit = float_at(constant, 0);
+        if (value != value) return limit == limit;
+        return limit != limit ? -1 : (value > limit) - (value < limit);
+    }
+    default: break;
     }
     size = text_at(column, row, &left), other = text_at(constant, 0, &right);
     common = size < other ? size : other;
     order = common ? memcmp(left, right, common) : 0;
     return order ? (order > 0) - (order < 0) : (size > other) - (size < other);
-}
-
-static inline double float_at(const Column *column, int64_t i) {
-    i += column->offset;
-    return column->width == 8 ? ((const double *)column->data)[i] : (double)((const float *)column->data)[i];
 }
 
 int equal_values(const Column *one, int64_t i, const Column *other, int64_t j) {

@@ -75,7 +75,8 @@ void hash_columns(const Columns *columns, int64_t length, uint64_t *hashes);
 uint64_t hash_of_row(const Columns *columns, int64_t row);
 void codes_of(const Columns *columns, int64_t length, int64_t *codes);
 
-/* Whether values can be ordered to a constant here: signed numbers, dates and times, and texts by their bytes. */
+/* Whether values can be ordered to a constant here: signed numbers, floats (NaN is the greatest), decimals of 128 bits,
+   dates and times, and texts by their bytes. */
 int is_ordered(const Column *column, const Column *constant);
 int order_of(const Column *column, int64_t row, const Column *constant); /* -1, 0 or 1 */
 
@@ -94,6 +95,18 @@ static inline int64_t integer_at(const Column *column, int64_t i) {
     case 4: return ((const int32_t *)column->data)[i];
     default: return ((const int64_t *)column->data)[i];
     }
+}
+
+static inline double float_at(const Column *column, int64_t i) {
+    i += column->offset;
+    return column->width == 8 ? ((const double *)column->data)[i] : (double)((const float *)column->data)[i];
+}
+
+/* A decimal of 128 bits, without its point. */
+static inline __int128 decimal_at(const Column *column, int64_t i) {
+    __int128 value;
+    memcpy(&value, column->data + (i + column->offset) * 16, 16);
+    return value;
 }
 
 static inline int bit_at(const Column *column, int64_t i) {
@@ -149,5 +162,6 @@ PyObject *py_moments(PyObject *self, PyObject *args);
 PyObject *py_totals(PyObject *self, PyObject *args);
 PyObject *py_reduced(PyObject *self, PyObject *args);
 PyObject *py_decimals(PyObject *self, PyObject *args);
+PyObject *py_float_sums(PyObject *self, PyObject *args);
 
 #endif

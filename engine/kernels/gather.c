@@ -1,7 +1,6 @@
 /* Gathers columns: the values at rows of several runs, one after the other, become one column. */
 
 #include "rows.h"
-#include "thresholds.h"
 
 int open_rows(PyObject *object, Rows *out) {
     int opened = open_numbers(object, &out->narrow);
@@ -240,73 +239,4 @@ PyObject *py_gather(PyObject *self, PyObject *args) {
     PyMem_Free(counts);
     close_rows(&rows);
     return result;
-}
-
-/* Which rows are left: those for which the only tested column is true; or, if there are thresholds, those whose tested
-   columns meet them. 0: there is no fast way. */
-static int choose(const Columns *tested, const Thresholds *thresholds, int64_t length, int64_t *positions, int64_t *count) {
-    int masked = thresholds->constants.count == 0;
-    if (masked ? tested->count != 1 || tested->at->kind != BITS : !are_ordered(tested, thresholds)) return 0;
-    for (Py_ssize_t c = 0; c < tested->count; c++)
-        if (tested->at[c].length != length) return 0;
-    PyThreadState *paused = pause_for(length);
-    for (int64_t i = 0; i < length; i++) {
-        positions[*count] = i;
-        *count += masked ? is_valid(tested->at, i) && bit_at(tested->at, i) : meets(tested, thresholds, i);
-    }
-    go_on(paused);
-    return 1;
-}
-
-/* The rows that are left: the buffers of their columns, times and diffs; True if these are all rows. */
-PyObject *py_filtered(PyObject *self, PyObject *args) {
-    PyObject *list, *part[2], *tested_list, *constant_list, *allowed;
-    PyObject *single = NULL, *made = NULL, *weights[2] = {NULL}, *result = NULL;
-    Array open[2] = {0}; /* times and diffs */
-    Columns tested = {0};
-    Thresholds thresholds = {0};
-    Rows rows = {0};
-    int64_t *positions = NULL, length, count = 0;
-    int going;
-    if (!PyArg_ParseTuple(args, "OOOOOO", &list, &part[0], &part[1], &tested_list, &constant_list, &allowed)) return NULL;
-    going = open_columns(tested_list, &tested);
-    if (going == 1) going = open_thresholds(constant_list, allowed, &thresholds);
-    for (int i = 0; going == 1 && i < 2; i++) going = open_ints(part[i], &open[i]);
-    if (going < 1) goto done;
-    length = open[0].length;
-    if ((going = open[1].length == length) == 0) goto done;
-    if ((positions = malloc((length + 1) * sizeof *positions)) == NULL) {
-        PyErr_NoMemory();
-        going = -1;
-        goto done;
-    }
-    if ((going = choose(&tested, &thresholds, length, positions, &count)) < 1) goto done;
-    if (count == length) {
-        result = Py_NewRef(Py_True);
-        goto done;
-    }
-    going = -1;
-    rows.wide.at = positions, rows.wide.step = 1, rows.wide.length = rows.length = count;
-    if ((single = PyList_New(1)) == NULL) goto done;
-    PyList_SetItem(single, 0, Py_NewRef(list));
-    if ((made = gather_columns(single, &rows, &rows.length)) == NULL) goto done;
-    for (int i = 0; i < 2; i++) {
-        int64_t *into;
-        if ((weights[i] = PyByteArray_FromStringAndSize(NULL, count * 8)) == NULL) goto done;
-        into = (int64_t *)PyByteArray_AsString(weights[i]);
-        for (int64_t row = 0; row < count; row++) into[row] = int_at(&open[i], positions[row]);
-    }
-    going = made != Py_None;
-    if (going == 1) result = PyTuple_Pack(3, made, weights[0], weights[1]);
-done:
-    for (int i = 0; i < 2; i++) {
-        close_array(&open[i]);
-        Py_XDECREF(weights[i]);
-    }
-    close_columns(&tested);
-    close_thresholds(&thresholds);
-    free(positions);
-    Py_XDECREF(single);
-    Py_XDECREF(made);
-    return going == 0 ? Py_NewRef(Py_None) : result;
 }

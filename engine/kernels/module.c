@@ -10,8 +10,8 @@ static PyMethodDef functions[] = {
     {"count", py_count, METH_VARARGS, "count(probes, indexes): the number of entries of each probe, or None"},
     {"gather", py_gather, METH_VARARGS, "gather(sources, rows, counts): the buffers of each column, or None"},
     {"filtered", py_filtered, METH_VARARGS,
-     "filtered(columns, time, diff, tested, constants, allowed): the buffers of the columns of the rows that pass, times "
-     "and diffs; True or None"},
+     "filtered(columns, time, diff, tested, constants, allowed): how many rows pass, the buffers of their columns, times "
+     "and diffs (None: all are one); True or None"},
     {"passing", py_passing, METH_VARARGS, "passing(mask, positions, rows, counts): the pairs that pass, or None"},
     {"side", py_side, METH_VARARGS,
      "side(index, exact, keys, tested, fetched, weights): a run, opened for the lookups of a half-join, or None"},
@@ -38,6 +38,8 @@ static PyMethodDef functions[] = {
      "come, and how many kept rows were found; or None"},
     {"decimals", py_decimals, METH_VARARGS,
      "decimals(counts, totals, digits): the buffers of a column of decimals made of kept sums, or None"},
+    {"float_sums", py_float_sums, METH_VARARGS,
+     "float_sums(values, diff, group, groups): the first digit of the sums of groups, and their digits; or None"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -177,16 +177,19 @@ def gather(sources: list[list[pa.Array]], rows: Positions, counts: list[int]) ->
 def filtered(
     columns: list[pa.Array], time: Ints, diff: Ints, tested: list[pa.Array], constants: list[pa.Array],
     allowed: tuple[int, ...],
-) -> tuple[list[pa.Array], Ints, Ints] | Literal[True] | None:  # fmt: skip
-    """Columns, times and diffs of the rows whose tested columns are ordered to the constants as `allowed` says
-    (`engine.scalar.threshold`); without constants, those for which the only one is true, not false or NULL. True: all.
+) -> tuple[int, list[pa.Array], Ints | None, Ints | None] | Literal[True] | None:  # fmt: skip
+    """How many rows have tested columns that are ordered to the constants as `allowed` says
+    (`engine.scalar.threshold`), and their columns, times and diffs; None for times or diffs that are one number that
+    stands for all. Without constants, the rows for which the only tested column is true, not false or NULL. True: all.
     """
     made = _native.filtered(columns, time, diff, tested, constants, allowed) if on else None
     if made is None or made is True:
         return made
-    times = _ints(made[1])
-    found = _arrays(columns, made[0], len(times))
-    return None if found is None else (found, times, _ints(made[2]))
+    count, buffers, times, diffs = made
+    found = _arrays(columns, buffers, count)
+    if found is None:
+        return None
+    return count, found, None if times is None else _ints(times), None if diffs is None else _ints(diffs)
 
 
 def passing(
@@ -310,6 +313,13 @@ def totals(
     if parts is None:
         return None
     return _column(pa.int64() if summed is None else pa.binary(), len(group), parts)
+
+
+def float_sums(values: pa.Array, diff: Ints, group: Ints, groups: int) -> tuple[int, Ints] | None:
+    """The sums of floats by their groups' numbers, as `engine.scalar.wide` has them: which digit is the first, and the
+    digits x groups. NULL adds nothing. None also if a value is NaN or infinite."""
+    made = _native.float_sums([values], diff, group, groups) if on else None
+    return None if made is None else (made[0], _ints(made[1]).reshape(-1, groups))
 
 
 def decimals(counts: pa.Array, totals: pa.Array, type: pa.DataType) -> pa.Array | None:

@@ -14,10 +14,7 @@ int read_sum(const uint8_t *text, int64_t size, Wide *sum); /* 0 if the sum has 
 int write_sum(Wide sum, uint8_t *text); /* the canonical bytes; returns how many */
 
 static inline Wide wide_at(const Column *column, int64_t i) {
-    Wide value;
-    if (column->kind == INTEGER) return integer_at(column, i);
-    memcpy(&value, column->data + (i + column->offset) * 16, 16);
-    return value;
+    return column->kind == INTEGER ? integer_at(column, i) : decimal_at(column, i);
 }
 
 #endif

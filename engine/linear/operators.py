@@ -18,6 +18,7 @@ import pyarrow.types as pt
 from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.evaluate import evaluate_all, expect
 from halfjoin.engine.linear.failures import Errors
+from halfjoin.engine.linear.needed import needed_after
 from halfjoin.engine.linear.tables import Registry, ordinality, table_function
 from halfjoin.engine.linear.temporal import temporal_filter
 from halfjoin.engine.scalar import arrow_type, compile
@@ -57,20 +58,21 @@ class LinearOperator:
 def compile_linear(spec: Linear, registry: Registry) -> LinearOperator:
     """Make a linear operator executable. `registry` has the user's table functions."""
     reports, steps = spec.reports if any(map(step_fallible, spec.steps)) else None, list[Operator]()
+    needed = needed_after(spec.steps, reports)
     for number, step in enumerate(spec.steps):
         before, then = spec.steps[number - 1 : number], spec.steps[number + 1 : number + 2]
         following = then[0] if then else None
         if isinstance(step, Keep) and before and _renames(before[0]):
             steps[-1] = _projection(before[0], step, steps[-1])
         else:
-            steps.append(_compile_step(step, following, registry))
+            steps.append(_compile_step(step, following, needed[number], registry))
     return LinearOperator(tuple(steps), reports, spec)
 
 
-def _compile_step(step: Step, then: Step | None, registry: Registry) -> Operator:
+def _compile_step(step: Step, then: Step | None, needed: frozenset[str] | None, registry: Registry) -> Operator:
     match step:
         case Filter(predicates):
-            return _filter(predicates)
+            return _filter(predicates, needed)
         case Extend(items):
             return _extend(items)
         case Keep(columns):
@@ -81,33 +83,37 @@ def _compile_step(step: Step, then: Step | None, registry: Registry) -> Operator
             return temporal_filter(formula)
 
 
-def _filter(predicates: tuple[Expr, ...]) -> Operator:
+def _filter(predicates: tuple[Expr, ...], needed: frozenset[str] | None) -> Operator:
     """Evaluate infallible predicates first. The others see only the rows that are left.
 
-    A row is an error only if some predicate fails and no predicate is false, whatever their order.
+    A row is an error only if some predicate fails and no predicate is false, whatever their order. The last predicate
+    copies only columns that are `needed` (None: all).
     """
     safe = [compile(predicate) for predicate in predicates if not fallible(predicate)]
     risky = conjunction(tuple(predicate for predicate in predicates if fallible(predicate)))
     last = compile(risky) if risky != TRUE else None
-    tests = [test for test in map(threshold_of, predicates) if test is not None]  # a comparison cannot fail
-    others = [scalar for scalar in safe if threshold_of(scalar.expr) is None]
+    found = [(predicate, threshold_of(predicate)) for predicate in predicates]
+    tests = [test for _, test in found if test is not None]  # a comparison cannot fail
+    others = [compile(predicate) for predicate, test in found if test is None and not fallible(predicate)]
     names, constants = [test.column for test in tests], [test.constant for test in tests]
     allowed = tuple(test.allowed for test in tests)
 
     def run(updates: Updates, errors: Errors) -> Updates:
-        left = updates.meeting(names, constants, allowed) if tests and native.on else None
+        wanted = None if needed is None else [name for name in updates.columns if name in needed]
+        early = wanted if last is None and not others else None
+        left = updates.meeting(names, constants, allowed, early) if tests and native.on else None
         waiting, updates = (safe, updates) if left is None else (others, left)
-        for scalar in waiting:
+        for number, scalar in enumerate(waiting, 1):
             if not len(updates):
                 return updates
             result = scalar.evaluate(updates.columns, len(updates))
             expect(result, scalar.expr)
-            updates = updates.where(result.values)
+            updates = updates.where(result.values, wanted if last is None and number == len(waiting) else None)
         if last is not None and len(updates):
             result = last.evaluate(updates.columns, len(updates))
             if result.failures is not None:
                 errors.report(updates, result.failures.rows, result.failures.messages, risky)
-            updates = updates.where(result.values)
+            updates = updates.where(result.values, wanted)
         return updates
 
     return run

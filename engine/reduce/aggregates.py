@@ -32,13 +32,13 @@ _UNCANCELLED = "the counts of a group's rows add up to 0, but the rows do not ca
 
 def aggregated(
     function: Aggregates, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
-    contents: Sequence[Contents | None], registry: Registry,
+    contents: Sequence[Contents | pa.Array | None], registry: Registry,
 ) -> tuple[Updates, Updates]:  # fmt: skip
     """The updates of an aggregate's output, and of errors of groups whose rows do not cancel.
 
     `lifted`: what the input's updates add, None if there are none. `kept`: the columns kept for each group, NULL where
     no row is kept; None if the output is empty so far. `contents`: what each part that does not add up sees of the
-    groups, None if its values are the kept ones. `registry` has the user's aggregates.
+    groups, or its values at the moments; None if these are the kept ones. `registry` has the user's aggregates.
     """
     answers = taken(moments.keys, moments.group)
     for number, part in enumerate(sums_of(function)):
@@ -47,6 +47,9 @@ def aggregated(
         if seen is None:
             assert kept is not None  # otherwise no value was there
             answers[one.column.name] = moments.of_groups(kept[one.column.name])
+            continue
+        if not isinstance(seen, Contents):
+            answers[one.column.name] = seen
             continue
         made = seen.evaluated(partial(evaluate, one, registry=registry))
         if kept is not None:  # what was is there as it was kept
@@ -76,14 +79,14 @@ def _held(function: Aggregates, moments: Moments, kept: Mapping[str, pa.Array] |
 
 
 def _is_left(
-    function: Aggregates, answers: Mapping[str, pa.Array], contents: Sequence[Contents | None], moment: Ints
+    function: Aggregates, answers: Mapping[str, pa.Array], contents: Sequence[Contents | pa.Array | None], moment: Ints
 ) -> Mask:
     """Whether a group, at these moments, has a sum that is not zero, or rows that a value is computed from."""
     left = np.zeros(len(moment), np.bool_)
     for part in function.sums:
         left |= _is_something(answers[part.column.name])[moment]
     for seen in contents:
-        if seen is None:  # the row with the value is there
+        if not isinstance(seen, Contents):  # the row with the value is there
             return np.ones(len(moment), np.bool_)
         left |= np.diff(seen.groups.starts)[moment] > 0
     return left
@@ -107,7 +110,7 @@ def _sum(
         found = lifted.parts[number].running(moments, None if kept is None else kept[name])
         if found is not None:
             return found
-    added = [] if lifted is None else [lifted.total(number).take(moments.rows).added(moments.starts)]
+    added = [] if lifted is None else [lifted.added(number, moments)]
     type = pa.int64() if part.column.type == BIGINT else pa.binary()
     old = pa.nulls(moments.groups, type) if kept is None else kept[name]
     begins = [Totals.read(kind, pa.nulls(1, type))] if moments.begins else []

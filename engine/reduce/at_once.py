@@ -1,8 +1,8 @@
-"""What many updates at one time add to sums, in a few passes over whole columns: for counts and sums of integers.
+"""What many updates at one time add to sums, in a few passes over whole columns: for counts, and sums of numbers.
 
 Sums are linear in the diffs. So a piece of a collection needs no consolidation before it is added up: each row adds its
 value, as often as it is there. That is exact in 64 bits if the greatest value, as often as the greatest diff, in every
-row, would still fit; where it might not, or the values are others, rows are lifted one by one (`lifted.lift`).
+row, would still fit. A kernel adds floats up exactly. Where neither is so, rows are lifted one by one (`lifted.lift`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from halfjoin.engine.kernels import native
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar.values import valid
 from halfjoin.engine.scalar.wide import Wide, most
-from halfjoin.engine.updates.updates import Ints, Updates, constant
+from halfjoin.engine.updates.updates import Ints, Updates, constant, gather, indices_of
 from halfjoin.planner.group_functions import Sums
 
 FROM = 1 << 12  # updates; fewer are lifted as fast
@@ -26,28 +27,51 @@ _LIMIT = 1 << 63
 
 def at_once(parts: Sequence[Sums], keys: Sequence[str], updates: Updates) -> tuple[Updates, tuple[Totals, ...]] | None:
     """The groups that the updates touch, and what they add to each of the sums; None if that takes row by row."""
-    if len(updates) < FROM or not _is_one(updates.time):
+    if len(updates) < FROM or not is_one(updates.time):
         return None
     arrays = [updates.columns[name] for name in keys]
-    if not all(_tells_apart(array.type) for array in arrays):
+    if not all(tells_apart(array.type) for array in arrays):
         return None
-    added = list[Ints | int]()
-    for part in parts:
-        one = _added(part, updates)
-        if one is None:
+    added = [_added(part, updates) for part in parts]
+    floats = [number for number, one in enumerate(added) if one is None]
+    exact, firsts = dict[int, Totals](), None
+    if floats:
+        found = _numbered(arrays, len(updates))
+        if found is None:
             return None
-        added.append(one)
-    by_group, sums = _grouped(keys, arrays, added, len(updates))
-    time = constant(int(updates.time[0]), len(sums[0]))
-    totals = tuple(Totals(part.kind, Wide.of(each)) for part, each in zip(parts, sums, strict=True))
-    return Updates(by_group, time, constant(1, len(time))), totals
+        group, firsts = found
+        for number in floats:
+            one = _of_floats(parts[number], updates, group, len(firsts))
+            if one is None:
+                return None
+            exact[number] = one
+        own, arrays = arrays, [pa.array(group)] if keys else []
+    by_group, sums = _grouped(arrays, [one for one in added if one is not None], len(updates))
+    if firsts is not None:
+        by_group = [gather(array, indices_of(firsts)) for array in own]
+    time, rest = constant(int(updates.time[0]), 1 if not keys else len(by_group[0])), iter(sums)
+    totals = tuple(exact[number] if number in exact else Totals(part.kind, Wide.of(next(rest)))
+                   for number, part in enumerate(parts))  # fmt: skip
+    return Updates(dict(zip(keys, by_group, strict=True)), time, constant(1, len(time))), totals
+
+
+def _numbered(keys: Sequence[pa.Array], length: int) -> tuple[Ints, Ints] | None:
+    """The number of each row's group, and the first row of each group, in order of these; None without a kernel."""
+    return native.groups(list(keys), None, length) if keys else (constant(0, length), np.zeros(1, np.int64))
+
+
+def _of_floats(part: Sums, updates: Updates, group: Ints, groups: int) -> Totals | None:
+    """The sums of a column of floats; None if it is another sum."""
+    if part.kind != "floats" or len(part.args) > 1:
+        return None
+    return Totals.of_floats(updates.columns[part.args[0].name], updates.diff, group, groups)
 
 
 def _added(part: Sums, updates: Updates) -> Ints | int | None:
     """What each update adds to a sum; a number if all add the same; None if that is not an int64 for sure."""
     if part.kind not in ("count", "integers") or len(part.args) > 1:
         return None
-    diff: Ints | int = int(updates.diff[0]) if _is_one(updates.diff) else updates.diff
+    diff: Ints | int = int(updates.diff[0]) if is_one(updates.diff) else updates.diff
     values: Ints | int = 1
     for arg in part.args:
         array = updates.columns[arg.name]
@@ -82,14 +106,14 @@ def _whole(array: pa.Array) -> Ints | None:
 
 
 def _grouped(
-    keys: Sequence[str], arrays: Sequence[pa.Array], added: Sequence[Ints | int], length: int
-) -> tuple[dict[str, pa.Array], list[Ints]]:
-    """The keys of the groups, and for each of `added` its sum in every group."""
+    keys: Sequence[pa.Array], added: Sequence[Ints | int], length: int
+) -> tuple[list[pa.Array], list[Ints]]:
+    """The keys of the groups in order of their first rows, and for each of `added` its sum in every group."""
     if not keys:
         alone = [one * length if isinstance(one, int) else int(one.sum()) for one in added]
-        return {}, [np.array([one], np.int64) for one in alone]
+        return [], [np.array([one], np.int64) for one in alone]
     names = [f"key {number}" for number in range(len(keys))]
-    columns = dict(zip(names, arrays, strict=True))
+    columns = dict(zip(names, keys, strict=True))
     columns |= {f"sum {number}": pa.array(np.ascontiguousarray(one))
                 for number, one in enumerate(added) if not isinstance(one, int)}  # fmt: skip
     asked = [(name, "sum") for name in columns if name not in names]
@@ -102,16 +126,16 @@ def _grouped(
     counts = of("count_all").to_numpy()
     sums = [counts * one if isinstance(one, int) else of(f"sum {number}_sum").to_numpy()
             for number, one in enumerate(added)]  # fmt: skip
-    return {key: of(name) for key, name in zip(keys, names, strict=True)}, sums
+    return [of(name) for name in names], sums
 
 
-def _tells_apart(kind: pa.DataType) -> bool:
+def tells_apart(kind: pa.DataType) -> bool:
     """Whether Arrow finds two keys equal exactly if they are."""
     return bool(pt.is_integer(kind) or pt.is_date32(kind) or pt.is_boolean(kind) or pt.is_string(kind)
                 or pt.is_timestamp(kind) or pt.is_decimal128(kind))  # fmt: skip
 
 
-def _is_one(numbers: Ints) -> bool:
+def is_one(numbers: Ints) -> bool:
     """Whether all the numbers are the same."""
     return numbers.strides == (0,) or int(numbers.min()) == int(numbers.max())
 

@@ -14,10 +14,11 @@ from halfjoin.engine.join.closing import Closing, RunsOf
 from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.linear.tables import Registry
-from halfjoin.engine.reduce import top, windows
+from halfjoin.engine.reduce import at_once, top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.by_kernel import summed_groups
 from halfjoin.engine.reduce.contents import Contents
+from halfjoin.engine.reduce.extremes import extremes_and_sums
 from halfjoin.engine.reduce.front import Front, Wanted
 from halfjoin.engine.reduce.law import Moments, moments_of, moments_of_sums
 from halfjoin.engine.reduce.lifted import Lifted, lift_all, lift_change
@@ -192,7 +193,12 @@ class ReduceFlow:
         if self._rows is None:
             yield self.filled(lift_all(self._sums, self._keys, pieces))
             return
-        updates = concat(list(pieces) or [empty(self.columns)])
+        held = list(pieces)
+        found = self.added_up(held) if sum(map(len, held)) >= at_once.FROM else None
+        if found is not None:
+            yield found
+            return
+        updates = concat(held or [empty(self.columns)])
         moments = moments_of(updates, self._keys, always=self.always)
         if not len(moments):
             yield empty(self.schema), NO_ERRORS
@@ -200,6 +206,22 @@ class ReduceFlow:
         group = moments.group_of_rows
         contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
         yield self._made(self._lifted(updates), moments, None, contents, gathered=gathered)
+
+    def added_up(self, pieces: Iterable[Updates]) -> tuple[Updates, Updates] | None:
+        """As `fill`, given the updates of the history, of which only one piece is in memory. None: values other than
+        sums and extremes need all of them."""
+        function = self.plan.function
+        if not isinstance(function, Aggregates):
+            return None
+        if self._rows is None:
+            return self.filled(lift_all(function, self._keys, pieces))
+        found = extremes_and_sums(function, self._keys, pieces)
+        if found is None:
+            return None
+        lifted, extremes = found
+        moments = moments_of(lifted.rows, self._keys, always=self.always)
+        made, failed = aggregated(function, lifted, moments, None, extremes.at(moments), self.registry)
+        return made.select(self.schema), failed
 
     def filled(self, lifted: Lifted | None) -> tuple[Updates, Updates]:
         """As `fill`, for a reduce of sums alone, given what the history adds; None if it is empty."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 from halfjoin.engine.kernels import native
 from halfjoin.engine.reduce.at_once import at_once
 from halfjoin.engine.reduce.few import FEW, Few
-from halfjoin.engine.reduce.law import moments_of
+from halfjoin.engine.reduce.law import Moments, moments_of
 from halfjoin.engine.reduce.plain import KINDS, Plain
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.updates import limits
@@ -35,6 +35,13 @@ class Lifted:
     def total(self, number: int) -> Totals:
         """What the entries add to one of the sums."""
         return self.parts[number].totals() if self.parts else self.totals[number]
+
+    def added(self, number: int, moments: Moments) -> Totals:
+        """What the entries of each moment add to one of the sums, for the moments that have entries."""
+        part = self.parts[number] if self.parts else None
+        if isinstance(part, Plain):
+            return part.added(moments)
+        return self.total(number).take(moments.rows).added(moments.starts)
 
     def summed(self) -> Lifted:
         """One entry for each group and time."""

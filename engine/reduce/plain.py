@@ -1,4 +1,4 @@
-"""Sums of integers and numerics by a kernel: the same bytes as those of `Totals`, in one call for a sum."""
+"""Sums of integers, numerics and floats by a kernel: the same as those of `Totals`, in one call for a sum."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.kernels import native
@@ -30,6 +31,17 @@ class Plain:
     def totals(self) -> Totals:
         """The same as `Totals`."""
         return Totals.lifted(self.kind, self.arrays, self.diff)
+
+    def added(self, moments: Moments) -> Totals:
+        """What the updates of each moment add, for those that have updates."""
+        starts, rows = moments.starts, moments.rows
+        if self.kind == "floats" and len(self.arrays) == 1 and len(starts) and native.on:
+            group = np.empty(len(rows), np.int64)
+            group[rows] = np.arange(len(starts)).repeat(np.diff(starts, append=len(rows)))
+            found = Totals.of_floats(self.arrays[0], self.diff, group, len(starts))
+            if found is not None:
+                return found
+        return self.totals().take(rows).added(starts)
 
     def running(self, moments: Moments, old: pa.Array | None) -> pa.Array | None:
         """As `Few.running`; None without a kernel for this kind or these values."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from halfjoin.engine.reduce.foremost import foremost
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.sorting import sort
 from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, where_true
@@ -24,6 +25,19 @@ def evaluate(spec: Top, groups: Groups) -> tuple[Ints, Ints]:
     >>> positions.tolist(), counts.tolist()  # of 1 1 2 2 2 2 2 3, and of 7
     ([1, 2], [1, 2])
     """
+    if spec.limit == 0:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    if spec.limit is None:
+        return _of_sorted(spec, groups)
+    few = foremost(groups, spec.order, spec.offset + spec.limit, with_ties=spec.with_ties)
+    if few is None:
+        return _of_sorted(spec, groups)
+    positions, taken = _of_sorted(spec, groups.take(few, np.array([0, len(few)])))
+    return few[positions], taken
+
+
+def _of_sorted(spec: Top, groups: Groups) -> tuple[Ints, Ints]:
+    """As `evaluate`, where all rows are put in order."""
     found = sort(groups, spec.order)
     positions, count = found.positions, groups.count[found.positions]
     last = MAXIMUM if spec.limit is None else min(spec.offset + spec.limit, MAXIMUM)
@@ -39,7 +53,7 @@ def evaluate(spec: Top, groups: Groups) -> tuple[Ints, Ints]:
     if spec.limit is not None:
         reached = np.minimum(before + capped, last) - np.maximum(before, offset)
         taken = np.maximum(reached, 0)
-        if spec.with_ties and spec.limit:
+        if spec.with_ties:
             taken = np.where(_ties(found.new, before, last), count - skipped, taken)
     kept = taken > 0
     return positions[kept], taken[kept]

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar import kept, lifting
 from halfjoin.engine.scalar.values import raw, valid
-from halfjoin.engine.scalar.wide import Ints, Wide
+from halfjoin.engine.scalar.wide import Ints, Wide, most
 from halfjoin.errors import DataError
 
 
@@ -70,6 +71,16 @@ class Totals:
             case _:
                 units, odd = lifting.float_products(arrays[0], arrays[1])
         return cls(kind, units.times(weight), _special(odd, weights))
+
+    @classmethod
+    def of_floats(cls, array: Any, diff: Ints, group: Ints, groups: int) -> Totals | None:
+        """The sum of each group, from the values of rows, how often they come, and the numbers of their groups. None
+        without a kernel, or for NaN and infinities."""
+        made = native.float_sums(array, diff, group, groups)
+        if made is None:
+            return None
+        first, digits = made
+        return cls("floats", Wide(digits, np.full(groups, first), most(digits.ravel())))
 
     @classmethod
     def read(cls, kind: str, array: Any) -> Totals:

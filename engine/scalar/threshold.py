@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_FLOOR, Context, Decimal
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.types as pt
+
+from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.sql.expr import FLIPPED, Call, Column, Expr, Literal
-from halfjoin.sql.types import INTEGERS, Kind
+from halfjoin.sql.types import FLOATS, INTEGERS, Kind
 
 _LOWER, _EQUAL, _HIGHER = 1, 2, 4
 _ALLOWED = {"<": _LOWER, "<=": _LOWER | _EQUAL, "=": _EQUAL, ">=": _EQUAL | _HIGHER, ">": _HIGHER,
             "<>": _LOWER | _HIGHER}  # fmt: skip
-# Values of these types are ordered as the integers or bytes by which Arrow holds them.
-_KINDS = frozenset((*INTEGERS, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TEXT, Kind.VARCHAR))
+# Values of these types are ordered as the integers, floats or bytes by which Arrow holds them.
+_KINDS = frozenset((
+    *INTEGERS, *FLOATS, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TEXT, Kind.VARCHAR,
+))  # fmt: skip
+_FLOOR = Context(prec=200, rounding=ROUND_FLOOR)
 
 
 class Threshold(NamedTuple):
@@ -39,8 +47,25 @@ def threshold_of(expr: Expr) -> Threshold | None:
     function, (left, right) = expr.function, expr.args
     if isinstance(left, Literal):
         function, left, right = FLIPPED[function], right, left
-    if not isinstance(left, Column) or not isinstance(right, Literal) or left.type != right.type:
+    if not isinstance(left, Column) or not isinstance(right, Literal):
         return None
-    if left.type.kind not in _KINDS:
+    if left.type.kind is right.type.kind is Kind.NUMERIC:
+        return _of_numeric(left, right.value, _ALLOWED[function])
+    if left.type != right.type or left.type.kind not in _KINDS:
         return None
     return Threshold(left.name, array_of_constants([right.value], right.type), _ALLOWED[function])
+
+
+def _of_numeric(column: Column, value: Any, allowed: int) -> Threshold | None:
+    """The threshold in the column's decimals. Between two of its values lies no third one: x < 0.055 is x <= 0.05."""
+    type = arrow_type(column.type)
+    if not pt.is_decimal128(type) or not (value is None or Decimal(value).is_finite()):
+        return None
+    constant = value
+    if value is not None:
+        constant = Decimal(value).quantize(Decimal(1).scaleb(-type.scale), context=_FLOOR)
+        if abs(constant) >= Decimal(10) ** (type.precision - type.scale):
+            return None
+        if constant != value:  # no value is equal to it, and the one below it is lower
+            allowed = allowed & ~_EQUAL | (_EQUAL if allowed & _LOWER else 0)
+    return Threshold(column.name, pa.array([constant], type), allowed)

@@ -6,28 +6,35 @@ What needs no data is prepared once (`Evaluation`), and may be used again for th
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice
 from typing import cast
 
 from halfjoin.engine.arrange.collection import User
-from halfjoin.engine.arrange.part import Part
-from halfjoin.engine.arrange.run import Run, make_run
+from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.flows import Flow, Inner, alone, flow_of
 from halfjoin.engine.batch.looping import loop_fill
 from halfjoin.engine.batch.readable import closed, raise_any, readable
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.linear.failures import NO_ERRORS
+from halfjoin.engine.reduce.extremes import are_extremes
+from halfjoin.engine.reduce.flow import ReduceFlow
+from halfjoin.engine.statements.moment import Moment, scanned
 from halfjoin.engine.statements.system_tables import system_tables, with_system
 from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.consolidate import cancel, consolidate
-from halfjoin.engine.updates.updates import MINIMUM, Updates, concat
+from halfjoin.engine.updates.updates import Updates, concat, some_below_zero
 from halfjoin.errors import DataError
-from halfjoin.planner.known import lookups, reads_by_key, with_known
-from halfjoin.planner.plan import ArrangementKey, Join, Node, Reduce, Version, ViewPlan
-from halfjoin.planner.plan_view import plan
+from halfjoin.planner.group_functions import Aggregates
+from halfjoin.planner.known import lookups, reads_by_key
+from halfjoin.planner.plan import ArrangementKey, Join, Node, Reduce, ViewPlan
+from halfjoin.planner.plan_view import plan_of_query
 from halfjoin.sql.relation import Relation
 
 QUERY = User("query", "this query")
 QUERY_NAME = "the query"  # in errors
+_TOGETHER = 1 << 15  # rows that are added up at a time, at least
 _LEAST = 1 << 26  # bytes that a query may take, however little memory the engine has
 
 
@@ -51,7 +58,7 @@ def prepare(state: State, relation: Relation) -> Evaluation:
 
 def planned_query(state: State, relation: Relation) -> ViewPlan:
     """The plan of a bound query."""
-    return with_known(plan(relation, state, QUERY.name), state, state.arranged)
+    return plan_of_query(relation, state, QUERY.name, state.arranged)
 
 
 def compiled(state: State, planned: ViewPlan, nodes: Iterable[Node]) -> Evaluation:
@@ -99,9 +106,18 @@ def run(
     state: State, evaluation: Evaluation, as_of: int | None, *, distinct: bool = True, made: Collection[str] = ()
 ) -> Updates:
     """As `evaluate`, of a query that is prepared. `made`: collections that have no history."""
+    found = concat(run_in_parts(state, evaluation, as_of, made=made))
+    return consolidate(found, by_time=False) if distinct else found
+
+
+def run_in_parts(
+    state: State, evaluation: Evaluation, as_of: int | None, *, made: Collection[str] = ()
+) -> Sequence[Updates]:
+    """As `run`, in at least one part. Rows of different parts do not cancel."""
     state, planned = closed(state), evaluation.plan
     time = readable(state, [name for name in evaluation.collections if name not in made], as_of)
-    moment, held, keys = _Moment(state, time, by_key=evaluation.by_key), 0, evaluation.keys
+    moment = Moment(state, time, partial(scanned, planned, evaluation.flows), by_key=evaluation.by_key)
+    held, keys = 0, evaluation.keys
     try:
         for key in keys:
             if state.users(key) is None:
@@ -111,15 +127,20 @@ def run(
                 if node.output not in moment.found:
                     _run_loop(moment, evaluation, [one for one in planned.below if one.loop == node.loop])
                 continue
-            output = _at(moment, planned, alone(evaluation.flows[node.output]))
+            if isinstance(node, Join) and _adds_up_alone(planned, node):
+                continue
+            flow = alone(evaluation.flows[node.output])
+            if isinstance(node, Reduce) and node.input not in moment.found and node.input in evaluation.flows:
+                output = concat(_added_up(moment, planned, alone(evaluation.flows[node.input]), flow))
+            else:
+                output = concat(_at(moment, planned, flow))
             held += output.nbytes if isinstance(node, Reduce) else 0
             check_memory(state, held)
             moment.found[node.output] = (make_run(output, state.upper),)
-        found = _at(moment, planned, alone(evaluation.flows[planned.output.output]))
+        return _at(moment, planned, alone(evaluation.flows[planned.output.output]))
     finally:
         for key in keys:
             state.collection(key.collection).release(QUERY)
-    return consolidate(found, by_time=False) if distinct else found
 
 
 def check_memory(state: State, size: int) -> None:
@@ -133,20 +154,63 @@ def check_memory(state: State, size: int) -> None:
                         "more, Engine(memory=...)")  # fmt: skip
 
 
-def _at(moment: _Moment, planned: ViewPlan, flow: Flow) -> Updates:
-    """The updates that add up to the output of a query's node.
+def _at(moment: Moment, planned: ViewPlan, flow: Flow) -> list[Updates]:
+    """The updates that add up to the output of a query's node, in at least one part. Those of different parts do not
+    cancel.
 
     Raises:
         DataError: a row fails, or there are too many.
     """
     time = moment.time
     parts = list(flow.fill(moment, time + 1, moment.closed, gathered=True))
-    output, errors = (concat([part.before(time + 1) for part in side]) for side in zip(*parts, strict=True))
-    raise_any(errors, QUERY_NAME, time, planned.below, flow.plan)
-    return cancel(output, by_time=False)
+    outputs, errors = ([part.before(time + 1) for part in side] for side in zip(*parts, strict=True))
+    raise_any(concat(errors), QUERY_NAME, time, planned.below, flow.plan)
+    if any(some_below_zero(part.diff) for part in outputs):
+        return [cancel(concat(outputs), by_time=False)]
+    return [part for part in outputs if len(part)] or outputs[:1]
 
 
-def _run_loop(moment: _Moment, evaluation: Evaluation, nodes: Sequence[Node]) -> None:
+def _adds_up_alone(planned: ViewPlan, join: Join) -> bool:
+    """Whether nothing but one reduce without keys reads a join, and adds its rows up, or finds their extremes. Then
+    they are never there all at once."""
+    readers = [node for node in planned.nodes if join.output in node.collections]
+    if len(readers) != 1 or not isinstance(readers[0], Reduce) or readers[0].loop:
+        return False
+    function = readers[0].function
+    return isinstance(function, Aggregates) and not readers[0].keys and are_extremes(function)
+
+
+def _added_up(moment: Moment, planned: ViewPlan, join: Flow, reduce: Flow) -> list[Updates]:
+    """As `_at`, of a reduce for which `_adds_up_alone`, from the rows that the join makes."""
+    assert isinstance(reduce, ReduceFlow)
+    end, failed = moment.time + 1, [NO_ERRORS]
+
+    def parts() -> Iterator[Updates]:
+        few = list[Updates]()
+        for output, errors in join.fill(moment, end, moment.closed, gathered=True):
+            failed.append(errors.before(end))
+            few += [part.settled(end) for part in [output.before(end)] if len(part)]
+            if sum(map(len, few)) >= _TOGETHER:
+                yield concat(few)
+                few = []
+        yield from [concat(few)] if few else []
+
+    made, found = parts(), None
+    begun = list(islice(made, 2))
+    if len(begun) > 1:
+        found = reduce.added_up(chain(begun, made))
+        if found is None:  # all rows are needed in order
+            begun = _at(moment, planned, join)
+    raise_any(concat(failed), QUERY_NAME, moment.time, planned.below, join.plan)
+    if found is None:
+        rows = [cancel(concat(begun), by_time=False)] if begun else []
+        moment.found[join.plan.output] = tuple(make_run(part, moment.state.upper) for part in rows)
+        return _at(moment, planned, reduce)
+    raise_any(found[1], QUERY_NAME, moment.time, planned.below, reduce.plan)
+    return [found[0]]
+
+
+def _run_loop(moment: Moment, evaluation: Evaluation, nodes: Sequence[Node]) -> None:
     """Evaluate the nodes of a loop.
 
     Raises:
@@ -162,33 +226,3 @@ def recover(state: State) -> None:
     """Release the arrangements that an interrupted query left."""
     for collection in state.collections():
         collection.release(QUERY)
-
-
-@dataclass(frozen=True, slots=True)
-class _Moment:
-    """The collections as they are at a time; what happened to their rows before does not matter.
-
-    For a time before the last closed one the indexes cannot tell which rows were live. So the contents at that time are
-    computed and looked up. For a collection in files that does not fit into memory, lookups read its whole history, and
-    so do those of a query that scans nothing (`by_key`): the history of few keys is less than the contents.
-    """
-
-    state: State
-    time: int
-    by_key: bool = False
-    found: dict[str, Sequence[Part]] = field(default_factory=dict)
-
-    @property
-    def closed(self) -> int:
-        """Updates with times below it may be added up; open times are not read."""
-        return self.time + 1 if self.time + 1 == self.state.upper else MINIMUM
-
-    def __call__(self, name: str, version: Version) -> Sequence[Part]:
-        """The runs to look up."""
-        if name not in self.found:
-            collection = self.state.collection(name)
-            runs = self.state.before_and_after({})(name, version)
-            if self.closed == MINIMUM and not collection.in_files and not self.by_key:
-                runs = (Run(collection.as_of(self.time, distinct=False)),)
-            self.found[name] = tuple([one.for_query() for one in runs])
-        return self.found[name]

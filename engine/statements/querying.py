@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.expand import expand, refuse_negative
+from halfjoin.engine.arrange.expand import expand, refuse_negative, table
 from halfjoin.engine.batch.readable import closed, readable
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.reduce import top
@@ -24,10 +24,11 @@ from halfjoin.engine.statements.evaluating import (
     planned_query,
     prepare,
     run,
+    run_in_parts,
 )
 from halfjoin.engine.statements.numbering import with_numbers
 from halfjoin.engine.statements.shapes import Unfit, fill_of
-from halfjoin.engine.updates.updates import Updates
+from halfjoin.engine.updates.updates import Updates, concat
 from halfjoin.errors import DataError, bounded
 from halfjoin.planner.group_functions import Top
 from halfjoin.sql.bind.numbered_rows import numbered_rows
@@ -80,14 +81,14 @@ def answer(
             found = first_rounds(bound, lambda one: run(now, prepare(now, one), time, distinct=False))
             if found is None:
                 raise
-            return _shown(bound, _ordered(now, bound, found))
+            return _shown(bound, [_ordered(now, bound, found)])
         if keep is not None:
             keep(made)
         return answers
     later = replace(now, upper=max(now.upper, time + 1))  # constants can be read at any time
     found = _ordered(now, bound, evaluate(later, bound.relation, time, distinct=False))
     if halves is None:
-        return _shown(bound, found)
+        return _shown(bound, [found])
     rows = expand(found.select(list(found.columns)[: len(bound.names)]), QUERY_NAME)
     return with_numbers(now, halves, bound, list(rows.columns.values()), len(rows), text)
 
@@ -120,7 +121,8 @@ def answered(state: State, ready: Ready, as_of: int | None) -> tuple[pa.Table, t
     state = closed(state)
     time = readable(state, ready.reads, as_of)
     later = replace(state, upper=max(state.upper, time + 1))
-    return _shown(ready.bound, _ordered(state, ready.bound, run(later, ready.evaluation, time, distinct=False)))
+    found = run_in_parts(later, ready.evaluation, time)
+    return _shown(ready.bound, found if ready.bound.top is None else [_ordered(state, ready.bound, concat(found))])
 
 
 def _ordered(state: State, bound: BoundQuery, found: Updates) -> Updates:
@@ -132,14 +134,15 @@ def _ordered(state: State, bound: BoundQuery, found: Updates) -> Updates:
     return first(found, bound.top)
 
 
-def _shown(bound: BoundQuery, found: Updates) -> tuple[pa.Table, tuple[Column, ...]]:
-    """The rows under the names of the query, and its columns."""
+def _shown(bound: BoundQuery, found: Sequence[Updates]) -> tuple[pa.Table, tuple[Column, ...]]:
+    """The rows under the names of the query, and its columns. Rows of different parts do not cancel."""
     if not bound.names:  # Arrow keeps the number of rows of a table whose columns have gone
-        return pa.table({"": pa.nulls(int(found.diff.sum()))}).select([]), ()
-    columns = expand(found.select(list(found.columns)[: len(bound.names)]), QUERY_NAME).columns
+        rows = sum(int(refuse_negative(part, QUERY_NAME).diff.sum()) for part in found)
+        return pa.table({"": pa.nulls(rows)}).select([]), ()
+    shown = [part.select(list(part.columns)[: len(bound.names)]) for part in found]
     shown_as = tuple(Column(name, column.type)
                      for name, column in zip(bound.names, bound.relation.columns, strict=False))  # fmt: skip
-    return pa.Table.from_arrays(list(columns.values()), names=list(bound.names)), shown_as
+    return table(shown, QUERY_NAME, list(bound.names)), shown_as
 
 
 def first(rows: Updates, order: TopK) -> Updates:

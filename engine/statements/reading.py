@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.arrange.expand import expand
+from halfjoin.engine.arrange.expand import table
 from halfjoin.engine.batch.flows import alone, flow_of
 from halfjoin.engine.batch.readable import closed, raise_any, readable
 from halfjoin.engine.batch.state import State
@@ -34,10 +34,19 @@ def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> U
     if name not in state.catalog.names():
         raise UnknownName("table or view", name, state.catalog.names())
     if state.catalog.columns(name) is None:  # a plain view
-        return evaluate(state, bind(parse_query(f"SELECT * FROM {quoted(name)}"), state.catalog, ""), as_of)
+        relation = bind(parse_query(f"SELECT * FROM {quoted(name)}"), state.catalog, "")
+        return evaluate(state, relation, as_of, distinct=distinct)
     state = closed(state)
     time = readable(state, [name], as_of)
     return state.collection(name).as_of(time, distinct=distinct)
+
+
+def rows_of(state: State, name: str, as_of: int | None) -> pa.Table:
+    """The rows of a table or view. A row with count n comes n times. Raises as `contents`, and as `expand.table`."""
+    if state.catalog.columns(name) is None:
+        return table([contents(state, name, as_of, distinct=False)], name)
+    state = closed(state)
+    return rows(state.collection(name), readable(state, [name], as_of))
 
 
 def frame(state: State, name: str, runners: Runners, as_of: int | None) -> Any:
@@ -88,4 +97,4 @@ def quoted(name: str) -> str:
 
 def rows(collection: Collection, time: int) -> pa.Table:
     """The contents as a table. A row with count n comes n times."""
-    return expand(collection.as_of(time, distinct=False), collection.name).table(changes=False)
+    return table(collection.as_of_in_parts(time), collection.name)

@@ -33,6 +33,7 @@ from halfjoin.engine.updates.updates import (
     constant,
     gather,
     indices_of,
+    some_below_zero,
     where_true,
 )
 from halfjoin.errors import DataError
@@ -58,7 +59,7 @@ def consolidate(updates: Updates, *, by_time: bool = True) -> Updates:
 
 def cancel(updates: Updates, *, by_time: bool = True) -> Updates:
     """Like `consolidate`, but positive duplicates may stay separate. It is cheap if few diffs are negative."""
-    return _survivors(updates, *cancelled(updates, by_time=by_time))
+    return _survivors(updates, *cancelled(updates, by_time=by_time)) if some_below_zero(updates.diff) else updates
 
 
 def cancelled(updates: Updates, *, by_time: bool = True) -> tuple[Ints, Ints]:

@@ -24,6 +24,7 @@ TIME, DIFF = "__time", "__diff"
 TOO_HEAVY = "the weights of joined rows multiply to more than an int64 holds; use smaller __diff values"
 TOO_MANY = "the weights of equal rows add up to more than an int64 holds; use smaller __diff values"
 _FEW = 16  # diffs; so few are multiplied faster one by one
+_BELOW = 1  # the order of a value to a constant, for kernels (`engine.scalar.threshold`)
 ARRAY_BYTES = (1 << 31) - 1  # the most bytes of one Arrow array of texts: its offsets are int32
 TOO_LONG = f"the values of one column would take more than {ARRAY_BYTES:,} bytes"
 
@@ -66,17 +67,20 @@ class Updates:
         positions = where_true(mask)
         return self if len(positions) == len(mask) else self.take(positions)
 
-    def where(self, mask: pa.Array) -> Updates:
-        """As `filter`, for a boolean array of Arrow, in which NULL is as false."""
-        found = self._by_kernel([mask], [], ())
-        return self.filter(mask.fill_null(False).to_numpy(zero_copy_only=False)) if found is None else found
+    def where(self, mask: pa.Array, names: Iterable[str] | None = None) -> Updates:
+        """As `filter`, for a boolean array of Arrow, in which NULL is as false. `names`: the columns wanted."""
+        wanted = self if names is None else self.select(names)
+        found = wanted._by_kernel([mask], [], ())
+        return wanted.filter(mask.fill_null(False).to_numpy(zero_copy_only=False)) if found is None else found
 
     def meeting(
-        self, names: Iterable[str], constants: list[pa.Array], allowed: tuple[int, ...]
-    ) -> Updates | None:
-        """The updates with values in these columns that are ordered to constants as `allowed` says
-        (`engine.scalar.threshold`). None: there is no kernel for some type."""
-        return self._by_kernel([*map(self.columns.__getitem__, names)], constants, allowed)
+        self, tested: Iterable[str], constants: list[pa.Array], allowed: tuple[int, ...],
+        names: Iterable[str] | None = None,
+    ) -> Updates | None:  # fmt: skip
+        """The updates with values in the tested columns that are ordered to constants as `allowed` says
+        (`engine.scalar.threshold`). `names`: the columns wanted. None: there is no kernel for some type."""
+        wanted = self if names is None else self.select(names)
+        return wanted._by_kernel([*map(self.columns.__getitem__, tested)], constants, allowed)
 
     def _by_kernel(
         self, tested: list[pa.Array], constants: list[pa.Array], allowed: tuple[int, ...]
@@ -84,7 +88,12 @@ class Updates:
         made = native.filtered([*self.columns.values()], self.time, self.diff, tested, constants, allowed)
         if made is None or made is True:
             return self if made else None
-        return Updates(dict(zip(self.columns, made[0], strict=True)), *made[1:])
+        count, columns, time, diff = made
+        return Updates(
+            dict(zip(self.columns, columns, strict=True)),
+            constant(self.time.item(0), count) if time is None else time,
+            constant(self.diff.item(0), count) if diff is None else diff,
+        )
 
     def slice(self, start: int, stop: int) -> Updates:
         """A view of a contiguous part, without a copy. For the whole, the same object."""
@@ -112,7 +121,12 @@ class Updates:
         """The updates with times below `end`. If all are, the same object."""
         if self.time.strides == (0,) and len(self):
             return self if self.time.item(0) < end else self.slice(0, 0)
-        return self.filter(self.time < end)
+        if len(self) <= _FEW:
+            return self.filter(self.time < end)
+        if int(self.time.max()) < end:
+            return self
+        found = self._by_kernel([indices_of(self.time)], [pa.array([end], pa.int64())], (_BELOW,))
+        return self.filter(self.time < end) if found is None else found
 
     def not_before(self, since: int) -> Updates:
         """The updates with times below `since` raised to `since`."""
@@ -252,6 +266,13 @@ def product(left: Ints, right: Ints) -> Ints:
 def is_wide(diffs: Ints) -> bool:
     """Whether some diffs may not fit into an int64. Such diffs occur inside a path; its end turns them into errors."""
     return diffs.dtype == object
+
+
+def some_below_zero(diffs: Ints) -> bool:
+    """Whether a diff is negative."""
+    if not len(diffs):
+        return False
+    return bool((diffs[0] if diffs.strides == (0,) else diffs.min()) < 0)
 
 
 def bits(diffs: Ints) -> int:

@@ -1,4 +1,4 @@
-"""Measures ad-hoc queries: lookups beside scans and DuckDB, aggregates beside DuckDB, and the cost of asking anew.
+"""Measures ad-hoc queries: lookups beside scans and DuckDB, aggregates and scans beside DuckDB, and asking anew.
 
 `python -m tests.benchmarks.queries [ROWS]` prints milliseconds (the median of several runs) and ratios. DuckDB reads
 the same Arrow data. ROWS is the number of lines; an order has four of them, a customer ten orders.
@@ -10,6 +10,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 from unittest.mock import patch
 
 import duckdb
@@ -29,25 +30,73 @@ LOOKUPS = {
 AGGREGATES = {
     "count, sum": "SELECT count(*) AS n, sum(price) AS total FROM line",
     "with a filter": "SELECT count(*) AS n, sum(price) AS total FROM line WHERE price < 50",
+    "as of the past": "SELECT count(*) AS n, sum(price) AS total FROM line WHERE price < 50 AS OF 1",
+    "a range of days": "SELECT count(*) AS n, sum(price) AS total FROM line "
+                       "WHERE day BETWEEN date '1994-01-01' AND date '1994-12-31'",
+    "IN": "SELECT count(*) AS n, sum(price) AS total FROM line WHERE price IN (1, 5, 7)",
+    "a text": "SELECT count(*) AS n, sum(price) AS total FROM line WHERE mode = 'AIR'",
+    "LIKE": "SELECT count(*) AS n FROM line WHERE mode LIKE 'R%'",
+    "IS NOT NULL": "SELECT count(*) AS n, sum(price) AS total FROM line WHERE part IS NOT NULL",
+    "numerics": "SELECT count(*) AS n, sum(amount) AS total FROM line WHERE amount < 50000",
+    "three filters": "SELECT sum(price) AS total FROM line WHERE price < 50 AND part > 1000 AND mode = 'AIR'",
+    "FILTER": "SELECT count(*) FILTER (WHERE price < 50) AS n, sum(price) FILTER (WHERE price > 70) AS total FROM line",
+    "TPC-H 6": "SELECT sum(amount * discount) AS total FROM line WHERE day >= date '1994-01-01' "
+               "AND day < date '1995-01-01' AND discount BETWEEN 0.05 AND 0.07 AND price < 24",
+    "min, max": "SELECT min(price) AS least, max(day) AS last FROM line",
+    "min, with a filter": "SELECT min(amount) AS least, max(day) AS last FROM line WHERE price < 50",
+    "count(DISTINCT)": "SELECT count(DISTINCT part) AS n FROM line",
     "by group": "SELECT price, count(*) AS n FROM line GROUP BY price",
+    "by group, filtered": "SELECT mode, count(*) AS n, sum(price) AS total FROM line WHERE price < 50 GROUP BY mode",
+    "by many groups": "SELECT part, count(*) AS n, sum(price) AS total FROM line GROUP BY part",
+    "by two columns": "SELECT mode, price, count(*) AS n, sum(amount) AS total FROM line GROUP BY mode, price",
+    "min by group": "SELECT mode, min(price) AS least, max(amount) AS most FROM line GROUP BY mode",
+    "TPC-H 1": "SELECT mode, sum(price) AS price, sum(amount) AS amount, sum(amount * (1 - discount)) AS paid, "
+               "count(*) AS n FROM line WHERE day <= date '1998-09-02' GROUP BY mode",
+    "a join": "SELECT count(*) AS n, sum(l.price) AS total FROM orders o JOIN line l ON l.o = o.k "
+              "WHERE o.customer < 2000",
+    "a join, by group": "SELECT o.customer, sum(l.price) AS total FROM orders o JOIN line l ON l.o = o.k "
+                        "WHERE l.price < 5 GROUP BY o.customer",
+}  # fmt: skip
+ROWS = {
+    "all": "SELECT * FROM line",
+    "those of a filter": "SELECT * FROM line WHERE price < 50",
+    "some columns": "SELECT o, amount FROM line WHERE price < 5",
+    "the first in an order": "SELECT * FROM line ORDER BY amount DESC NULLS LAST, o, price LIMIT 10",
 }
+MODES = ["AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK"]
 
 
 def tables(rows: int) -> dict[str, pa.Table]:
     """Customers, their orders and the lines of these."""
     orders, random = np.arange(rows // 4), np.random.default_rng(1)
+    length = 4 * len(orders)
+    line = {
+        "o": np.repeat(orders, 4), "price": random.integers(0, 100, length),
+        "mode": pa.array(MODES).take(pa.array(random.integers(0, len(MODES), length))),
+        "part": pa.array(random.integers(0, max(1, rows // 30), length), mask=random.random(length) < 0.1),
+        "amount": numerics(random.integers(90_000, 10_000_000, length)),
+        "discount": numerics(random.integers(0, 11, length)),
+        "day": pa.array(random.integers(8_000, 10_500, length).astype(np.int32)).cast(pa.date32()),
+    }  # fmt: skip
     return {
         "customer": pa.table({"c": np.arange(max(1, rows // 40))}),
         "orders": pa.table({"k": orders, "customer": orders // 10}),
-        "line": pa.table({"o": np.repeat(orders, 4), "price": random.integers(0, 100, 4 * len(orders))}),
+        "line": pa.table(line),
     }
+
+
+def numerics(cents: np.ndarray[Any, Any]) -> pa.Array:
+    """Numbers of cents as numerics."""
+    words = np.stack([cents, cents >> 63], axis=1)
+    return pa.Array.from_buffers(pa.decimal128(15, 2), len(cents), [None, pa.py_buffer(words)])
 
 
 def filled(data: dict[str, pa.Table]) -> hj.Engine:
     """An engine with the tables, indexes on what joins them, and a view."""
     engine = hj.Engine(clock="own", retain=1_000)
     engine.execute("CREATE TABLE customer (c bigint PRIMARY KEY); CREATE TABLE orders (k bigint PRIMARY KEY, "
-                   "customer bigint); CREATE TABLE line (o bigint, price bigint)")  # fmt: skip
+                   "customer bigint); CREATE TABLE line (o bigint, price bigint, mode text, part bigint, "
+                   "amount numeric(15,2), discount numeric(15,2), day date)")  # fmt: skip
     engine.apply(data, time=1)
     engine.execute("CREATE INDEX ON orders (customer); CREATE INDEX ON line (o)")
     engine.execute("CREATE MATERIALIZED VIEW priced AS SELECT o.k, l.price FROM orders o JOIN line l ON l.o = o.k")
@@ -79,16 +128,19 @@ def main(rows: int) -> None:
         warm = median(lambda sql=sql: engine.query(sql), 21)  # type: ignore[misc]
         with patch.object(Remembered, "find", lambda *_: None):
             cold = median(lambda sql=sql: engine.query(sql), 9)  # type: ignore[misc]
-            with patch("halfjoin.engine.statements.evaluating.with_known", lambda plan, *_: plan):
+            with patch("halfjoin.planner.filling.known_of", lambda *_: None):
                 scan = median(lambda sql=sql: engine.query(sql), 3)  # type: ignore[misc]
         plain = sql.removesuffix(" AS OF 1")
         theirs = median(lambda sql=plain: duck.sql(sql).to_arrow_table(), 5)  # type: ignore[misc]
         print(f"{name:22}{warm:8.2f}{cold:16.2f}{scan:10.1f}{theirs:10.1f}{scan / warm:13.0f}")
-    print(f"\naggregate{'':17}ms    DuckDB     ratio")
-    for name, sql in AGGREGATES.items():
-        ours = median(lambda sql=sql: engine.query(sql), 3)  # type: ignore[misc]
-        theirs = median(lambda sql=sql: duck.sql(sql).to_arrow_table(), 5)  # type: ignore[misc]
-        print(f"{name:22}{ours:8.1f}{theirs:10.1f}{ours / theirs:10.1f}")
+    for title, queries in (("aggregate", AGGREGATES), ("rows", ROWS)):
+        print(f"\n{title:26}ms    DuckDB     ratio")
+        for name, sql in queries.items():
+            ours = median(lambda sql=sql: engine.query(sql), 3)  # type: ignore[misc]
+            plain = sql.removesuffix(" AS OF 1")
+            theirs = median(lambda sql=plain: duck.sql(sql).to_arrow_table(), 5)  # type: ignore[misc]
+            print(f"{name:22}{ours:8.1f}{theirs:10.1f}{ours / theirs:10.1f}")
+    print(f"{'engine.read':22}{median(lambda: engine.read('line'), 3):8.1f}")
 
 
 if __name__ == "__main__":

@@ -10,21 +10,24 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.kernels import native
 from halfjoin.engine.reduce import at_once, lifted
 from halfjoin.engine.reduce.lifted import Lifted, add_up, lift
 from halfjoin.engine.updates.updates import Updates, constant
 from halfjoin.planner.group_functions import Aggregates, Sums
 from halfjoin.sql.expr import Column
-from halfjoin.sql.types import BIGINT, BYTEA
+from halfjoin.sql.types import BIGINT, BYTEA, DOUBLE, REAL
 from tests.oracle.rows import bag
 
 KEYS = {"b": pa.bool_(), "i": pa.int32(), "s": pa.string(), "d": pa.date32(), "n": pa.decimal128(6, 2)}
-VALUES = {"x": pa.int64(), "y": pa.int16(), "z": pa.decimal128(30, 2)}
+VALUES = {"x": pa.int64(), "y": pa.int16(), "z": pa.decimal128(30, 2), "f": pa.float64(), "r": pa.float32()}
 PARTS = (
     Sums(Column("#x", BYTEA), "integers", (Column("x", BIGINT),)),
     Sums(Column("#y", BYTEA), "integers", (Column("y", BIGINT),)),
     Sums(Column("#z", BYTEA), "integers", (Column("z", BIGINT),)),
     Sums(Column("#cx", BIGINT), "count", (Column("x", BIGINT),)),
+    Sums(Column("#f", BYTEA), "floats", (Column("f", DOUBLE),)),
+    Sums(Column("#r", BYTEA), "floats", (Column("r", REAL),)),
 )  # fmt: skip
 
 
@@ -37,6 +40,10 @@ def column(kind: pa.DataType, random: np.random.Generator, length: int, few: boo
     elif pa.types.is_decimal(kind):
         values = [Decimal(number) / 4 for number in numbers.tolist()]
         values = [value.quantize(Decimal("0.01")) for value in values]
+    elif pa.types.is_floating(kind):
+        spread = random.integers(-1, 2) * (280 if kind == pa.float64() else 15)
+        values = (numbers / 3 * 10.0 ** random.integers(min(spread, 0), max(spread, 1), length)).tolist()
+        values[0] = random.choice([values[0], 5e-324, -0.0, np.nan, -np.inf], p=[0.6, 0.1, 0.1, 0.1, 0.1])
     else:
         values = numbers.tolist()
     gone = random.random(length) < random.choice([0.0, 0.3])
@@ -80,6 +87,8 @@ QUERIES = [
     "SELECT g, count(*) AS n, count(a) AS c, sum(a) AS s, sum(b) AS m FROM t GROUP BY g",
     "SELECT g, h, sum(n) AS s, count(DISTINCT a) AS d FROM t GROUP BY g, h",
     "SELECT sum(f) AS s, stddev(a) AS d FROM t",
+    "SELECT g, sum(f) AS s, avg(f) AS a, sum(b) AS b, count(f) AS n FROM t GROUP BY g",
+    "SELECT avg(f::real) AS a, sum(f * 1e30) AS s FROM t WHERE f > 0.5",
     "SELECT sum(a) AS s FROM t WHERE a > 3",
     "SELECT h, sum(a + 1) AS s FROM t WHERE g < 2 GROUP BY h HAVING count(*) > 2",
 ]  # fmt: skip
@@ -117,9 +126,9 @@ def test_queries_and_views_add_up_the_same(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_no_row_is_lifted_where_sums_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = hj.Engine(clock="own")
-    engine.execute("CREATE TABLE t (g integer, a bigint)")
+    engine.execute("CREATE TABLE t (g integer, a bigint, f double precision)")
     numbers = np.arange(20_000)
-    engine.apply({"t": pa.table({"g": pa.array(numbers % 7, pa.int32()), "a": numbers})}, time=1)
+    engine.apply({"t": pa.table({"g": pa.array(numbers % 7, pa.int32()), "a": numbers, "f": numbers / 4})}, time=1)
     seen = 0
 
     def counted(function: Any, keys: Any, updates: Updates) -> Lifted:
@@ -131,4 +140,7 @@ def test_no_row_is_lifted_where_sums_are_made_at_once(monkeypatch: pytest.Monkey
     assert engine.query("SELECT count(*) AS n, sum(a) AS s FROM t").to_pylist() == [
         {"n": 20_000, "s": int(numbers.sum())}]
     assert engine.query("SELECT g, sum(a) AS s FROM t GROUP BY g").num_rows == 7
+    if native.on:
+        assert engine.query("SELECT sum(f) AS s FROM t").to_pylist() == [{"s": float(numbers.sum()) / 4}]
+        assert engine.query("SELECT g, sum(f) AS s FROM t GROUP BY g").num_rows == 7
     assert seen == 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +16,7 @@ from halfjoin.engine.arrange.index import Index, build_from_codes, count_all, fi
 from halfjoin.engine.kernels import native
 from halfjoin.engine.reduce.law import moments_of, moments_of_sums
 from halfjoin.engine.reduce.plain import Plain
+from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar import kept
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, same
@@ -235,3 +238,45 @@ def test_moments_of_one_time_are_the_same(seed: int) -> None:
     ends = [*fast.starts[1:].tolist(), length]
     for start, end in zip(fast.starts.tolist(), ends, strict=True):  # and stay in their order
         assert fast.rows[start:end].tolist() == sorted(fast.rows[start:end].tolist())
+
+
+@given(SEEDS)
+def test_sums_of_floats_are_exact(seed: int) -> None:
+    """Of any magnitudes, with NULLs, behind an offset; a NaN or an infinity is left to others."""
+    random = np.random.default_rng(seed)
+    length, groups = int(random.integers(1, 60)), int(random.integers(1, 5))
+    bits = random.integers(-(1 << 63), (1 << 63) - 1, length)
+    values = bits.view(np.float64) if random.random() < 0.5 else random.normal(size=length)
+    values[~np.isfinite(values)] = 5e-324
+    column = pa.array([1.0, *values.tolist()], mask=np.append(False, random.random(length) < 0.2)).slice(1)
+    diff, group = random.integers(-1024, 1025, length), random.integers(0, groups, length)
+    with native.used(True):
+        found = native.float_sums(column, diff, group, groups)
+        assert found is not None
+        assert native.float_sums(column, np.full(length, 1025), group, groups) is None
+        assert native.float_sums(column, diff, group + 1, int(group.max()) + 1) is None
+        for odd in (np.nan, np.inf, -np.inf):
+            more = pa.concat_arrays([column, pa.array([odd])])
+            assert native.float_sums(more, np.append(diff, 1), np.append(group, 0), groups) is None
+    first, digits = found
+    for number in range(groups):
+        wanted = sum(Fraction(value) * weight for value, weight, own in
+                     zip(column.to_pylist(), diff.tolist(), group.tolist(), strict=True)
+                     if own == number and value is not None)  # fmt: skip
+        made = sum(int(digit) << 32 * (first + place) for place, digit in enumerate(digits[:, number]))
+        assert made == wanted * 2**1074
+
+
+@given(SEEDS)
+def test_floats_add_up_the_same_at_each_moment(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    length = int(random.integers(1, 60))
+    keys, time = pa.array(random.integers(0, 4, length)), random.integers(3, 6, length)
+    values = pa.array(random.normal(size=length) * 10.0 ** random.integers(-200, 200, length),
+                      mask=random.random(length) < 0.2)  # fmt: skip
+    moments = moments_of(Updates({"k": keys}, time, constant(1, length)), ["k"])
+    plain = Plain("floats", [values], random.integers(-3, 4, length))
+    fast, slow = both(lambda: plain.added(moments).kept())
+    assert fast.equals(slow) and len(fast) == len(moments.starts)
+    with patch.object(Totals, "lifted", side_effect=AssertionError), native.used(True):
+        plain.added(moments)

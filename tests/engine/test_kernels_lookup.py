@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,8 @@ def test_a_half_join_refuses_rows_beyond_a_run_and_other_types() -> None:
     assert half_join_of([], one, zero, [0]) is None
     assert isinstance(half_join_of([], one, zero, [0], True), native.Joined)
     assert half_join_of([pa.array([7])], one, pa.array([0], pa.int32()), [0]) is None
-    assert half_join_of([pa.array([7])], pa.array([0.5]), pa.array([0.0]), [0]) is None
+    wide = pa.array([Decimal(1)], pa.decimal256(40, 0))
+    assert half_join_of([pa.array([7])], wide, wide, [0]) is None
     assert half_join_of([pa.array([7])], pa.array([1], pa.uint64()), pa.array([0], pa.uint64()), [0]) is None
     assert half_join_of([pa.array([7])], one, pa.array([0, 0]), [0]) is None
     for row in (1, 2**32 - 1):

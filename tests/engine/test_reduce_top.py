@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from halfjoin.engine.reduce import foremost, top
+from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.top import evaluate
 from halfjoin.planner.group_functions import Top
+from halfjoin.sql.expr import Column
+from halfjoin.sql.relation import SortKey
+from halfjoin.sql.types import BIGINT, TEXT
 from tests.support.whole_groups import COLUMNS, TYPES, groups_of, key_text, order_text, random_key, random_rows
 
 if TYPE_CHECKING:
@@ -44,3 +51,35 @@ def test_the_first_rows_of_each_group(seed: int, oracle: Oracle) -> None:
     assert found == Counter(map(repr, wanted))
     assert (counts > 0).all() and (counts <= groups.count[positions]).all()
     assert (np.diff(np.searchsorted(groups.starts, positions, "right")) >= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_rows_left_out_before_sorting_are_not_asked_for(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One group; a key decides alone, or many rows tie with the last one."""
+    monkeypatch.setattr(foremost, "FROM", 1)
+    monkeypatch.setattr(foremost, "_SAMPLE", 3)
+    monkeypatch.setattr(foremost, "_SHARE", 1)
+    random = Random(seed)
+    for _ in range(10):
+        rows = groups_of(random_rows(random))
+        groups = Groups(rows.columns, rows.count, np.array([0, len(rows.count)]))
+        order = tuple(random_key(random, COLUMNS) for _ in range(random.randint(0, 2)))
+        ties = bool(order) and random.random() < 0.4
+        spec = Top(order, random.choice([0, 1, 3, 8]), random.choice([0, 0, 1, 4]), ties)
+        with patch.object(top, "foremost", lambda *_, **__: None):
+            wanted = evaluate(spec, groups)
+        positions, counts = evaluate(spec, groups)
+        assert positions.tolist() == wanted[0].tolist() and counts.tolist() == wanted[1].tolist(), spec
+
+
+def test_few_rows_are_sorted_for_a_limit() -> None:
+    random = np.random.default_rng(3)
+    columns = {"i": pa.array(random.integers(0, 1000, 50_000)),
+               "s": pa.array(random.integers(0, 9, 50_000)).cast("string")}  # fmt: skip
+    groups = Groups(columns, np.ones(50_000, np.int64), np.array([0, 50_000]))
+    with patch.object(top, "sort", wraps=top.sort) as sorted:
+        evaluate(Top((), limit=10), groups)
+        evaluate(Top((SortKey(Column("s", TEXT)), SortKey(Column("i", BIGINT), True)), limit=10, offset=5), groups)
+        assert [len(call.args[0].count) < 200 for call in sorted.call_args_list] == [True, True]
+        evaluate(Top((), limit=0), groups)
+        assert sorted.call_count == 2

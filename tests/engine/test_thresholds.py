@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import math
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,20 @@ from hypothesis import strategies as st
 from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar import arrow_type, compile, mask_of
 from halfjoin.engine.scalar.threshold import threshold_of
-from halfjoin.engine.updates.updates import Updates, where_true
+from halfjoin.engine.updates.updates import Updates, constant, where_true
 from halfjoin.sql.expr import Call, Column, Expr, Literal
-from halfjoin.sql.types import BIGINT, BOOLEAN, DATE, INTEGER, SMALLINT, TEXT, SqlType
+from halfjoin.sql.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    REAL,
+    SMALLINT,
+    TEXT,
+    SqlType,
+    numeric,
+)
 
 SEEDS = st.integers(0, 10**9)
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -24,6 +37,9 @@ DAYS = [datetime.date(1, 1, 1), datetime.date(1969, 12, 31), datetime.date(2026,
 VALUES: dict[SqlType, list[Any]] = {
     SMALLINT: [-(2**15), -1, 0, 1, 2**15 - 1], INTEGER: [-(2**31), -1, 0, 2**31 - 1], BIGINT: [LEAST, -1, 0, 7, MOST],
     DATE: DAYS, TEXT: ["", "a", "aa", "b", "é", "\U0001f600", "fig"],
+    DOUBLE: [-math.inf, -1.5, -0.0, 0.0, 5e-324, 0.1, math.inf, math.nan], REAL: [-math.inf, -0.0, 0.0, 0.5, math.nan],
+    numeric(5, 2): [Decimal(one) for one in ("-999.99", "-0.01", "0.00", "0.05", "0.06", "999.99")],
+    numeric(38, 0): [Decimal(one) for one in (-(10**38) + 1, -1, 0, 2**64, 10**38 - 1)],
 }  # fmt: skip
 OPERATORS = ["<", "<=", "=", ">=", ">", "<>"]
 
@@ -51,12 +67,65 @@ def test_a_kernel_compares_as_arrow_does(seed: int) -> None:
         made = native.half_joins([pa.array([0])], ones[:1], ones[:1], [native.Link(
             sides, (0,), 0, True, (), [threshold.constant], (threshold.allowed,), [])], size=1, growth=8,
             closed=0, least=0, most=100, most_bytes=0, apart=True)  # fmt: skip
-        left = Updates({"y": tested, "at": pa.array(range(9))}, ones, ones).meeting(["y"], [threshold.constant],
-                                                                                    (threshold.allowed,))  # fmt: skip
+        rows = Updates({"y": tested, "at": pa.array(range(9))}, ones, ones)
+        left = rows.meeting(["y"], [threshold.constant], (threshold.allowed,), ["at"])
     assert (made.rows.tolist() if isinstance(made, native.Pairs) else list[int]()) == expected
-    assert left is not None  # of the last run
+    assert left is not None and list(left.columns) == ["at"]  # of the last run
     last = left.columns["at"].to_pylist()
     assert last == expected[len(expected) - len(last) :] and len(expected) - len(last) == starts[-1]
+
+
+@pytest.mark.skipif(not native.BUILT, reason="the native kernels are not built")
+@given(SEEDS)
+def test_numerics_of_other_digits_compare_as_in_arrow(seed: int) -> None:
+    """A constant between two values of the column, or with as many decimals, or with none."""
+    random = np.random.default_rng(seed)
+    text = f"{random.integers(-999, 1000)}.{random.integers(0, 1000)}"[: int(random.integers(3, 9))].rstrip(".")
+    value = Decimal(text)
+    literal = Literal(value, numeric(max(1, len(value.as_tuple().digits), -int(value.as_tuple().exponent)),
+                                     max(0, -int(value.as_tuple().exponent))))  # fmt: skip
+    cents = pa.array([None, *(Decimal(int(one)).scaleb(-2) for one in random.integers(-99_999, 100_000, 30)),
+                      round(value, 2), None], pa.decimal128(5, 2))  # fmt: skip
+    expr = Call(str(random.choice(OPERATORS)), (Column("y", numeric(5, 2)), literal), BOOLEAN)
+    threshold, ones = threshold_of(expr), np.ones(len(cents), np.int64)
+    assert threshold is not None
+    with native.used(True):
+        found = Updates({"y": cents}, ones, ones).meeting(["y"], [threshold.constant], (threshold.allowed,))
+    assert found is not None
+    wanted = mask_of(compile(expr).evaluate({"y": cents}, len(cents)).values)
+    assert found.columns["y"].to_pylist() == cents.filter(pa.array(wanted)).to_pylist()
+
+
+def test_a_numeric_beyond_the_column_is_no_threshold() -> None:
+    assert threshold_of(Call("<", (Column("x", numeric(5, 2)), Literal(Decimal(1000), numeric(4))), BOOLEAN)) is None
+    assert threshold_of(Call("<", (Column("x", numeric(50, 2)), Literal(Decimal(1), numeric(4))), BOOLEAN)) is None
+
+
+@pytest.mark.skipif(not native.BUILT, reason="the native kernels are not built")
+@given(SEEDS)
+def test_several_conditions_leave_the_same_rows_in_blocks(seed: int) -> None:
+    """More rows than a block has, and columns behind an offset; times that are one number stay one."""
+    random = np.random.default_rng(seed)
+    length = int(random.integers(1, 9000))
+    x = pa.array(random.integers(-3, 3, length + 1), mask=random.random(length + 1) < 0.1).slice(1)
+    y = pa.array(random.integers(-3, 3, length + 1).astype(np.int8)).slice(1)
+    tests = [Call(str(random.choice(OPERATORS)), (Column("x", BIGINT), Literal(int(random.integers(-3, 3)), BIGINT)),
+                  BOOLEAN) for _ in range(int(random.integers(1, 4)))]  # fmt: skip
+    masks = [mask_of(compile(test).evaluate({"x": x}, length).values) for test in tests]
+    small, allowed = int(random.integers(-3, 3)), int(random.integers(1, 7))
+    at = y.to_numpy()
+    masks.append(((at < small) & (allowed & 1 > 0)) | ((at == small) & (allowed & 2 > 0))
+                 | ((at > small) & (allowed & 4 > 0)))  # fmt: skip
+    thresholds = [one for one in map(threshold_of, tests) if one is not None]
+    rows = Updates({"x": x, "y": y, "at": pa.array(range(length))}, constant(7, length), np.arange(length))
+    with native.used(True):
+        constants = [*(one.constant for one in thresholds), pa.array([small], pa.int8())]
+        found = rows.meeting([*("x" for _ in thresholds), "y"], constants,
+                             (*(one.allowed for one in thresholds), allowed))  # fmt: skip
+    wanted = rows.take(where_true(np.logical_and.reduce(masks)))
+    assert found is not None
+    assert found.table(changes=True).equals(wanted.table(changes=True))
+    assert found.time.strides == (0,) and (len(found) == length or found.diff.strides != (0,))
 
 
 def test_other_predicates_are_no_thresholds() -> None:

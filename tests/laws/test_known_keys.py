@@ -15,7 +15,8 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.statements import evaluating
 from halfjoin.engine.statements.remembered import Remembered
-from halfjoin.planner.known import lookups, with_known
+from halfjoin.planner.known import lookups
+from halfjoin.planner.plan_view import plan, plan_of_query
 from tests.oracle.rows import bag
 
 DDL = """
@@ -139,22 +140,22 @@ def answer(engine: hj.Engine, sql: str, time: int | None) -> Any:
 
 @pytest.fixture
 def both(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[hj.Engine, str, int | None], bool]]:
-    """Asks with lookups and without, compares the answers, and tells whether the first used lookups."""
+    """Asks as a query does, and by the plan of a view; compares the answers, and tells whether there were lookups."""
     used = False
     monkeypatch.setattr(Remembered, "find", lambda *_: None)  # each way makes the query anew
 
     def noted(*args: Any) -> Any:
         nonlocal used
-        planned = with_known(*args)
+        planned = plan_of_query(*args)
         used = used or any(True for _ in lookups(planned))
         return planned
 
     def ask(engine: hj.Engine, sql: str, time: int | None) -> bool:
         nonlocal used
         used = False
-        monkeypatch.setattr(evaluating, "with_known", noted)
+        monkeypatch.setattr(evaluating, "plan_of_query", noted)
         found = answer(engine, sql, time)
-        monkeypatch.setattr(evaluating, "with_known", lambda plan, *_: plan)
+        monkeypatch.setattr(evaluating, "plan_of_query", lambda relation, state, name, _: plan(relation, state, name))
         assert answer(engine, sql, time) == found, f"as of {time}: {sql}"
         return used
 

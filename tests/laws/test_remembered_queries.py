@@ -198,7 +198,7 @@ def test_a_query_that_is_remembered_is_not_parsed_or_planned(monkeypatch: pytest
     def refused(*_: Any, **__: Any) -> Any:
         raise AssertionError("it is made again")
 
-    for place in ("execute.trees_of", "querying.bind_query", "evaluating.plan", "evaluating.flow_of"):
+    for place in ("execute.trees_of", "querying.bind_query", "evaluating.plan_of_query", "evaluating.flow_of"):
         monkeypatch.setattr(f"halfjoin.engine.statements.{place}", refused)
     assert [engine.query(sql).to_pylist() for sql in asked] == first
     assert [engine.execute(sql).to_pylist() for sql in asked] == first  # type: ignore[union-attr]

@@ -215,7 +215,7 @@ def cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: Any, **__: Any) -> Any:
         raise AssertionError("it is made again")
 
-    for place in ("execute.trees_of", "execute.statement_of", "querying.bind_query", "evaluating.plan"):
+    for place in ("execute.trees_of", "execute.statement_of", "querying.bind_query", "evaluating.plan_of_query"):
         monkeypatch.setattr(f"halfjoin.engine.statements.{place}", refused)
 
 

@@ -1,0 +1,56 @@
+"""Finds the rows among which the first ones of an order are, so that only these are put in order.
+
+Of many rows few are asked for. A row is not among the first k if k rows come before it, and the first key alone tells
+that of nearly all rows. Only rows that tie with the k-th one are compared by the next key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.reduce.words import ordered_words
+from halfjoin.engine.updates.updates import Ints, gather, indices_of, where_true
+from halfjoin.sql.relation import SortKey
+
+FROM = 1 << 12  # rows; fewer are sorted as fast
+_SAMPLE = 1 << 14  # rows
+_SHARE = 8  # what is asked for is at most this part (1/8) of the rows; of more, all are sorted
+
+
+def foremost(groups: Groups, order: Sequence[SortKey], wanted: int, *, with_ties: bool) -> Ints | None:
+    """Positions in ascending order, among which the first `wanted` rows of the only group are, in the order of
+    `sorting.sort`; and those that tie with the last in the sort keys, if asked. None: it is better to sort all."""
+    length = len(groups.count)
+    if len(groups) != 1 or length < FROM or not 0 < wanted <= length // _SHARE:
+        return None
+    before, tied, left = list[Ints](), np.arange(length), wanted
+    for key in (*order, *(() if with_ties else groups.columns)):
+        if len(tied) < FROM:
+            break
+        words = _words(groups, key, tied)
+        while words:
+            word, *words = words
+            bound = _smallest(word, left)
+            less, same = where_true(word < bound), where_true(word == bound)
+            before.append(tied[less])
+            tied, left = tied[same], left - len(less)
+            words = [one[same] for one in words]
+    return np.sort(np.concatenate([*before, tied]))
+
+
+def _words(groups: Groups, key: SortKey | str, rows: Ints) -> list[Ints]:
+    """Words of rows, ascending, by a sort key or a column."""
+    column = groups.columns[key] if isinstance(key, str) else groups.values(key.expr)
+    column = column if len(rows) == len(column) else gather(column, indices_of(rows))
+    return ordered_words(column) if isinstance(key, str) else ordered_words(column, key.descending, key.nulls_first)
+
+
+def _smallest(word: Ints, place: int) -> Ints:
+    """The number at a place, from 1, in ascending order. The one at that place in a part is not below it."""
+    if len(word) > 4 * _SAMPLE and place <= _SAMPLE:
+        word = word[word <= np.partition(word[:: len(word) // _SAMPLE], place - 1)[place - 1]]
+    found: Ints = np.partition(word, place - 1)[place - 1]
+    return found

@@ -1,0 +1,53 @@
+"""Makes no more paths than a query needs: one that fills each join, and those of inputs whose rows may be errors.
+
+A query is filled once, so the paths of the other inputs are never run. Which path costs least is known without them: no
+path costs less than to read the rows with which it begins. So the inputs are taken in the order of that, and the rest
+is left out as soon as it is more than the whole of the best path so far (branch and bound).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from halfjoin.planner import kinds
+from halfjoin.planner.agenda import Agenda
+from halfjoin.planner.block import Block, Input
+from halfjoin.planner.cost import path_cost
+from halfjoin.planner.estimates import Estimates
+from halfjoin.planner.fallibility import step_fallible
+from halfjoin.planner.known import Arranged, beginning, filling_cost, known_of
+from halfjoin.planner.linear import Step
+from halfjoin.planner.paths import in_order, path_maker
+from halfjoin.planner.plan import ArrangementKey, Branch, InputKind, Path
+
+
+def filling(
+    block: Block, number: int, estimates: Estimates, chosen: set[ArrangementKey], arranged: Arranged,
+    own: Collection[str],
+) -> Branch:  # fmt: skip
+    """As `paths.branch`, of a query. The paths are in the order of their inputs, with the known keys of these. `own`:
+    the nodes of the query."""
+    steps = {i: _first_steps(block, block.inputs[i]) for i in in_order(block)}
+    known = {i: None if item.constant is not None or item.collection in own else
+             known_of(item.collection, steps[i], {one.name: item.bare(one.name) for one in item.columns}, estimates,
+                      arranged) for i, item in enumerate(block.inputs)}  # fmt: skip
+    plain = [i for i in in_order(block) if block.inputs[i].kind is InputKind.PLAIN]
+    begins = {i: beginning(block.inputs[i].collection, known[i], estimates)[1] for i in plain}
+    by_key = any(known[i] is not None for i in plain)
+    make, paths, costs = path_maker(block, number, estimates, chosen), dict[int, Path](), dict[int, float]()
+    for i in sorted(plain, key=begins.__getitem__):
+        if not costs or begins[i] <= min(costs.values()):
+            paths[i] = replace(make(i), known=known[i])
+            costs[i] = filling_cost(paths[i], own, estimates) if by_key else (
+                begins[i] * path_cost(paths[i], estimates).lookups)  # fmt: skip
+    for i in in_order(block):
+        if i not in paths and any(map(step_fallible, steps[i])):
+            paths[i] = replace(make(i), known=known[i])
+    best, left = min(costs, key=costs.__getitem__), sorted(paths)
+    return Branch(tuple(paths[i] for i in left), left.index(best))
+
+
+def _first_steps(block: Block, item: Input) -> list[Step]:
+    """The steps that an input's rows pass before anything is looked up."""
+    return Agenda(block).arrive(item, report=True) if item.kind is InputKind.PLAIN else kinds.source(item)

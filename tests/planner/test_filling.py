@@ -1,0 +1,86 @@
+"""A query has no more paths than it needs, and fills by the one that a plan with all paths would choose."""
+
+from __future__ import annotations
+
+import random
+from unittest.mock import patch
+
+import pytest
+
+import halfjoin as hj
+from halfjoin.engine.arrange.index import Index
+from halfjoin.engine.join import dataflow
+from halfjoin.engine.statements.evaluating import planned_query
+from halfjoin.planner.known import with_known
+from halfjoin.planner.links import equality
+from halfjoin.planner.plan import Join, ViewPlan
+from halfjoin.planner.plan_view import plan
+from halfjoin.sql.bind.bind import bind
+from halfjoin.sql.parse.parse import parse_query
+from halfjoin.sql.relation import Relation
+
+
+@pytest.fixture(scope="module")
+def engine() -> hj.Engine:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE a (k bigint PRIMARY KEY, x integer); CREATE TABLE b (k bigint, y bigint, z bigint); "
+                   "CREATE TABLE c (y bigint PRIMARY KEY, d numeric(8,2)); CREATE INDEX ON b (k)")  # fmt: skip
+    engine.apply({"a": [{"k": k, "x": k % 7} for k in range(3000)],
+                  "b": [{"k": k % 3000, "y": k % 500, "z": k} for k in range(9000)],
+                  "c": [{"y": y, "d": 1} for y in range(500)]})  # fmt: skip
+    return engine
+
+
+def relation(engine: hj.Engine, sql: str) -> Relation:
+    return bind(parse_query(sql), engine._state.catalog, sql)
+
+
+def paths(engine: hj.Engine, sql: str) -> tuple[list[str], str]:
+    """The aliases of the paths of a query's first join, and that of the path that fills."""
+    planned = planned_query(engine._state, relation(engine, sql))
+    (branch,) = planned.joins[0].branches
+    return [path.alias for path in branch.paths], branch.paths[branch.fill].alias
+
+
+@pytest.mark.parametrize(("sql", "made"), [
+    ("SELECT b.z FROM a, b WHERE b.k = a.k AND a.k = 5", ["a"]),
+    ("SELECT b.z, c.d FROM a, b, c WHERE b.k = a.k AND c.y = b.y AND a.k IN (5, 6)", ["a"]),
+    ("SELECT b.z, c.d FROM b, c WHERE c.y = b.y AND c.y = 5", ["b", "c"]),  # looked up from c, b needs an index
+    ("SELECT b.z FROM a, b WHERE b.k = a.k AND a.k = 5 AND 10 / b.z > 1", ["a", "b"]),  # rows of b may be errors
+    ("SELECT b.z FROM a LEFT JOIN b ON b.k = a.k WHERE a.k = 5", ["a"]),
+    ("SELECT count(*) AS n FROM a, b WHERE b.k = a.k", ["a"]),  # all of a costs less than to read b
+])  # fmt: skip
+def test_only_needed_paths_are_made(engine: hj.Engine, sql: str, made: list[str]) -> None:
+    assert paths(engine, sql)[0] == made
+
+
+def fills(planned: ViewPlan) -> list[str]:
+    return [branch.paths[branch.fill].alias for node in planned.nodes if isinstance(node, Join)
+            for branch in node.branches]  # fmt: skip
+
+
+def test_a_query_fills_by_the_path_that_costs_least_of_all(engine: hj.Engine) -> None:
+    state, pick = engine._state, random.Random(2).choice
+    for _ in range(150):
+        where = ["b.k = a.k", "c.y = b.y",
+                 *(pick(["a.k = 7", "a.k IN (1, 2)", "b.k = 9", "c.y = 3", "a.x = 1", "b.z < 10", "b.z = 5"])
+                   for _ in range(pick([0, 1, 2])))]  # fmt: skip
+        sql = f"SELECT {pick(['a.x, c.d', 'count(*) AS n'])} FROM a, b, c WHERE {' AND '.join(where)}"
+        whole = with_known(plan(relation(engine, sql), state, "query"), state, state.arranged)
+        own = planned_query(state, relation(engine, sql))
+        assert fills(own) == fills(whole), sql
+        assert set(own.collections) == set(whole.collections)
+        assert sum(len(branch.paths) for node in own.joins for branch in node.branches) <= 4
+
+
+def test_what_a_new_query_asks_for_is_found_once(engine: hj.Engine) -> None:
+    """Equalities of columns, distinct keys of an index; and a query has no gates, which only batches pass."""
+    sql = "SELECT b.z, c.d FROM a, b, c WHERE b.k = a.k AND c.y = b.y AND a.k = {}"
+    for key in (1, 2):  # the first one builds an index
+        engine.query(sql.format(key))
+    known = equality.cache_info().misses
+    with patch.object(Index, "distinct", side_effect=AssertionError), patch.object(
+        Index, "_sampled", side_effect=AssertionError
+    ), patch.object(dataflow, "gates_of", side_effect=AssertionError):
+        assert engine.query(sql.format(3)).num_rows == 3
+    assert equality.cache_info().misses == known + 2  # of two columns and the new constant
