@@ -16,7 +16,7 @@ _FILLED = 0.5
 INDEXED = 13  # bytes that an arrangement's index takes per row
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Memory:
     """A budget in bytes (None: no limit), and the parts that use it.
 
@@ -26,6 +26,7 @@ class Memory:
 
     limit: int | None = None
     held: Callable[[], Iterable[Part]] = tuple
+    _spare: int = -1  # bytes that batches may add before the next count
 
     def used(self) -> int:
         """The bytes that all parts hold."""
@@ -35,9 +36,26 @@ class Memory:
         """Whether `size` more bytes fit into the budget."""
         return self.limit is None or self.used() + size <= self.limit
 
+    def takes(self, size: int) -> bool:
+        """As `allows`, for a batch that adds `size` bytes. All parts are counted when batches have added half of what
+        was free at the last count, or when something else has added bytes: a count takes longer than a small batch."""
+        if self.limit is None:
+            return True
+        self._spare -= size
+        if self._spare < 0:
+            free = self.limit - self.used()
+            self._spare = (free - size) // 2
+            return size <= free
+        return True
+
     def recommends(self, size: int) -> bool:
         """Whether to load `size` bytes that could stay on disk: they fit into the share `_FILLED` of the budget."""
+        self.recount()
         return self.limit is None or self.used() + size <= self.limit * _FILLED
+
+    def recount(self) -> None:
+        """Count all parts before the next batch, since something else than a batch adds bytes."""
+        self._spare = -1
 
     def check(self, size: int) -> None:
         """Refuse `size` more bytes if they do not fit into the budget.

@@ -6,6 +6,7 @@ import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -171,8 +172,8 @@ class JournalFile:
             return int(found)
 
     def _set(self, **facts: str | int) -> None:
-        for fact in facts.items():
-            self._write("INSERT OR REPLACE INTO meta VALUES (?, ?)", fact)
+        rows = ", ".join(["(?, ?)"] * len(facts))
+        self._write(f"INSERT OR REPLACE INTO meta VALUES {rows}", tuple(chain.from_iterable(facts.items())))
 
     def _write(self, statement: str, values: tuple[Value, ...] = ()) -> sqlite3.Cursor:
         """Make one change inside a transaction."""
