@@ -13,8 +13,8 @@ from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Updates, concat, f
 
 # Bytes of rows to encode together: far less than a journal entry or the memory can hold.
 ENTRY_BYTES = 64 << 20
-COMPRESSED_FROM = 4096  # rows. Fewer are faster to write uncompressed
-_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+_COMPRESSED_FROM = 8 << 10  # bytes. Fewer are on disk sooner without compression
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)  # to wake threads takes longer
 _END = bytes.fromhex("ffffffff00000000")  # the last message of a stream
 
 
@@ -32,21 +32,21 @@ class Piece:
         return len(self.data)
 
 
-def encode(updates: Updates) -> Iterator[Piece]:
-    """The updates in pieces, in order. No pieces if there are no updates."""
-    bytes_each = 16 + updates.nbytes // max(len(updates), 1)
+def encode(updates: Updates, nbytes: int) -> Iterator[Piece]:
+    """The updates, whose rows take so many bytes, in pieces, in order. No pieces if there are no updates."""
+    bytes_each = 16 + nbytes // max(len(updates), 1)
     rows = max(1, ENTRY_BYTES // bytes_each)
     for start in range(0, len(updates), rows):
         part = updates.slice(start, min(start + rows, len(updates)))
-        yield Piece(len(part), int(part.time.max()), _stream(part))
+        yield Piece(len(part), int(part.time.max()), _stream(part, len(part) * bytes_each >= _COMPRESSED_FROM))
 
 
-def _stream(updates: Updates) -> bytes:
+def _stream(updates: Updates, compressed: bool) -> bytes:
     """The updates as a stream of one record batch. Without compression its messages are joined here: a writer's other
     work takes as long again for a few rows."""
     columns = [*updates.columns.values(), indices_of(updates.time), indices_of(updates.diff)]
     batch = pa.RecordBatch.from_arrays(columns, names=[*updates.columns, TIME, DIFF])
-    if len(updates) < COMPRESSED_FROM:
+    if not compressed:
         return b"".join((batch.schema.serialize(), batch.serialize(), _END))
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema, options=_COMPRESSED) as writer:

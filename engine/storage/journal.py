@@ -277,8 +277,8 @@ class Journal(JournalFile):
             self._set(**facts)
 
     def _next(self, upper: int, **facts: str | int) -> int:
-        last: int = self._db.execute("SELECT value FROM meta WHERE key = 'entry'").fetchone()[0]
-        self.begun = last + 1
+        last = self._db.execute("SELECT value FROM meta WHERE key = 'entry'").fetchone()
+        self.begun = int(last[0]) + 1
         self._set(entry=self.begun, upper=upper, **facts)
         return self.begun
 

@@ -79,6 +79,7 @@ class JournalFile:
                 self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")
+                self._db.execute("PRAGMA secure_delete = OFF")  # where it is on, a flush writes zeros and batches wait
                 self._db.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")
         if not read_only and not self._has("meta"):
             self._make()
