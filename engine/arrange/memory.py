@@ -12,6 +12,7 @@ from halfjoin.errors import HalfjoinError, StorageError
 # A share of the budget. Rows that could stay on disk are loaded only up to this share. The rest is for their indexes
 # and for later rows; without it the loaded rows would have to be dropped at once.
 _FILLED = 0.5
+_FAR = 4  # below 1/4 of the budget it is far: merged runs may take three times as much, when each row gets its own time
 
 INDEXED = 13  # bytes that an arrangement's index takes per row
 
@@ -37,16 +38,16 @@ class Memory:
         return self.limit is None or self.used() + size <= self.limit
 
     def takes(self, size: int) -> bool:
-        """As `allows`, for a batch that adds `size` bytes. All parts are counted when batches have added half of what
-        was free at the last count, or when something else has added bytes: a count takes longer than a small batch."""
+        """As `allows`, for a batch that adds `size` bytes. Nobody counts as long as batches alone add bytes and no more
+        than a quarter of the budget is used: a count may take longer than a small batch."""
         if self.limit is None:
             return True
         self._spare -= size
-        if self._spare < 0:
-            free = self.limit - self.used()
-            self._spare = (free - size) // 2
-            return size <= free
-        return True
+        if self._spare >= 0:
+            return True
+        used = self.used() + size
+        self._spare = self.limit // _FAR - used
+        return used <= self.limit
 
     def recommends(self, size: int) -> bool:
         """Whether to load `size` bytes that could stay on disk: they fit into the share `_FILLED` of the budget."""

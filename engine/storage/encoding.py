@@ -34,11 +34,12 @@ class Piece:
 
 def encode(updates: Updates, nbytes: int) -> Iterator[Piece]:
     """The updates, whose rows take so many bytes, in pieces, in order. No pieces if there are no updates."""
-    bytes_each = 16 + nbytes // max(len(updates), 1)
-    rows = max(1, ENTRY_BYTES // bytes_each)
-    for start in range(0, len(updates), rows):
-        part = updates.slice(start, min(start + rows, len(updates)))
-        yield Piece(len(part), int(part.time.max()), _stream(part, len(part) * bytes_each >= _COMPRESSED_FROM))
+    count = len(updates)
+    size = nbytes + 16 * count
+    rows = max(1, count if size <= ENTRY_BYTES else count * ENTRY_BYTES // size)
+    for start in range(0, count, rows):
+        part = updates.slice(start, min(start + rows, count))
+        yield Piece(len(part), int(part.time.max()), _stream(part, size >= _COMPRESSED_FROM))
 
 
 def _stream(updates: Updates, compressed: bool) -> bytes:

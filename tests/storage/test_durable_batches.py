@@ -106,7 +106,7 @@ def test_what_is_flushed_is_not_written_again(tmp_path: Path) -> None:
     assert found < 20
 
 
-def test_parts_are_counted_when_the_budget_may_be_near(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_are_counted_where_the_budget_is_near(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counts, used = list[int](), Memory.used
 
     def counted(memory: Memory) -> int:
