@@ -92,6 +92,12 @@ def test_a_batch_writes_four_pages(engine: hj.Engine, tmp_path: Path, monkeypatc
     assert len(kept_in(engine).closings()) <= 200 + 64
 
 
+def test_few_pages_wait_for_a_checkpoint(engine: hj.Engine, tmp_path: Path) -> None:
+    for number in range(3, 403):
+        engine.advance(number + 1)
+    assert (tmp_path / "w" / f"{FILE}-wal").stat().st_size < 300 * 4_200
+
+
 def test_rows_are_compressed_where_this_saves_pages(engine: hj.Engine, tmp_path: Path) -> None:
     """500 rows: 24 KB as they are."""
     assert pages(tmp_path / "w", partial(engine.apply, batch(1, 500), time=9)) <= PAGES + 3
