@@ -12,7 +12,10 @@ from halfjoin.errors import HalfjoinError, StorageError
 # A share of the budget. Rows that could stay on disk are loaded only up to this share. The rest is for their indexes
 # and for later rows; without it the loaded rows would have to be dropped at once.
 _FILLED = 0.5
-_FAR = 4  # below 1/4 of the budget it is far: merged runs may take three times as much, when each row gets its own time
+
+# Below 1/8 of the budget it is far. Runs that batches add may take three times as much once they are merged, since each
+# row then has its own time, and rows that are loaded meanwhile fill half of the budget: together less than all of it.
+_FAR = 8
 
 INDEXED = 13  # bytes that an arrangement's index takes per row
 
@@ -39,7 +42,7 @@ class Memory:
 
     def takes(self, size: int) -> bool:
         """As `allows`, for a batch that adds `size` bytes. Nobody counts as long as batches alone add bytes and no more
-        than a quarter of the budget is used: a count may take longer than a small batch."""
+        than an eighth of the budget is used: a count may take longer than a small batch."""
         if self.limit is None:
             return True
         self._spare -= size
