@@ -13,10 +13,14 @@ from halfjoin.errors import HalfjoinError, StorageError
 # and for later rows; without it the loaded rows would have to be dropped at once.
 _FILLED = 0.5
 
+# Below 1/8 of the budget it is far. Runs that batches add may take three times as much once they are merged, since each
+# row then has its own time, and rows that are loaded meanwhile fill half of the budget: together less than all of it.
+_FAR = 8
+
 INDEXED = 13  # bytes that an arrangement's index takes per row
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Memory:
     """A budget in bytes (None: no limit), and the parts that use it.
 
@@ -26,6 +30,7 @@ class Memory:
 
     limit: int | None = None
     held: Callable[[], Iterable[Part]] = tuple
+    _spare: int = -1  # bytes that batches may add before the next count
 
     def used(self) -> int:
         """The bytes that all parts hold."""
@@ -35,9 +40,26 @@ class Memory:
         """Whether `size` more bytes fit into the budget."""
         return self.limit is None or self.used() + size <= self.limit
 
+    def takes(self, size: int) -> bool:
+        """As `allows`, for a batch that adds `size` bytes. Nobody counts as long as batches alone add bytes and no more
+        than an eighth of the budget is used: a count may take longer than a small batch."""
+        if self.limit is None:
+            return True
+        self._spare -= size
+        if self._spare >= 0:
+            return True
+        used = self.used() + size
+        self._spare = self.limit // _FAR - used
+        return used <= self.limit
+
     def recommends(self, size: int) -> bool:
         """Whether to load `size` bytes that could stay on disk: they fit into the share `_FILLED` of the budget."""
+        self.recount()
         return self.limit is None or self.used() + size <= self.limit * _FILLED
+
+    def recount(self) -> None:
+        """Count all parts before the next batch, since something else than a batch adds bytes."""
+        self._spare = -1
 
     def check(self, size: int) -> None:
         """Refuse `size` more bytes if they do not fit into the budget.

@@ -9,11 +9,13 @@ import pyarrow as pa
 
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.updates.intervals import changed
-from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Updates, concat, fitting
+from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Updates, concat, fitting, indices_of
 
 # Bytes of rows to encode together: far less than a journal entry or the memory can hold.
 ENTRY_BYTES = 64 << 20
-COMPRESSED_FROM = 4096  # rows. Fewer are faster to write uncompressed
+_COMPRESSED_FROM = 8 << 10  # bytes. Fewer are on disk sooner without compression
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)  # to wake threads takes longer
+_END = bytes.fromhex("ffffffff00000000")  # the last message of a stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +32,26 @@ class Piece:
         return len(self.data)
 
 
-def encode(updates: Updates) -> Iterator[Piece]:
-    """The updates in pieces, in order. No pieces if there are no updates."""
-    bytes_each = 16 + sum(int(column.nbytes) for column in updates.columns.values()) // max(len(updates), 1)
-    rows = max(1, ENTRY_BYTES // bytes_each)
-    for start in range(0, len(updates), rows):
-        part = updates.slice(start, min(start + rows, len(updates)))
-        yield Piece(len(part), int(part.time.max()), _write(part.table(changes=True)))
+def encode(updates: Updates, nbytes: int) -> Iterator[Piece]:
+    """The updates, whose rows take so many bytes, in pieces, in order. No pieces if there are no updates."""
+    count = len(updates)
+    size = nbytes + 16 * count
+    rows = max(1, count if size <= ENTRY_BYTES else count * ENTRY_BYTES // size)
+    for start in range(0, count, rows):
+        part = updates.slice(start, min(start + rows, count))
+        yield Piece(len(part), int(part.time.max()), _stream(part, size >= _COMPRESSED_FROM))
 
 
-def _write(table: pa.Table) -> bytes:
+def _stream(updates: Updates, compressed: bool) -> bytes:
+    """The updates as a stream of one record batch. Without compression its messages are joined here: a writer's other
+    work takes as long again for a few rows."""
+    columns = [*updates.columns.values(), indices_of(updates.time), indices_of(updates.diff)]
+    batch = pa.RecordBatch.from_arrays(columns, names=[*updates.columns, TIME, DIFF])
+    if not compressed:
+        return b"".join((batch.schema.serialize(), batch.serialize(), _END))
     sink = pa.BufferOutputStream()
-    compression = "lz4" if len(table) >= COMPRESSED_FROM else None
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
-        writer.write_table(table)
+    with pa.ipc.new_stream(sink, batch.schema, options=_COMPRESSED) as writer:
+        writer.write_batch(batch)
     data: bytes = sink.getvalue().to_pybytes()
     return data
 

@@ -37,6 +37,7 @@ from halfjoin.errors import StorageError
 
 NODES = "nodes"  # the kind of node collections
 _FEW_PAGES = 1000  # pages of 4 KB, given back at a time
+_FEW_CLOSINGS = 64  # of those no longer remembered, deleted at a time: they are far from the new ones, on another page
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,9 @@ class Journal(JournalFile):
     Raises:
         StorageError: from every method, if the disk fails. Then the call has changed nothing.
     """
+
+    begun = 0  # the number of the entry that was begun last, which may not be kept
+    _closings = 0  # how many this object has written
 
     # Reading.
 
@@ -175,12 +179,13 @@ class Journal(JournalFile):
         """Write one entry: updates by collection id, `upper`, the batch's id, the times that it closes, and facts about
         the warehouse that it settles. The entry is on disk when this returns."""
         with self._transaction():
-            entry = self._next(upper)
-            self._set(**facts)
+            entry = self._next(upper, **facts)
             if closing is not None:
                 self._write("INSERT INTO closing VALUES (?, ?, ?, ?, ?)",
                             (entry, closing.low, closing.upper, closing.submitted, closing.batch))
-                self._write("DELETE FROM closing WHERE entry <= ?", (entry - CLOSINGS,))
+                if self._closings % _FEW_CLOSINGS == 0:
+                    self._write("DELETE FROM closing WHERE entry <= ?", (entry - CLOSINGS,))
+                self._closings += 1
             for collection, parts in pieces.items():
                 self._insert(collection, entry, parts)
             if batch is not None:
@@ -202,8 +207,8 @@ class Journal(JournalFile):
             unset: facts that count no more.
         """
         with self._transaction():
-            entry = self._next(upper)
-            self._set(catalog=catalog, defined=entry)
+            entry = self._next(upper, catalog=catalog)
+            self._set(defined=entry)
             if any(item.kind == NODES for item in new):
                 self._set(format=FORMAT)
             for id in gone:
@@ -271,10 +276,11 @@ class Journal(JournalFile):
         with self._transaction():
             self._set(**facts)
 
-    def _next(self, upper: int) -> int:
-        self._write("UPDATE meta SET value = value + 1 WHERE key = 'entry'")
-        self._set(upper=upper)
-        return int(self._db.execute("SELECT value FROM meta WHERE key = 'entry'").fetchone()[0])
+    def _next(self, upper: int, **facts: str | int) -> int:
+        last = self._db.execute("SELECT value FROM meta WHERE key = 'entry'").fetchone()
+        self.begun = int(last[0]) + 1
+        self._set(entry=self.begun, upper=upper, **facts)
+        return self.begun
 
     def _insert(self, collection: int, entry: int, pieces: Iterable[Piece | StoredFile]) -> None:
         for piece in pieces:

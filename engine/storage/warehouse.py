@@ -82,6 +82,9 @@ class Warehouse:
         self._filing = Filing(self._folders)
         self.spill = self._filing.spill
         self._ids: dict[int, Collection] = {}
+        self._numbers: dict[int, int] = {}  # the keys of `_ids`, by the identity of the collection
+        self._last = 0  # the number of the journal's last entry: nobody else writes entries
+        self._older_errors = True
         self._created: dict[int, int] = {}
         self._stale: set[int] = set()  # nodes that no view has any more, as this version plans the views
         self._pending = 0
@@ -114,10 +117,11 @@ class Warehouse:
             document = Document.model_validate_json(self._catalog) if self._catalog else Document()
             state = State(retain, self, upper=upper, clock=clock, memory=memory)
             self._sources = {source.id for source in document.sources}
-            self._ids = restore(state, document, kept, self._fetch, self._bring)
+            self._know(restore(state, document, kept, self._fetch, self._bring))
         self._stale = {item.id for item in kept.values()} - self._ids.keys()
         self._created = {item.id: item.created for item in kept.values()}
-        self._pending = journal.pending()
+        self._pending, self._last = journal.pending(), journal.entry
+        self._older_errors = journal.meta("errors") != ERRORS_FORM
         for problem in self.foreign().values():
             _log.warning("%s", problem)
         return state
@@ -135,13 +139,12 @@ class Warehouse:
         found = self._journal.answered(batch)
         if found is None:
             return None
-        ids = {id(collection): number for number, collection in self._ids.items()}
         changes: dict[str, Changes] = {}
         errors: dict[str, str] = {}
         for name, view in state.views.items():
             contents = view.contents
             whole = contents.since < found.low or contents.since == 0
-            if whole and self._created[ids[id(contents)]] < found.entry:
+            if whole and self._created[self._numbers[id(contents)]] < found.entry:
                 parts = contents.runs
                 stored = StoredChanges(contents.schema, parts, found.low, found.upper, consolidated=False)
                 changes[name] = self._links.lasting(stored) if contents.in_files else stored.table()
@@ -162,6 +165,8 @@ class Warehouse:
 
     def adopt(self, state: State, staged: Staged) -> Staged:
         """Link the files that tasks wrote into the folders of their Delta tables. No commit adds them yet."""
+        if all(part.in_memory for part in (*staged.runs.values(), *staged.errors.values())):
+            return staged
         runs = {name: self._filing.adopted(kind_of(state, name), name, part) for name, part in staged.runs.items()}
         errors = {name: self._filing.adopted("errors", name, part) for name, part in staged.errors.items()}
         return replace(staged, runs=runs, errors=errors)
@@ -180,7 +185,9 @@ class Warehouse:
         Raises:
             StorageError: there is not enough room.
         """
-        if state.memory.allows(staged.size):
+        if not staged.runs:  # a definition may have made indexes
+            state.memory.recount()
+        if state.memory.takes(staged.size):
             return staged
         self.flush(state)
         state.release(staged.size)
@@ -198,14 +205,14 @@ class Warehouse:
         self, state: State, staged: Staged, applied: Applied, batch: BatchId | None, feed: Feed | None
     ) -> Entry:
         """Prepare the journal's entry for a batch. Once it is kept, the batch is acknowledged, and then published."""
-        ids = {id(collection): number for number, collection in self._ids.items()}
         pieces: dict[int, list[Piece | StoredFile]] = {}
         first: dict[tuple[str, str], list[Piece | StoredFile]] = {}  # of collections that are defined with the batch
         for part, kind, name in parts(state, staged):
             collection = collection_of(state, kind, name)
             made = list(self._filing.pieces(kind, name, collection, part))
-            if id(collection) in ids:
-                pieces[ids[id(collection)]] = made
+            number = self._numbers.get(id(collection))
+            if number is not None:
+                pieces[number] = made
             else:
                 first[kind, name] = made
                 self._files[kind, name] |= {piece.name for piece in made if isinstance(piece, StoredFile)}
@@ -250,13 +257,21 @@ class Warehouse:
 
     def _entry(self, commit: Step, follow: Step) -> Entry:
         """The journal's next entry."""
-        last = self._journal.entry
+        last = self._last
 
         def kept() -> bool:
             self._journal.recover()
             return self._journal.entry > last
 
-        return Entry(commit, kept, follow)
+        def followed() -> None:
+            follow()
+            self._last = self._journal.begun
+
+        return Entry(commit, kept, followed)
+
+    def _know(self, ids: dict[int, Collection]) -> None:
+        """Note the collections that the journal has, by their ids there."""
+        self._ids, self._numbers = ids, {id(collection): number for number, collection in ids.items()}
 
     def has_stale_nodes(self) -> bool:
         """Whether the journal has node collections that no view has any more, as this version plans the views. They
@@ -265,7 +280,7 @@ class Warehouse:
 
     def has_older_errors(self) -> bool:
         """Whether the kept errors have an older form."""
-        return self._journal.meta("errors") != ERRORS_FORM
+        return self._older_errors
 
     def renew_errors(self, state: State) -> None:
         """Compute the errors anew, as part of a definition."""
@@ -274,6 +289,7 @@ class Warehouse:
     def errors_renewed(self) -> None:
         """Note that the errors now have the newest form."""
         self._journal.keep(errors=ERRORS_FORM)
+        self._older_errors = False
 
     def recover(self) -> None:
         """Roll back a transaction that was interrupted."""
@@ -284,9 +300,8 @@ class Warehouse:
         dropped collections."""
         now = collections(state)
         there = {id(collection) for _, _, collection in now}
-        known = {id(collection) for collection in self._ids.values()}
         catalog = state.catalog.document().model_dump_json()
-        new = [item for item in now if id(item[2]) not in known]
+        new = [item for item in now if id(item[2]) not in self._numbers]
         gone = [number for number, collection in self._ids.items() if id(collection) not in there]
         gone += self._stale
         if not new and not gone and catalog == self._catalog:
@@ -317,7 +332,7 @@ class Warehouse:
             for item, collection in found:
                 if collection.stored is None:
                     collection.stored = OnDisk(item.id, collection, self._fetch, lambda: state.upper, self._bring)
-            self._ids = {item.id: collection for item, collection in found}
+            self._know({item.id: collection for item, collection in found})
             self._missing = {number: missing for number, missing in self._missing.items() if number in self._ids}
             self._created = {item.id: item.created for item, _ in found}
             self._folders.known = {folder_of(item) for item, _ in found}
@@ -347,7 +362,7 @@ class Warehouse:
         limit = state.memory.limit
         most = FLUSH_BYTES if limit is None else max(1, min(FLUSH_BYTES, limit // _JOURNAL_SHARE))
         try:
-            if not state.memory.allows(0):
+            if not state.memory.takes(0):
                 self.flush(state)
                 state.release(0)
             if not self._flusher.busy:
