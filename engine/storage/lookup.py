@@ -13,11 +13,12 @@ import pyarrow.compute as pc
 from halfjoin.engine.arrange.index import KeyColumns
 from halfjoin.engine.storage.mapped import Mapped
 from halfjoin.engine.storage.parquet_reader import Bounds, OpenFile
-from halfjoin.engine.updates.codes import codes, is_exact
+from halfjoin.engine.updates.codes import codes, distinct, is_exact
 from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, Updates, constant, gather, indices_of, taken
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column, columns_of
 
+_FLAGS = 8  # bytes of flags for each entry
 CODE = "__code"  # a column in an arrangement's files: the code of the row's key, which sorts them
 
 
@@ -133,21 +134,23 @@ class KeySearch:
         arrays, origins = self.columns(updates)
         found = _members(codes(arrays, len(updates) if origins is None else len(origins)), self.probes)
         if origins is not None:
-            found = np.unique(origins[found])
+            found = distinct(origins[found])
         return found if rows is None else rows[found]
 
 
 def lookup(key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array]) -> KeySearch:
     """A search for these keys. `columns` computes the arrangement's key columns."""
-    sought, texts = {}, {}
+    sought, texts, probes = {}, {}, distinct(codes(keys, len(keys[0])))
     for expr, array in zip(key.keys, keys, strict=True) if key.through is None else ():
         values = array.drop_null()
         if isinstance(expr, Column) and is_exact([values]):
-            sought[expr.name] = _Sought(np.unique(codes([values], len(values))), array.null_count > 0)
+            alone = len(keys) == 1 and not array.null_count
+            found = probes if alone else distinct(codes([values], len(values)))
+            sought[expr.name] = _Sought(found, array.null_count > 0)
         elif isinstance(expr, Column) and pa.types.is_string(array.type) and not array.null_count and len(array):
             ends = pc.min_max(array)
             texts[expr.name] = ends["min"].as_py(), ends["max"].as_py()
-    return KeySearch(key, columns, np.unique(codes(keys, len(keys[0]))), sought, texts)
+    return KeySearch(key, columns, probes, sought, texts)
 
 
 def key_reads(key: ArrangementKey, schema: Mapping[str, pa.DataType]) -> list[str]:
@@ -162,10 +165,25 @@ def _members(entries: Ints, values: Ints) -> Ints:
     if not len(entries) or not len(values):
         return np.zeros(0, np.int64)
     if not _ascends(entries):
-        return np.flatnonzero(values[np.minimum(values.searchsorted(entries), len(values) - 1)] == entries)
+        return np.flatnonzero(_among(entries, values))
     values = values[values.searchsorted(entries[0]) : values.searchsorted(entries[-1], "right")]
     low, high = entries.searchsorted(values), entries.searchsorted(values, "right")
     return _within(low, high)
+
+
+def _among(entries: Ints, values: Ints) -> Mask:
+    """Which entries are among the values (sorted, distinct). Where values are close together, each number from the
+    least to the greatest has a flag: a search in them would wait for memory at each of its steps."""
+    span = int(values[-1]) - int(values[0])
+    among: Mask
+    if span >= _FLAGS * len(entries):
+        among = values.take(values.searchsorted(entries), mode="clip") == entries
+        return among
+    flags = np.zeros(span + 2, np.bool_)  # the last one is that of all other numbers
+    flags[values - values[0]] = True
+    places = np.minimum((entries - values[0]).view(np.uint64), np.uint64(span + 1))  # what is less wraps around
+    among = flags[places.view(np.int64)]
+    return among
 
 
 def _within(low: Ints, high: Ints) -> Ints:
