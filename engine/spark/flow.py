@@ -257,7 +257,7 @@ class SparkFlow:
         jobs, places = [], []
         for probe in probes:
             places.append(self.files.scratch.fresh())
-            jobs.append((len(probe.shares), Store(probe, Layout(tuple(probe.stored.items())), places[-1].path)))
+            jobs.append((probe.sizes, Store(probe, Layout(tuple(probe.stored.items())), places[-1].path)))
         streams = []
         for probe, place, found in zip(probes, places, answers_by_number(self.session, *jobs), strict=True):
             if found.files:
@@ -277,7 +277,7 @@ class SparkFlow:
     def _found_by(self, probes: Sequence[Probe]) -> Found:
         """Run the last probes of all paths."""
         place = self.files.scratch.fresh()
-        jobs = [(len(probe.shares), Store(probe, probe.outputs, place.path)) for probe in probes]
+        jobs = [(probe.sizes, Store(probe, probe.outputs, place.path)) for probe in probes]
         found = answers_by_number(self.session, *jobs)
         output, errors = (tuple(file for files in kind for file in files) for kind in
                           ([one.files for one in found], [one.failed for one in found]))  # fmt: skip

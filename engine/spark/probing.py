@@ -97,6 +97,11 @@ class Probe:
             return session.range(0, count, 1, count).mapInArrow(partial(call, self), self.outputs.struct)
 
     @property
+    def sizes(self) -> list[int]:
+        """The rows that the lookup of each share has to do with."""
+        return [sum(map(len, share)) + sum(map(len, self.streams)) for share in self.shares]
+
+    @property
     def stored(self) -> Mapping[str, pa.DataType]:
         """The columns of files with the results. By position, because Spark may not tell the plan's names apart."""
         return {f"c{i}": kind for i, (_, kind) in enumerate(self.outputs.columns)}
