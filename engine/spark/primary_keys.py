@@ -26,7 +26,7 @@ from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.errors import InvalidRow
 
-CHECKED_ROWS = 1 << 17  # rows whose keys a task checks at a time
+CHECKED_ROWS = 1 << 16  # rows whose keys a task checks at a time
 
 
 def keyed(
