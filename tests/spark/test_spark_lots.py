@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 import halfjoin as hj
 from halfjoin.engine.spark import probing, writing
 from halfjoin.engine.storage.place import LocalPlace
-from halfjoin.engine.updates.updates import Updates
+from halfjoin.engine.updates.updates import MAXIMUM, Updates
 from tests.oracle.rows import bag
 
 
@@ -44,6 +45,12 @@ def test_lots_have_each_part_once_and_are_alike(parts: list[tuple[int, int]], mo
     assert len(lots) == min(most, len(parts))
     loads = [sum(parts[number][0] for numbers in lot.values() for number in numbers) for lot in lots]
     assert max(loads, default=0) - min(loads, default=0) <= max((size for size, _ in parts), default=0)
+
+
+@pytest.mark.parametrize(("written", "wanted"), [("7", 7), ("auto", MAXIMUM)])
+def test_a_service_may_write_a_word_for_the_number_of_tasks(written: str, wanted: int) -> None:
+    session = SimpleNamespace(conf={"spark.sql.shuffle.partitions": written})
+    assert writing._wanted(session) == wanted
 
 
 def test_a_task_begins_once_for_all_its_parts() -> None:
