@@ -44,9 +44,11 @@ class Choice(Tasks, Protocol):
     """Chooses who carries out a batch, and checks its rows; Spark checks those of DataFrames and makes their runs."""
 
     def checked(
-        self, batch: Mapping[str, Any], table: Callable[[str], Table], time: int, *, marked: bool
-    ) -> dict[str, Checked]:
-        """The rows of a batch, checked. `time`: that of rows without their own. `marked`: the batch has an id."""
+        self, batch: Mapping[str, Any], table: Callable[[str], Table], held: Callable[[str], int], time: int, *,
+        marked: bool,
+    ) -> dict[str, Checked]:  # fmt: skip
+        """The rows of a batch, checked. `held` counts a table's rows. `time`: that of rows without their own. `marked`:
+        the batch has an id."""
 
     def brought_in(
         self, rows: Mapping[str, Checked], in_memory: Callable[[Iterable[str]], bool]
@@ -122,7 +124,7 @@ class Writer:
         given_time = None if time is None else to_time(time)
         default = present(state.clock, state.upper) if given_time is None else given_time
         rows: Mapping[str, Checked]
-        rows = self.choice.checked(batches, state.catalog.table, default, marked=batch_id is not None)
+        rows = self.choice.checked(batches, state.catalog.table, state.rows, default, marked=batch_id is not None)
         batch = None
         if batch_id is not None:
             batch = BatchId(batch_id, digest(fingerprints(state, rows), given_time, close))
@@ -144,7 +146,7 @@ class Writer:
         """Check the rows of a batch as `apply` does, and change nothing. Raises the same errors."""
         state = self.state
         default = present(state.clock, state.upper)
-        rows = self.choice.checked(batches, state.catalog.table, default, marked=False)
+        rows = self.choice.checked(batches, state.catalog.table, state.rows, default, marked=False)
         times = batch_times(state, rows, None, default, close=True)
         runs_of(state, rows, times.time, times.upper, self.choice, follow=True)
 
@@ -262,7 +264,7 @@ class Writer:
             defined = self._defined(change)
             given_time = None if time is None else to_time(time)
             default = present(state.clock, state.upper) if given_time is None else given_time
-            rows = self.choice.checked(batches, state.catalog.table, default, marked=False)
+            rows = self.choice.checked(batches, state.catalog.table, state.rows, default, marked=False)
             times = batch_times(state, rows, given_time, default, close=True)
             runs = runs_of(state, rows, times.time, times.upper, self.choice)
             chosen = self.choice.choose(sum(map(len, runs.values())), stored=lambda: state.stored(runs))

@@ -21,7 +21,7 @@ from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.system.value import value
 from halfjoin.engine.updates import limits
-from halfjoin.engine.updates.codes import codes, is_exact
+from halfjoin.engine.updates.codes import codes, distinct, is_exact
 from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Positions, Updates, concat, where_true
 from halfjoin.errors import InvalidRow, key_text
@@ -72,12 +72,12 @@ class PrimaryKey:
         index = build(arrays, None, len(updates)) if made is None else made[0]
         first = np.ones(len(index), np.bool_)
         first[1:] = index.codes[1:] != index.codes[:-1]
-        distinct = index.codes if first.all() else index.codes[first]
-        held = self._held(candidates, distinct)
-        if not held and len(distinct) == len(updates) and bool((updates.diff == 1).all()):
+        wanted = index.codes if first.all() else index.codes[first]
+        held = self._held(candidates, wanted)
+        if not held and len(wanted) == len(updates) and bool((updates.diff == 1).all()):
             return index
         keys = first.cumsum() - 1
-        sure = plain(held, KeyedRows(updates, index.rows, keys), len(distinct))
+        sure = plain(held, KeyedRows(updates, index.rows, keys), len(wanted))
         if not sure.all():
             positions = np.sort(index.rows[~sure[keys]].astype(np.int64))
             theirs = [place.updates.take(place.rows[~sure[place.keys]]) for place in held]
@@ -105,7 +105,7 @@ class PrimaryKey:
     def there(self, candidates: Sequence[Run], first: Updates) -> Updates:
         """The negated row of the table for each key of `first` at its time, if any. `first` must not repeat a key."""
         arrays, _ = self.columns(first)
-        held = self._held(candidates, np.unique(codes(arrays, len(first))))
+        held = self._held(candidates, distinct(codes(arrays, len(first))))
         if not held:
             return first.slice(0, 0)
         ended = self._ended(concat([place.updates.take(place.rows) for place in held]), first)
@@ -114,7 +114,7 @@ class PrimaryKey:
     def rows(self, candidates: Sequence[Run], updates: Updates) -> Updates:
         """What the table holds of the keys of `updates`, at all times. Rows of keys with an equal code may be there."""
         arrays, _ = self.columns(updates)
-        held = self._held(candidates, np.unique(codes(arrays, len(updates))))
+        held = self._held(candidates, distinct(codes(arrays, len(updates))))
         empty = [run.updates.slice(0, 0) for run in candidates[:1]] or [updates.slice(0, 0)]
         return concat([*(place.updates.take(place.rows) for place in held)] or empty)
 
@@ -164,7 +164,7 @@ class PrimaryKey:
         parts = [new, Updates(ended.columns, new.time[follows + 1], -ended.diff)]
         first = new.take(where_true(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys)
         arrays, _ = self.columns(first)  # in the arrangement's order of columns
-        held = self._held(candidates, np.unique(codes(arrays, len(first))))
+        held = self._held(candidates, distinct(codes(arrays, len(first))))
         if held:
             parts.append(self._ended(concat([place.updates.take(place.rows) for place in held]), first))
         every = concat(parts)

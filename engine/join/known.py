@@ -20,7 +20,7 @@ from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.literals import array_of_constants
-from halfjoin.engine.updates.codes import codes
+from halfjoin.engine.updates.codes import codes, distinct
 from halfjoin.engine.updates.consolidate import cancel
 from halfjoin.engine.updates.updates import Ints, Updates, concat, gathered, indices_of
 from halfjoin.planner.plan import ArrangementKey, Known
@@ -71,7 +71,7 @@ def compile_known(known: Known, registry: Registry) -> KnownRows:
     else:
         places = np.array(list(product(*(range(len(one)) for one in each))), np.int64).reshape(-1, len(each))
         keys = [one.take(pa.array(places[:, number])) for number, one in enumerate(each)]
-    return KnownRows(key, key_columns(key, registry), keys, np.unique(codes(keys, len(keys[0]))))
+    return KnownRows(key, key_columns(key, registry), keys, distinct(codes(keys, len(keys[0]))))
 
 
 def cells_of(values: Sequence[Literal], type: SqlType) -> pa.Array:

@@ -76,12 +76,14 @@ class FrameRows:
 class GivenFrame:
     """A table's rows as submitted: a frame, and the meaning of its rows (`GivenRows` without data).
 
-    `whole`: as in `Submitted`.
+    `held`: the rows of the table so far, a hint how many these are beside those of other tables. `whole`: as in
+    `Submitted`.
     """
 
     table: Table
     frame: Frame
     meant: GivenRows
+    held: int
     whole: bool = False
 
 
@@ -97,7 +99,8 @@ def checked(given: Sequence[GivenFrame], time: int, scratch: Scratch, *, marked:
     places = [scratch.fresh() for _ in given]
     due = [_due(one, Intake(one.table, time, place.path, marked)) for one, place in zip(given, places, strict=True)]
     rows: list[FrameRows] = []
-    for one, none, place, found in zip(given, nothing, places, answers(*due), strict=True):
+    told = answers(*due, sizes=[one.held for one in given])
+    for one, none, place, found in zip(given, nothing, places, told, strict=True):
         notes = [json.loads(text) for text in found.notes]
         truncations = [note[TRUNCATED] for note in notes if TRUNCATED in note]
         if truncations:

@@ -257,12 +257,13 @@ class SparkFlow:
         jobs, places = [], []
         for probe in probes:
             places.append(self.files.scratch.fresh())
-            jobs.append((len(probe.shares), Store(probe, Layout(tuple(probe.stored.items())), places[-1].path)))
+            jobs.append((probe.sizes, Store(probe, Layout(tuple(probe.stored.items())), places[-1].path)))
         streams = []
         for probe, place, found in zip(probes, places, answers_by_number(self.session, *jobs), strict=True):
             if found.files:
                 self._between.append(StoredRun(place, found.files, probe.stored))
-                streams.append(probe.onward(self._between[-1]))
+                key = probe.streams[0].stages[0].half_join.arrangement
+                streams.append(probe.onward(self._between[-1], self._whole(probe.whole, key)))
         return streams
 
     def _are_few(self, probes: Sequence[Probe]) -> bool:
@@ -276,7 +277,7 @@ class SparkFlow:
     def _found_by(self, probes: Sequence[Probe]) -> Found:
         """Run the last probes of all paths."""
         place = self.files.scratch.fresh()
-        jobs = [(len(probe.shares), Store(probe, probe.outputs, place.path)) for probe in probes]
+        jobs = [(probe.sizes, Store(probe, probe.outputs, place.path)) for probe in probes]
         found = answers_by_number(self.session, *jobs)
         output, errors = (tuple(file for files in kind for file in files) for kind in
                           ([one.files for one in found], [one.failed for one in found]))  # fmt: skip
@@ -324,8 +325,8 @@ class SparkFlow:
             else:
                 how = "broadcast" if is_small(rows, each) else large
         frame, layout = self._partners.joined(stream.frame, stream.layout, stage, runs, stream.spans, how)
-        then, stages = stage.then, stream.stages[1:]
-        return Stream(frame, layout, then, stages, stream.final, size, False, width, stream.whole, {})
+        then, stages, whole = stage.then, stream.stages[1:], self._whole(stream.whole, key)
+        return Stream(frame, layout, then, stages, stream.final, size, False, width, whole, {})
 
     def _counted(self, stream: Stream) -> tuple[Stream, int]:
         """The stream, and the number of rows that it has. Spark keeps these until `close`."""
@@ -359,12 +360,17 @@ class SparkFlow:
         return arranged(frame, layout, self.layout)
 
     def _found(self, size: float, whole: int, key: ArrangementKey) -> float | None:
-        """The expected rows after a half-join of `size` rows, on the path of an input of `whole` rows. None if unknown.
+        """The expected rows after a half-join of `size` rows of a stream, of which there could be `whole`. None if
+        unknown.
 
-        If nobody has counted the distinct keys, assume as many as the input has rows.
+        If nobody has counted the distinct keys, assume as many as there could be rows.
         """
         distinct = self.held.distinct(key) or whole
         return size * max(1.0, self.held.rows(key.collection) / distinct) if distinct else None
+
+    def _whole(self, whole: int, key: ArrangementKey) -> int:
+        """How many rows a stream could have after a half-join, if it could have `whole` before."""
+        return int(self._found(whole, whole, key) or whole)
 
     def _apply(
         self, frame: Frame, layout: Layout, operators: Sequence[Linear], probes: Sequence[Expr]

@@ -26,7 +26,7 @@ from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.errors import InvalidRow
 
-CHECKED_ROWS = 1 << 17  # rows whose keys a task checks at a time
+CHECKED_ROWS = 1 << 16  # rows whose keys a task checks at a time
 
 
 def keyed(
@@ -48,7 +48,7 @@ def keyed(
         old = [run for part in parts for run in files.runs(part)]
         lots, (new,) = tuple(lots_of(rows.run, rows.table.primary_key, CHECKED_ROWS)), files.runs(rows.run)
         task = _Keys(rows.table, names, new, lots, tuple(old), place.path, rows.upsert, rows.unnamed)
-        kinds.append((len(lots), task))
+        kinds.append(([(len(rows.run) + sum(map(len, old))) // len(lots)] * len(lots), task))
     found = answers_by_number(session, *kinds)
     return [
         StoredRun(place, made.files, rows.run.schema) if rows.upsert or rows.unnamed else rows.run

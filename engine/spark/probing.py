@@ -40,7 +40,8 @@ class Resting:
     """Rows on their way along a path, in files.
 
     `fetch` names the columns to read (a column of the files, its name in the stream). `due` is the next operator. After
-    it come the stages and the final operator. `whole`: the rows of the path's input.
+    it come the stages and the final operator. `whole`: about how many rows the stream would have here, if its input's
+    rows were all changed.
     """
 
     runs: tuple[StoredRun, ...]
@@ -96,14 +97,23 @@ class Probe:
             return session.range(0, count, 1, count).mapInArrow(partial(call, self), self.outputs.struct)
 
     @property
+    def sizes(self) -> list[int]:
+        """The rows that the lookup of each share has to do with."""
+        return [sum(map(len, share)) + sum(map(len, self.streams)) for share in self.shares]
+
+    @property
     def stored(self) -> Mapping[str, pa.DataType]:
         """The columns of files with the results. By position, because Spark may not tell the plan's names apart."""
         return {f"c{i}": kind for i, (_, kind) in enumerate(self.outputs.columns)}
 
-    def onward(self, run: StoredRun) -> Resting:
+    @property
+    def whole(self) -> int:
+        """That of its streams."""
+        return min(stream.whole for stream in self.streams)
+
+    def onward(self, run: StoredRun, whole: int) -> Resting:
         """The results, as a stream with the remaining stages."""
         fetch = tuple(zip(self.stored, self.outputs.names, strict=True))
-        whole = min(stream.whole for stream in self.streams)
         return replace(self.streams[0], runs=(run,), schema=self.stored, fetch=fetch, due=Linear(),
                        stages=self.streams[0].stages[1:], whole=whole)  # fmt: skip
 

@@ -83,16 +83,18 @@ class Runners:
         return {name: given if isinstance(given, Submitted) else given.loaded() for name, given in rows.items()}
 
     def checked(
-        self, batch: Mapping[str, Any], table: Callable[[str], Table], time: int, *, marked: bool
-    ) -> dict[str, Checked]:
+        self, batch: Mapping[str, Any], table: Callable[[str], Table], held: Callable[[str], int], time: int, *,
+        marked: bool,
+    ) -> dict[str, Checked]:  # fmt: skip
         """The checked rows of a batch. Tasks check rows of Spark DataFrames, unless this process is to do everything.
 
-        `time` is for rows without a time of their own. `marked`: whether the caller will ask for a fingerprint.
+        `held` counts the rows of a table. `time` is for rows without a time of their own. `marked`: whether the caller
+        will ask for a fingerprint.
 
         Raises:
             UnknownName, InvalidRow, InvalidTime: as `rows.submitted`.
         """
-        frames: dict[str, tuple[Table, Any, GivenRows]] = {}
+        frames: dict[str, tuple[Table, Any, GivenRows, int]] = {}
         rows: dict[str, Checked] = {}
         for name, given in batch.items():
             if type(given) is pa.Table:  # the common case
@@ -104,7 +106,8 @@ class Runners:
 
                 check_columns(name, meant.data.schema)
             if self.setting != "local" and is_frame(meant.data) and not table(name).constrained:
-                frames[name] = table(name), meant.data, replace(meant, data=None)
+                to = table(name)
+                frames[name] = to, meant.data, replace(meant, data=None), held(to.name)
             else:
                 rows[name] = submitted(table(name), self.arrow(given))
         if frames:

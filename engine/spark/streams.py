@@ -21,7 +21,7 @@ class Stream:
     """Rows on their way along a path: the next operator, then the remaining stages and the final operator.
 
     `size`: the expected rows, None if unknown. `sure`: whether there cannot be more. `width`: about the bytes of a row
-    in memory. `whole`: the rows of the path's input. `spans`: the ranges of keys that the next half-join looks up.
+    in memory. `whole`: as in `Resting`. `spans`: the ranges of keys that the next half-join looks up.
     """
 
     frame: Frame

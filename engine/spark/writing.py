@@ -6,10 +6,11 @@ or ran it twice speculatively. Nobody refers to files of other tries; they go wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial, reduce
-from itertools import accumulate
+from heapq import heapreplace
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,10 +24,9 @@ from halfjoin.engine.spark.session import quiet, translated
 from halfjoin.engine.spark.task_errors import call, packed, unpacked
 from halfjoin.engine.spark.tasks import Batches, array_of, gathered, updates_of
 from halfjoin.engine.storage.parquet import StoredFile, write
-from halfjoin.engine.storage.place import LocalPlace
-from halfjoin.engine.storage.scratch import ScratchPlace
+from halfjoin.engine.storage.scratch import PassingPlace, ScratchPlace
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates.updates import DIFF, TIME, Updates
+from halfjoin.engine.updates.updates import DIFF, MAXIMUM, TIME, Updates
 from halfjoin.errors import DataError, InvalidRow, InvalidTime, StorageError, UnknownName
 
 WRITTEN_ROWS = 1 << 20  # rows that a task sorts and writes together
@@ -74,56 +74,82 @@ class Write:
                 yield from in_files(self.folder, updates_of(table, self.layout), self.sort)
 
 
-def answers(*kinds: tuple[Frame, Told]) -> list[Answers]:
-    """Run tasks of several kinds as one job, each kind on its own frame. Small tasks fill the gaps beside large ones.
+def answers(*kinds: tuple[Frame, Told], sizes: Sequence[int] = ()) -> list[Answers]:
+    """Run tasks of several kinds as one job, each kind on its own frame. Small tasks fill the gaps beside large ones,
+    so those of the frames that are probably large (`sizes`, if known) start first.
 
     Raises:
-        DataError, InvalidRow, StorageError: from a task.
+        DataError, InvalidRow, StorageError: from a task, of the first of the kinds.
     """
     with quiet():
         frames = [frame.mapInArrow(partial(_told, task, kind), _ANSWER) for kind, (frame, task) in enumerate(kinds)]
-    return _collected(reduce(lambda one, other: one.union(other), frames), len(kinds))
+    order = sorted(range(len(frames)), key=lambda kind: -sizes[kind]) if sizes else range(len(frames))
+    return _collected(reduce(lambda one, other: one.union(other), [frames[kind] for kind in order]), len(kinds))
 
 
-def answers_by_number(session: Any, *kinds: tuple[int, Told]) -> list[Answers]:
-    """Run tasks that need no rows from Spark as one job. Of each kind there are so many; each gets a number from 0 on.
+def answers_by_number(session: Any, *kinds: tuple[Sequence[int], Told]) -> list[Answers]:
+    """Run tasks that need no rows from Spark as one job. A kind has parts of about these sizes, numbered from 0 on.
 
-    They are one frame. In a union of frames with a partition each, one task would do the work of all kinds.
+    The parts are shared out evenly to at most as many tasks as the session wants after a shuffle: what a task does
+    before its first part, it does once.
 
     Raises: the same errors as `answers`.
     """
-    ends = (0, *accumulate(count for count, _ in kinds))
-    if not ends[-1]:
+    parts = [(size, kind, number) for kind, (sizes, _) in enumerate(kinds) for number, size in enumerate(sizes)]
+    if not parts:
         return [_answers([]) for _ in kinds]
-    task = _ByNumber(ends, tuple(task for _, task in kinds))
+    lots = shared_out(parts, _wanted(session))
     with quiet():
-        frame = session.range(0, ends[-1], 1, ends[-1]).mapInArrow(task, _ANSWER)
+        task = _ByNumber(lots, tuple(task for _, task in kinds))
+        frame = session.range(0, len(lots), 1, len(lots)).mapInArrow(task, _ANSWER)
     return _collected(frame, len(kinds))
+
+
+def shared_out(parts: Iterable[tuple[int, int, int]], most: int) -> tuple[Mapping[int, Sequence[int]], ...]:
+    """Lots of parts, each a size, a kind and a number: the numbers of each kind. At most so many lots, alike in size.
+
+    The next largest part goes to the smallest lot (Graham, Bounds on Multiprocessing Timing Anomalies, 1969).
+    """
+    ordered = sorted(parts, key=itemgetter(0), reverse=True)
+    lots: list[dict[int, list[int]]] = [{} for _ in ordered[:most]]
+    loads = [(0, place) for place in range(len(lots))]
+    for size, kind, number in ordered:
+        load, place = loads[0]
+        lots[place].setdefault(kind, []).append(number)
+        heapreplace(loads, (load + size, place))
+    return tuple(lots)
+
+
+def _wanted(session: Any) -> int:
+    """The tasks that the session wants after a shuffle. Some services write a word there: then there is no limit."""
+    number = session.conf.get("spark.sql.shuffle.partitions")
+    return int(number) if number.isdigit() else MAXIMUM
 
 
 @dataclass(frozen=True, slots=True)
 class _ByNumber:
-    """The tasks of several kinds, numbered one after the other: those of a kind begin at its place in `ends`."""
+    """The task that does lots of parts: of each kind, the task of the kind does the parts with these numbers."""
 
-    ends: tuple[int, ...]
+    lots: Sequence[Mapping[int, Sequence[int]]]
     tasks: tuple[Told, ...]
 
     def __call__(self, batches: Batches) -> Batches:
-        for number in (number for batch in batches for number in batch.column(0).to_pylist()):
-            kind = int(np.searchsorted(self.ends, number, side="right")) - 1
-            yield from _told(self.tasks[kind], kind, _number(number - self.ends[kind]))
+        for place in (place for batch in batches for place in batch.column(0).to_pylist()):
+            for kind, numbers in self.lots[place].items():
+                yield from _told(self.tasks[kind], kind, _numbers(numbers))
 
 
-def _number(number: int) -> Iterator[pa.RecordBatch]:
-    yield pa.RecordBatch.from_arrays([pa.array(np.array([number]))], ["id"])
+def _numbers(numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    yield pa.RecordBatch.from_arrays([pa.array(numbers, pa.int64())], ["id"])
 
 
 def _collected(frame: Frame, kinds: int) -> list[Answers]:
     with quiet(), translated():
         rows = frame.collect()
-    for row in rows:
-        if row.note is not None and row.note.startswith(_REFUSED):
-            raise unpacked(row.note) or DataError(row.note)
+    refused = [row for row in rows if row.note is not None and row.note.startswith(_REFUSED)]
+    if refused:
+        first = min(refused, key=attrgetter("kind"))
+        raise unpacked(first.note) or DataError(first.note)
     return [_answers([row for row in rows if row.kind == number]) for number in range(kinds)]
 
 
@@ -163,7 +189,7 @@ def in_files(folder: Path, updates: Updates, sort: Sequence[str] = (), *, failed
     """Write updates in a task, sorted by columns. Yields the answers."""
     schema = {name: column.type for name, column in updates.columns.items()}
     try:
-        for file in write(LocalPlace(folder), updates, schema, sort):
+        for file in write(PassingPlace(folder), updates, schema, sort):
             yield _answer({**asdict(file), "failed": failed})
     except OSError as problem:
         raise StorageError(f"{folder} cannot be written: {problem}", path=str(folder)) from problem

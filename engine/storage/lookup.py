@@ -14,12 +14,13 @@ from halfjoin.engine.arrange.index import Index, KeyColumns, build
 from halfjoin.engine.storage.lots import Footers, Lot
 from halfjoin.engine.storage.mapped import Mapped
 from halfjoin.engine.storage.parquet_reader import Bounds, OpenFile
-from halfjoin.engine.updates.codes import codes, is_exact
+from halfjoin.engine.updates.codes import codes, distinct, is_exact
 from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, Updates, constant, gather, indices_of, taken
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column, columns_of
 
 _SIEVE = 32  # the holes of a sieve are at most this fraction (1/32) of it
+_FLAGS = 8  # bytes of flags for each entry
 CODE = "__code"  # a column in an arrangement's files: the code of the row's key, which sorts them
 
 
@@ -165,29 +166,23 @@ class KeySearch:
         arrays, origins = self.columns(updates)
         found = _members(codes(arrays, len(updates) if origins is None else len(origins)), self.probes)
         if origins is not None:
-            found = np.unique(origins[found])
+            found = distinct(origins[found])
         return found if rows is None else rows[found]
 
 
 def lookup(key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array]) -> KeySearch:
     """A search for these keys. `columns` computes the arrangement's key columns."""
-    sought, texts = {}, {}
+    sought, texts, probes = {}, {}, distinct(codes(keys, len(keys[0])))
     for expr, array in zip(key.keys, keys, strict=True) if key.through is None else ():
         values = array.drop_null()
         if isinstance(expr, Column) and is_exact([values]):
-            sought[expr.name] = _Sought(_distinct(codes([values], len(values))), array.null_count > 0)
+            alone = len(keys) == 1 and not array.null_count
+            found = probes if alone else distinct(codes([values], len(values)))
+            sought[expr.name] = _Sought(found, array.null_count > 0)
         elif isinstance(expr, Column) and pa.types.is_string(array.type) and not array.null_count and len(array):
             ends = pc.min_max(array)
             texts[expr.name] = ends["min"].as_py(), ends["max"].as_py()
-    return KeySearch(key, columns, _distinct(codes(keys, len(keys[0]))), sought, texts)
-
-
-def _distinct(values: Ints) -> Ints:
-    """The values, sorted and each once. `np.unique` hashes them, and takes many times as long."""
-    ordered = np.sort(values)
-    first = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return ordered[first]
+    return KeySearch(key, columns, probes, sought, texts)
 
 
 def key_reads(key: ArrangementKey, schema: Mapping[str, pa.DataType]) -> list[str]:
@@ -202,22 +197,29 @@ def _members(entries: Ints, values: Ints) -> Ints:
     if not len(entries) or not len(values):
         return np.zeros(0, np.int64)
     if not _ascends(entries):
-        rows = _sieved(entries, values)
-        found = entries[rows]
-        hits: Ints = rows[values[np.minimum(values.searchsorted(found), len(values) - 1)] == found]
-        return hits
+        return _among(entries, values)
     values = values[values.searchsorted(entries[0]) : values.searchsorted(entries[-1], "right")]
     low, high = entries.searchsorted(values), entries.searchsorted(values, "right")
     return _within(low, high)
 
 
-def _sieved(entries: Ints, values: Ints) -> Ints:
-    """The positions of entries that are among the values, and of a few others: those whose last bits are those of a
-    value. A search for each entry would take ten times as long."""
+def _among(entries: Ints, values: Ints) -> Ints:
+    """The positions of entries that are among the values (sorted, distinct), in order. A search for each entry would
+    wait for memory at each of its steps. So where values are close together, each number from the least to the greatest
+    has a flag; elsewhere entries are sieved first: those are left whose last bits are those of a value."""
+    span = int(values[-1]) - int(values[0])
+    if span < _FLAGS * len(entries):
+        flags = np.zeros(span + 2, np.bool_)  # the last one is that of all other numbers
+        flags[values - values[0]] = True
+        places = np.minimum((entries - values[0]).view(np.uint64), np.uint64(span + 1))  # what is less wraps around
+        return np.flatnonzero(flags[places.view(np.int64)])
     bits = np.int64((1 << min(24, (len(values) * _SIEVE).bit_length())) - 1)
     sieve = np.zeros(int(bits) + 1, np.bool_)
     sieve[values & bits] = True
-    return np.flatnonzero(sieve[entries & bits])
+    rows = np.flatnonzero(sieve[entries & bits])
+    found = entries[rows]
+    hits: Ints = rows[values.take(values.searchsorted(found), mode="clip") == found]
+    return hits
 
 
 def _within(low: Ints, high: Ints) -> Ints:

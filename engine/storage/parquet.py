@@ -56,7 +56,8 @@ def file_schema(schema: Mapping[str, pa.DataType]) -> pa.Schema:
 def write(
     place: Place, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]
 ) -> Iterator[StoredFile]:
-    """Write updates as a run of files, sorted by these columns. Each file is durable when it is yielded."""
+    """Write updates as a run of files, sorted by these columns. Each file is as durable as its place when it is
+    yielded."""
     run, table = uuid.uuid4(), ordered(_filed(updates, schema), sort)
     for number, start in enumerate(range(0, len(table), FILE_ROWS)):
         yield _write(place, file_name(run, number), table.slice(start, FILE_ROWS))

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -74,6 +74,7 @@ class Place(Protocol):
 class LocalPlace:
     """A folder of the local file system."""
 
+    lasting: ClassVar[bool] = True  # whether its files survive a power failure
     path: Path
 
     def __str__(self) -> str:
@@ -121,12 +122,14 @@ class LocalPlace:
         try:
             with (self.path / name).open("wb") as file:
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+                if self.lasting:
+                    file.flush()
+                    os.fsync(file.fileno())
         except OSError:  # do not let a part of it fill the disk for good
             self.remove(name)
             raise
-        sync(self.path)
+        if self.lasting:
+            sync(self.path)
 
     def read(self, name: str) -> pa.Buffer:
         """A file's content, mapped into memory."""
@@ -145,6 +148,7 @@ class LocalPlace:
         """Make hard links. Sets the files' modification times, because vacuum looks at these."""
         for name in names:
             os.utime(folder / name)
+            sync(folder / name)  # nobody has, if they come from a scratch folder
             os.link(folder / name, self.path / name)
         sync(self.path)
 

@@ -65,7 +65,13 @@ class Scratch:
         return StoredRun(place, run.files, run.schema)
 
 
-class ScratchPlace(LocalPlace):
+class PassingPlace(LocalPlace):
+    """A folder of files that end with a process. Who keeps one links it into a folder that lasts."""
+
+    lasting = False
+
+
+class ScratchPlace(PassingPlace):
     """A folder that is removed when nobody holds this object any more."""
 
     def __init__(self, scratch: Scratch, path: Path) -> None:

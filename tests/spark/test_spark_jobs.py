@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.spark import flow, probing, task_errors, writing
+from halfjoin.engine.spark import flow, probing, runner, task_errors, writing
 from halfjoin.engine.spark.flow import SparkFlow
 from tests.oracle.rows import bag
 
@@ -69,6 +69,22 @@ def test_many_results_are_added_up_by_a_job(spark: Any, monkeypatch: pytest.Monk
             found, wanted = (engine.apply(batch, time=1).diffs["v"] for engine in (other, local))
             assert bag(found) == bag(wanted)
             assert len(jobs) == (1 if few else 2)
+
+
+def test_a_lookup_in_a_larger_table_makes_more_keys(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One key of ten finds a tenth of `b`, and that finds a tenth of `c`: so few that no job adds them up."""
+    monkeypatch.setattr(runner._Known, "distinct", lambda *_: None)
+    monkeypatch.setattr(flow, "STREAM_ROWS", 500)
+    few, are_few = list[bool](), SparkFlow._are_few
+    monkeypatch.setattr(SparkFlow, "_are_few", lambda *given: few.append(are_few(*given)) or few[-1])
+    tables = {"a": _rows(0, 10, "x", 10), "b": _rows(0, 500, "a", 10), "c": _rows(0, 2000, "b", 500)}
+    with hj.Engine(spark=spark, runner="spark") as engine:
+        for sql in (*TABLES, VIEW.replace("a.x = 1 AND", "")):
+            engine.execute(sql)
+        engine.apply(tables)
+        few.clear()
+        found = engine.apply({"a": [{"k": 1, "x": 1, "__diff": -1}, {"k": 1, "x": 7}]}).diffs["v"]
+        assert (found.num_rows, few) == (400, [True])
 
 
 def test_a_fill_shuffles_no_table_for_few_rows(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,10 +82,10 @@ def main(folder: Path) -> None:
     notes = folder / "notes"
     notes.mkdir(parents=True)
 
-    def failing(*kinds: tuple[Any, Any]) -> Any:
+    def failing(*kinds: tuple[Any, Any], **hints: Any) -> Any:
         number = next(numbers)
         note = notes / str(number)
-        found = answers(*((frame, Failing(task, WAYS[number % len(WAYS)], note)) for frame, task in kinds))
+        found = answers(*((frame, Failing(task, WAYS[number % len(WAYS)], note)) for frame, task in kinds), **hints)
         assert note.exists() or not any(one.files for one in found), "no attempt has failed"
         return found
 
