@@ -15,6 +15,7 @@ from halfjoin.errors import DataError
 
 CHUNKED = 1 << 16  # rows; fewer are copied into one chunk
 
+
 def expand(updates: Updates, name: str) -> Updates:
     """Repeat each row as often as its diff says. `name` is the view's name for error messages.
 

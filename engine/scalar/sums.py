@@ -48,7 +48,7 @@ def _sum_of_integers(expr: Call) -> Kernel:
     type = arrow_type(expr.type)
 
     @on_arrays
-    def run(count: Any, total: Any, *digits: Any) -> Datum:
+    def run(count: Any, total: Any) -> Datum:
         made = native.decimals(count, total, type) if native.on and expr.type.kind is not Kind.BIGINT else None
         if made is not None:
             return made
@@ -63,7 +63,7 @@ def _sum_of_integers(expr: Call) -> Kernel:
             return from_numpy(values, type, nothing)
         return _numeric(numbers, type, nothing)
 
-    return run
+    return lambda count, total, *digits: run(count, total)  # the type tells the digits
 
 
 def _average_of_integers(expr: Call) -> Kernel:
@@ -74,7 +74,7 @@ def _average_of_integers(expr: Call) -> Kernel:
     divide = division(types, type)
 
     @on_arrays
-    def run(count: Any, total: Any, *_: Any) -> Datum:
+    def run(count: Any, total: Any) -> Datum:
         few = _few(count, total)
         if few is not None:
             rounded = [one and quotient_units((one[0], digits), (one[1], 0), type.scale) for one in few]
@@ -84,7 +84,7 @@ def _average_of_integers(expr: Call) -> Kernel:
         sums = _numeric(kept.read(total)[0], types[0], nothing)
         return divide(sums, from_numpy(counts, pa.int64()).cast(types[1]))
 
-    return run
+    return lambda count, total, *_: run(count, total)
 
 
 def _numeric(numbers: Wide, type: Any, nothing: Mask) -> Any:

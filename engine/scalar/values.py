@@ -46,9 +46,12 @@ def on_arrays(kernel: Kernel) -> Kernel:
 
     @wraps(kernel)
     def run(*data: Datum) -> Datum:
+        scalars = [datum for datum in data if isinstance(datum, pa.Scalar)]
+        if not scalars:
+            return kernel(*data)
         n = count(*data)
         result = kernel(*(broadcast(datum, n) for datum in data))
-        return result[0] if all(isinstance(datum, pa.Scalar) for datum in data) else result
+        return result[0] if len(scalars) == len(data) else result
 
     return run
 
