@@ -144,7 +144,7 @@ def _net_of(run: Run, since: int, upper: int, known: Net, *, summed: bool) -> Ne
     With an index that tells most rows apart this is cheap enough for every merge; otherwise it is done now and then.
     """
     updates = run.updates
-    least = LATER if native.on else NET_FROM  # a kernel finds rows that cancel in small runs, and adds them up there
+    least = 2 * NET_FROM if native.on else NET_FROM  # a kernel adds fewer up where it finds them
     if len(run) < least or (summed and not ((updates.time > since) & (updates.time < upper)).any()):
         return known
     # A partial index finds no rows that it lacks. They are not netted then, which changes no sum.

@@ -157,7 +157,10 @@ def test_a_damaged_copy_takes_back_what_it_gave(tmp_path: Path, monkeypatch: pyt
     weights = np.array([1, 2, -1, np.iinfo(np.int64).min, 1, 1, 1])
     rows = Updates({"k": pa.array([5] * count), "n": pa.array(range(count))}, np.arange(count), weights)
     files = tuple(parquet.write(place, rows, schema, ["k"]))
-    copied = (*parquet.write(place, rows.slice(0, 5), schema, ["k"]), StoredFile("gone.parquet", 1, 2, 6, ""))
+    copied = (*parquet.write(place, rows.slice(0, 5), schema, ["k"]),
+              *parquet.write(place, rows.slice(5, count), schema, ["k"]))  # fmt: skip
+    damaged = tmp_path / copied[-1].name
+    damaged.write_bytes(b"PAR1" + b"\xff" * 40 + damaged.read_bytes()[44:])  # its footer says nothing of that
     key = ArrangementKey("c", (Column("k", BIGINT),))
     run = StoredRun(place, files, schema, {key: StoredRun(place, copied, schema)})
     given: list[Run] = list(run.narrowed(key, key_columns(key, {}), [pa.array([5])], ["n"]))
