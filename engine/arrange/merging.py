@@ -12,7 +12,6 @@ from halfjoin.engine.arrange.index import Index, KeyColumns, merge, wanted_only
 from halfjoin.engine.arrange.netting import NET_FROM, Net, laid, net
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.arrange.run import Run, make_run
-from halfjoin.engine.kernels import native
 from halfjoin.engine.updates.consolidate import FEW, cancelled
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat
 from halfjoin.planner.plan import ArrangementKey
@@ -144,8 +143,7 @@ def _net_of(run: Run, since: int, upper: int, known: Net, *, summed: bool) -> Ne
     With an index that tells most rows apart this is cheap enough for every merge; otherwise it is done now and then.
     """
     updates = run.updates
-    least = 2 * NET_FROM if native.on else NET_FROM  # a kernel adds fewer up where it finds them
-    if len(run) < least or (summed and not ((updates.time > since) & (updates.time < upper)).any()):
+    if len(run) < NET_FROM or (summed and not ((updates.time > since) & (updates.time < upper)).any()):
         return known
     # A partial index finds no rows that it lacks. They are not netted then, which changes no sum.
     whole = [index for index in run.indexes.values() if index.partial is None]

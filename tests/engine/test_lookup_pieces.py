@@ -17,7 +17,6 @@ import halfjoin as hj
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.storage import parquet, stored_run
-from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import limits
