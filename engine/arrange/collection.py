@@ -391,7 +391,10 @@ class Collection:
         Raises:
             DataError: the weight of a row does not fit an int64.
         """
-        found = self.up_to(time, names)
+        return self._contents(self.up_to(time, names), time, distinct=distinct)
+
+    def _contents(self, found: Updates, time: int, *, distinct: bool) -> Updates:
+        """What the updates at or before a time add up to."""
         try:
             return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
         except DataError as problem:
@@ -399,9 +402,10 @@ class Collection:
 
     def as_of_in_parts(self, time: int) -> Sequence[Updates]:
         """As `as_of`, in at least one part. Rows of different parts do not cancel."""
-        parts = self._until(time)
-        return parts if parts and not any(some_below_zero(part.diff) for part in parts) else [
-            self.as_of(time, distinct=False)]  # fmt: skip
+        parts = self._until(time) or [empty(self.schema)]
+        if not any(some_below_zero(part.diff) for part in parts):
+            return parts
+        return [self._contents(concat(parts), time, distinct=False)]
 
     def up_to(self, time: int, names: Iterable[str] | None = None) -> Updates:
         """Updates at or before a time that add up to the contents then, with some columns (None: all)."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.arrange.run import Run
 from tests.oracle.rows import bag
 
 ROWS = 100_000
@@ -59,3 +61,19 @@ def test_rows_that_go_are_in_no_part(engine: hj.Engine) -> None:
     with pytest.raises(hj.DataError, match="holds a row -1 times"):
         engine.query("SELECT * FROM t")
     assert bag(engine.query("SELECT count(*) AS n FROM t")) == Counter({(2 * ROWS - 3,): 1})
+
+
+def test_rows_of_which_some_go_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = hj.Engine(clock="own")
+    engine.execute("CREATE TABLE t (a bigint)")
+    engine.apply({"t": pa.table({"a": range(100)})}, time=1)
+    engine.apply({"t": hj.deletes(pa.table({"a": range(50)}))}, time=2)
+    read, plain = list[Run](), Run.present
+
+    def present(self: Run, *given: Any) -> Any:
+        read.append(self)
+        return plain(self, *given)
+
+    monkeypatch.setattr(Run, "present", present)
+    assert sorted(engine.read("t").column("a").to_pylist()) == list(range(50, 100))
+    assert len(read) == len(engine._state.collection("t").held) > 1
