@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.join.chain import GROWTH, Entrance, Walked, entrance_of, names_after
 from halfjoin.engine.join.choosing import Stages, compiled, orders
 from halfjoin.engine.join.closing import Closing, RunsOf
@@ -130,27 +129,25 @@ class CompiledPath:
     ) -> Iterator[None]:
         """Run the stream through the first of the stages, and what it finds through the others."""
         half_join = stages[0].lookup
-        version = half_join.spec.version
-        runs = lookup(half_join.spec.arrangement.collection, version)
+        collection, version = half_join.spec.arrangement.collection, half_join.spec.version
         if isinstance(half_join, PresenceOperator):
             upper = closing.after if version is Version.AFTER else closing.before
-            for found in half_join(stream, runs, closing.netted, upper, closing.begins):
+            for found in half_join(stream, lookup(collection, version), closing.netted, upper, closing.begins):
                 closing.found.rows += len(found)
                 yield from self._onward(stages[0].then(found, made.errors), stages[1:], lookup, made, closing, size)
             return
         try:
-            for found, done in self._joined(stream, stages, half_join, runs, lookup, closing, size):
+            for found, done in self._joined(stream, stages, half_join, lookup, closing, size):
                 left = stages[done - 1].then(found, made.errors)
                 yield from self._onward(left, stages[done:], lookup, made, closing, size)
         except TooLarge as problem:
             if len(stages) < len(self.stages) or stages[0] is not self.stages[0] or stages[0].otherwise:
-                problem.consider(half_join, stream, runs)
+                problem.consider(half_join, stream, lookup(collection, version))
             raise
 
     def _joined(
-        self, stream: Updates, stages: Stages, half_join: HalfJoinOperator, runs: Sequence[Part], lookup: RunsOf,
-        closing: Closing, size: int,
-    ) -> Iterator[tuple[Updates, int]]:  # fmt: skip
+        self, stream: Updates, stages: Stages, half_join: HalfJoinOperator, lookup: RunsOf, closing: Closing, size: int
+    ) -> Iterator[tuple[Updates, int]]:
         """The stream joined by the first stage, in pieces, or by several at once; and how many stages that are."""
         chain = stages[0].chain
         if chain is not None and native.on:
@@ -159,6 +156,7 @@ class CompiledPath:
             if walked is not None:
                 yield from _walked(walked, closing)
                 return
+        runs = lookup(half_join.spec.arrangement.collection, half_join.spec.version)
         for found in half_join(stream, runs, closing.netted, closing.begins):
             closing.found.rows += len(found)
             yield found, 1
