@@ -17,11 +17,13 @@ Names: TypeAlias = frozenset[str]
 
 @dataclass(frozen=True)
 class DraftStage:
-    """A stage before its needed columns are known. `otherwise`: see `planner.plan.Stage`."""
+    """A stage before its needed columns are known. `otherwise`: see `planner.plan.Stage`. `unique`: the key that it
+    looks up has one row at most."""
 
     half_join: HalfJoin
     then: Sequence[Step]
     otherwise: Sequence[Sequence[DraftStage]] = ()
+    unique: bool = False
 
 
 @dataclass(frozen=True)

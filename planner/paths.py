@@ -17,6 +17,7 @@ from halfjoin.planner.cost import path_cost
 from halfjoin.planner.cycles import cyclic
 from halfjoin.planner.estimates import Estimates, selectivity
 from halfjoin.planner.kinds import PathJoin
+from halfjoin.planner.late import computing_late
 from halfjoin.planner.linear import Filter, Linear, Reports, Step
 from halfjoin.planner.liveness import Draft, DraftStage, finished
 from halfjoin.planner.lookups import Lookups, LookupWay
@@ -80,7 +81,7 @@ def _path(block: Block, view: PathJoin, branch: int, start: int, estimates: Esti
                 agenda.links.join(pair.equality, pair.member, pair.partner)
         after: list[Step] = [Filter(way.input.conditions)] if way.input.conditions else []
         after += agenda.arrive(way.input, report=False, used=tuple(pair.member for pair in way.pairs))
-        return DraftStage(half_join, after + agenda.spread())
+        return DraftStage(half_join, after + agenda.spread(), unique=way.unique)
 
     def best(ways: Sequence[LookupWay]) -> LookupWay:
         return _best(ways, estimates, shares)
@@ -107,7 +108,7 @@ def _path(block: Block, view: PathJoin, branch: int, start: int, estimates: Esti
     alone, complete = (Reports(branch, tuple(sorted(names))) for names in (
         identity.of_input(block, block.inputs[start]), identity.of_complete_rows(block)))  # fmt: skip
     draft = Draft(start, source if appearing else source + then, stages, agenda.finish(), alone, complete, appearing)
-    return finished(draft, block.inputs, [column.name for column, _ in block.outputs])
+    return finished(computing_late(draft), block.inputs, [column.name for column, _ in block.outputs])
 
 
 def _half_join(way: LookupWay, number: int, start: int) -> HalfJoin:

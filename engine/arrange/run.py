@@ -257,15 +257,10 @@ class Run:
         if low == MINIMUM and high == MAXIMUM:
             yield self.updates
             return
-        time = self.updates.time
-        if time.strides == (0,) and len(time):  # most batches have one time
-            if low <= time.item(0) < high:
-                yield self.updates
-            return
-        if len(time) and low <= time.min() and time.max() < high:
-            yield self.updates
-            return
-        found = self.updates.filter((low <= time) & (time < high))
+        if self.updates.within(low, high):
+            found = self.updates
+        else:
+            found = self.updates.filter((low <= self.updates.time) & (self.updates.time < high))
         if len(found):
             yield found
 

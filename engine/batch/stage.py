@@ -271,7 +271,7 @@ def stage(
                 output, failed = empty(flow.schema), of_view(str(problem), start)
             work[name] = Work(len(output), perf_counter() - began, began, lookup.looked_up.rows - found)
             if passing:
-                passed, output = _passed(view, _part(output, upper), state.upper, upper)
+                passed, output = _passed(view, output, state.upper, upper)
                 lookup.passed[name] = passed
                 if isinstance(passed, StoredChanges) or len(passed):
                     changed.add(name)
@@ -308,24 +308,22 @@ def _unchanged(schema: Mapping[str, pa.DataType]) -> pa.Table:
     return empty(schema).table(changes=True)
 
 
-def _passed(node: MaintainedView, output: Part, low: int, upper: int) -> tuple[Updates | StoredChanges, Updates]:
+def _passed(node: MaintainedView, output: Output, low: int, upper: int) -> tuple[Updates | StoredChanges, Updates]:
     """What a passing node passes on when `upper` goes from `low` to `upper`, and the change of what is pending: the
     output that does not close, and without the updates that were pending and close now.
 
-    What a job has left in files stays there, and equal updates of it may be apart.
+    Equal updates of what it passes on may be apart. What a job has left in files stays there.
     """
     was = node.contents.closing(low, upper)
-    if output.in_memory and not len(was) and low <= output.earliest and output.latest < upper:  # the common case
-        passed = concat([*output.pieces()])
-        return passed, passed.slice(0, 0)
-    later = [*output.pieces(upper)]
+    if isinstance(output, Updates) and not len(was) and output.within(low, upper):  # the common case
+        return output, output.slice(0, 0)
+    part = _part(output, upper)
+    later = [*part.pieces(upper)]
     gone = Updates(was.columns, was.time, -was.diff)
-    if not output.in_memory and low < upper:
-        parts = (make_run(was, upper), output)
-        stored = StoredChanges(node.contents.schema, parts, low, upper, consolidated=False)
+    if not part.in_memory and low < upper:
+        stored = StoredChanges(node.contents.schema, (make_run(was, upper), part), low, upper, consolidated=False)
         return stored, consolidate(concat([gone, *later]))
-    now = [*output.pieces(low, upper)]
-    return consolidate(concat([was, *now])), concat([gone, *later])
+    return concat([was, *part.pieces(low, upper)]), consolidate(concat([gone, *later]))
 
 
 def _earliest(state: State, runs: Mapping[str, Part]) -> int:

@@ -333,7 +333,7 @@ class Versions:
         if found is None and staged is not None and not staged.in_memory:
             return collection.closing_in_files(self.state.upper, self.upper, staged)
         run = Run(self.updates(name))
-        return StoredChanges(collection.schema, (run,), self.state.upper, self.upper, consolidated=True)
+        return StoredChanges(collection.schema, (run,), self.state.upper, self.upper, consolidated=found is None)
 
     def failing(self, name: str) -> bool:
         """Whether a view or node has errors of its own at the last time that was closed before the batch."""

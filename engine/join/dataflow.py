@@ -52,14 +52,16 @@ class Dataflow:
     def changes(
         self, staged: Mapping[str, Part], lookup: RunsOf, closing: Closing
     ) -> tuple[Updates, Updates]:
-        """The view's output and error updates for a batch's staged runs and the times it closes, both consolidated.
+        """The view's output and error updates for a batch's staged runs and the times it closes, both consolidated;
+        but the output of a passing node is not, since the reduces above it add up anyway.
 
         No time of the batch is below `closing.before`, so lookups may add up updates below it.
 
         Raises:
             DataError: the changes are more than one batch may make of a view.
         """
-        made, lookup = Made(self.schema), self._with_constants(lookup)
+        made = Made(self.schema, gathered=self.plan.passing and not self.loop)
+        lookup = self._with_constants(lookup)
         closing = closing._replace(begins=MINIMUM) if self.loop else closing  # it may fill
         try:
             for paths in self.branches:

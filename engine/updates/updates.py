@@ -117,6 +117,12 @@ class Updates:
         """The updates with these columns added or replaced."""
         return Updates({**self.columns, **columns}, self.time, self.diff)
 
+    def within(self, low: int, high: int) -> bool:
+        """Whether all times are in `[low, high)`."""
+        if self.time.strides == (0,) and len(self.time):  # most batches have one time
+            return low <= self.time.item(0) < high
+        return not len(self.time) or bool(low <= self.time.min() and self.time.max() < high)
+
     def before(self, end: int) -> Updates:
         """The updates with times below `end`. If all are, the same object."""
         if self.time.strides == (0,) and len(self):

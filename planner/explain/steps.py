@@ -32,8 +32,9 @@ class Words:
         return render(substitute(expr, self._computed))
 
     def operator(self, operator: Linear, verb: str = "compute") -> tuple[str, ...]:
-        """One line per step; the columns kept are not shown. `verb` introduces computed columns."""
-        return tuple(line for step in operator.steps for line in self._step(step, verb))
+        """One line per step; the columns kept are not shown. `verb` introduces the last computed columns."""
+        last = [step for step in operator.steps if isinstance(step, Extend)][-1:]
+        return tuple(line for step in operator.steps for line in self._step(step, verb if step in last else "compute"))
 
     def _step(self, step: Step, verb: str) -> Iterator[str]:
         match step:
