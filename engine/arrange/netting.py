@@ -20,7 +20,18 @@ import numpy as np
 from halfjoin.engine.arrange.index import Index
 from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.consolidate import cancelled
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Positions, Updates, bits, constant, is_wide, where_true
+from halfjoin.engine.updates.updates import (
+    MINIMUM,
+    Ints,
+    Mask,
+    Positions,
+    Updates,
+    bits,
+    both_ways,
+    constant,
+    is_wide,
+    where_true,
+)
 
 NET_FROM = 64  # updates of a run; netting fewer costs more than it saves
 NO_ROWS: Ints = np.zeros(0, np.int64)
@@ -91,7 +102,7 @@ def net(updates: Updates, closed: int, known: Net | None = None, index: Index | 
     part = updates if len(rows) == len(updates) else updates.take(rows)
     part = Updates(part.columns, part.time, diffs[rows])
     # A sum may not fit into an int64. Then do not net; whoever needs the sum gets the error.
-    if not _may_cancel(part.diff) or bits(part.diff) + len(rows).bit_length() > 62:
+    if not both_ways(part.diff) or bits(part.diff) + len(rows).bit_length() > 62:
         return as_known
     positions, sums = cancelled(part, by_time=False)
     if len(positions) == len(rows):
@@ -130,12 +141,8 @@ def together(updates: Updates, closed: int) -> tuple[Positions, Ints] | None:
 
     Equal rows with times below `closed` are added up. Later updates are added up for each time.
     """
-    if not _may_cancel(updates.diff) or is_wide(updates.diff) or bits(updates.diff) + len(updates).bit_length() > 62:
+    if is_wide(updates.diff) or not both_ways(updates.diff) or bits(updates.diff) + len(updates).bit_length() > 62:
         return None
     open_ = updates.time >= closed
     time = np.maximum(updates.time, closed - 1) if open_.any() else constant(closed - 1, len(updates))
     return cancelled(Updates(updates.columns, time, updates.diff))
-
-
-def _may_cancel(diffs: Ints) -> bool:
-    return len(diffs) > 1 and bool((diffs < 0).any() and (diffs > 0).any())

@@ -32,6 +32,7 @@ from halfjoin.engine.updates.updates import (
     Updates,
     concat,
     constant,
+    ends,
     fitting,
     where_true,
 )
@@ -290,7 +291,7 @@ class Run:
         if self.net is None:
             # Most batches have a single time, and then only a row that comes and goes in the same batch could cancel.
             time = self.updates.time
-            due = len(time) >= NET_FROM and time.strides != (0,) and int(time.min()) < int(time.max())
+            due = len(time) >= NET_FROM and time.strides != (0,) and len({*ends(time)}) > 1
         else:
             assert self.future is not None  # otherwise it returned
             there = len(self) if self.net.there is None else int(np.count_nonzero(self.net.there))
@@ -319,12 +320,12 @@ class Run:
     @property
     def earliest(self) -> int:
         """The first of the times; `MINIMUM` if there are no updates."""
-        return int(self.updates.time.min()) if len(self) else MINIMUM
+        return ends(self.updates.time)[0] if len(self) else MINIMUM
 
     @property
     def latest(self) -> int:
         """The last of the times; `MINIMUM` if there are no updates."""
-        return int(self.updates.time.max()) if len(self) else MINIMUM
+        return ends(self.updates.time)[1] if len(self) else MINIMUM
 
     @property
     def stored(self) -> tuple[int, int]:

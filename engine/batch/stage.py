@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import field, replace
 from time import perf_counter
 
+import numpy as np
 import pyarrow as pa
 
 from halfjoin.catalog.models import Table
@@ -40,7 +41,7 @@ from halfjoin.engine.linear.failures import of_view
 from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty, where_true
+from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty, ends, where_true
 from halfjoin.errors import DataError, InvalidRow, InvalidTime
 
 
@@ -143,7 +144,7 @@ def runs_of(
         if not isinstance(rows, Submitted):
             continue
         times = constant(time, rows.length) if rows.time is None else rows.time
-        if rows.time is not None and rows.length and int(times.min()) < state.upper:
+        if rows.time is not None and rows.length and ends(times)[0] < state.upper:
             position = int(where_true(times < state.upper)[0])
             early = int(times[position])
             where = f"row {position}: time {early}" if rows.numbered else f"the time {early} of a row"
@@ -183,7 +184,7 @@ def runs_of(
                     raise
                 raise unnumbered(problem, table, pa.table(updates.columns)) from None  # not in the order of the rows
             changed[name] = updates
-        if not updates.diff.all():
+        if np.count_nonzero(updates.diff) < len(updates):
             updates, indexes = updates.filter(updates.diff != 0), {}
         if len(updates):
             runs[name] = make_run(updates, upper, indexes)

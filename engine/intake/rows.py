@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,12 +13,13 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.intake.times import to_time
 from halfjoin.engine.intake.upserts import refuse_unordered
+from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.cells import cell
-from halfjoin.engine.scalar.columns import convert, is_checked, refuse_unsound
+from halfjoin.engine.scalar.columns import convert, ends_of, is_checked, refuse_unsound
 from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.system.value import value
-from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, Mask
+from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, Mask, ends, some_below_zero
 from halfjoin.errors import InvalidRow, InvalidTime, UnknownName
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Submitted:
     @property
     def last(self) -> int:
         """The greatest of the rows' own times. If they have none, the least int64."""
-        return MINIMUM if self.time is None or not self.length else int(self.time.max())
+        return MINIMUM if self.time is None or not self.length else ends(self.time)[1]
 
 
 def submitted(table: Table, rows: Any) -> Submitted:
@@ -149,12 +150,12 @@ def keyed(table: Table, rows: pa.Table, unnamed: Mapping[str, Mask]) -> Submitte
 def _checked(table: Table, rows: Any, meaning: str, lacking: Mapping[str, Mask]) -> Submitted:
     source, length, found = _source(table, rows)
     lacking = {**found, **lacking}
-    plain = _types(table)
+    plain, sound = _types(table), _sound(table, source)
     for name in source:
         if name not in plain and name not in (TIME, DIFF):
             raise UnknownName(f"column of {table.name}", name, list(plain))
     diff = _diffs(table, source[DIFF]) if DIFF in source else None
-    leaving = meaning == "deletes" or (diff is not None and bool((diff < 0).any()))
+    leaving = meaning == "deletes" or (diff is not None and some_below_zero(diff))
     columns, unnamed = {}, {}
     keyed = bool(table.primary_key) and meaning in ("upserts", "deletes")  # then rows may leave out other columns
     for column in table.columns:
@@ -162,7 +163,7 @@ def _checked(table: Table, rows: Any, meaning: str, lacking: Mapping[str, Mask])
         if given is None:
             array = pa.nulls(length, arrow_type(column.type))
             lacking[column.name] = np.ones(length, np.bool_)
-        elif isinstance(given, pa.Array) and given.type == plain[column.name]:
+        elif column.name in sound or (isinstance(given, pa.Array) and given.type == plain[column.name]):
             array = given
         else:
             array = convert(table.name, column.name, column.type, given, leaving=leaving)
@@ -188,6 +189,24 @@ def _checked(table: Table, rows: Any, meaning: str, lacking: Mapping[str, Mask])
 def _types(table: Table) -> Mapping[str, Any]:
     """For each column the Arrow type whose arrays it takes as they are; None if every array is converted."""
     return {column.name: None if is_checked(column.type) else arrow_type(column.type) for column in table.columns}
+
+
+def _sound(table: Table, source: Mapping[str, Any]) -> Collection[str]:
+    """Columns whose arrays a kernel finds to be right as they are. Others may be, too."""
+    arrays, bounds = dict[str, pa.Array](), list[tuple[int, int]]()
+    for name, (kind, between) in _bounded(table).items():
+        given = source.get(name)
+        if isinstance(given, pa.Array) and given.type == kind:
+            arrays[name] = given
+            bounds.append(between)
+    return arrays if arrays and native.sound([*arrays.values()], bounds) else ()
+
+
+@by_identity
+def _bounded(table: Table) -> Mapping[str, tuple[pa.DataType, tuple[int, int]]]:
+    """The columns of which arrays of this Arrow type only have to be sound, with `ends_of` their types."""
+    found = ((column, ends_of(column.type)) for column in table.columns)
+    return {column.name: (arrow_type(column.type), between) for column, between in found if between is not None}
 
 
 def _refuse_null(table: Table, name: str, array: pa.Array, missing: Mask | None, *, kept: bool) -> None:
@@ -325,8 +344,10 @@ def _diffs(table: Table, given: Any) -> Ints:
         if array.null_count or not (exact or pa.types.is_integer(array.type) or len(array) == 0):
             raise TypeError
         values: Ints = (array if exact else array.cast(pa.int64())).to_numpy(zero_copy_only=False)
-        if len(values) and (values.min() < -_MOST_COPIES or values.max() > _MOST_COPIES):
-            raise OverflowError
+        if len(values):
+            least, most = ends(values)
+            if least < -_MOST_COPIES or most > _MOST_COPIES:
+                raise OverflowError
     except (pa.ArrowException, TypeError, OverflowError):
         plain = given.to_pylist() if isinstance(given, pa.Array) else given
         wrong = (row for row, value in enumerate(plain)

@@ -20,7 +20,7 @@ from halfjoin.engine.join.stages import compile_stage
 from halfjoin.engine.linear.operators import LinearOperator, compile_linear
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import Updates, is_wide, where_true
+from halfjoin.engine.updates.updates import Updates, both_ways, is_wide, where_true
 from halfjoin.planner.linear import Step
 from halfjoin.planner.plan import HalfJoin, InputKind, Stage
 
@@ -56,7 +56,7 @@ def orders(
     every = [stages, *((*order, *stages[len(order) :]) for order in stages[0].otherwise)]
     found = _counts(stream, every, parts_of, closed, begins)
     many = int(found.min(0).sum()) >= _MANY * len(stream) and not is_wide(stream.diff)
-    if many and stream.diff.min() < 0 < stream.diff.max():
+    if many and both_ways(stream.diff):
         rows = consolidate(stream)
         if len(rows) < len(stream):
             stream, found = rows, _counts(rows, every, parts_of, closed, begins)

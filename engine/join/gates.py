@@ -16,6 +16,7 @@ from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.join.known import cells_of
 from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.codes import codes
+from halfjoin.engine.updates.updates import Ints, ends
 from halfjoin.planner.guards import Among, Guard, guards
 from halfjoin.planner.plan import Branch
 
@@ -29,7 +30,7 @@ class Span:
 
     low: int
     high: int
-    each: frozenset[int] | None
+    each: Ints | None
 
 
 class Changed:
@@ -52,10 +53,7 @@ def _span(column: pa.Array) -> Span | None:
     found = codes([column], len(column))
     if not len(found):
         return None
-    if len(found) <= _EACH:
-        each = frozenset(found.tolist())
-        return Span(min(each), max(each), each)
-    return Span(int(found.min()), int(found.max()), None)
+    return Span(*ends(found), found if len(found) <= _EACH else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ class Gate:
             return True
         if span.high < self.low or self.high < span.low:
             return False
-        return self.codes is None or span.each is None or not self.codes.isdisjoint(span.each)
+        return self.codes is None or span.each is None or not self.codes.isdisjoint(span.each.tolist())
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from halfjoin.engine.linear.operators import LinearOperator, compile_linear
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import Updates, is_wide
+from halfjoin.engine.updates.updates import Updates, both_ways, is_wide
 from halfjoin.planner.plan import InputKind, Path, Version
 
 _FEW = 16  # rows; so few are never cut into morsels, however long their texts
@@ -111,7 +111,7 @@ class CompiledPath:
                 made.take(result)
                 yield
             return
-        if len(stream) >= GROWTH * size and not is_wide(stream.diff) and stream.diff.min() < 0 < stream.diff.max():
+        if len(stream) >= GROWTH * size and not is_wide(stream.diff) and both_ways(stream.diff):
             stream = consolidate(stream)
             size = len(stream)
             if not size:

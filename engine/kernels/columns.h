@@ -141,6 +141,8 @@ static inline uint64_t mixed(uint64_t word) {
 }
 
 /* The entry points of the module, one a file or two; module.c lists them with what they do. */
+PyObject *py_bounds(PyObject *self, PyObject *values);
+PyObject *py_sound(PyObject *self, PyObject *args);
 PyObject *py_codes(PyObject *self, PyObject *args);
 PyObject *py_find(PyObject *self, PyObject *args);
 PyObject *py_count(PyObject *self, PyObject *args);

@@ -5,6 +5,8 @@
 #include "columns.h"
 
 static PyMethodDef functions[] = {
+    {"bounds", py_bounds, METH_O, "bounds(values): the least and the greatest, or None"},
+    {"sound", py_sound, METH_VARARGS, "sound(columns, bounds): whether the values plainly are ASCII, or within bounds"},
     {"codes", py_codes, METH_VARARGS, "codes(columns, length): the 64-bit hash of each row, or None"},
     {"find", py_find, METH_VARARGS, "find(probes, indexes, most): positions, rows and counts, or None"},
     {"count", py_count, METH_VARARGS, "count(probes, indexes): the number of entries of each probe, or None"},
@@ -44,7 +46,7 @@ static PyMethodDef functions[] = {
 };
 
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
-static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 8); }
+static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 9); }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
 

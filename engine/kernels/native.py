@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 8  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 9  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -52,6 +52,17 @@ def used(wanted: bool) -> Iterator[None]:
         yield
     finally:
         on = before
+
+
+def bounds(values: Ints) -> tuple[int, int] | None:
+    """The least and the greatest of some values; None if there are none."""
+    return _native.bounds(values) if on else None
+
+
+def sound(columns: list[pa.Array], bounds: list[tuple[int, int]]) -> bool:
+    """Whether the values of columns plainly are what SQL has: texts of ASCII without NUL, or integers, dates and times
+    between their column's `bounds`. False: somebody must look closer."""
+    return on and _native.sound(columns, bounds)
 
 
 def codes(columns: list[pa.Array], length: int) -> Ints | None:

@@ -20,7 +20,7 @@ from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.engine.scalar.nested_arrays import uneven
 from halfjoin.engine.scalar.precision import rounds, to_digits
 from halfjoin.engine.scalar.row_input import of_python
-from halfjoin.engine.scalar.sound import Unsound, check_sound
+from halfjoin.engine.scalar.sound import DAYS, MICROS, Unsound, check_sound
 from halfjoin.engine.scalar.values import raw, valid
 from halfjoin.engine.updates.intervals import DAY, IN_FILES, intervals, of_struct, parts
 from halfjoin.engine.updates.structs import struct_of
@@ -90,6 +90,16 @@ def refuse_unsound(table: str, name: str, kind: SqlType, array: pa.Array, coming
 def is_checked(kind: SqlType) -> bool:
     """Whether values of the right Arrow type may still be wrong, or are changed."""
     return kind.kind in _CHECKED or rounds(kind)
+
+
+def ends_of(kind: SqlType) -> tuple[int, int] | None:
+    """The least and the greatest value of a type of which values of the right Arrow type may be wrong, but are not
+    changed; 0 and 0 for texts. None: another type."""
+    if kind.kind in (Kind.TEXT, Kind.VARCHAR) and kind.precision is None:
+        return 0, 0
+    if kind.kind not in _MOMENTS or rounds(kind):
+        return None
+    return DAYS if kind.kind is Kind.DATE else MICROS
 
 
 def _value(scalar: pa.Scalar) -> Any:

@@ -15,8 +15,8 @@ import pyarrow.types as pt
 from halfjoin.sql.functions.calendar import DAY_MICROS, FIRST_DAY, LAST_DATE, LAST_DAY
 
 _BAD_TEXT = "22021"
-_DAYS = (FIRST_DAY, LAST_DATE)
-_MICROS = (FIRST_DAY * DAY_MICROS, (LAST_DAY + 1) * DAY_MICROS - 1)
+DAYS = (FIRST_DAY, LAST_DATE)
+MICROS = (FIRST_DAY * DAY_MICROS, (LAST_DAY + 1) * DAY_MICROS - 1)
 
 
 class Unsound(ValueError):
@@ -65,7 +65,7 @@ def _check_texts(array: Any) -> None:
 
 def _check_moments(array: Any) -> None:
     dates = pt.is_date(array.type)
-    first, last = _DAYS if dates else _MICROS
+    first, last = DAYS if dates else MICROS
     if array.null_count:
         array = array.drop_null()
     if not len(array):

@@ -121,7 +121,10 @@ class Updates:
         """Whether all times are in `[low, high)`."""
         if self.time.strides == (0,) and len(self.time):  # most batches have one time
             return low <= self.time.item(0) < high
-        return not len(self.time) or bool(low <= self.time.min() and self.time.max() < high)
+        if not len(self.time):
+            return True
+        first, last = ends(self.time)
+        return low <= first and last < high
 
     def before(self, end: int) -> Updates:
         """The updates with times below `end`. If all are, the same object."""
@@ -129,14 +132,14 @@ class Updates:
             return self if self.time.item(0) < end else self.slice(0, 0)
         if len(self) <= _FEW:
             return self.filter(self.time < end)
-        if int(self.time.max()) < end:
+        if ends(self.time)[1] < end:
             return self
         found = self._by_kernel([indices_of(self.time)], [pa.array([end], pa.int64())], (_BELOW,))
         return self.filter(self.time < end) if found is None else found
 
     def not_before(self, since: int) -> Updates:
         """The updates with times below `since` raised to `since`."""
-        if not len(self) or int(self.time.min()) >= since:
+        if not len(self) or ends(self.time)[0] >= since:
             return self
         return Updates(self.columns, np.maximum(self.time, since), self.diff)
 
@@ -148,7 +151,7 @@ class Updates:
         time = self.time
         if time.strides == (0,):
             time = constant(max(time.item(0), closed - 1), len(time))
-        elif int(time.max()) < closed:
+        elif ends(time)[1] < closed:
             time = constant(closed - 1, len(time))
         else:
             time = np.maximum(time, closed - 1)
@@ -278,7 +281,15 @@ def some_below_zero(diffs: Ints) -> bool:
     """Whether a diff is negative."""
     if not len(diffs):
         return False
-    return bool((diffs[0] if diffs.strides == (0,) else diffs.min()) < 0)
+    return ends(diffs)[0] < 0
+
+
+def both_ways(diffs: Ints) -> bool:
+    """Whether some diffs are negative and some positive."""
+    if not len(diffs):
+        return False
+    least, most = ends(diffs)
+    return least < 0 < most
 
 
 def bits(diffs: Ints) -> int:
@@ -286,6 +297,11 @@ def bits(diffs: Ints) -> int:
     if diffs.strides == (0,):
         return abs(int(diffs[0])).bit_length()
     return int(np.bitwise_or.reduce(np.abs(diffs).view(np.uint64))).bit_length()  # abs(least) is 2**63
+
+
+def ends(values: Ints) -> tuple[int, int]:
+    """The least and the greatest of one value or more."""
+    return native.bounds(values) or (int(values.min()), int(values.max()))
 
 
 def constant(value: int, length: int) -> Ints:
