@@ -8,13 +8,17 @@ as they may be far smaller than what they are made of.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from halfjoin.planner.linear import Explode, Extend, Step, Temporal
 from halfjoin.planner.liveness import Draft, DraftStage
 from halfjoin.planner.plan import InputKind
 from halfjoin.sql.expr import Column, Expr, walk
 from halfjoin.sql.types import FLOATS, INTEGERS, Kind
+
+Item: TypeAlias = tuple[Column, Expr]  # a column, and what it is computed from
 
 _SMALL = (*INTEGERS, *FLOATS, Kind.BOOLEAN, Kind.NUMERIC, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
@@ -24,24 +28,36 @@ def computing_late(draft: Draft) -> Draft:
     rows of all orders must have the same columns where they meet."""
     if any(stage.otherwise for stage in draft.stages):
         return draft
-    parts, waiting = list[list[Step]](), list[Step]()
+    parts, waiting = list[list[Step]](), list[Item]()
     for number, steps in enumerate((draft.source, *(stage.then for stage in draft.stages))):
-        movable = [step for step in steps if _can_wait(step)] if number or draft.appearing is None else []
-        part = [step for step in steps if step not in movable]
-        waiting += movable
+        if number or draft.appearing is None:
+            steps, later = _parted(steps)
+            waiting += later
         if any(map(_multiplies, draft.stages[number : number + 1])):
-            part, waiting = [*part, *waiting], []
-        parts.append(part)
+            steps, waiting = [*steps, *_extend(waiting)], []
+        parts.append([*steps])
     stages = [replace(stage, then=part) for stage, part in zip(draft.stages, parts[1:], strict=True)]
-    return replace(draft, source=parts[0], stages=stages, final=[*waiting, *draft.final])
+    return replace(draft, source=parts[0], stages=stages, final=[*_extend(waiting), *draft.final])
 
 
-def _can_wait(step: Step) -> bool:
-    """Whether a step computes outputs, of columns with small values."""
-    return isinstance(step, Extend) and not step.members and all(_is_small(expr) for _, expr in step.items)
+def _parted(steps: Sequence[Step]) -> tuple[list[Step], list[Item]]:
+    """The steps without the outputs that can wait, and these."""
+    left, waiting = list[Step](), list[Item]()
+    for step in steps:
+        if isinstance(step, Extend) and not step.members:
+            waiting += [item for item in step.items if _is_small(item[1])]
+            left += _extend([item for item in step.items if not _is_small(item[1])])
+        else:
+            left.append(step)
+    return left, waiting
+
+
+def _extend(items: Sequence[Item]) -> list[Step]:
+    return [Extend(tuple(items))] if items else []
 
 
 def _is_small(expr: Expr) -> bool:
+    """Whether all columns that it reads have small values."""
     return all(node.type.kind in _SMALL for node in walk(expr) if isinstance(node, Column))
 
 

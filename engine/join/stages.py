@@ -37,4 +37,6 @@ def _without_unused(steps: Sequence[Step]) -> tuple[tuple[Step, ...], frozenset[
         else:
             pruned.append(step)
             needed = None if needed is None else (needed - frozenset(makes(step))) | reads(step)
+    while pruned and isinstance(pruned[-1], Keep):  # the lookup makes no other columns
+        pruned.pop()
     return tuple(reversed(pruned)), needed

@@ -164,6 +164,7 @@ PyObject *py_moments(PyObject *self, PyObject *args);
 PyObject *py_totals(PyObject *self, PyObject *args);
 PyObject *py_reduced(PyObject *self, PyObject *args);
 PyObject *py_decimals(PyObject *self, PyObject *args);
+PyObject *py_arithmetic(PyObject *self, PyObject *args);
 PyObject *py_float_sums(PyObject *self, PyObject *args);
 
 #endif

@@ -40,6 +40,8 @@ static PyMethodDef functions[] = {
      "come, and how many kept rows were found; or None"},
     {"decimals", py_decimals, METH_VARARGS,
      "decimals(counts, totals, digits): the buffers of a column of decimals made of kept sums, or None"},
+    {"arithmetic", py_arithmetic, METH_VARARGS,
+     "arithmetic(operator, operands, left, right, length): the buffers of a column of decimals, or None"},
     {"float_sums", py_float_sums, METH_VARARGS,
      "float_sums(values, diff, group, groups): the first digit of the sums of groups, and their digits; or None"},
     {NULL, NULL, 0, NULL},

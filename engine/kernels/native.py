@@ -340,6 +340,15 @@ def decimals(counts: pa.Array, totals: pa.Array, type: pa.DataType) -> pa.Array 
     return None if made is None else _column(type, len(totals), made)
 
 
+def arithmetic(
+    operator: str, left: pa.Array, right: pa.Array, digits: tuple[int, int], length: int, type: pa.DataType
+) -> pa.Array | None:
+    """The sum, difference or product of decimals in each row, of the decimal `type`, which has room for all. An operand
+    of one row stands for all rows. `digits`: the zeros to append to each operand, for a sum or difference."""
+    made = _native.arithmetic(operator, [left, right], *digits, length) if on else None
+    return None if made is None else _column(type, length, made)
+
+
 def _arrays(like: list[pa.Array], made: list[Any], length: int) -> list[pa.Array] | None:
     """Columns of these buffers, with the types of `like`. None: the texts of one are too long for one array."""
     if None in made:

@@ -13,9 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
 from halfjoin.engine.scalar.division import OVERFLOW, division, each_row
 from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.literals import scalar_of
 from halfjoin.engine.scalar.values import Datum, Kernel, call, fail_where, mask_of, on_arrays
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.types import STORED_DIGITS, WORKING_DIGITS
@@ -47,9 +49,33 @@ def arithmetic(expr: Call) -> Kernel:
         return row_by_row(operator, result)
     compute = call(_NAMES[operator])
     if needed <= STORED_DIGITS:
-        return lambda a, b: to(compute(a, b), result)
+        return _short(expr, types, result, lambda a, b: to(compute(a, b), result))
     wide = [pa.decimal256(type.precision, type.scale) for type in types]
     return lambda a, b: to(compute(to(a, wide[0]), to(b, wide[1])), result)
+
+
+def _short(expr: Call, types: Sequence[Any], result: Any, otherwise: Kernel) -> Kernel:
+    """The kernel of an operator whose results all fit into 128 bits."""
+    operator, scales = expr.function, [type.scale for type in types]
+    scale = sum(scales) if operator == "*" else max(scales)
+    digits = (0, 0) if operator == "*" else (scale - scales[0], scale - scales[1])
+    first, second = [_one(scalar_of(arg)) if isinstance(arg, Literal) else None for arg in expr.args]
+    if result.bit_width != 128 or result.scale != scale or (first is not None and second is not None):
+        return otherwise
+
+    def run(a: Datum, b: Datum) -> Datum:
+        left, right = a if first is None else first, b if second is None else second
+        if isinstance(left, pa.Array) and isinstance(right, pa.Array) and [left.type, right.type] == types:
+            made = native.arithmetic(operator, left, right, digits, len(right if second is None else left), result)
+            if made is not None:
+                return made
+        return otherwise(a, b)
+
+    return run
+
+
+def _one(scalar: pa.Scalar) -> pa.Array:
+    return pa.array([scalar.as_py()], scalar.type)
 
 
 def _remainder(types: Sequence[Any], result: Any) -> Kernel:

@@ -1,0 +1,106 @@
+"""The kernels that look at values one by one: their ends, whether SQL has them, and arithmetic of decimals."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+from halfjoin.engine.kernels import native
+from halfjoin.engine.scalar import compile
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.sound import DAYS, MICROS, Unsound, check_sound
+from halfjoin.engine.updates.updates import both_ways, constant, ends, some_below_zero
+from halfjoin.sql.expr import Call, Column, Expr, Literal
+from halfjoin.sql.types import Kind, SqlType
+from tests.support.any_updates import SEEDS, both
+
+pytestmark = pytest.mark.skipif(not native.BUILT, reason="the native kernels are not built")
+
+
+@given(SEEDS)
+def test_ends_are_the_least_and_the_greatest(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    values = random.integers(-(1 << 62), 1 << 62, int(random.integers(1, 40)))
+    for one in (values, values[::2], values[::-1], constant(int(values[0]), 5), values.astype(object)):
+        fast, slow = both(lambda one=one: (ends(one), both_ways(one), some_below_zero(one)))
+        assert fast == slow == ((min(one), max(one)), min(one) < 0 < max(one), min(one) < 0)
+
+
+def test_nothing_has_no_ends() -> None:
+    none = np.zeros(0, np.int64)
+    assert native.bounds(none) is None and not both_ways(none) and not some_below_zero(none)
+
+
+TEXTS = pa.array(["", "abc", "aäb", "a\0b", None, "𝄞", "\x7f"])
+MOMENTS = [DAYS[0] - 1, DAYS[0], 0, None, DAYS[1], DAYS[1] + 1]
+
+
+@pytest.mark.parametrize(
+    ("array", "between"),
+    [
+        (TEXTS, (0, 0)),
+        (pa.array(MOMENTS, pa.int32()).cast(pa.date32()), DAYS),
+        (pa.array([MICROS[0] - 1, MICROS[0], None, MICROS[1], MICROS[1] + 1], pa.timestamp("us")), MICROS),
+    ],
+    ids=["texts", "dates", "timestamps"],
+)
+def test_what_a_kernel_calls_sound_is_sound(array: Any, between: tuple[int, int]) -> None:
+    """All slices of arrays with sound and other values. It is sure of each slice of ASCII and of moments in range."""
+    sure = 0
+    for start in range(len(array) + 1):
+        for stop in range(start, len(array) + 1):
+            part = array.slice(start, stop - start)
+            plainly = native.sound([part], [between])
+            try:
+                check_sound(part)
+            except Unsound:
+                assert not plainly, part
+                continue
+            texts = [value for value in part.to_pylist() if value is not None] if pa.types.is_string(part.type) else []
+            assert plainly or not all(map(str.isascii, texts)), part
+            sure += plainly
+    assert sure > len(array)
+
+
+def test_one_column_that_is_not_sound_is_enough() -> None:
+    good, bad = pa.array(["a"]), pa.array(["a\0"])
+    assert native.sound([good, good], [(0, 0)] * 2) and not native.sound([good, bad], [(0, 0)] * 2)
+    assert not native.sound([pa.array([[1]])], [(0, 0)])  # of a type that it does not know
+
+
+@given(SEEDS)
+def test_arithmetic_of_decimals_is_arrows(seed: int) -> None:
+    """Any scales, NULLs, slices, constants on either side, the greatest numbers."""
+    random = np.random.default_rng(seed)
+    operator = "+-*"[random.integers(3)]
+    types = [_numeric(random) for _ in range(2)]
+    scale = sum(one.scale or 0 for one in types) if operator == "*" else max(one.scale or 0 for one in types)
+    length = int(random.integers(1, 20))
+    arrays = [_values(random, one, length) for one in types]
+    names = ["a", "b"]
+    operands: list[Expr] = [Column(name, one) for name, one in zip(names, types, strict=True)]
+    if seed % 3:
+        operands[seed % 2] = Literal(arrays[seed % 2][0].as_py(), types[seed % 2])
+    expr = Call(operator, tuple(operands), SqlType(Kind.NUMERIC, 38, scale))
+    scalar = compile(expr)
+    fast, slow = both(lambda: scalar.evaluate(dict(zip(names, arrays, strict=True)), length).values)
+    assert fast.type == slow.type == arrow_type(expr.type) and fast.equals(slow)
+    fast.validate(full=True)
+
+
+def _numeric(random: np.random.Generator) -> SqlType:
+    precision = int(random.integers(1, 19))
+    return SqlType(Kind.NUMERIC, precision, int(random.integers(0, precision + 1)))
+
+
+def _values(random: np.random.Generator, type: SqlType, length: int) -> Any:
+    most = 10 ** (type.precision or 0)
+    numbers = [None if random.random() < 0.2 else int(random.integers(-most + 1, most)) for _ in range(length + 1)]
+    numbers[0] = most - 1
+    unit = Decimal(1).scaleb(-(type.scale or 0))
+    return pa.array([None if n is None else n * unit for n in numbers], arrow_type(type)).slice(1)
