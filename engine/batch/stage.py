@@ -247,10 +247,11 @@ def stage(
     looped, rounds = set[str](), dict[str, tuple[int, ...]]()
     work: dict[str, Work] = {}
     for number, name in enumerate(due, 1):
-        began, view, found = perf_counter(), state.maintained[name], lookup.looked_up.rows
-        flow, passing = view.dataflow, is_passing(view.dataflow)
+        view = state.maintained[name]
+        flow = view.dataflow
         if flow.loop:
             if flow.loop not in looped:
+                began = perf_counter()
                 looped.add(flow.loop)
                 spent: dict[str, float] = {}
                 made = loop_changes(state, flow.loop, lookup, runner.steps(state), spent)
@@ -263,7 +264,8 @@ def stage(
                         errors[one] = make_run(wrong, upper)
                     work[one] = Work(len(added), spent.get(one, 0.0), began)
             continue
-        if (passing and name in closed) or not flow.asked.isdisjoint(closed) or _concerned(flow, changed, values):
+        if _concerned(flow, changed, values) or (closed and _waited_for(name, flow, closed)):
+            began, found = perf_counter(), lookup.looked_up.rows
             title = f"{name}, view {number} of {len(due)}"
             try:
                 output, failed = runner.changes(alone(flow), state, runs, lookup, title)
@@ -271,7 +273,7 @@ def stage(
                 start = state.upper if flow.asked else _earliest(state, runs)
                 output, failed = empty(flow.schema), of_view(str(problem), start)
             work[name] = Work(len(output), perf_counter() - began, began, lookup.looked_up.rows - found)
-            if passing:
+            if is_passing(flow):
                 passed, output = _passed(view, output, state.upper, upper)
                 lookup.passed[name] = passed
                 if isinstance(passed, StoredChanges) or len(passed):
@@ -300,7 +302,12 @@ def stage(
 def _concerned(flow: Flow | Inner, changed: Set[str], values: Changed) -> bool:
     """Whether what changed may change the output."""
     reads = flow.reads & changed
-    return bool(reads) and (not isinstance(flow, Dataflow) or any(flow.gates.open(name, values) for name in reads))
+    return bool(reads) and (not isinstance(flow, Dataflow) or flow.gates.open(reads, values))
+
+
+def _waited_for(name: str, flow: Flow | Inner, closed: Set[str]) -> bool:
+    """Whether updates close that change the output, though they came earlier."""
+    return not flow.asked.isdisjoint(closed) or (name in closed and is_passing(flow))
 
 
 @by_identity

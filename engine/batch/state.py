@@ -205,9 +205,11 @@ class State:
             if view.dataflow.loop:
                 loops.setdefault(view.dataflow.loop, []).append(name)
         for name, view in self.maintained.items():
-            together = loops[view.dataflow.loop] if view.dataflow.loop else (name,)  # a loop is one node
-            if [one for one in together
-                    if one in reached or not reached.isdisjoint(self.maintained[one].dataflow.reads)]:  # fmt: skip
+            flow = view.dataflow
+            together = loops[flow.loop] if flow.loop else ()  # a loop is one node
+            if (name in reached or not reached.isdisjoint(flow.reads) or not reached.isdisjoint(together)
+                    or any(not reached.isdisjoint(self.maintained[one].dataflow.reads) for one in together)):
+                reached.add(name)
                 reached.update(together)
                 found.append(name)
         return found

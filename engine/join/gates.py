@@ -6,7 +6,7 @@ view that is not concerned costs a few comparisons.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -74,18 +74,25 @@ class Gate:
         return self.codes is None or span.each is None or not self.codes.isdisjoint(span.each.tolist())
 
 
+_OPEN: Sequence[Sequence[Gate]] = ((),)  # one path without a gate
+
+
 @dataclass(frozen=True, slots=True)
 class Gates:
     """The gates of a join's paths. A path without one is always open."""
 
     paths: Mapping[str, Sequence[Sequence[Gate]]] = field(default_factory=dict)  # of each collection all paths, or none
 
-    def open(self, collection: str, changed: Changed) -> bool:
-        """Whether a row of the collection's changes may pass the first filters of some path."""
-        paths = self.paths.get(collection)
-        if paths is None:
-            return True
-        return any(all(gate.lets(changed.span(collection, gate.column)) for gate in path) for path in paths)
+    def open(self, collections: Iterable[str], changed: Changed) -> bool:
+        """Whether a row of these collections' changes may pass the first filters of some path."""
+        for collection in collections:  # each batch comes here for each view, so there are no calls
+            for path in self.paths.get(collection, _OPEN):
+                for gate in path:
+                    if not gate.lets(changed.span(collection, gate.column)):
+                        break
+                else:
+                    return True
+        return False
 
 
 def gates_of(branches: Sequence[Branch]) -> Gates:
