@@ -36,15 +36,15 @@ static inline int64_t first_at_least(const int64_t *codes, int64_t low, int64_t 
     return base - codes + (*base < probe);
 }
 
-/* Where to search for each of `size` probes from `block` on: from `low` to `high`. */
-static void ranges(const Index *index, const Array *probes, int64_t block, int64_t size, int64_t *low, int64_t *high) {
+/* Where to search for each of `size` probes: from `low` to `high`. */
+static void ranges(const Index *index, const int64_t *probes, int64_t size, int64_t *low, int64_t *high) {
     const int64_t *codes = index->codes.at;
     const uint32_t *starts = index->starts.at;
     const int64_t length = index->codes.length;
     if (index->guided) {
         uint64_t last = (uint64_t)index->starts.length - 2;
         for (int64_t i = 0; i < size; i++) { /* a probe below `least` wraps around, and finds nothing at the end */
-            uint64_t range = ((uint64_t)int_at(probes, block + i) - index->least) >> index->shift;
+            uint64_t range = ((uint64_t)probes[i] - index->least) >> index->shift;
             low[i] = (int64_t)(range < last ? range : last);
             __builtin_prefetch(&starts[low[i]]);
         }
@@ -58,23 +58,58 @@ static void ranges(const Index *index, const Array *probes, int64_t block, int64
     }
 }
 
+static inline uint64_t bit_of(const Index *index, int64_t code) {
+    return (uint64_t)code * UINT64_C(0x9E3779B97F4A7C15) >> index->spread;
+}
+
+int make_filter(Index *index) {
+    const int64_t *codes = index->codes.at;
+    int bits = 6;
+    if (index->codes.length > FILTERED) return 1;
+    while (INT64_C(1) << bits < index->codes.length * 8) bits++;
+    if ((index->filter = calloc(UINT64_C(1) << (bits - 6), 8)) == NULL) return 0;
+    index->spread = 64 - bits;
+    for (int64_t i = 0; i < index->codes.length; i++) {
+        uint64_t bit = bit_of(index, codes[i]);
+        index->filter[bit >> 6] |= UINT64_C(1) << (bit & 63);
+    }
+    return 1;
+}
+
+/* The probes from number `*next` on that may be in an index, and their numbers: at most a block of them. */
+static int64_t take_block(const Index *index, const Array *probes, int64_t *next, int64_t *block, int64_t *numbers) {
+    int64_t size = 0, i = *next;
+    if (index->filter == NULL) {
+        for (; i < probes->length && size < BLOCK; i++) block[size] = int_at(probes, i), numbers[size++] = i;
+    } else {
+        for (; i < probes->length && size < BLOCK; i++) {
+            int64_t probe = int_at(probes, i);
+            uint64_t bit = bit_of(index, probe);
+            block[size] = probe, numbers[size] = i;
+            size += index->filter[bit >> 6] >> (bit & 63) & 1;
+        }
+    }
+    *next = i;
+    return size;
+}
+
 int find_in(const Index *index, const Array *probes, int64_t most, Found *found) {
     const int64_t *codes = index->codes.at;
     const uint32_t *rows = index->rows.at;
     const int64_t length = index->codes.length;
-    int64_t low[BLOCK], high[BLOCK];
-    for (int64_t block = 0; block < probes->length; block += BLOCK) {
-        int64_t size = probes->length - block < BLOCK ? probes->length - block : BLOCK;
-        ranges(index, probes, block, size, low, high);
+    int64_t block[BLOCK], numbers[BLOCK], low[BLOCK], high[BLOCK];
+    for (int64_t next = 0; next < probes->length;) {
+        int64_t size = take_block(index, probes, &next, block, numbers);
+        ranges(index, block, size, low, high);
         for (int64_t i = 0; i < size; i++) {
-            int64_t probe = int_at(probes, block + i);
+            int64_t probe = block[i];
             int64_t entry = first_at_least(codes, low[i], high[i], probe), stop = entry;
             while (stop < length && codes[stop] == probe && stop - entry <= most) stop++;
             if (stop == entry) continue;
             if (found->count + stop - entry > most) return 0;
             if (!grow(found, stop - entry)) return -1;
             for (; entry < stop; entry++) {
-                found->positions[found->count] = block + i;
+                found->positions[found->count] = numbers[i];
                 found->rows[found->count++] = rows[entry];
             }
         }
@@ -86,18 +121,18 @@ int find_in(const Index *index, const Array *probes, int64_t most, Found *found)
 static void count_in(const Index *index, const Array *probes, int64_t *counts) {
     const int64_t *codes = index->codes.at;
     const int64_t length = index->codes.length;
-    int64_t low[BLOCK], high[BLOCK];
-    for (int64_t block = 0; block < probes->length; block += BLOCK) {
-        int64_t size = probes->length - block < BLOCK ? probes->length - block : BLOCK;
-        ranges(index, probes, block, size, low, high);
+    int64_t block[BLOCK], numbers[BLOCK], low[BLOCK], high[BLOCK];
+    for (int64_t next = 0; next < probes->length;) {
+        int64_t size = take_block(index, probes, &next, block, numbers);
+        ranges(index, block, size, low, high);
         for (int64_t i = 0; i < size; i++) {
-            int64_t probe = int_at(probes, block + i), entry = first_at_least(codes, low[i], high[i], probe);
+            int64_t probe = block[i], entry = first_at_least(codes, low[i], high[i], probe);
             int64_t last = entry, step = 1; /* the last entry that is known to be the probe's */
             if (entry >= length || codes[entry] != probe) continue;
             while (step < length - last && codes[last + step] == probe) last += step, step *= 2;
             for (; step > 0; step /= 2)
                 if (step < length - last && codes[last + step] == probe) last += step;
-            counts[block + i] += last - entry + 1;
+            counts[numbers[i]] += last - entry + 1;
         }
     }
 }
@@ -121,6 +156,7 @@ void close_index(Index *index) {
     close_array(&index->codes);
     close_array(&index->rows);
     close_array(&index->starts);
+    free(index->filter);
 }
 
 PyObject *pairs_of(const Found *found, const int64_t *counts, Py_ssize_t count) {

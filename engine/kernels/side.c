@@ -33,6 +33,7 @@ static int open_side(PyObject *index, PyObject *const lists[3], PyObject *weight
     int going;
     if (!PyArg_ParseTuple(weights, "OOOO", &part[0], &part[1], &part[2], &part[3])) return -1;
     if ((going = open_index(index, &out->index)) < 1) return going;
+    if (!make_filter(&out->index)) return PyErr_NoMemory(), -1;
     if ((going = open_columns(lists[0], &out->keys)) < 1) return going;
     if ((going = open_columns(lists[1], &out->tested)) < 1) return going;
     if ((going = open_columns(lists[2], &out->fetched)) < 1) return going;
