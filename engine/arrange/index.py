@@ -161,6 +161,10 @@ class Index:
 
     def split(self, mask: Mask) -> tuple[Index, Index]:
         """Two indexes: the entries of the rows in the mask (over all rows), and the entries of the other rows."""
+        made = native.split(self.codes, self.rows, mask)
+        if made is not None:
+            one, other = made
+            return index_of(*one, self.exact, self.partial), index_of(*other, self.exact, self.partial)
         mine = mask[self.rows]
         first, second = (index_of(self.codes[one], self.rows[one], self.exact, self.partial) for one in (mine, ~mine))
         return first, second

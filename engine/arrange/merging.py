@@ -147,7 +147,11 @@ def _net_of(run: Run, since: int, upper: int, known: Net, *, summed: bool) -> Ne
         return known
     # A partial index finds no rows that it lacks. They are not netted then, which changes no sum.
     whole = [index for index in run.indexes.values() if index.partial is None]
-    best = max(whole or run.indexes.values(), key=Index.distinct, default=None)
-    if best is not None and best.distinct() * SELECTIVE >= len(best):
+    best, count = None, 0
+    for index in whole or run.indexes.values():
+        distinct = index.distinct()
+        if best is None or distinct > count:
+            best, count = index, distinct
+    if best is not None and count * SELECTIVE >= len(best):
         return net(updates, upper, known, best)
     return net(updates, upper, known) if known.due(len(run)) else known

@@ -18,6 +18,7 @@ from dataclasses import field, replace
 import numpy as np
 
 from halfjoin.engine.arrange.index import Index
+from halfjoin.engine.kernels import native
 from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.consolidate import cancelled
 from halfjoin.engine.updates.updates import (
@@ -86,6 +87,12 @@ def net(updates: Updates, closed: int, known: Net | None = None, index: Index | 
     With an `index` on the updates, only rows that share a code with a deletion are compared.
     """
     known = Net(closed) if known is None else known
+    if index is not None and native.on:
+        columns = list(updates.columns.values())
+        made = native.net(columns, updates.time, updates.diff, closed, index.codes, index.rows, known.there, known.rows,
+                          known.diffs)  # fmt: skip
+        if made is not None:
+            return replace(known, closed=closed, size=made[0]) if made[1] is None else Net(closed, *made)
     candidates = updates.time < closed
     if known.there is not None:
         candidates &= known.there

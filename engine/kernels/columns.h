@@ -159,6 +159,8 @@ PyObject *py_unique(PyObject *self, PyObject *args);
 PyObject *py_indexed(PyObject *self, PyObject *args);
 PyObject *py_sorted(PyObject *self, PyObject *args);
 PyObject *py_merged(PyObject *self, PyObject *args);
+PyObject *py_net(PyObject *self, PyObject *args);
+PyObject *py_split(PyObject *self, PyObject *args);
 PyObject *py_starts(PyObject *self, PyObject *args);
 PyObject *py_moments(PyObject *self, PyObject *args);
 PyObject *py_totals(PyObject *self, PyObject *args);

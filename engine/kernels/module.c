@@ -30,6 +30,10 @@ static PyMethodDef functions[] = {
     {"indexed", py_indexed, METH_VARARGS, "indexed(keys, length): codes in order, and their rows, or None"},
     {"sorted", py_sorted, METH_VARARGS, "sorted(codes): codes in order, and their positions, or None"},
     {"merged", py_merged, METH_VARARGS, "merged(indexes, kept): codes in order, and their rows, or None"},
+    {"net", py_net, METH_VARARGS,
+     "net(columns, time, diff, closed, codes, rows, there, netted, nets): how many closed rows remain, which rows do, "
+     "and the rows and diffs of those that count otherwise (None: as before); or None"},
+    {"split", py_split, METH_VARARGS, "split(codes, rows, mask): codes and rows of the marked rows and of the others, or None"},
     {"starts", py_starts, METH_VARARGS, "starts(codes, shift): where the ranges of a guide start, or None"},
     {"moments", py_moments, METH_VARARGS,
      "moments(columns, time): first rows, rows, starts; groups, times and marks of moments; or None"},

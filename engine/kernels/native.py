@@ -271,6 +271,32 @@ def merged(indexes: list[tuple[Ints, RowNumbers, int]], kept: Ints | None) -> tu
     return None if made is None else (_ints(made[0]), np.frombuffer(made[1], np.uint32))
 
 
+def net(
+    columns: list[pa.Array], time: Ints, diff: Ints, closed: int, codes: Ints, rows: RowNumbers,
+    there: NDArray[np.bool_] | None, netted: Ints, nets: Ints,
+) -> tuple[int, NDArray[np.bool_] | None, Ints, Ints] | None:  # fmt: skip
+    """The net of a run by its index: `size`, `there`, `rows` and `diffs` of `engine.arrange.netting.Net`; `there` is
+    None if nothing has cancelled. What was known of it comes last. None also if a sum does not fit an int64."""
+    made = _native.net(columns, time, diff, closed, codes, rows, there, netted, nets) if on else None
+    if made is None:
+        return None
+    size, left, others, sums = made
+    if left is None:
+        return size, None, _NONE, _NONE
+    return size, np.frombuffer(left, np.bool_), _ints(others), _ints(sums)
+
+
+def split(
+    codes: Ints, rows: RowNumbers, mask: NDArray[np.bool_]
+) -> tuple[tuple[Ints, RowNumbers], tuple[Ints, RowNumbers]] | None:
+    """An index in two: the entries of the rows in a mask, and the entries of the other rows."""
+    made = _native.split(codes, rows, mask) if on else None
+    if made is None:
+        return None
+    one, its_rows, other, their_rows = made
+    return (_ints(one), np.frombuffer(its_rows, np.uint32)), (_ints(other), np.frombuffer(their_rows, np.uint32))
+
+
 def starts(values: Ints, shift: int) -> RowNumbers | None:
     """Where the ranges of a guide to sorted codes start, as `engine.arrange.guide` defines them."""
     made = _native.starts(values, shift) if on else None
