@@ -327,15 +327,13 @@ class Collection:
         count = len(known)
         if count and (count > len(self.held) or not all(map(is_, known, self.held))):
             known, count = (), 0
-        closed, same = list[Part](), True
-        for run in self.held[count:]:
-            one = run.closed(upper)
-            same = same and one is run
-            closed.append(one)
-        if not same:
-            held = self.held = (*known, *closed)
-            self._merge_newest(upper)
-            count = count if self.held is held else 0
+        new = self.held[count:]
+        closed = [run.closed(upper) for run in new]
+        if [one for one, run in zip(closed, new, strict=True) if one is not run]:
+            self.held = (*known, *closed)
+        held = self.held
+        self._merge_newest(upper)
+        count = count if self.held is held else 0
         for run in self.held[count:]:
             if run.closes(upper, MAXIMUM):
                 return
@@ -343,21 +341,23 @@ class Collection:
 
     def _merge_newest(self, upper: int) -> None:
         """Merge the newest runs as `tidy` says."""
-        runs = self.in_memory
-        count, size = 0, 0
-        for run in reversed(runs):
-            length = len(run.updates.time)  # each batch comes here, so there are no calls
+        count, size, ordered = 0, 0, False
+        for run in reversed(cast("tuple[Run, ...]", self.held)):  # each batch comes here, so there are few calls
+            if not run.in_memory:
+                break
+            length = len(run.updates.time)
             if count and length >= GROWTH * size:
                 break
             count += 1
             size += length
+            ordered = ordered or bool(run.orders)
         # A large batch has indexes of all its rows, where it was looked up in.
         if self.loose or (self._filters and size >= partial.LARGE):
             self.narrow(upper)
         # Without kernels, and where they have an order, runs are searched one after the other.
-        at_once = native.on and size < SMALL and not [run for run in runs[-count:] if run.orders]
-        if count < (WAITING if at_once or not self.arrangements else 2):
+        if count < (WAITING if (native.on and size < SMALL and not ordered) or not self.arrangements else 2):
             return
+        runs = cast("tuple[Run, ...]", self.held[-count:])
         while self._has_texts and not fits(
             [run.updates for run in runs[-count:]], sum(run.row_bytes for run in runs[-count:])
         ):

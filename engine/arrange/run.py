@@ -20,7 +20,7 @@ from halfjoin.engine.arrange.index import (
     merge,
     wanted_only,
 )
-from halfjoin.engine.arrange.netting import NET_FROM, NO_ROWS, Net, net
+from halfjoin.engine.arrange.netting import NET_FROM, Net, net
 from halfjoin.engine.arrange.order import Order, OrderKey, Sort, order_of
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.kernels import native
@@ -39,6 +39,7 @@ from halfjoin.engine.updates.updates import (
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.wants import ALL, Wants
 
+_AS_IT_IS = Net(MINIMUM)
 _UNCOUNTED = -1, 0  # how many indexes were counted, and their bytes
 RENET = 8  # a run is netted anew when the updates closed since are this fraction (1/8) of its live rows
 
@@ -285,11 +286,10 @@ class Run:
     def closed(self, upper: int) -> Run:
         """This run after times below `upper` have closed: netted anew if many updates have closed since it was netted.
         Once all times are closed, `future` is dropped."""
-        if self.net is not None and self.future is None:
+        if self.net is not None and self.future is None:  # most often
             return self
         future = None if self.future is None or int(self.future.codes[-1]) < upper else self.future
         if self.net is None:
-            # Most batches have a single time, and then only a row that comes and goes in the same batch could cancel.
             time = self.updates.time
             due = len(time) >= NET_FROM and time.strides != (0,) and len({*ends(time)}) > 1
         else:
@@ -299,7 +299,7 @@ class Run:
             if not due:
                 return self
         fresh = self.netted(upper) if due else self
-        known = Net(upper, 0, None, NO_ROWS, NO_ROWS) if fresh.net is None else fresh.net  # most often, each run
+        known = Net(upper) if fresh.net is None else fresh.net
         made = Run(fresh.updates, fresh.indexes, future, known, fresh.gone, fresh.orders, fresh.filters,
                    fresh._row_bytes)  # fmt: skip
         made.sides = fresh.sides  # it has the same rows, indexes and diffs
@@ -357,7 +357,8 @@ class Run:
 def make_run(updates: Updates, upper: int, indexes: dict[ArrangementKey, Index] | None = None) -> Run:
     """A run of updates, with the indexes that exist already. Times below `upper` are closed."""
     if updates.time.strides == (0,) and len(updates) and updates.time.item(0) < upper:
-        return Run(updates, indexes or {})
+        # Only a row that comes and goes in the same batch could cancel.
+        return Run(updates, indexes or {}, None, _AS_IT_IS)
     rows = (updates.time >= upper).nonzero()[0]
     return Run(updates, indexes or {}, build_from_codes(updates.time[rows], rows, True) if len(rows) else None)
 

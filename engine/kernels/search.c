@@ -65,7 +65,7 @@ static inline uint64_t bit_of(const Index *index, int64_t code) {
 int make_filter(Index *index) {
     const int64_t *codes = index->codes.at;
     int bits = 6;
-    if (index->codes.length > FILTERED) return 1;
+    if (index->codes.length < FILTERED_FROM || index->codes.length > FILTERED_TO) return 1;
     while (INT64_C(1) << bits < index->codes.length * 8) bits++;
     if ((index->filter = calloc(UINT64_C(1) << (bits - 6), 8)) == NULL) return 0;
     index->spread = 64 - bits;

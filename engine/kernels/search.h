@@ -5,7 +5,8 @@
 
 #include "columns.h"
 
-#define FILTERED 65536 /* entries; a filter of more is no longer in a near cache */
+#define FILTERED_FROM 32  /* entries; fewer are searched as fast */
+#define FILTERED_TO 65536 /* a filter of more is no longer in a near cache */
 
 /* Sorted codes and the row of each; a large one has a guide. `filter`, if there is one: a bit for each hash of a code, so
    that a probe which is not there costs no search; of a hash that many bits are shifted out. */
