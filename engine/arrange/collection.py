@@ -341,29 +341,27 @@ class Collection:
 
     def _merge_newest(self, upper: int) -> None:
         """Merge the newest runs as `tidy` says."""
-        count, size, ordered = 0, 0, False
+        newest, size = list[Run](), 0
         for run in reversed(cast("tuple[Run, ...]", self.held)):  # each batch comes here, so there are few calls
             if not run.in_memory:
                 break
             length = len(run.updates.time)
-            if count and length >= GROWTH * size:
+            if newest and length >= GROWTH * size:
                 break
-            count += 1
+            newest.append(run)
             size += length
-            ordered = ordered or bool(run.orders)
         # A large batch has indexes of all its rows, where it was looked up in.
         if self.loose or (self._filters and size >= partial.LARGE):
             self.narrow(upper)
         # Without kernels, and where they have an order, runs are searched one after the other.
-        if count < (WAITING if (native.on and size < SMALL and not ordered) or not self.arrangements else 2):
+        at_once = native.on and size < SMALL and not [run for run in newest if run.orders]
+        if len(newest) < (WAITING if at_once or not self.arrangements else 2):
             return
-        runs = cast("tuple[Run, ...]", self.held[-count:])
-        while self._has_texts and not fits(
-            [run.updates for run in runs[-count:]], sum(run.row_bytes for run in runs[-count:])
-        ):
-            count -= 1
-        if count > 1:
-            self._merge([runs[-count:]], upper, final=False)
+        runs = newest[::-1]
+        while self._has_texts and not fits([run.updates for run in runs], sum(run.row_bytes for run in runs)):
+            del runs[0]
+        if len(runs) > 1:
+            self._merge([runs], upper, final=False)
 
     def compact(self, upper: int) -> None:
         """Merge all runs in memory into as few as possible."""
