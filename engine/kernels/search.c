@@ -2,7 +2,9 @@
 
    An index has codes in order, and the row of each code. A large one has a guide (engine.arrange.guide): range `i` holds
    the codes from `least + (i << shift)` on, at positions `starts[i]` to `starts[i + 1]`. A search waits for memory at
-   each step, so probes are taken in blocks: first the ranges of all probes of a block are asked for, then their codes. */
+   each step, so probes are taken in blocks: first the ranges of all probes of a block are asked for, then their codes.
+   A small index that is opened for many lookups has a filter. Most probes are in none of the small runs of recent batches,
+   and one bit tells that of a run. */
 
 #include "search.h"
 
@@ -58,8 +60,14 @@ static void ranges(const Index *index, const int64_t *probes, int64_t size, int6
     }
 }
 
+/* The bit of a code in the filter: products with this number have well mixed upper bits (Fibonacci hashing). */
 static inline uint64_t bit_of(const Index *index, int64_t code) {
     return (uint64_t)code * UINT64_C(0x9E3779B97F4A7C15) >> index->spread;
+}
+
+static inline int may_have(const Index *index, int64_t code) {
+    uint64_t bit = index->filter == NULL ? 0 : bit_of(index, code);
+    return index->filter == NULL || index->filter[bit >> 6] >> (bit & 63) & 1;
 }
 
 int make_filter(Index *index) {
@@ -79,15 +87,9 @@ int make_filter(Index *index) {
 /* The probes from number `*next` on that may be in an index, and their numbers: at most a block of them. */
 static int64_t take_block(const Index *index, const Array *probes, int64_t *next, int64_t *block, int64_t *numbers) {
     int64_t size = 0, i = *next;
-    if (index->filter == NULL) {
-        for (; i < probes->length && size < BLOCK; i++) block[size] = int_at(probes, i), numbers[size++] = i;
-    } else {
-        for (; i < probes->length && size < BLOCK; i++) {
-            int64_t probe = int_at(probes, i);
-            uint64_t bit = bit_of(index, probe);
-            block[size] = probe, numbers[size] = i;
-            size += index->filter[bit >> 6] >> (bit & 63) & 1;
-        }
+    for (; i < probes->length && size < BLOCK; i++) {
+        block[size] = int_at(probes, i), numbers[size] = i;
+        size += may_have(index, block[size]);
     }
     *next = i;
     return size;
