@@ -133,6 +133,7 @@ class Collection:
     order: tuple[str, ...] = ()  # the columns to sort files by: the primary key's
     _has_texts: bool = field(init=False, repr=False)  # only columns of variable width are too long for one array
     _settled: tuple[Part, ...] | None = field(default=None, repr=False)  # held parts whose times are all closed
+    _tidied: tuple[Part, ...] | None = field(default=None, repr=False)  # held parts that were looked at to be merged
     _filters: dict[ArrangementKey, RowFilter] = field(init=False, repr=False)  # of arrangements that need not all rows
     loose: bool = field(init=False, repr=False)  # whether an index may have entries that nobody wants
 
@@ -203,6 +204,7 @@ class Collection:
         if self.stored is not None and self.cold is None:
             self.cold = Cold(len(self), max((run.latest for run in self.held), default=MINIMUM))
             self.held, self.left = (), False
+            self._settled = self._tidied = None  # they would keep the runs
             if self.coming is not None:
                 self.coming.dropped, self.coming = True, None
 
@@ -332,8 +334,10 @@ class Collection:
         if [one for one, run in zip(closed, new, strict=True) if one is not run]:
             self.held = (*known, *closed)
         held = self.held
-        self._merge_newest(upper)
-        count = count if self.held is held else 0
+        if held is not self._tidied:
+            self._merge_newest(upper)
+            self._tidied = self.held
+            count = count if self.held is held else 0
         for run in self.held[count:]:
             if run.closes(upper, MAXIMUM):
                 return

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import re
 import shutil
 import sqlite3
 import tempfile
+import weakref
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -171,6 +173,23 @@ def test_what_is_held_stays_within_the_budget(tmp_path: Path) -> None:
         assert max(used) > 1_000
         assert sum(one.files for one in stats.collections) > 0
         assert bag(engine.read("joined")) == _joined(range(200), range(20))
+
+
+def test_nothing_keeps_what_is_unloaded(tmp_path: Path) -> None:
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE t (k bigint PRIMARY KEY)")
+        for k in range(3):
+            engine.apply({"t": [{"k": k}]})
+        engine.compact()
+        table = engine._state.tables["t"]
+        (run,) = table.runs
+        engine.apply({})
+        held = weakref.ref(next(iter(run.pieces())).diff)
+        del run
+        table.unload()
+        gc.collect()
+        assert held() is None
+        assert engine.read("t").num_rows == 3
 
 
 def test_a_collection_that_fits_again_is_in_memory_again(tmp_path: Path) -> None:
