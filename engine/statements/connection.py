@@ -17,9 +17,9 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.scalar.arrow_types import sql_type
+from halfjoin.engine.statements.asked import asked_of
 from halfjoin.engine.statements.describing import Described, describe
 from halfjoin.engine.statements.execute import RETURNED, TAG, copied_columns, copy_from, copy_lines, copy_rows, run_one
-from halfjoin.engine.statements.remembered import asked_of
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked
 from halfjoin.engine.statements.snapshot import InFiles

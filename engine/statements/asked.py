@@ -1,0 +1,65 @@
+"""Questions: what tells a query that may be remembered apart from others, and the shape that it shares with some.
+
+A question without parameters has a shape, too: its constants are the parameters of a text (`sql.parse.lifting`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import TypeAlias
+
+from halfjoin.engine.statements.shapes import Shape, shape_of
+from halfjoin.sql.parse.lifting import lifted
+from halfjoin.sql.parse.parameters import Params
+from halfjoin.sql.parse.parse import Tree, trees_of
+
+LONGEST = 20_000  # characters of a text, and of its parameters
+_PLAIN = (type(None), bool, int, float, str, bytes, Decimal, dt.date, dt.datetime, dt.time, dt.timedelta, uuid.UUID)
+Trees: TypeAlias = Callable[[Params], Sequence[Tree]]  # the statements of a text as syntax trees, with parameters
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question. `key`: what tells it apart from others. `told`: all that is said besides its text and parameters."""
+
+    key: Hashable
+    sql: str
+    params: Params
+    told: tuple[Hashable, ...]
+    trees: Trees
+
+    @cached_property
+    def shape(self) -> Shape | None:
+        """The question without values; None if it has none that can be left out."""
+        if self.params:
+            return shape_of(self.params, self.sql, self.trees, *self.told)
+        found = lifted(self.sql)
+        return None if found is None else shape_of(found.values, found.text, lambda given: trees_of(found.text, given),
+                                                   *self.told)  # fmt: skip
+
+
+def asked_of(
+    sql: str, params: Params, settings: Mapping[str, str], path: Sequence[str], trees: Trees, types: Sequence[str] = (),
+) -> Asked | None:
+    """A question that may be remembered; None if it is too long, or has a parameter of an unknown type. `types`: those
+    of the parameters that a client has told."""
+    if not isinstance(sql, str) or len(sql) > LONGEST:
+        return None
+    given = list(params.items()) if isinstance(params, Mapping) else params
+    if given is not None and not (isinstance(given, list | tuple) and _is_plain(given)):
+        return None
+    said = f"{isinstance(params, Mapping)} {given!r}"
+    if len(said) > LONGEST:
+        return None
+    told = (tuple(types), tuple(sorted(settings.items())), *path)
+    return Asked((said, sql, *told), sql, params, told, trees)
+
+
+def _is_plain(value: object) -> bool:
+    """Whether the text of a value tells it apart: 1, 1.0, '1', True, Decimal('1') and Decimal('1.0') are different."""
+    return all(map(_is_plain, value)) if isinstance(value, list | tuple) else type(value) in _PLAIN
