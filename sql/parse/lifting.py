@@ -20,9 +20,9 @@ MOST = 100  # constants of a text
 _WORDS = (DATABASE, INFORMATION, PG_CATALOG, CALLED)  # a text with one of them is read in another way
 _SPACE = r"[ \t\r\n]"
 _TEXT = r"'(?:[^'\\$\x00-\x1f]|'')*+'"
-_CONSTANT = rf"(?:[0-9]{{1,18}}(?![\w.])|{_TEXT})"
+_CONSTANT = rf"(?:(?:0|[1-9][0-9]{{0,17}})(?![\w.])|{_TEXT})"
 _COMPARES = r"(?<![-+*/<>=~!@#%^&|`?:])(?:=|<>|!=|<=|>=|<|>)(?![-+*/<>=~!@#%^&|`?])"
-_ENDS = rf"""(?={_SPACE}*+(?:[),;]|::|\Z|(?<={_SPACE})(?:AND|OR|AS|ORDER|GROUP|HAVING|LIMIT|OFFSET|FETCH|UNION|EXCEPT|
+_ENDS = rf"""(?={_SPACE}*+(?:[),;]|::|--|\Z|(?<={_SPACE})(?:AND|OR|AS|ORDER|GROUP|HAVING|LIMIT|OFFSET|FETCH|UNION|EXCEPT|
                                      INTERSECT|WHERE|JOIN|LEFT|RIGHT|FULL|INNER|CROSS|THEN|WINDOW)\b))"""
 _BEGINS = re.compile(rf"{_SPACE}*+(?:SELECT|WITH)\b", re.IGNORECASE)
 _PART = re.compile(
