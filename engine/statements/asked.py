@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeAlias
 
 from halfjoin.engine.statements.shapes import Shape, shape_of
@@ -25,35 +25,36 @@ Trees: TypeAlias = Callable[[Params], Sequence[Tree]]  # the statements of a tex
 
 @dataclass(frozen=True)
 class Asked:
-    """A question. `key`: what tells it apart from others. `told`: all that is said besides its text and parameters."""
+    """A question. `key`: what tells it apart from others. `told`: all that is said besides its text and parameters.
+    `trees`: its statements; None for those of its text."""
 
     key: Hashable
     sql: str
     params: Params
     told: tuple[Hashable, ...]
-    trees: Trees
+    trees: Trees | None = None
 
     @cached_property
     def shape(self) -> Shape | None:
         """The question without values; None if it has none that can be left out."""
         if self.params:
-            return shape_of(self.params, self.sql, self.trees, *self.told)
+            return shape_of(self.params, self.sql, self.trees or partial(trees_of, self.sql), *self.told)
         found = lifted(self.sql)
-        return None if found is None else shape_of(found.values, found.text, lambda given: trees_of(found.text, given),
-                                                   *self.told)  # fmt: skip
+        return None if found is None else shape_of(found.values, found.text, partial(trees_of, found.text), *self.told)
 
 
 def asked_of(
-    sql: str, params: Params, settings: Mapping[str, str], path: Sequence[str], trees: Trees, types: Sequence[str] = (),
-) -> Asked | None:
-    """A question that may be remembered; None if it is too long, or has a parameter of an unknown type. `types`: those
-    of the parameters that a client has told."""
+    sql: str, params: Params, settings: Mapping[str, str], path: Sequence[str], trees: Trees | None = None,
+    types: Sequence[str] = (),
+) -> Asked | None:  # fmt: skip
+    """A question that may be remembered; None if it is too long, or has a parameter of an unknown type. `trees`: its
+    statements; None for those of its text. `types`: those of the parameters that a client has told."""
     if not isinstance(sql, str) or len(sql) > LONGEST:
         return None
     given = list(params.items()) if isinstance(params, Mapping) else params
     if given is not None and not (isinstance(given, list | tuple) and _is_plain(given)):
         return None
-    said = f"{isinstance(params, Mapping)} {given!r}"
+    said = f"{isinstance(params, Mapping)} {given!r}" if given else ""
     if len(said) > LONGEST:
         return None
     told = (tuple(types), tuple(sorted(settings.items())), *path)

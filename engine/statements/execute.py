@@ -16,6 +16,7 @@ from halfjoin.engine.statements.changing import Changed, carry_out
 from halfjoin.engine.statements.copying import columns_of, copied_in, copied_out, rows_out
 from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.dependents import truncated
+from halfjoin.engine.statements.describing import named
 from halfjoin.engine.statements.dropping import drop
 from halfjoin.engine.statements.enums import alter_enum
 from halfjoin.engine.statements.explaining import explain_query, explain_view
@@ -96,7 +97,7 @@ RETURNED = "returned"  # metadata key of a table that has the rows of RETURNING
 
 def execute(session: Session, state: State, sql: str, params: Params = None) -> pa.Table | None:
     """Run the statements in order, and return the rows of the last one, if it returns any."""
-    asked = asked_of(sql, params, session.settings, session.path, partial(trees_of, sql))
+    asked = asked_of(sql, params, session.settings, session.path)
     if not session.isolation.repeatable and (known := _known(session, state, asked)) is not None:
         session.isolation.asked = True
         return known
@@ -148,6 +149,13 @@ def _known(session: Session, state: State, asked: Asked | None) -> pa.Table | No
     return answer
 
 
+def columns_known(session: Session, state: State, asked: Asked | None) -> tuple[Column, ...] | None:
+    """The columns of a query that is remembered; None if it is not."""
+    seen = session.seen(state)
+    found = session.remembered.find(asked, seen, partial(_shaped, session, seen))
+    return None if found is None else named(found[0].bound.relation.columns, found[0].bound.names)
+
+
 def run_one(
     session: Session, state: State, make: Callable[[], Tree], sql: str, asked: Asked | None = None
 ) -> pa.Table | None:
@@ -170,7 +178,7 @@ def run_one(
 
 def query(session: Session, state: State, sql: str, as_of: int | None, params: Params = None) -> pa.Table:
     """The rows of one SELECT as of a time, which its AS OF may give. An open transaction is not read."""
-    asked = asked_of(sql, params, session.settings, session.path, partial(trees_of, sql))
+    asked = asked_of(sql, params, session.settings, session.path)
     state = session.temporary.over(state)
     known = session.remembered.find(asked, state, partial(_shaped, session, state))
     if known is not None:

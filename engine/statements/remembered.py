@@ -21,6 +21,7 @@ from typing import Any, TypeAlias, TypeVar
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.statements.asked import Asked
+from halfjoin.engine.statements.describing import Described
 from halfjoin.engine.statements.evaluating import filled
 from halfjoin.engine.statements.querying import Ready
 from halfjoin.engine.statements.shapes import Fill, Shape, Unfit, fill_of
@@ -51,7 +52,7 @@ class _MadeFrom:
     @classmethod
     def now(cls, state: State, ready: Ready) -> _MadeFrom:
         """What a query is made from that is ready."""
-        return cls({name: _copied(one) for name, one in _definitions(state.catalog).items()}, dict(state.functions),
+        return cls(_copies(state.catalog), dict(state.functions),
                    {one: _exists(state, one) for one in ready.evaluation.plan.arrangements},
                    {name: state.rows(name) for name in ready.evaluation.collections})  # fmt: skip
 
@@ -84,6 +85,7 @@ class Remembered:
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._looked: OrderedDict[Hashable, frozenset[str]] = OrderedDict()  # parameters, by the keys of shapes
         self._asked: OrderedDict[Hashable, _MadeFrom] = OrderedDict()  # by shapes with the values that belong to them
+        self._described: OrderedDict[Hashable, tuple[Mapping[str, Any], Described]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -168,6 +170,15 @@ class Remembered:
         if shape is not None and looked is not None and looked < shape.constants.keys():
             self._note(shape, looked, made_from)
 
+    def described(self, key: Hashable, catalog: Catalog, make: Callable[[], Described]) -> Described:
+        """What a statement will answer, which follows from the definitions; `make` tells it if it is not known."""
+        known = self._get(self._described, key)
+        if known is None or known[0] != _definitions(catalog):
+            known = _copies(catalog), make()
+            with self._lock:
+                _put(self._described, key, known)
+        return known[1]
+
     def _keep(self, kept: _Kept) -> None:
         with self._lock:
             _put(self._kept, kept.key, kept)
@@ -192,9 +203,9 @@ def _definitions(catalog: Catalog) -> dict[str, Any]:
     return {name: one for name, one in vars(catalog).items() if name not in _ELSEWHERE}
 
 
-def _copied(one: Any) -> Any:
-    """What a definition that comes later does not reach. The definitions themselves never change."""
-    return dict(one) if isinstance(one, dict) else one
+def _copies(catalog: Catalog) -> dict[str, Any]:
+    """The definitions, such that one that comes later does not reach them. The definitions themselves never change."""
+    return {name: dict(one) if isinstance(one, dict) else one for name, one in _definitions(catalog).items()}
 
 
 def _exists(state: State, key: ArrangementKey) -> bool:
