@@ -17,7 +17,6 @@ from halfjoin.engine.batch.flows import Flow, Inner, alone, flow_of
 from halfjoin.engine.batch.looping import loop_fill
 from halfjoin.engine.batch.readable import closed, raise_any, readable
 from halfjoin.engine.batch.state import State
-from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.reduce.extremes import are_extremes
 from halfjoin.engine.reduce.flow import ReduceFlow
@@ -70,16 +69,9 @@ def compiled(state: State, planned: ViewPlan, nodes: Iterable[Node]) -> Evaluati
 
 def filled(state: State, evaluation: Evaluation, planned: ViewPlan) -> Evaluation:
     """The evaluation of a plan that differs in constants only; what has none is the same object in both plans."""
-    flows = {node.output: _with_constants(state, evaluation.flows.get(node.output), node) for node in planned.nodes}
+    flows = {node.output: flow_of(node, state.functions, QUERY_NAME, evaluation.flows.get(node.output))
+             for node in planned.nodes}  # fmt: skip
     return replace(evaluation, plan=planned, flows=flows, keys=_keys(planned))
-
-
-def _with_constants(state: State, flow: Flow | Inner | None, node: Node) -> Flow | Inner:
-    if flow is not None and flow.plan is node:
-        return flow
-    if isinstance(flow, Dataflow) and isinstance(node, Join):
-        return flow.with_constants(node)
-    return flow_of(node, state.functions, QUERY_NAME)
 
 
 def _keys(planned: ViewPlan) -> tuple[ArrangementKey, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from halfjoin.engine.statements.connection import Connection
 from halfjoin.errors import HalfjoinError, UnsupportedSQL
@@ -230,14 +231,14 @@ class Client:
         name, self._text, self._start = fields.text(), fields.text(), 0
         oids = [fields.oid() for _ in range(fields.int16())]
         fields.end()
-        one = self._commands.recalled(self._text, oids)
-        pieces = split(self._text) if one is None else [one.piece]
+        known = self._commands.recalled(self._text, oids)
+        pieces = split(self._text) if known is None or known.piece is None else [known.piece]
         if len(pieces) > 1:
             raise UnsupportedSQL("cannot insert multiple commands into a prepared statement", code="42601")
         piece = pieces[0] if pieces else None
         if piece is not None:
             self._transactions.check(piece.words)
-        one = one or await self._commands.call(lambda: parsed(self._text, piece, oids))
+        one = known if known is not None else await self._commands.call(partial(parsed, self._text, piece, oids))
         await self._commands.check(one)
         self._held.keep_statement(name, one)
         self._wire.put(m.PARSED)

@@ -1,8 +1,8 @@
 """Finds the constants that a query compares with, without parsing it: `k = 5`, `d > date '2024-01-01'`, `k IN (1, 2)`.
 
-What is left is a text with parameters, `k = $1`, `d > $1::date`, `k IN ($1, $2)`, and their values. It says the same, so
-texts that differ in such constants only are one question with other values. A constant in another place stays: there it
-may name a column (ORDER BY 2), belong to a type (numeric(8, 2)) or decide how the query is read (interval '1 day').
+What is left is a text with parameters, `k = $1`, `d > $1::date`, `k IN ($1, $2)`, and their values. It says the same,
+so texts that differ in such constants only are one question with other values. A constant in another place stays: there
+it may name a column (ORDER BY 2), belong to a type (numeric(8, 2)) or decide how the query is read (interval '1 day').
 
 No value that is found can change how the rest is read: a number is digits, a text has no backslash, dollar or control
 character, and what ends a constant comes after it. Where a quote may be of another kind, nothing is found.
@@ -22,8 +22,8 @@ _SPACE = r"[ \t\r\n]"
 _TEXT = r"'(?:[^'\\$\x00-\x1f]|'')*+'"
 _CONSTANT = rf"(?:(?:0|[1-9][0-9]{{0,17}})(?![\w.])|{_TEXT})"
 _COMPARES = r"(?<![-+*/<>=~!@#%^&|`?:])(?:=|<>|!=|<=|>=|<|>)(?![-+*/<>=~!@#%^&|`?])"
-_ENDS = rf"""(?={_SPACE}*+(?:[),;]|::|--|\Z|(?<={_SPACE})(?:AND|OR|AS|ORDER|GROUP|HAVING|LIMIT|OFFSET|FETCH|UNION|EXCEPT|
-                                     INTERSECT|WHERE|JOIN|LEFT|RIGHT|FULL|INNER|CROSS|THEN|WINDOW)\b))"""
+_ENDS = rf"""(?={_SPACE}*+(?:[),;]|::|--|\Z|(?<={_SPACE})(?:AND|OR|AS|ORDER|GROUP|HAVING|LIMIT|OFFSET|FETCH|UNION|
+                                     EXCEPT|INTERSECT|WHERE|JOIN|LEFT|RIGHT|FULL|INNER|CROSS|THEN|WINDOW)\b))"""
 _BEGINS = re.compile(rf"{_SPACE}*+(?:SELECT|WITH)\b", re.IGNORECASE)
 _PART = re.compile(
     rf"""{_COMPARES}{_SPACE}*+(?:(?P<type>date|timestamp|timestamptz){_SPACE}++(?P<typed>{_TEXT})|(?P<one>{_CONSTANT}))

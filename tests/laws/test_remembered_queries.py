@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.statements.execute import query as query_of
 from halfjoin.engine.statements.asked import LONGEST
+from halfjoin.engine.statements.execute import query as query_of
 from halfjoin.engine.statements.remembered import MOST, Remembered
 from halfjoin.sql.parse.prepared import prepared
 from halfjoin.sql.types import INTEGER, TEXT

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import halfjoin as hj
-from tests.support.kernels import both_ways
+from tests.support.kernels import both_ways  # noqa: F401
 
 
-@both_ways
 @pytest.mark.parametrize("function", ["percentile_disc", "percentile_cont"])
+@pytest.mark.usefixtures("both_ways")
 def test_a_view_fails_while_a_group_has_values(function: str) -> None:
     engine = hj.Engine(clock="own")
     select = f"SELECT {function}(ARRAY[0.5, 2]) WITHIN GROUP (ORDER BY k) AS r FROM t"
