@@ -132,10 +132,22 @@ def fill_of(part: Any) -> Fill | None:
         return None
     if not is_dataclass(part) or isinstance(part, type):
         raise Unfit
-    found = {one.name: fill for one in fields(part) if one.init and (fill := fill_of(getattr(part, one.name)))}
-    if not found:
+    given_to = [one for one in fields(part) if one.init]
+    values = [getattr(part, one.name) for one in given_to]
+    filled = [fill_of(value) for value in values]
+    if not any(filled):
         return None
-    return lambda given: replace(part, **{name: fill(given) for name, fill in found.items()})
+    if any(one.kw_only for one in given_to):
+        raise Unfit
+    made, places = type(part), [(place, fill) for place, fill in enumerate(filled) if fill is not None]
+
+    def fill_in(given: Constants) -> Any:
+        arguments = values.copy()
+        for place, fill in places:
+            arguments[place] = fill(given)
+        return made(*arguments)
+
+    return fill_in
 
 
 def _put(unseen: Unseen, given: Constants) -> Literal:
