@@ -156,7 +156,6 @@ class Client:
         if (known := self._commands.recalled(self._text)) is not None:
             self._at(known)
             await self._run(known)
-            self.tell()
             return
         pieces = split(self._text)
         if not pieces:
