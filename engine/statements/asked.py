@@ -14,9 +14,11 @@ from functools import cached_property, partial
 from typing import TypeAlias
 
 from halfjoin.engine.statements.shapes import Shape, shape_of
-from halfjoin.sql.parse.lifting import lifted
+from halfjoin.sql.expr import Literal
+from halfjoin.sql.parse.lifting import lifted, without_time
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.parse import Tree, trees_of
+from halfjoin.sql.types import BIGINT
 
 LONGEST = 20_000  # characters of a text, and of its parameters
 _PLAIN = (type(None), bool, int, float, str, bytes, Decimal, dt.date, dt.datetime, dt.time, dt.timedelta, uuid.UUID)
@@ -25,11 +27,12 @@ Trees: TypeAlias = Callable[[Params], Sequence[Tree]]  # the statements of a tex
 
 @dataclass(frozen=True)
 class Asked:
-    """A question. `key`: what tells it apart from others. `told`: all that is said besides its text and parameters.
-    `trees`: its statements; None for those of its text."""
+    """A question. `key`: what tells it apart from others. `sql`: its text, without the number of its AS OF, which is
+    `as_of`. `told`: all else that is said. `trees`: its statements; None for those of its text."""
 
     key: Hashable
     sql: str
+    as_of: Literal | None
     params: Params
     told: tuple[Hashable, ...]
     trees: Trees | None = None
@@ -57,8 +60,9 @@ def asked_of(
     said = f"{isinstance(params, Mapping)} {given!r}" if given else ""
     if len(said) > LONGEST:
         return None
-    told = (tuple(types), tuple(sorted(settings.items())), *path)
-    return Asked((said, sql, *told), sql, params, told, trees)
+    text, time = without_time(sql)
+    told = (tuple(types), tuple(sorted(settings.items())), time is not None, *path)
+    return Asked((said, text, *told), text, None if time is None else Literal(time, BIGINT), params, told, trees)
 
 
 def _is_plain(value: object) -> bool:

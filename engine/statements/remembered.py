@@ -67,8 +67,8 @@ class _MadeFrom:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A query that is ready, the time that its text names, and what it was made from. `key`: what it is found by.
-    `fill`: what makes its plan, if it is ready but for values."""
+    """A query that is ready, the time that its text names unless the question has it, and what it was made from. `key`:
+    what it is found by. `fill`: what makes its plan, if it is ready but for values."""
 
     key: Hashable
     ready: Ready
@@ -107,7 +107,7 @@ class Remembered:
             return None
         kept = self._find(asked.key, state)
         if kept is not None:
-            return kept.ready, kept.as_of
+            return kept.ready, asked.as_of or kept.as_of
         shape = asked.shape
         looked = None if shape is None else self._get(self._looked, shape.key)
         if shape is None or looked is None or looked >= shape.constants.keys():
@@ -126,7 +126,7 @@ class Remembered:
         if kept.ready.evaluation.flows.keys() < ready.evaluation.flows.keys():  # the next values take what has none
             self._keep(replace(kept, ready=ready))
         self._keep(_Kept(asked.key, ready, kept.as_of, kept.made_from))
-        return ready, kept.as_of
+        return ready, asked.as_of or kept.as_of
 
     def _find(self, key: Hashable, state: State) -> _Kept | None:
         kept = self._get(self._kept, key)

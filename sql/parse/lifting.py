@@ -36,6 +36,20 @@ _PART = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _EACH = re.compile(_CONSTANT)
+_TIME = re.compile(rf"{_SPACE}++AS{_SPACE}++OF{_SPACE}++(-?[0-9]{{1,18}})[ \t\r\n;]*+\Z", re.IGNORECASE)
+_NEAR = 100  # characters from the end, in which AS OF begins
+
+
+def without_time(text: str) -> tuple[str, int | None]:
+    """A text without the number of the AS OF at its end, and that number; a text that has none, or a comment, as it is.
+
+    >>> without_time("SELECT a FROM t AS OF 5")
+    ('SELECT a FROM t', 5)
+    """
+    found = _TIME.search(text, max(0, len(text) - _NEAR))
+    if found is None or "--" in text or "/*" in text:
+        return text, None
+    return text[: found.start()], int(found[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,10 @@ MORE = [
     "SELECT k FROM t WHERE {c} =-{v}", "SELECT k FROM t WHERE {c} = -{v}", "SELECT k FROM t WHERE x LIKE {v}",
     "SELECT 1; SELECT k FROM t WHERE {c} = {v}", "select K from T where {c} = {v} and\tK\n>= 1",
     "SELECT k FROM t {c} = {v}",
+    "SELECT k FROM t WHERE {c} = {v} AS OF {n}", "SELECT count(*) AS r FROM t AS OF {n};",
+    "SELECT i, k AS of FROM t AS OF {n}",
+    "SELECT k FROM t WHERE {c} = {v} -- AS OF {n}", "SELECT k FROM t WHERE mz_now() <= i AS OF {n}",
+    "WITH q AS (SELECT * FROM t WHERE {c} = {v}) SELECT count(*) AS r FROM q AS OF {n}", "SELECT k FROM t AS OF -{n}",
     "SELECT k FROM halfjoin.public.t WHERE {c} = {v}", "SELECT relname FROM pg_class WHERE relname = {v}",
     "SELECT k FROM t WHERE {c} = {v} UNION SELECT id FROM o WHERE i = {v} ORDER BY k OFFSET 1",
     "SELECT sum(k) FILTER (WHERE {c} = {v}) AS r FROM t HAVING count(*) > {v}",
@@ -177,6 +181,22 @@ def test_a_new_constant_is_not_parsed_bound_or_planned(
         cannot_be_made(monkeypatch)
         assert [said(one.query, text) for text in asked] == expected
         assert [said(one.execute, text) for text in asked] == expected
+
+
+def test_another_time_is_not_parsed_bound_or_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    with engines() as (one, other):
+        asked = [f"SELECT count(*) AS r FROM t WHERE i <> {number}{end}" for end in (" AS OF 1", " AS OF 2;",
+        " as  of 3", "")
+                 for number in (1, 2, 3)] + ["SELECT sum(k) AS r FROM t" + end for end in ("", " AS OF 1",
+                 " AS OF 2")]  # fmt: skip
+        expected = [said(other.query, text) for text in asked]
+        assert [said(one.query, text) for text in asked] == expected
+        cannot_be_made(monkeypatch)
+        assert [said(one.query, text) for text in asked] == expected
+        for text in ("SELECT sum(k) AS r FROM t AS OF 3", "SELECT count(*) AS r FROM t WHERE i <> 4 AS OF 2"):
+            assert one.query(text).num_rows == 1
+        with pytest.raises(hj.InvalidTime, match="as of 9"):
+            one.query("SELECT sum(k) AS r FROM t AS OF 9")
 
 
 def test_what_has_no_constant_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
