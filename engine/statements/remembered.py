@@ -117,10 +117,7 @@ class Remembered:
             return None
         try:
             plan = kept.fill(shape.constants)
-        except HalfjoinError:  # the query that is made for these values says what is wrong with them
-            return None
-        except Unfit:
-            self._note(shape, frozenset(shape.constants), kept.made_from)
+        except (HalfjoinError, Unfit):  # the query that is made for these values says what is wrong with them
             return None
         ready = replace(kept.ready, evaluation=filled(state, kept.ready.evaluation, plan))
         if kept.ready.evaluation.flows.keys() < ready.evaluation.flows.keys():  # the next values take what has none
