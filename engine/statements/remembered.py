@@ -96,7 +96,8 @@ class Remembered:
     def knows(self, asked: Asked | None) -> bool:
         """Whether a query may be found."""
         return asked is not None and (
-            asked.key in self._kept or (asked.shape is not None and asked.shape.key in self._looked))
+            asked.key in self._kept or (asked.shape is not None and asked.shape.key in self._looked)
+        )
 
     def find(self, asked: Asked | None, state: State, make: Make) -> tuple[Ready, Expr | None] | None:
         """The query of a question, with the time that its text names; None if it has to be made.
