@@ -14,9 +14,14 @@ Flow: TypeAlias = Dataflow | ReduceFlow  # of a node that runs by itself
 Inner: TypeAlias = Dataflow | RoundReduce  # of a node of a loop
 
 
-def flow_of(node: Node, registry: Registry, name: str) -> Flow | Inner:
-    """Make a node executable. `name` is for errors."""
+def flow_of(node: Node, registry: Registry, name: str, like: Flow | Inner | None = None) -> Flow | Inner:
+    """Make a node executable. `name` is for errors. `like`: that of a node which differs in constants only; what has
+    none is the same object in both nodes."""
+    if like is not None and like.plan is node:
+        return like
     match node:
+        case Join() if isinstance(like, Dataflow):
+            return like.with_constants(node)
         case Join():
             return Dataflow(node, registry, name)
         case Reduce(loops=()):

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import time as clock
 from datetime import UTC, date, datetime
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM
 from halfjoin.errors import InvalidTime
-from halfjoin.sql.expr import Expr
+from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.functions import render
+from halfjoin.sql.types import BIGINT
 
 Time: TypeAlias = int | datetime | date | str
 
@@ -51,7 +53,12 @@ def time_of(expr: Expr | None) -> int | None:
     """The time of the expression in AS OF or UP TO; None if there is no expression."""
     if expr is None:
         return None
-    value: Time = compile(expr).evaluate({}, 1).values[0].as_py()
+    if isinstance(expr, Literal) and expr.type == BIGINT:
+        return to_time(cast("Time", expr.value))
+    try:
+        value: Time = compile(expr).evaluate({}, 1).values[0].as_py()
+    except OverflowError:
+        raise _no_time(render(expr), "give a time before the year 10000") from None
     return to_time(value)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from functools import cached_property
 from itertools import islice
 
@@ -14,7 +15,7 @@ from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.closing import Closing, RunsOf
 from halfjoin.engine.join.gates import Gates, gates_of
 from halfjoin.engine.join.made import Made
-from halfjoin.engine.join.path import compile_path, morsels
+from halfjoin.engine.join.path import CompiledPath, compile_path, morsels
 from halfjoin.engine.join.too_large import TooLarge
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
@@ -36,13 +37,25 @@ class Dataflow:
         self.plan, self.registry, self.name = plan, registry, name
         self.loop = plan.loop
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
-        self.branches = [[compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
-        self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
-        self.told = frozenset(step.half_join.arrangement.collection for paths in self.branches for path in paths
-                              if path.reports for step in path.spec.stages)  # rows of errors may be looked up in them
+        self._compile([[compile_path(path, registry) for path in branch.paths] for branch in plan.branches])
         self.reads = frozenset(plan.collections)
         # What closes of these matters. A loop's node may itself have made it, at a time that was open.
         self.asked = frozenset((*plan.collections, plan.output) if plan.loop else plan.asked)
+
+    def with_constants(self, plan: Join) -> Dataflow:
+        """The join of a plan that differs in constants only. What has none is the same object in both plans."""
+        made = copy(self)
+        made.plan = plan
+        made.__dict__.pop("gates", None)
+        made._compile([[compile_path(path, self.registry, like) for path, like in zip(branch.paths, paths, strict=True)]
+                       for branch, paths in zip(plan.branches, self.branches, strict=True)])  # fmt: skip
+        return made
+
+    def _compile(self, branches: list[list[CompiledPath]]) -> None:
+        self.branches = branches
+        self.constants = {item.name: (Run(_constant_rows(item)),) for item in self.plan.constants}
+        self.told = frozenset(step.half_join.arrangement.collection for paths in branches for path in paths
+                              if path.reports for step in path.spec.stages)  # rows of errors may be looked up in them
 
     @cached_property
     def gates(self) -> Gates:
@@ -61,7 +74,7 @@ class Dataflow:
             DataError: the changes are more than one batch may make of a view.
         """
         made = Made(self.schema, gathered=self.plan.passing and not self.loop)
-        lookup = self._with_constants(lookup)
+        lookup = self._and_constants(lookup)
         closing = closing._replace(begins=MINIMUM) if self.loop else closing  # it may fill
         try:
             for paths in self.branches:
@@ -80,7 +93,7 @@ class Dataflow:
 
     def begin(self) -> tuple[Updates, Updates]:
         """What constant rows make while every collection is empty, as output and error updates."""
-        made, lookup = Made(self.schema), self._with_constants(lambda *_: ())
+        made, lookup = Made(self.schema), self._and_constants(lambda *_: ())
         closing = Closing(MINIMUM, MINIMUM, MINIMUM, lambda _: empty({}), lambda _: False)
         for paths in self.branches:
             constant_paths = (path for path in paths if path.spec.constant)
@@ -106,7 +119,7 @@ class Dataflow:
         Raises:
             DataError: the history is more than a view may have.
         """
-        whole, begun = self._with_constants(lambda name, _: lookup(name, Version.AFTER)), False
+        whole, begun = self._and_constants(lambda name, _: lookup(name, Version.AFTER)), False
         made = Made(self.schema, gathered=gathered)
         closing = Closing(closed, upper, upper, lambda _: empty({}), lambda _: False)  # no times close
         try:
@@ -132,7 +145,7 @@ class Dataflow:
         if not begun or made.rows or made.errors:
             yield made.given()
 
-    def _with_constants(self, lookup: RunsOf) -> RunsOf:
+    def _and_constants(self, lookup: RunsOf) -> RunsOf:
         if not self.constants:
             return lookup
         return lambda name, version: self.constants[name] if name in self.constants else lookup(name, version)

@@ -184,17 +184,25 @@ def morsels(change: Updates) -> Iterator[Updates]:
         yield change.slice(start, min(start + rows, len(change)))
 
 
-def compile_path(path: Path, registry: Registry) -> CompiledPath:
-    """Make a delta path executable."""
+def compile_path(path: Path, registry: Registry, like: CompiledPath | None = None) -> CompiledPath:
+    """Make a delta path executable. `like`: one that differs in constants; what has none is the same object there, and
+    is taken from it."""
+    if like is not None and like.spec is path:
+        return like
     appearing = path.appearing
-    entering = names_after([name for _, name in path.fetch], path.source.steps)
-    entering = entering if appearing is None else names_after(entering, appearing.then.steps)
-    stages = compiled(path.stages, registry, entering)
+    source = like.source if like is not None and like.source.spec is path.source else compile_linear(
+        path.source, registry)  # fmt: skip
+    if like is not None and like.spec.stages is path.stages:
+        stages = like.stages
+    else:
+        entering = names_after([name for _, name in path.fetch], path.source.steps)
+        entering = entering if appearing is None else names_after(entering, appearing.then.steps)
+        stages = compiled(path.stages, registry, entering)
     return CompiledPath(
         path,
-        compile_linear(path.source, registry),
+        source,
         stages,
-        compile_linear(path.final, registry),
+        like.final if like is not None and like.final.spec is path.final else compile_linear(path.final, registry),
         None if appearing is None else compile_appearing(appearing, path.kind, registry),
         None if appearing is None else compile_linear(appearing.then, registry),
         None if path.known is None else compile_known(path.known, registry),

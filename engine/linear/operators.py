@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeGuard
 
 import numpy as np
@@ -28,7 +29,7 @@ from halfjoin.engine.updates.updates import ARRAY_BYTES, TOO_LONG, Updates, prod
 from halfjoin.errors import DataError
 from halfjoin.planner.fallibility import explode_fallible, step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Reports, Step, Temporal
-from halfjoin.sql.expr import TRUE, Column, Expr, conjunction
+from halfjoin.sql.expr import Column, Expr, conjunction
 from halfjoin.sql.functions import fallible, render
 
 Operator = Callable[[Updates, Errors], Updates]
@@ -89,12 +90,13 @@ def _filter(predicates: tuple[Expr, ...], needed: frozenset[str] | None) -> Oper
     A row is an error only if some predicate fails and no predicate is false, whatever their order. The last predicate
     copies only columns that are `needed` (None: all).
     """
-    safe = [compile(predicate) for predicate in predicates if not fallible(predicate)]
-    risky = conjunction(tuple(predicate for predicate in predicates if fallible(predicate)))
-    last = compile(risky) if risky != TRUE else None
     found = [(predicate, threshold_of(predicate)) for predicate in predicates]
-    tests = [test for _, test in found if test is not None]  # a comparison cannot fail
-    others = [compile(predicate) for predicate, test in found if test is None and not fallible(predicate)]
+    tests = [test for _, test in found if test is not None]
+    failing = [test is None and fallible(predicate) for predicate, test in found]  # a comparison cannot fail
+    risky = conjunction(tuple(predicate for predicate, fails in zip(predicates, failing, strict=True) if fails))
+    last = compile(risky) if any(failing) else None
+    others = [compile(one) for (one, test), fails in zip(found, failing, strict=True) if test is None and not fails]
+    safe = cache(lambda: [compile(one) for one, fails in zip(predicates, failing, strict=True) if not fails])
     names, constants = [test.column for test in tests], [test.constant for test in tests]
     allowed = tuple(test.allowed for test in tests)
 
@@ -102,7 +104,7 @@ def _filter(predicates: tuple[Expr, ...], needed: frozenset[str] | None) -> Oper
         wanted = None if needed is None else [name for name in updates.columns if name in needed]
         early = wanted if last is None and not others else None
         left = updates.meeting(names, constants, allowed, early) if tests and native.on else None
-        waiting, updates = (safe, updates) if left is None else (others, left)
+        waiting, updates = (safe(), updates) if left is None else (others, left)
         for number, scalar in enumerate(waiting, 1):
             if not len(updates):
                 return updates

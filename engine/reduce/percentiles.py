@@ -105,11 +105,11 @@ def _of_each(fractions: Fractions, at: Callable[[Fraction], pa.Array], rows: Arg
     """What `at` gives for the fraction, or an array of what it gives for each of the fractions."""
     if isinstance(fractions, pa.Array):
         return _of_own(fractions, at)
-    groups = len(rows)
+    groups, there = len(rows), rows.sizes > 0  # of no values there is no percentile, whatever the fraction
     listed = fractions if isinstance(fractions, list) else [fractions]
     for fraction in listed:
-        if fraction is not None and not 0 <= fraction <= 1:
-            raise Failed(f"percentile value {fraction:g} is not between 0 and 1", np.ones(groups, np.bool_))
+        if fraction is not None and not 0 <= fraction <= 1 and there.any():
+            raise Failed(f"percentile value {fraction:g} is not between 0 and 1", there)
     if isinstance(fractions, float):
         return at(fractions)
     kind = at(0.0).type

@@ -17,9 +17,18 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.scalar.arrow_types import sql_type
+from halfjoin.engine.statements.asked import Asked, asked_of
 from halfjoin.engine.statements.describing import Described, describe
-from halfjoin.engine.statements.execute import RETURNED, TAG, copied_columns, copy_from, copy_lines, copy_rows, run_one
-from halfjoin.engine.statements.remembered import asked_of
+from halfjoin.engine.statements.execute import (
+    RETURNED,
+    TAG,
+    columns_known,
+    copied_columns,
+    copy_from,
+    copy_lines,
+    copy_rows,
+    run_one,
+)
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked
 from halfjoin.engine.statements.snapshot import InFiles
@@ -68,8 +77,23 @@ class Connection:
 
     def describe(self, prepared: Prepared, given: Mapping[int, SqlType]) -> Described:
         """The types of a statement's parameters, and the columns of its rows; see `statements.describing`."""
-        path = self._session.path
-        return self._read("", lambda state: describe(self._session.seen(state).catalog, prepared, given, path))
+        session, asked = self._session, self._asked(prepared.text) if prepared.known else None
+
+        def described(state: State) -> Described:
+            if asked is not None and (columns := columns_known(session, state, asked)) is not None:
+                return Described((), columns)
+            catalog, path = session.seen(state).catalog, session.path
+            key = prepared.text, tuple(sorted(given.items())), path
+            return session.remembered.described(key, catalog, lambda: describe(catalog, prepared, given, path))
+
+        return self._read("", described)
+
+    def remembers(self, sql: str) -> bool:
+        """Whether a text is a query that is remembered, maybe with other constants."""
+        return self._session.remembered.knows(self._asked(sql))
+
+    def _asked(self, sql: str) -> Asked | None:
+        return asked_of(sql, None, self._session.settings, self._session.path)
 
     def run(
         self, prepared: Prepared, values: Sequence[str | None] = (), types: Sequence[SqlType | None] = ()

@@ -68,10 +68,10 @@ def compiled(state: State, planned: ViewPlan, nodes: Iterable[Node]) -> Evaluati
 
 
 def filled(state: State, evaluation: Evaluation, planned: ViewPlan) -> Evaluation:
-    """The evaluation of a plan that differs in constants only, in nodes that are not yet in executable form."""
-    flows = {node.output: flow_of(node, state.functions, QUERY_NAME) for node in planned.nodes
-             if node.output not in evaluation.flows}  # fmt: skip
-    return replace(evaluation, plan=planned, flows={**evaluation.flows, **flows}, keys=_keys(planned))
+    """The evaluation of a plan that differs in constants only; what has none is the same object in both plans."""
+    flows = {node.output: flow_of(node, state.functions, QUERY_NAME, evaluation.flows.get(node.output))
+             for node in planned.nodes}  # fmt: skip
+    return replace(evaluation, plan=planned, flows=flows, keys=_keys(planned))
 
 
 def _keys(planned: ViewPlan) -> tuple[ArrangementKey, ...]:

@@ -11,21 +11,23 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.statements import querying, reading
 from halfjoin.engine.statements.altering import alter_table
+from halfjoin.engine.statements.asked import Asked, asked_of
 from halfjoin.engine.statements.changing import Changed, carry_out
 from halfjoin.engine.statements.copying import columns_of, copied_in, copied_out, rows_out
 from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.dependents import truncated
+from halfjoin.engine.statements.describing import named
 from halfjoin.engine.statements.dropping import drop
 from halfjoin.engine.statements.enums import alter_enum
 from halfjoin.engine.statements.explaining import explain_query, explain_view
 from halfjoin.engine.statements.maintaining import maintain
 from halfjoin.engine.statements.naming import name_things
-from halfjoin.engine.statements.remembered import Asked, asked_of
 from halfjoin.engine.statements.renaming import rename
 from halfjoin.engine.statements.replan import check_refreshed, refresh
 from halfjoin.engine.statements.sequences import restart
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked, show_settings
+from halfjoin.engine.statements.shapes import Shape
 from halfjoin.engine.statements.showing import show
 from halfjoin.engine.statements.snapshot import InFiles
 from halfjoin.engine.statements.sourcing import alter_source, create_source, show_sources, wanted
@@ -95,7 +97,7 @@ RETURNED = "returned"  # metadata key of a table that has the rows of RETURNING
 
 def execute(session: Session, state: State, sql: str, params: Params = None) -> pa.Table | None:
     """Run the statements in order, and return the rows of the last one, if it returns any."""
-    asked = asked_of(sql, params, session.settings, session.path, partial(trees_of, sql))
+    asked = asked_of(sql, params, session.settings, session.path)
     if not session.isolation.repeatable and (known := _known(session, state, asked)) is not None:
         session.isolation.asked = True
         return known
@@ -133,21 +135,25 @@ def _isolated(
 def _known(session: Session, state: State, asked: Asked | None) -> pa.Table | None:
     """The answer to a query that is remembered; None if it is not. As for other statements, a failure ends what is
     open."""
-    if asked is None or not session.remembered.knows(asked.key, asked.shape) or (
-        session.transaction is not None and session.transaction.failed
-    ):
+    if not session.remembered.knows(asked) or (session.transaction is not None and session.transaction.failed):
         return None
-    seen = session.seen(state)
-    found = session.remembered.find(asked.key, seen, asked.shape)
-    if found is None:
-        return None
-    ready, as_of = found
     try:
-        answer, session.columns = querying.answered(seen, ready, time_of(as_of))
+        seen = session.seen(state)
+        found = session.remembered.find(asked, seen, partial(_shaped, session, seen))
+        if found is None:
+            return None
+        answer, session.columns = querying.answered(seen, found[0], time_of(found[1]))
     except BaseException:
         session.fail(keep=session.transaction is not None)
         raise
     return answer
+
+
+def columns_known(session: Session, state: State, asked: Asked | None) -> tuple[Column, ...] | None:
+    """The columns of a query that is remembered; None if it is not."""
+    seen = session.seen(state)
+    found = session.remembered.find(asked, seen, partial(_shaped, session, seen))
+    return None if found is None else named(found[0].bound.relation.columns, found[0].bound.names)
 
 
 def run_one(
@@ -172,9 +178,9 @@ def run_one(
 
 def query(session: Session, state: State, sql: str, as_of: int | None, params: Params = None) -> pa.Table:
     """The rows of one SELECT as of a time, which its AS OF may give. An open transaction is not read."""
-    asked = asked_of(sql, params, session.settings, session.path, partial(trees_of, sql))
+    asked = asked_of(sql, params, session.settings, session.path)
     state = session.temporary.over(state)
-    known = None if asked is None else session.remembered.find(asked.key, state, asked.shape)
+    known = session.remembered.find(asked, state, partial(_shaped, session, state))
     if known is not None:
         return querying.answered(state, known[0], as_of if as_of is not None else time_of(known[1]))[0]
     trees = trees_of(sql, params)
@@ -188,7 +194,7 @@ def query(session: Session, state: State, sql: str, as_of: int | None, params: P
     time = as_of if as_of is not None else time_of(statement.as_of)
     given, sequences = dict(state.catalog.numbers), dict(state.catalog.sequences)
     state.catalog.speak_for({})
-    found = querying.query(state, statement.query, time, sql, _keeping(session, state, asked, statement, sql))
+    found = querying.query(state, statement.query, time, sql, _keeping(session, state, asked, statement))
     if state.catalog.numbers != given or state.catalog.sequences != sequences:
         for name, one in sequences.items():
             state.catalog.sequences[name] = one
@@ -197,33 +203,24 @@ def query(session: Session, state: State, sql: str, as_of: int | None, params: P
     return found
 
 
-def _keeping(
-    session: Session, state: State, asked: Asked | None, statement: Select, sql: str
-) -> querying.Keep | None:
+def _keeping(session: Session, state: State, asked: Asked | None, statement: Select) -> querying.Keep | None:
     """What remembers a query once it is ready."""
     if asked is None:
         return None
-
-    def keep(made: querying.Ready) -> None:
-        session.remembered.keep(asked.key, statement.as_of, state, made)
-        if asked.shape is not None:
-            session.remembered.keep_shape(asked.shape, state, lambda given: _shaped(session, state, asked, given, sql))
-
-    return keep
+    return lambda made: session.remembered.keep(asked, statement.as_of, state, made)
 
 
-def _shaped(
-    session: Session, state: State, asked: Asked, given: Params, sql: str
-) -> tuple[querying.Ready, Expr | None] | None:
-    """A query with other parameters, with the time that its text names; None if it cannot be remembered."""
-    (tree,) = asked.trees(given)
-    check_dots(tree, sql, state.catalog.schemas)
+def _shaped(session: Session, state: State, shape: Shape, given: Params) -> tuple[querying.Ready, Expr | None] | None:
+    """The query of a shape with these parameters, with the time that its text names; None if it cannot be remembered.
+    """
+    (tree,) = shape.trees(given)
+    check_dots(tree, shape.text, state.catalog.schemas)
     if session.path != (PUBLIC,):
         tree = placed(tree, state.catalog, session.path)
-    statement = statement_of(tree, sql)
+    statement = statement_of(tree, shape.text)
     assert isinstance(statement, Select)
     time_of(statement.as_of)  # a parameter in it is looked at
-    made = querying.ready(state, statement.query, sql)
+    made = querying.ready(state, statement.query, shape.text)
     return None if made is None else (made, statement.as_of)
 
 
@@ -345,7 +342,7 @@ def _run(
             session.settings[name] = checked(name, value)
         case Select(query, as_of):
             seen = session.seen(state)
-            keep = _keeping(session, seen, asked, statement, sql)
+            keep = _keeping(session, seen, asked, statement)
             found, session.columns = querying.answer(seen, query, time_of(as_of), sql, keep)
             session.keep_numbers(state)
             return found

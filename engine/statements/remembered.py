@@ -1,8 +1,8 @@
 """Remembers queries that are ready, so that one that is asked again is not parsed, bound, planned and compiled again.
 
 An entry is found by all that is said: the text, the values of parameters with their types, and the settings of the
-session. A query that is asked again with other values is made once more, for all values of its shape
-(`statements.shapes`), and found by that.
+session. A query that is asked again with other values, or other constants in its text, is made once for all values of
+its shape (`statements.shapes`), and found by that.
 
 An entry is used only where everything that it was made from is as it was: every definition of the catalog, what is
 temporary and what an open transaction has defined included; the user's functions; which arrangements exist; about how
@@ -12,49 +12,49 @@ behind. What a query means only now (the clock, chance, sequences, PostgreSQL's 
 
 from __future__ import annotations
 
-import datetime as dt
-import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.statements.asked import Asked
+from halfjoin.engine.statements.describing import Described
 from halfjoin.engine.statements.evaluating import filled
 from halfjoin.engine.statements.querying import Ready
-from halfjoin.engine.statements.shapes import Fill, Shape, Unfit, fill_of, shape_of
+from halfjoin.engine.statements.shapes import Fill, Shape, Unfit, fill_of
 from halfjoin.errors import HalfjoinError
 from halfjoin.planner.drift import FEW, GROWTH
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.parse.parameters import Params
-from halfjoin.sql.parse.parse import Tree
 from halfjoin.sql.unseen import Looked
 
 MOST = 256  # queries
-LONGEST = 20_000  # characters of a text, and of its parameters
 _ELSEWHERE = {"numbers", "last", "unkept", "asker"}  # what goes on without a definition; no remembered query asks it
-_PLAIN = (type(None), bool, int, float, str, bytes, Decimal, dt.date, dt.datetime, dt.time, dt.timedelta, uuid.UUID)
+T = TypeVar("T")
 
-# Makes a query with these parameters, with the time that its text names; None if it cannot be remembered.
-Make: TypeAlias = Callable[[Params], tuple[Ready, Expr | None] | None]
+# Makes the query of a shape with these parameters, with the time that its text names; None if it cannot be remembered.
+Make: TypeAlias = Callable[[Shape, Params], tuple[Ready, Expr | None] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """A query that is ready, the time that its text names, and what it was made from. `fill`: what makes its plan, if
-    it is ready but for values."""
+class _MadeFrom:
+    """What a query was made from, besides the question."""
 
-    ready: Ready
-    as_of: Expr | None
-    fill: Fill | None
     definitions: Mapping[str, Any]
     functions: Mapping[str, Any]
     arrangements: Mapping[ArrangementKey, bool]
     rows: Mapping[str, int]
+
+    @classmethod
+    def now(cls, state: State, ready: Ready) -> _MadeFrom:
+        """What a query is made from that is ready."""
+        return cls(_copies(state.catalog), dict(state.functions),
+                   {one: _exists(state, one) for one in ready.evaluation.plan.arrangements},
+                   {name: state.rows(name) for name in ready.evaluation.collections})  # fmt: skip
 
     def holds(self, state: State) -> bool:
         """Whether the query would be made the same again."""
@@ -65,6 +65,18 @@ class _Kept:
         )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A query that is ready, the time that its text names unless the question has it, and what it was made from. `key`:
+    what it is found by. `fill`: what makes its plan, if it is ready but for values."""
+
+    key: Hashable
+    ready: Ready
+    as_of: Expr | None
+    made_from: _MadeFrom
+    fill: Fill | None = None
+
+
 class Remembered:
     """The queries of an engine that were asked last. All its sessions share them, from any thread."""
 
@@ -72,60 +84,61 @@ class Remembered:
         self._lock = Lock()
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._looked: OrderedDict[Hashable, frozenset[str]] = OrderedDict()  # parameters, by the keys of shapes
-        self._asked: OrderedDict[Hashable, None] = OrderedDict()  # shapes with the values that belong to them
+        self._asked: OrderedDict[Hashable, _MadeFrom] = OrderedDict()  # by shapes with the values that belong to them
+        self._described: OrderedDict[Hashable, tuple[Mapping[str, Any], Described]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def __contains__(self, key: Hashable | None) -> bool:
-        return key in self._kept
+    def __contains__(self, asked: Asked | None) -> bool:
+        return asked is not None and asked.key in self._kept
 
-    def knows(self, key: Hashable | None, shape: Shape | None) -> bool:
+    def knows(self, asked: Asked | None) -> bool:
         """Whether a query may be found."""
-        return key in self._kept or (shape is not None and shape.key in self._looked)
+        return asked is not None and (
+            asked.key in self._kept or (asked.shape is not None and asked.shape.key in self._looked)
+        )
 
-    def find(self, key: Hashable | None, state: State, shape: Shape | None = None) -> tuple[Ready, Expr | None] | None:
-        """The query of a key, with the time that its text names; None if it has to be made. `shape`: of the question;
-        a query that was asked with other values is found by it."""
-        kept = self._find(key, state)
-        if kept is not None:
-            return kept.ready, kept.as_of
-        looked = None if shape is None else self._looked.get(shape.key)
-        if key is None or shape is None or looked is None:
+    def find(self, asked: Asked | None, state: State, make: Make) -> tuple[Ready, Expr | None] | None:
+        """The query of a question, with the time that its text names; None if it has to be made.
+
+        A question that was asked with other values is answered by what `make` makes once for all values of its shape.
+        """
+        if asked is None:
             return None
-        kept = self._find(shape.narrowed(looked), state)
+        kept = self._find(asked.key, state)
+        if kept is not None:
+            return kept.ready, asked.as_of or kept.as_of
+        shape = asked.shape
+        looked = None if shape is None else self._get(self._looked, shape.key)
+        if shape is None or looked is None or looked >= shape.constants.keys():
+            return None
+        kept = self._find(shape.narrowed(looked), state) or self._made(shape, looked, state, make)
         if kept is None or kept.fill is None:
             return None
         try:
             plan = kept.fill(shape.constants)
-        except HalfjoinError:  # the query that is made for these values says what is wrong with them
-            return None
-        except Unfit:
-            self._note(shape, frozenset(shape.constants))
+        except (HalfjoinError, Unfit):  # the query that is made for these values says what is wrong with them
             return None
         ready = replace(kept.ready, evaluation=filled(state, kept.ready.evaluation, plan))
-        self.keep(key, kept.as_of, state, ready)
-        return ready, kept.as_of
+        if kept.ready.evaluation.flows.keys() < ready.evaluation.flows.keys():  # the next values take what has none
+            self._keep(replace(kept, ready=ready))
+        self._keep(_Kept(asked.key, ready, kept.as_of, kept.made_from))
+        return ready, asked.as_of or kept.as_of
 
-    def _find(self, key: Hashable | None, state: State) -> _Kept | None:
-        with self._lock:
-            kept = self._kept.get(key)
-            if kept is None:
-                return None
-            self._kept.move_to_end(key)
-        return kept if kept.holds(state) else None
+    def _find(self, key: Hashable, state: State) -> _Kept | None:
+        kept = self._get(self._kept, key)
+        return kept if kept is not None and kept.made_from.holds(state) else None
 
-    def keep_shape(self, shape: Shape, state: State, make: Make) -> None:
-        """Note that a query has been made for a question. If its shape has been asked before, remember what `make`
-        makes for all values of the shape. Values that `make` looks at belong to the shape from now on."""
-        looked = self._looked.get(shape.key, frozenset())
-        unseen = shape.narrowed(looked)
-        if unseen not in self._asked:
-            self._note(shape, looked)
-            return
+    def _made(self, shape: Shape, looked: frozenset[str], state: State, make: Make) -> _Kept | None:
+        """What `make` makes for all values of a shape that has been asked before, and nothing has changed since. Values
+        that `make` looks at belong to the shape from now on."""
+        made_from = self._get(self._asked, shape.narrowed(looked))
+        if made_from is None or not made_from.holds(state):
+            return None
         while looked < shape.constants.keys():
             try:
-                made = make(shape.hidden(looked))
+                made = make(shape, shape.hidden(looked))
                 fill = None if made is None else fill_of(made[0].evaluation.plan)
             except Looked as problem:
                 looked = looked | {problem.parameter}
@@ -134,77 +147,63 @@ class Remembered:
                 break
             if made is None or fill is None:
                 break
-            self._note(shape, looked)
-            self.keep(shape.narrowed(looked), made[1], state, made[0], fill)
-            return
-        self._note(shape, frozenset(shape.constants))
+            kept = _Kept(shape.narrowed(looked), *made, _MadeFrom.now(state, made[0]), fill)
+            self._note(shape, looked, kept.made_from)
+            self._keep(kept)
+            return kept
+        self._note(shape, frozenset(shape.constants), made_from)
+        return None
 
-    def _note(self, shape: Shape, looked: frozenset[str]) -> None:
+    def _note(self, shape: Shape, looked: frozenset[str], made_from: _MadeFrom) -> None:
         """Note which values belong to a shape, and that it has been asked."""
         with self._lock:
-            self._looked[shape.key] = looked
-            self._asked[shape.narrowed(looked)] = None
-            for notes in (self._looked, self._asked):
-                while len(notes) > MOST:
-                    notes.popitem(last=False)
+            _put(self._looked, shape.key, looked)
+            _put(self._asked, shape.narrowed(looked), made_from)
 
-    def keep(
-        self, key: Hashable, as_of: Expr | None, state: State, ready: Ready, fill: Fill | None = None
-    ) -> None:
-        """Remember a query; the one that was asked longest ago is forgotten."""
-        evaluation = ready.evaluation
-        kept = _Kept(
-            ready, as_of, fill, {name: _copied(one) for name, one in _definitions(state.catalog).items()},
-            dict(state.functions), {one: _exists(state, one) for one in evaluation.plan.arrangements},
-            {name: state.rows(name) for name in evaluation.collections},
-        )  # fmt: skip
+    def keep(self, asked: Asked, as_of: Expr | None, state: State, ready: Ready) -> None:
+        """Remember a query that has been made for a question; the one that was asked longest ago is forgotten."""
+        made_from, shape = _MadeFrom.now(state, ready), asked.shape
+        self._keep(_Kept(asked.key, ready, as_of, made_from))
+        looked = None if shape is None else self._get(self._looked, shape.key) or frozenset()
+        if shape is not None and looked is not None and looked < shape.constants.keys():
+            self._note(shape, looked, made_from)
+
+    def described(self, key: Hashable, catalog: Catalog, make: Callable[[], Described]) -> Described:
+        """What a statement will answer, which follows from the definitions; `make` tells it if it is not known."""
+        known = self._get(self._described, key)
+        if known is None or known[0] != _definitions(catalog):
+            known = _copies(catalog), make()
+            with self._lock:
+                _put(self._described, key, known)
+        return known[1]
+
+    def _keep(self, kept: _Kept) -> None:
         with self._lock:
-            self._kept[key] = kept
-            self._kept.move_to_end(key)
-            while len(self._kept) > MOST:
-                self._kept.popitem(last=False)
+            _put(self._kept, kept.key, kept)
+
+    def _get(self, notes: OrderedDict[Hashable, T], key: Hashable) -> T | None:
+        """What is noted under a key; it is now the last that was asked."""
+        with self._lock:
+            if (found := notes.get(key)) is not None:
+                notes.move_to_end(key)
+        return found
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question. `key`: what tells it apart from others. `shape`: the key without values, if it has some. `trees`: its
-    statements as syntax trees, with these parameters."""
-
-    key: Hashable
-    shape: Shape | None
-    trees: Callable[[Params], Sequence[Tree]]
-
-
-def asked_of(
-    sql: str, params: Params, settings: Mapping[str, str], path: Sequence[str],
-    trees: Callable[[Params], Sequence[Tree]], types: Sequence[str] = (),
-) -> Asked | None:
-    """A question that may be remembered; None if it is too long, or has a parameter of an unknown type. `types`: those
-    of the parameters that a client has told."""
-    if not isinstance(sql, str) or len(sql) > LONGEST:
-        return None
-    given = list(params.items()) if isinstance(params, Mapping) else params
-    if given is not None and not (isinstance(given, list | tuple) and _is_plain(given)):
-        return None
-    said = f"{isinstance(params, Mapping)} {given!r}"
-    if len(said) > LONGEST:
-        return None
-    others = (sql, tuple(types), tuple(sorted(settings.items())), *path)
-    return Asked((said, *others), shape_of(params, *others) if params else None, trees)
-
-
-def _is_plain(value: object) -> bool:
-    """Whether the text of a value tells it apart: 1, 1.0, '1', True, Decimal('1') and Decimal('1.0') are different."""
-    return all(map(_is_plain, value)) if isinstance(value, list | tuple) else type(value) in _PLAIN
+def _put(notes: OrderedDict[Hashable, T], key: Hashable, note: T) -> None:
+    """Note something as the last that was asked; the one that was asked longest ago is forgotten."""
+    notes[key] = note
+    notes.move_to_end(key)
+    while len(notes) > MOST:
+        notes.popitem(last=False)
 
 
 def _definitions(catalog: Catalog) -> dict[str, Any]:
     return {name: one for name, one in vars(catalog).items() if name not in _ELSEWHERE}
 
 
-def _copied(one: Any) -> Any:
-    """What a definition that comes later does not reach. The definitions themselves never change."""
-    return dict(one) if isinstance(one, dict) else one
+def _copies(catalog: Catalog) -> dict[str, Any]:
+    """The definitions, such that one that comes later does not reach them. The definitions themselves never change."""
+    return {name: dict(one) if isinstance(one, dict) else one for name, one in _definitions(catalog).items()}
 
 
 def _exists(state: State, key: ArrangementKey) -> bool:

@@ -20,6 +20,7 @@ from halfjoin.sql.bind.forms import number
 from halfjoin.sql.expr import Literal
 from halfjoin.sql.functions import cast
 from halfjoin.sql.parse.parameters import Hidden, Params, check_nul, check_unicode, typed_text
+from halfjoin.sql.parse.parse import Tree
 from halfjoin.sql.types import UNKNOWN
 from halfjoin.sql.unseen import MARK, Unseen, is_unseen
 
@@ -33,12 +34,14 @@ Fill: TypeAlias = Callable[[Constants], Any]  # makes a part of a plan with valu
 @dataclass(frozen=True, slots=True)
 class Shape:
     """`key`: all that is said but values. `values`: those of all parameters, by name, and `constants` of those that can
-    be unseen."""
+    be unseen. `text` and `trees`: the text, and its statements as syntax trees with parameters."""
 
     key: Hashable
     values: Mapping[str, object]
     constants: Constants
     named: bool
+    text: str
+    trees: Callable[[Params], Sequence[Tree]]
 
     def hidden(self, looked: frozenset[str]) -> Params:
         """The parameters of a query that is made once for the shape. The values in `looked` can be looked at."""
@@ -53,16 +56,17 @@ class Shape:
         return self.key, tuple((name, repr(self.values[name])) for name in sorted(looked))
 
 
-def shape_of(params: Params, *said: Hashable) -> Shape | None:
-    """The shape of a question with parameters; None if it has none whose value can be unseen. `said`: all else."""
+def shape_of(params: Params, text: str, trees: Callable[[Params], Sequence[Tree]], *told: Hashable) -> Shape | None:
+    """The shape of a question with parameters; None if it has none whose value can be unseen. `told`: all that is said
+    besides its text and parameters."""
     named = isinstance(params, Mapping)
     values = dict(params) if isinstance(params, Mapping) else {str(n): value for n, value in enumerate(params or (), 1)}
     found = {name: constants for name, value in values.items() if (constants := constants_of(value))}
     if not found:
         return None
-    told = tuple((name, *_kind(value), *(one.type for one in found[name])) if name in found else (name, repr(value))
-                 for name, value in values.items())  # fmt: skip
-    return Shape((*said, named, told), values, found, named)
+    kinds = tuple((name, *_kind(value), *(one.type for one in found[name])) if name in found else (name, repr(value))
+                  for name, value in values.items())  # fmt: skip
+    return Shape((text, *told, named, kinds), values, found, named, text, trees)
 
 
 def _kind(value: object) -> tuple[object, ...]:
@@ -128,10 +132,22 @@ def fill_of(part: Any) -> Fill | None:
         return None
     if not is_dataclass(part) or isinstance(part, type):
         raise Unfit
-    found = {one.name: fill for one in fields(part) if one.init and (fill := fill_of(getattr(part, one.name)))}
-    if not found:
+    given_to = [one for one in fields(part) if one.init]
+    values = [getattr(part, one.name) for one in given_to]
+    filled = [fill_of(value) for value in values]
+    if not any(filled):
         return None
-    return lambda given: replace(part, **{name: fill(given) for name, fill in found.items()})
+    if any(one.kw_only for one in given_to):
+        raise Unfit
+    made, places = type(part), [(place, fill) for place, fill in enumerate(filled) if fill is not None]
+
+    def fill_in(given: Constants) -> Any:
+        arguments = values.copy()
+        for place, fill in places:
+            arguments[place] = fill(given)
+        return made(*arguments)
+
+    return fill_in
 
 
 def _put(unseen: Unseen, given: Constants) -> Literal:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from halfjoin.engine.statements.connection import Connection
 from halfjoin.errors import HalfjoinError, UnsupportedSQL
@@ -152,6 +153,10 @@ class Client:
         self._start = 0
         self._text = fields.text()
         fields.end()
+        if (known := self._commands.recalled(self._text)) is not None:
+            self._at(known)
+            await self._run(known)
+            return
         pieces = split(self._text)
         if not pieces:
             self._wire.put(m.EMPTY)
@@ -169,9 +174,12 @@ class Client:
             self._transactions.check(piece.words)
             await self._copying.run(piece)
             return
-        result = await self._commands.run(parsed(piece.text, piece))
-        if result.columns is not None:
-            formats = self._formats(piece, len(result.columns))
+        await self._run(parsed(piece.text, piece))
+
+    async def _run(self, one: Parsed) -> None:
+        result = await self._commands.run(one)
+        if result.columns is not None and one.piece is not None:
+            formats = self._formats(one.piece, len(result.columns))
             self._wire.put(m.row_description(result.columns, formats))
             await self._rows(result, formats, 0)
         self._complete(result, result.sent)
@@ -222,13 +230,14 @@ class Client:
         name, self._text, self._start = fields.text(), fields.text(), 0
         oids = [fields.oid() for _ in range(fields.int16())]
         fields.end()
-        pieces = split(self._text)
+        known = self._commands.recalled(self._text, oids)
+        pieces = split(self._text) if known is None or known.piece is None else [known.piece]
         if len(pieces) > 1:
             raise UnsupportedSQL("cannot insert multiple commands into a prepared statement", code="42601")
         piece = pieces[0] if pieces else None
         if piece is not None:
             self._transactions.check(piece.words)
-        one = await self._commands.call(lambda: parsed(self._text, piece, oids))
+        one = known if known is not None else await self._commands.call(partial(parsed, self._text, piece, oids))
         await self._commands.check(one)
         self._held.keep_statement(name, one)
         self._wire.put(m.PARSED)

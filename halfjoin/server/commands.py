@@ -18,14 +18,14 @@ from halfjoin.server.cursors import declared, fetched, name_at
 from halfjoin.server.limits import Limits
 from halfjoin.server.portals import Held, Parsed, Portal, Result
 from halfjoin.server.reports import notice
-from halfjoin.server.splitting import Piece, split
+from halfjoin.server.splitting import QUERY, Piece, split
 from halfjoin.server.tags import counted, tag_of
 from halfjoin.server.transactions import Transactions, level_of, read_only_of
 from halfjoin.server.variables import OF_TRANSACTIONS, Variables
 from halfjoin.server.working import Worker
 from halfjoin.sql.expr import Column
 from halfjoin.sql.oids import FIRST_OWN, type_of
-from halfjoin.sql.parse.prepared import prepared
+from halfjoin.sql.parse.prepared import SHORT, Prepared, prepared
 from halfjoin.sql.types import TEXT, SqlType
 
 T = TypeVar("T")
@@ -70,6 +70,14 @@ class Commands:
                  transactions: Transactions, limits: Limits) -> None:
         self._connection, self._worker, self._variables = connection, worker, variables
         self._held, self._transactions, self._limits = held, transactions, limits
+
+    def recalled(self, text: str, oids: Sequence[int] = ()) -> Parsed | None:
+        """A text that is one query which the engine remembers, maybe with other constants; None if it has to be parsed.
+        """
+        query = text.strip(" \t\r\n;")
+        if len(query) > SHORT or not self._connection.remembers(query):
+            return None
+        return Parsed(text, Piece(query, text.index(query), QUERY), Prepared(query, known=True), tuple(oids))
 
     async def call(self, function: Callable[[], T]) -> T:
         """Run a function in a thread, no longer than a statement may run."""

@@ -32,6 +32,7 @@ class Piece:
         return self.text[self.tokens[first].start - self.start : end]
 
 
+QUERY = (Token(TokenType.SELECT, "SELECT"),)  # all that matters of the tokens of a query
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
 
 

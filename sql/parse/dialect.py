@@ -206,7 +206,7 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
 
     def _with_as_of(self, statement: exp.Expr | None) -> exp.Expr | None:
         """The statement together with the AS OF that follows it."""
-        if isinstance(statement, (exp.Query, exp.Values)) and (time := self._parse_as_of()):
+        if not self._after_with and isinstance(statement, (exp.Query, exp.Values)) and (time := self._parse_as_of()):
             return self.expression(AsOf(this=statement, expression=time))
         return statement
 

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from halfjoin.sql.parse.locate import name_of
 
+CALLED = "jsonb_path_"  # begins the names of the functions
 _NAMES = ("target", "path", "vars", "silent")
 
 
@@ -16,7 +17,7 @@ def positional(tree: exp.Expr) -> exp.Expr:
         named = {name_of(one.this): one.expression for one in given if isinstance(one, exp.Kwarg)}
         plain = [one for one in given if not isinstance(one, exp.Kwarg)]
         fits = len(plain) + len(named) == len(given) and set(named) <= set(_NAMES[len(plain) :])
-        if named and fits and call.name.lower().startswith("jsonb_path_") and len(plain) >= 2:
+        if named and fits and call.name.lower().startswith(CALLED) and len(plain) >= 2:
             variables = named.get("vars", exp.Literal.string("{}"))
             more = [variables] if len(plain) < 3 else []
             call.set("expressions", [*plain, *more, *([named["silent"]] if "silent" in named else [])])

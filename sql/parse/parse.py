@@ -17,7 +17,7 @@ from halfjoin.sql.parse.copying import copy
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin, HalfjoinParser
 from halfjoin.sql.parse.expanded import expanded
-from halfjoin.sql.parse.json_paths import positional
+from halfjoin.sql.parse.json_paths import CALLED, positional
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse, schema_of, written
 from halfjoin.sql.parse.naming import alter_domain, alter_enum, alter_sequence, comment, schema_named
 from halfjoin.sql.parse.parameters import Params, check_nul, check_unicode, with_arguments, with_values
@@ -107,7 +107,7 @@ def _trees(text: str, strict: bool = True) -> list[exp.Expr]:
             keywords.check(tree, text)
         if DATABASE in text:
             _leave_out_database(tree)
-    if "jsonb_path_" in text.lower():
+    if CALLED in text.lower():
         trees = [positional(tree) for tree in trees]
     return [in_its_schema(tree) for tree in trees]
 

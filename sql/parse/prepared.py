@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from sqlglot import exp
 
@@ -16,21 +16,49 @@ from halfjoin.sql.functions.parameters import mark
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.parameters import Hidden, constant, name_of_parameter, placed_as, takes_parameters
 from halfjoin.sql.parse.parse import statement_of, trees_of
-from halfjoin.sql.parse.syntax import Deallocate, Execute, Explain, Prepare, Savepoint, ShowObjects
+from halfjoin.sql.parse.syntax import AsOf, Deallocate, Execute, Explain, Prepare, Savepoint, ShowObjects
 from halfjoin.sql.parse.with_changes import changes_in_with
 from halfjoin.sql.statements import Statement
 from halfjoin.sql.types import Kind, SqlType
 
 MOST_PARAMETERS = 65535  # what the protocol can count
+SHORT = 4_000  # characters of a text that is kept with its tree
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A statement and its text. `tree` is None if the text has none. `parameters`: the numbers of `$1`, `$2`, ..."""
+    """A statement. `known`: it is a query that is remembered; its text is not parsed until somebody asks."""
 
     text: str
-    tree: exp.Expr | None
-    parameters: frozenset[int]
+    known: bool = False
+
+    @cached_property
+    def tree(self) -> exp.Expr | None:
+        """The syntax tree; None if the text has no statement.
+
+        Raises:
+            UnsupportedSQL: it has several, or a syntax error.
+        """
+        trees = trees_of(self.text)
+        if len(trees) > 1:
+            raise UnsupportedSQL("cannot insert multiple commands into a prepared statement", code="42601")
+        return trees[0] if trees else None
+
+    @cached_property
+    def parameters(self) -> frozenset[int]:
+        """The numbers of `$1`, `$2`, ...
+
+        Raises:
+            UnsupportedSQL: the statement takes none, or not so many.
+        """
+        if self.known or self.tree is None or isinstance(self.tree, Prepare):  # its parameters are those of EXECUTE
+            return frozenset()
+        numbers = frozenset(int(name) for node in self.tree.walk() if (name := name_of_parameter(node)) is not None)
+        if numbers and not takes_parameters(self.tree):
+            raise UnsupportedSQL("this statement takes no parameters", remedy="write the values into it", code="42P02")
+        if any(not 1 <= number <= MOST_PARAMETERS for number in numbers):
+            raise UnsupportedSQL(f"there is no parameter ${max(numbers)}", code="42P02")
+        return numbers
 
     def marked(self, given: Mapping[int, SqlType]) -> exp.Expr:
         """The tree to describe: a mark for each parameter, or NULL of its type if that is given."""
@@ -60,17 +88,18 @@ class Prepared:
     @property
     def reads(self) -> bool:
         """Whether it is a query that changes nothing."""
-        return self.tree is not None and change_in(self.tree) is None
+        return self.known or (self.tree is not None and change_in(self.tree) is None)
 
     @property
     def executes(self) -> str | None:
         """The name in EXECUTE; None if it is another statement."""
-        return name_of(self.tree.this) if isinstance(self.tree, Execute) else None
+        return name_of(self.tree.this) if not self.known and isinstance(self.tree, Execute) else None
 
     @property
     def keeps(self) -> bool:
         """Whether it reads and changes no rows: PREPARE, DEALLOCATE, savepoints, SET, SHOW, EXPLAIN."""
-        return isinstance(self.tree, Prepare | Deallocate | Savepoint | exp.Rollback | exp.Set | ShowObjects | Explain)
+        return not self.known and isinstance(
+            self.tree, Prepare | Deallocate | Savepoint | exp.Rollback | exp.Set | ShowObjects | Explain)
 
     def _with(self, values: Mapping[int, exp.Expr]) -> exp.Expr:
         assert self.tree is not None
@@ -84,7 +113,9 @@ class Prepared:
 
 def change_in(tree: exp.Expr) -> str | None:
     """The first word of a change, such as INSERT, or WITH that has one; None for a query that changes nothing."""
-    if isinstance(tree, exp.Query):
+    if isinstance(tree, AsOf):
+        return change_in(tree.this)
+    if isinstance(tree, exp.Query | exp.Values):
         return "WITH" if changes_in_with(tree) else None
     return tree.key.upper()
 
@@ -95,19 +126,18 @@ def prepared(text: str) -> Prepared:
     Raises:
         UnsupportedSQL: there are several, or a syntax error.
     """
-    trees = trees_of(text)
-    if len(trees) > 1:
-        raise UnsupportedSQL("cannot insert multiple commands into a prepared statement", code="42601")
-    if not trees:
-        return Prepared(text, None, frozenset())
-    if isinstance(trees[0], Prepare):  # its parameters are those of EXECUTE
-        return Prepared(text, trees[0], frozenset())
-    numbers = frozenset(int(name) for node in trees[0].walk() if (name := name_of_parameter(node)) is not None)
-    if numbers and not takes_parameters(trees[0]):
-        raise UnsupportedSQL("this statement takes no parameters", remedy="write the values into it", code="42P02")
-    if any(not 1 <= number <= MOST_PARAMETERS for number in numbers):
-        raise UnsupportedSQL(f"there is no parameter ${max(numbers)}", code="42P02")
-    return Prepared(text, trees[0], numbers)
+    return _prepared(text) if len(text) <= SHORT else _checked(text)
+
+
+@lru_cache(maxsize=256)
+def _prepared(text: str) -> Prepared:
+    return _checked(text)
+
+
+def _checked(text: str) -> Prepared:
+    made = Prepared(text)
+    _ = made.parameters
+    return made
 
 
 @lru_cache(maxsize=1024)

@@ -18,6 +18,7 @@ QUERY_TOKENS = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.TA
 class WithParser(MaterializeParser):
     """The part of the parser that reads WITH."""
 
+    _after_with = False  # whether the query after a WITH is being parsed; an AS OF after it belongs to both
     _iterating = False  # whether the queries of WITH ITERATIVE are being parsed
 
     def _parse_with(self, skip_with_token: bool = False) -> exp.With | None:
@@ -36,7 +37,11 @@ class WithParser(MaterializeParser):
         clause = self._parse_with()
         if clause is None:
             return super()._parse_select_query(*args, **options)
-        query: Any = self._parse_statement()
+        outer, self._after_with = self._after_with, True
+        try:
+            query: Any = self._parse_statement()
+        finally:
+            self._after_with = outer
         if query is None:
             raise self._refused("WITH needs a query after it", "write WITH a AS (...) SELECT ...")
         while isinstance(query, exp.Subquery) and query.is_wrapper:

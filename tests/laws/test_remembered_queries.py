@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.statements.asked import LONGEST
 from halfjoin.engine.statements.execute import query as query_of
-from halfjoin.engine.statements.remembered import LONGEST, MOST, Remembered
+from halfjoin.engine.statements.remembered import MOST, Remembered
 from halfjoin.sql.parse.prepared import prepared
 from halfjoin.sql.types import INTEGER, TEXT
 from tests.oracle.rows import tuples
@@ -186,7 +187,7 @@ def test_few_queries_are_remembered_and_none_that_is_long() -> None:
     assert len(engine._session.remembered) == MOST
     engine.query("SELECT '" + "x" * LONGEST + "' AS x")
     engine.query("SELECT $1 AS x", ["x" * LONGEST])
-    assert engine._session.remembered.find(("SELECT 5 AS n",), engine._state) is None
+    assert not any("x" * LONGEST in repr(key) for key in engine._session.remembered._kept)
 
 
 def test_a_query_that_is_remembered_is_not_parsed_or_planned(monkeypatch: pytest.MonkeyPatch) -> None:

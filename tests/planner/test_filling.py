@@ -75,7 +75,7 @@ def test_a_query_fills_by_the_path_that_costs_least_of_all(engine: hj.Engine) ->
 
 def test_what_a_new_query_asks_for_is_found_once(engine: hj.Engine) -> None:
     """Equalities of columns, distinct keys of an index; and a query has no gates, which only batches pass."""
-    sql = "SELECT b.z, c.d FROM a, b, c WHERE b.k = a.k AND c.y = b.y AND a.k = {}"
+    sql = "SELECT b.z, c.d FROM a, b, c WHERE b.k = a.k AND c.y = b.y AND a.k = {0} LIMIT 1{0}"  # each another shape
     for key in (1, 2):  # the first one builds an index
         engine.query(sql.format(key))
     known = equality.cache_info().misses

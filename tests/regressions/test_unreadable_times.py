@@ -144,3 +144,12 @@ def test_a_sink_shows_no_time_at_which_its_view_cannot_be_read(tmp_path: Path) -
         uppers = [int(one["halfjoin.upper"]) for one in DeltaTable(uri).history() if "halfjoin.upper" in one]
         assert sorted(DeltaTable(uri).to_pyarrow_table()["q"].to_pylist()) == [2, 3, 4, 6]
         assert 1 in uppers and 5 in uppers and not {2, 3} & set(uppers)
+
+
+@pytest.mark.parametrize("time", ["99999999999999999999", "-9223372036854775809", "date '5000000-01-01'",
+                                  "timestamp '250000-01-01'", "timestamptz '20000-01-01'"])  # fmt: skip
+def test_a_time_out_of_range_is_no_time(time: str) -> None:
+    engine = hj.Engine(clock="own")
+    for sql in (f"SELECT 1 AS r AS OF {time}", f"SET TIME = {time}"):
+        with pytest.raises(hj.InvalidTime, match="is not a time"):
+            engine.execute(sql)

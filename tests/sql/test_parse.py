@@ -151,6 +151,9 @@ def test_changes() -> None:
 @pytest.mark.parametrize(("sql", "time"), [
     ("SELECT 1 AS OF 5", 5), ("SELECT * FROM t AS OF 5", 5), ("SELECT * FROM t x AS OF (5)", 5),
     ("SELECT a FROM t WHERE a = 1 ORDER BY a LIMIT 3 AS OF -5", -5), ("SELECT 1 UNION ALL SELECT 2 AS OF 5", 5),
+    ("WITH q AS (SELECT 1) SELECT * FROM q AS OF 5", 5), ("WITH q AS (SELECT 1) VALUES (1) AS OF 5", 5),
+    ("WITH p AS (WITH q AS (SELECT 1) TABLE q) SELECT * FROM p UNION SELECT 2 AS OF 5", 5),
+    ("WITH q AS (SELECT 1) SELECT * FROM q AS of", None),
     ("VALUES (1) AS OF 5", 5), ("SELECT 1", None), ("SELECT 1 AS of", None), ("SELECT a AS of FROM t", None),
     ("SELECT a AS of, 2 AS OF 5", 5), ("SELECT * FROM t AS of", None), ("SELECT * FROM t AS of JOIN u USING (a)", None),
 ])  # fmt: skip
