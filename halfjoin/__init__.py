@@ -8,6 +8,7 @@ import gc
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from halfjoin.uncompiled import load_sources
 from halfjoin.version import VERSION
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         UnsupportedSQL,
     )
 
+load_sources()  # before any module imports sqlglot
 __version__ = VERSION
 
 __all__ = [
