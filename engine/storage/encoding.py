@@ -1,4 +1,7 @@
-"""Encode updates as bytes: Arrow's stream format, with `__time` and `__diff` as the last two columns."""
+"""Encode updates as bytes: Arrow's stream format, with `__time` and `__diff` as the last two columns.
+
+The stream of more than a few rows is compressed as a whole, as one frame of LZ4. Its first bytes tell it apart.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,9 @@ from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Updates, concat, f
 
 # Bytes of rows to encode together: far less than a journal entry or the memory can hold.
 ENTRY_BYTES = 64 << 20
-_COMPRESSED_FROM = 8 << 10  # bytes. Fewer are on disk sooner without compression
-_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)  # to wake threads takes longer
+_COMPRESSED_FROM = 2 << 10  # bytes of a stream. To write another page takes longer than to compress it
+_LZ4 = pa.Codec("lz4")
+_FRAME = bytes.fromhex("04224d18")  # how a frame begins
 _END = bytes.fromhex("ffffffff00000000")  # the last message of a stream
 
 
@@ -32,28 +36,28 @@ class Piece:
         return len(self.data)
 
 
-def encode(updates: Updates, nbytes: int) -> Iterator[Piece]:
-    """The updates, whose rows take so many bytes, in pieces, in order. No pieces if there are no updates."""
+def encode(updates: Updates) -> Iterator[Piece]:
+    """The updates in pieces, in order. No pieces if there are no updates."""
     count = len(updates)
-    size = nbytes + 16 * count
-    rows = max(1, count if size <= ENTRY_BYTES else count * ENTRY_BYTES // size)
-    for start in range(0, count, rows):
-        part = updates.slice(start, min(start + rows, count))
-        yield Piece(len(part), int(part.time.max()), _stream(part, size >= _COMPRESSED_FROM))
-
-
-def _stream(updates: Updates, compressed: bool) -> bytes:
-    """The updates as a stream of one record batch. Without compression its messages are joined here: a writer's other
-    work takes as long again for a few rows."""
     columns = [*updates.columns.values(), indices_of(updates.time), indices_of(updates.diff)]
     batch = pa.RecordBatch.from_arrays(columns, names=[*updates.columns, TIME, DIFF])
-    if not compressed:
-        return b"".join((batch.schema.serialize(), batch.serialize(), _END))
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema, options=_COMPRESSED) as writer:
-        writer.write_batch(batch)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    rows = max(1, count)
+    if batch.get_total_buffer_size() > ENTRY_BYTES:  # these buffers may have more rows than the batch
+        rows = max(1, min(rows, count * ENTRY_BYTES // pa.ipc.get_record_batch_size(batch)))
+    for start in range(0, count, rows):
+        part = batch if rows == count else batch.slice(start, rows)
+        yield Piece(len(part), int(updates.time[start : start + rows].max()), _stream(part))
+
+
+def _stream(batch: pa.RecordBatch) -> bytes:
+    """A stream of one batch. Its messages are joined here: for few rows, a writer's other work takes as long again."""
+    data = b"".join((batch.schema.serialize(), batch.serialize(), _END))
+    return data if len(data) < _COMPRESSED_FROM else _LZ4.compress(data, asbytes=True)
+
+
+def _table(data: bytes) -> pa.Table:
+    source = pa.BufferReader(data)
+    return pa.ipc.open_stream(pa.CompressedInputStream(source, "lz4") if data.startswith(_FRAME) else source).read_all()
 
 
 def decode(pieces: Iterable[bytes], schema: Mapping[str, pa.DataType], where: str) -> list[Updates]:
@@ -63,7 +67,7 @@ def decode(pieces: Iterable[bytes], schema: Mapping[str, pa.DataType], where: st
         StorageError: a piece is damaged. The error names the file with the pieces.
     """
     with naming(f"the updates in {where}"):
-        tables = [pa.ipc.open_stream(data).read_all() for data in pieces]
+        tables = [_table(data) for data in pieces]
         for table in tables:
             table.validate(full=True)
         return [concat(group) for group in fitting(from_table(table, schema) for table in tables)]

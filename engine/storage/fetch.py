@@ -92,7 +92,7 @@ class Disk:
         """The collection's entry in the journal, its Delta table, and the pieces that are not in the table yet."""
         kept = next(item for item in self.journal.collections() if item.id == number)
         place = collection_place(self.site, kept)
-        files = DeltaFolder(place, app_of(self.journal, number)).files(kept.version, kept.stored)
+        files = DeltaFolder(place, app_of(self.journal, number)).files(kept.version, kept.rows)
         return kept, StoredRun(place, files, collection.schema), self.journal.pieces(number, kept.flushed)
 
     def _recent(self, kept: Kept, pieces: Sequence[bytes | StoredFile], collection: Collection) -> StoredRun:

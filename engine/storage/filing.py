@@ -64,7 +64,7 @@ class Filing:
             yield from run.files
         else:
             for updates in part.pieces():
-                yield from encode(updates, part.row_bytes)
+                yield from encode(updates)
 
     def first(
         self, kind: str, name: str, collection: Collection, files: dict[tuple[str, str], set[str]]

@@ -37,7 +37,7 @@ from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.filing import Filing
 from halfjoin.engine.storage.flusher import Flusher, Target
 from halfjoin.engine.storage.folders import Folders
-from halfjoin.engine.storage.journal import Answered, New
+from halfjoin.engine.storage.journal import LINE_BYTES, Answered, New
 from halfjoin.engine.storage.kinds import collection_of, collections, kind_of, parts, sort_columns
 from halfjoin.engine.storage.names import check_columns, folder_name
 from halfjoin.engine.storage.parquet import StoredFile
@@ -101,7 +101,7 @@ class Warehouse:
             Conflict: the warehouse has another clock.
         """
         journal = self._journal
-        self._clock, upper = journal.meta("clock"), journal.number("upper")
+        self._clock, upper = journal.meta("clock"), journal.upper
         clock = opened(self._clock, clock, upper)
         known = journal.number("retain", -1)
         if retain is None:
@@ -117,7 +117,7 @@ class Warehouse:
             document = Document.model_validate_json(self._catalog) if self._catalog else Document()
             state = State(retain, self, upper=upper, clock=clock, memory=memory)
             self._sources = {source.id for source in document.sources}
-            self._know(restore(state, document, kept, self._fetch, self._bring))
+            self._know(restore(state, document, kept, journal.waiting(), self._fetch, self._bring))
         self._stale = {item.id for item in kept.values()} - self._ids.keys()
         self._created = {item.id: item.created for item in kept.values()}
         self._pending, self._last = journal.pending(), journal.entry
@@ -228,7 +228,8 @@ class Warehouse:
         settled = {} if staged.clock in (None, self._clock) else {"clock": str(staged.clock)}
         clock = settled.get("clock", self._clock)
         facts = settled if feed is None else {**settled, fact_of(feed.id): feed.after.text()}
-        pending = self._pending + sum(piece.size for parts in pieces.values() for piece in parts)
+        sizes = [piece.size + LINE_BYTES for parts in pieces.values() for piece in parts]
+        pending = self._pending + LINE_BYTES + sum(sizes)
 
         def commit() -> None:
             found = {(item.kind, item.name): item.id for item in self._journal.collections()} if first else {}

@@ -22,6 +22,7 @@ from deltalake import DeltaTable, QueryBuilder
 
 import halfjoin as hj
 from tests.oracle.rows import bag, changes, tuples
+from tests.support.older_journal import age
 
 DDL = """
 CREATE TABLE o (id bigint PRIMARY KEY, v integer NOT NULL, note text);
@@ -143,16 +144,25 @@ def test_a_second_writer_is_told_who_holds_the_warehouse(folder: Path) -> None:
     hj.Engine(folder).close()
 
 
-def test_a_writer_migrates_format_1_a_reader_refuses_it(folder: Path) -> None:
-    _filled(folder).close()
-    with sqlite3.connect(folder / "journal.sqlite") as journal:
-        journal.execute("ALTER TABLE run DROP COLUMN file")
-        journal.execute("UPDATE meta SET value = 1 WHERE key = 'format'")
-    journal.close()
-    with pytest.raises(hj.StorageError, match="older format 1; open it once without read_only"):
+@pytest.mark.parametrize("format", [1, 2, 3])
+def test_a_writer_opens_older_formats(folder: Path, format: int) -> None:
+    large = {"o": [{"id": id, "v": id % 3} for id in range(100, 2_000)]}
+    with _filled(folder) as engine:
+        engine.apply(large, time=50, batch_id="large")
+        before = {name: {at: bag(engine.read(name, as_of=at)) for at in (3, 50)} for name in ("o", "big")}
+        upper = engine.stats().upper
+    age(folder, format)
+    with pytest.raises(hj.StorageError, match=f"older format {format}; open it once without read_only"):
         hj.Engine(folder, read_only=True)
-    with hj.Engine(folder) as engine:
-        assert engine.read("big").num_rows
+    for number in range(2):
+        with hj.Engine(folder) as engine:
+            assert engine.stats().upper == upper + number
+            assert {name: {at: bag(engine.read(name, as_of=at)) for at in (3, 50)} for name in before} == before
+            assert engine.apply(large, time=50, batch_id="large").upper == upper
+            with pytest.raises(hj.InvalidTime, match="is closed" if format == 1 else "batch 'large' submitted at"):
+                engine.apply({"o": [{"id": 9_999, "v": 1}]}, time=50)
+            engine.apply({"o": [{"id": 5_000 + number, "v": 1}]}, time=upper + number)
+            engine.flush()
     hj.Engine(folder, read_only=True).close()
 
 
@@ -161,7 +171,7 @@ def test_a_newer_format_is_refused(folder: Path) -> None:
     with sqlite3.connect(folder / "journal.sqlite") as journal:
         journal.execute("UPDATE meta SET value = 99 WHERE key = 'format'")
     journal.close()
-    with pytest.raises(hj.StorageError, match=r"format 99.*up to 3"):
+    with pytest.raises(hj.StorageError, match=r"format 99.*up to 4"):
         hj.Engine(folder)
 
 
