@@ -46,7 +46,9 @@ def encode(updates: Updates) -> Iterator[Piece]:
         rows = max(1, min(rows, count * ENTRY_BYTES // pa.ipc.get_record_batch_size(batch)))
     for start in range(0, count, rows):
         part = batch if rows == count else batch.slice(start, rows)
-        yield Piece(len(part), int(updates.time[start : start + rows].max()), _stream(part))
+        time = updates.time[start : start + rows]
+        latest = time.item(0) if time.strides == (0,) else int(time.max())  # most batches have one time
+        yield Piece(len(part), latest, _stream(part))
 
 
 def _stream(batch: pa.RecordBatch) -> bytes:

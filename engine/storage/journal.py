@@ -106,6 +106,7 @@ class Journal(JournalFile):
     """
 
     begun = 0  # the number of the entry that was begun last, which may not be kept
+    _number: int | None = None  # the number of the last entry, or a larger one; None: the file tells
 
     # Reading.
 
@@ -217,6 +218,7 @@ class Journal(JournalFile):
                     (batch.id, batch.mark, entry, batch.time, batch.low, batch.upper, batch.runner, batch.reason,
                      batch.seconds),
                 )
+        self._number = entry
 
     def define(
         self, catalog: str, upper: int, new: Sequence[New], gone: Collection[int], forgotten: Iterable[str],
@@ -254,6 +256,7 @@ class Journal(JournalFile):
                 )
                 number = self._insert(int(cursor.lastrowid or 0), number, item.pieces)
             self._end(entry, upper)
+        self._number = entry
 
     def unclaim(self, folder: str) -> None:
         """Note a folder that will be made for a future collection. If no collection comes, it may be removed."""
@@ -316,7 +319,9 @@ class Journal(JournalFile):
             self._set(**facts)
 
     def _next(self) -> int:
-        self.begun = self.entry + 1
+        """The number of a new entry. Nobody else writes entries."""
+        known, self._number = self._number, None
+        self.begun = (self.entry if known is None else known) + 1
         return self.begun
 
     def _insert(self, collection: int, number: int, pieces: Iterable[Piece | StoredFile]) -> int:

@@ -73,13 +73,13 @@ def test_a_batch_makes_few_calls_more_than_in_memory(engine: hj.Engine) -> None:
     assert kept - plain <= MORE_CALLS
 
 
-def test_a_batch_is_five_statements(engine: hj.Engine) -> None:
-    """BEGIN, the last entry, the updates, the last line, COMMIT."""
+def test_a_batch_is_four_statements(engine: hj.Engine) -> None:
+    """BEGIN, the updates, the last line, COMMIT."""
     found: list[str] = []
     kept_in(engine)._db.set_trace_callback(found.append)
     for number in range(3, 103):
         engine.apply(batch(number), time=number)
-    assert len(found) == 5 * 100
+    assert len(found) == 4 * 100
 
 
 def test_a_batch_writes_one_page(engine: hj.Engine, tmp_path: Path) -> None:
