@@ -31,8 +31,8 @@ from halfjoin.engine.arrange.collection import Cold
 from halfjoin.engine.batch.clock import CLOSINGS, Closing
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import Piece
-from halfjoin.engine.storage.journal_file import JournalFile
-from halfjoin.engine.storage.journal_schema import LINES, NOBODY
+from halfjoin.engine.storage.journal_file import JournalFile, Value, last_line
+from halfjoin.engine.storage.journal_schema import LINE, LINES, NOBODY
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.updates.updates import MINIMUM
 from halfjoin.errors import StorageError
@@ -206,10 +206,8 @@ class Journal(JournalFile):
         the warehouse that it settles. The entry is on disk when this returns."""
         with self._transaction():
             entry = self._next()
-            number = _first(entry)
-            for collection, parts in pieces.items():
-                number = self._insert(collection, number, parts)
-            self._end(entry, upper, *(() if closing is None else (closing.low, closing.submitted, closing.batch)))
+            closed = () if closing is None else (closing.low, closing.submitted, closing.batch)
+            self._write_all(LINE, [*_lines(entry, pieces), last_line(entry, upper, *closed)])
             if facts:
                 self._set(**facts)
             if batch is not None:
@@ -247,15 +245,15 @@ class Journal(JournalFile):
                 self._write("DELETE FROM meta WHERE key = ?", (key,))
             for prefix in forgotten:
                 self._write("DELETE FROM batch WHERE id >= ? AND id < ?", _within(prefix))
-            number = _first(entry)
+            pieces = {}
             for item in new:
                 cursor = self._write(
                     "INSERT INTO collection (kind, name, since, created, flushed, rows, latest) "
                     "VALUES (?, ?, ?, ?, ?, 0, ?)",
                     (item.kind, item.name, item.since, entry, entry - 1, MINIMUM),
                 )
-                number = self._insert(int(cursor.lastrowid or 0), number, item.pieces)
-            self._end(entry, upper)
+                pieces[int(cursor.lastrowid or 0)] = item.pieces
+            self._write_all(LINE, [*_lines(entry, pieces), last_line(entry, upper)])
         self._number = entry
 
     def unclaim(self, folder: str) -> None:
@@ -324,16 +322,13 @@ class Journal(JournalFile):
         self.begun = (self.entry if known is None else known) + 1
         return self.begun
 
-    def _insert(self, collection: int, number: int, pieces: Iterable[Piece | StoredFile]) -> int:
-        """Write the lines of a collection, from a number on. Returns the number of the next line."""
-        for piece in pieces:
-            data, file = (piece.data, None) if isinstance(piece, Piece) else (b"", json.dumps(astuple(piece)))
-            self._write(
-                "INSERT INTO line (id, collection, rows, latest, bytes, data, file) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (number, collection, piece.rows, piece.latest, piece.size, data, file),
-            )
-            number += 1
-        return number
+
+def _lines(entry: int, pieces: Mapping[int, Iterable[Piece | StoredFile]]) -> Iterator[tuple[Value, ...]]:
+    """The lines of an entry with updates, by collection."""
+    found = ((collection, piece) for collection, parts in pieces.items() for piece in parts)
+    for id, (collection, piece) in enumerate(found, _first(entry)):
+        data, file = (piece.data, None) if isinstance(piece, Piece) else (b"", json.dumps(astuple(piece)))
+        yield id, collection, piece.rows, piece.latest, piece.size, data, file, None, None, None, None
 
 
 def _first(entry: int) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
 from halfjoin.engine.storage.damage import naming
-from halfjoin.engine.storage.journal_schema import FORMAT, LINES, NOBODY, TABLES, newer
+from halfjoin.engine.storage.journal_schema import FORMAT, LINE, LINES, NOBODY, TABLES, newer
 from halfjoin.engine.storage.ownership import FILE
 from halfjoin.engine.system.process import inherit, leak, own, release
 from halfjoin.errors import StorageError
@@ -19,11 +19,17 @@ from halfjoin.errors import StorageError
 Value: TypeAlias = str | int | float | bytes | None
 
 _BUSY_SECONDS = 60
-# Pages of 4 KB in the write-ahead file that are copied into the file itself, while a batch waits. With SQLite's 1000 it
-# waits longer, and so do the batches before the first copy: until then the write-ahead file grows, and what is written
-# over old pages is on disk sooner.
-_CHECKPOINT = 256
+# Pages of 4 KB in the write-ahead file that are copied into the file itself, while a batch waits: some 50 batches of a
+# row. With SQLite's 1000 it waits longer, and so do the batches before the first copy: until then the write-ahead file
+# grows, and what is written over old pages is on disk sooner.
+_CHECKPOINT = 64
 _LARGEST_WAL = 64 << 20  # bytes that the write-ahead file may keep after a checkpoint
+
+
+def last_line(entry: int, upper: int, *closing: Value) -> tuple[Value, ...]:
+    """The last line of an entry: `upper`, and what it was before, when and in which batch it rose."""
+    low, submitted, batch = closing or (upper, None, None)
+    return (entry + 1) * LINES - 1, NOBODY, None, None, None, None, None, low, upper, submitted, batch
 
 
 class JournalFile:
@@ -74,7 +80,7 @@ class JournalFile:
             for statement in TABLES:
                 self._write(statement)
             self._set(format=FORMAT, id=str(uuid.uuid4()), defined=0, flushes=0, catalog="")
-            self._end(0, 0)
+            self._write_all(LINE, [last_line(0, 0)])
 
     def _check_format(self, *, read_only: bool) -> None:
         found = self.number("format")
@@ -161,12 +167,6 @@ class JournalFile:
         with naming(f"{key} in {self.where}"):
             return int(found)
 
-    def _end(self, entry: int, upper: int, *closing: Value) -> None:
-        """Write the last line of an entry: `upper`, and what it was before, when and in which batch it rose."""
-        low, submitted, batch = closing or (upper, None, None)
-        self._write("INSERT INTO line (id, collection, low, upper, submitted, batch) VALUES (?, ?, ?, ?, ?, ?)",
-                    ((entry + 1) * LINES - 1, NOBODY, low, upper, submitted, batch))
-
     def _set(self, **facts: str | int) -> None:
         rows = ", ".join(["(?, ?)"] * len(facts))
         self._write(f"INSERT OR REPLACE INTO meta VALUES {rows}", tuple(chain.from_iterable(facts.items())))
@@ -174,6 +174,10 @@ class JournalFile:
     def _write(self, statement: str, values: tuple[Value, ...] = ()) -> sqlite3.Cursor:
         """Make one change inside a transaction."""
         return self._db.execute(statement, values)
+
+    def _write_all(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> None:
+        """Make a change for each row of values."""
+        self._db.executemany(statement, rows)
 
     def _keep(self) -> None:
         """The last step before a commit. A subclass may refuse the transaction here."""

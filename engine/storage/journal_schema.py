@@ -13,6 +13,7 @@ FORMAT = 4  # the newest
 LINES = 1 << 20  # the lines of an entry have numbers from its own times this; that of the last one is the highest
 NOBODY = 0  # the collection of last lines
 
+LINE = "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _LINE = """CREATE TABLE line (
     id INTEGER PRIMARY KEY, collection INTEGER NOT NULL, rows INTEGER, latest INTEGER, bytes INTEGER, data BLOB,
     file TEXT, low INTEGER, upper INTEGER, submitted INTEGER, batch TEXT

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-_OLDER = """
+OLDER = """
 CREATE TABLE run (
     id INTEGER PRIMARY KEY, collection INTEGER NOT NULL, entry INTEGER NOT NULL, rows INTEGER NOT NULL,
     latest INTEGER NOT NULL, bytes INTEGER NOT NULL, data BLOB NOT NULL, file TEXT
@@ -32,7 +32,7 @@ def age(folder: Path, format: int) -> None:
     with closing(sqlite3.connect(folder / "journal.sqlite")) as journal, journal:
         journal.execute("DELETE FROM line WHERE collection > 0 AND "
                         "id >> 20 <= (SELECT flushed FROM collection AS c WHERE c.id = line.collection)")  # fmt: skip
-        journal.executescript(_OLDER)
+        journal.executescript(OLDER)
         for id, data in journal.execute("SELECT id, data FROM run WHERE file IS NULL").fetchall():
             older = _stream(data)
             journal.execute("UPDATE run SET data = ?, bytes = ? WHERE id = ?", (older, len(older), id))
