@@ -39,7 +39,7 @@ from halfjoin.errors import StorageError
 
 NODES = "nodes"  # the kind of node collections
 _FEW_PAGES = 1000  # pages of 4 KB, given back at a time
-_FEW_LINES = 1 << 13  # deleted at a time: a batch may have to wait for it
+_FEW_LINES = 1 << 12  # deleted at a time: a batch may have to wait for it
 LINE_BYTES = 64  # about what a line takes besides its updates
 _GONE = f"collection <> {NOBODY} AND collection NOT IN (SELECT id FROM collection)"
 # What waits, and which lines are done with: of those after a number and up to another, last lines below a third number.
@@ -162,10 +162,12 @@ class Journal(JournalFile):
         return dict(rows)
 
     def pending(self) -> int:
-        """Bytes of the lines with updates that are only in the journal, or in files that only the journal knows."""
+        """Bytes of the lines for a flush: of updates that are only in the journal, or in files that only the journal
+        knows, and of closings that are not remembered any more."""
         with self._guarded():
-            found = self._db.execute(f"SELECT coalesce(sum(line.bytes + {LINE_BYTES}), 0) {_WAITING}").fetchone()
-        return int(found[0])
+            updates = self._db.execute(f"SELECT coalesce(sum(line.bytes + {LINE_BYTES}), 0) {_WAITING}").fetchone()
+            entries = self._db.execute(f"SELECT count(*) FROM line WHERE collection = {NOBODY}").fetchone()
+        return int(updates[0]) + LINE_BYTES * max(0, int(entries[0]) - CLOSINGS)
 
     def unclaimed(self) -> list[str]:
         """Folders of the warehouse that were made for collections but belong to none, not yet or no longer."""
