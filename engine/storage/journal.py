@@ -25,14 +25,14 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 from halfjoin.engine.arrange.collection import Cold
 from halfjoin.engine.batch.clock import CLOSINGS, Closing
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import Piece
-from halfjoin.engine.storage.journal_file import JournalFile, Value, last_line
-from halfjoin.engine.storage.journal_schema import LINE, LINES, NOBODY
+from halfjoin.engine.storage.journal_file import JournalFile
+from halfjoin.engine.storage.journal_lines import DONE, DROPPED, INSERT, LINE_BYTES, NOBODY, WAITING, first, lines
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.updates.updates import MINIMUM
 from halfjoin.errors import StorageError
@@ -40,12 +40,6 @@ from halfjoin.errors import StorageError
 NODES = "nodes"  # the kind of node collections
 _FEW_PAGES = 1000  # pages of 4 KB, given back at a time
 _FEW_LINES = 1 << 12  # deleted at a time: a batch may have to wait for it
-LINE_BYTES = 64  # about what a line takes besides its updates
-_GONE = f"collection <> {NOBODY} AND collection NOT IN (SELECT id FROM collection)"
-# What waits, and which lines are done with: of those after a number and up to another, last lines below a third number.
-_WAITING = f"FROM line CROSS JOIN collection AS c ON c.id = line.collection AND c.flushed < line.id / {LINES}"
-_DONE = f"""id > ? AND id <= ? AND CASE collection WHEN {NOBODY} THEN id < ? ELSE NOT EXISTS (
-    SELECT 1 FROM collection AS c WHERE c.id = line.collection AND c.flushed < line.id / {LINES}) END"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +129,8 @@ class Journal(JournalFile):
         collection. Those without such updates are left out."""
         with self._guarded():
             rows = self._db.execute(
-                f"SELECT line.collection, sum(line.rows), max(line.latest) {_WAITING} WHERE line.id >= ? "
-                "GROUP BY line.collection", (_first(after + 1),),
+                f"SELECT line.collection, sum(line.rows), max(line.latest) {WAITING} WHERE line.id >= ? "
+                "GROUP BY line.collection", (first(after + 1),),
             ).fetchall()  # fmt: skip
         return {collection: Cold(count, latest) for collection, count, latest in rows}
 
@@ -147,7 +141,7 @@ class Journal(JournalFile):
             end = self.entry if to is None else to
             rows = self._db.execute(
                 "SELECT data, file FROM line WHERE id >= ? AND id < ? AND collection = ? ORDER BY id",
-                (_first(after + 1), _first(end + 1), collection),
+                (first(after + 1), first(end + 1), collection),
             ).fetchall()
         with naming(f"the updates in {self.where}"):
             return [_bytes(data) if file is None else StoredFile(*json.loads(file)) for data, file in rows]
@@ -165,7 +159,7 @@ class Journal(JournalFile):
         """Bytes of the lines for a flush: of updates that are only in the journal, or in files that only the journal
         knows, and of closings that are not remembered any more."""
         with self._guarded():
-            updates = self._db.execute(f"SELECT coalesce(sum(line.bytes + {LINE_BYTES}), 0) {_WAITING}").fetchone()
+            updates = self._db.execute(f"SELECT coalesce(sum(line.bytes + {LINE_BYTES}), 0) {WAITING}").fetchone()
             entries = self._db.execute(f"SELECT count(*) FROM line WHERE collection = {NOBODY}").fetchone()
         return int(updates[0]) + LINE_BYTES * max(0, int(entries[0]) - CLOSINGS)
 
@@ -208,8 +202,7 @@ class Journal(JournalFile):
         the warehouse that it settles. The entry is on disk when this returns."""
         with self._transaction():
             entry = self._next()
-            closed = () if closing is None else (closing.low, closing.submitted, closing.batch)
-            self._write_all(LINE, [*_lines(entry, pieces), last_line(entry, upper, *closed)])
+            self._write_all(INSERT, lines(entry, pieces, upper, closing))
             if facts:
                 self._set(**facts)
             if batch is not None:
@@ -238,7 +231,7 @@ class Journal(JournalFile):
                 self._write("DELETE FROM arrangement WHERE collection = ?", (id,))
                 self._write("DELETE FROM collection WHERE id = ?", (id,))
             if gone:
-                self._write(f"DELETE FROM line WHERE {_GONE}")
+                self._write(f"DELETE {DROPPED}")
             for folder in left:
                 self._write("INSERT OR IGNORE INTO unclaimed VALUES (?)", (folder,))
             for folder in claimed:
@@ -255,7 +248,7 @@ class Journal(JournalFile):
                     (item.kind, item.name, item.since, entry, entry - 1, MINIMUM),
                 )
                 pieces[int(cursor.lastrowid or 0)] = item.pieces
-            self._write_all(LINE, [*_lines(entry, pieces), last_line(entry, upper)])
+            self._write_all(INSERT, lines(entry, pieces, upper))
         self._number = entry
 
     def unclaim(self, folder: str) -> None:
@@ -294,16 +287,16 @@ class Journal(JournalFile):
         """Delete the lines whose updates no longer wait, and those of closings that are not remembered any more; in
         steps. Others may write between the steps."""
         with self._guarded():
-            start, end = -1, _first(self.entry + 1)
-            old = end - _first(CLOSINGS)
+            start, end = -1, first(self.entry + 1)
+            old = end - first(CLOSINGS)
             while start < end:
                 found = self._db.execute("SELECT id FROM line WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?",
                                          (start, _FEW_LINES)).fetchone()
                 to = end if found is None else found[0]
                 within = start, to, old
-                if self._db.execute(f"SELECT 1 FROM line WHERE {_DONE} LIMIT 1", within).fetchone() is not None:
+                if self._db.execute(f"SELECT 1 {DONE} LIMIT 1", within).fetchone() is not None:
                     with self._transaction():
-                        self._write(f"DELETE FROM line WHERE {_DONE}", within)
+                        self._write(f"DELETE {DONE}", within)
                 start = to
 
     def shrink(self) -> None:
@@ -323,19 +316,6 @@ class Journal(JournalFile):
         known, self._number = self._number, None
         self.begun = (self.entry if known is None else known) + 1
         return self.begun
-
-
-def _lines(entry: int, pieces: Mapping[int, Iterable[Piece | StoredFile]]) -> Iterator[tuple[Value, ...]]:
-    """The lines of an entry with updates, by collection."""
-    found = ((collection, piece) for collection, parts in pieces.items() for piece in parts)
-    for id, (collection, piece) in enumerate(found, _first(entry)):
-        data, file = (piece.data, None) if isinstance(piece, Piece) else (b"", json.dumps(astuple(piece)))
-        yield id, collection, piece.rows, piece.latest, piece.size, data, file, None, None, None, None
-
-
-def _first(entry: int) -> int:
-    """The number of an entry's first line."""
-    return entry * LINES
 
 
 def _bytes(data: object) -> bytes:

@@ -8,15 +8,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TypeAlias
 
 from halfjoin.engine.storage.damage import naming
-from halfjoin.engine.storage.journal_schema import FORMAT, LINE, LINES, NOBODY, TABLES, newer
+from halfjoin.engine.storage.journal_lines import INSERT, LINES, Value, lines
+from halfjoin.engine.storage.journal_schema import FORMAT, TABLES, newer
 from halfjoin.engine.storage.ownership import FILE
 from halfjoin.engine.system.process import inherit, leak, own, release
 from halfjoin.errors import StorageError
-
-Value: TypeAlias = str | int | float | bytes | None
 
 _BUSY_SECONDS = 60
 # Pages of 4 KB in the write-ahead file that are copied into the file itself, while a batch waits: some 50 batches of a
@@ -24,12 +22,6 @@ _BUSY_SECONDS = 60
 # grows, and what is written over old pages is on disk sooner.
 _CHECKPOINT = 64
 _LARGEST_WAL = 64 << 20  # bytes that the write-ahead file may keep after a checkpoint
-
-
-def last_line(entry: int, upper: int, *closing: Value) -> tuple[Value, ...]:
-    """The last line of an entry: `upper`, and what it was before, when and in which batch it rose."""
-    low, submitted, batch = closing or (upper, None, None)
-    return (entry + 1) * LINES - 1, NOBODY, None, None, None, None, None, low, upper, submitted, batch
 
 
 class JournalFile:
@@ -80,7 +72,7 @@ class JournalFile:
             for statement in TABLES:
                 self._write(statement)
             self._set(format=FORMAT, id=str(uuid.uuid4()), defined=0, flushes=0, catalog="")
-            self._write_all(LINE, [last_line(0, 0)])
+            self._write_all(INSERT, lines(0, {}, 0))
 
     def _check_format(self, *, read_only: bool) -> None:
         found = self.number("format")

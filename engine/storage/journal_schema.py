@@ -1,19 +1,17 @@
 """The tables of a journal: those of the newest format, and how those of older formats become them.
 
-An entry is some lines, which the table `line` has one after the other: a line for each piece of a collection's updates,
-and a last one, of no collection, with the times that the entry closes. So a batch appends to the end of one table.
-Formats up to 3 wrote pages in four places: `run` and an index on it, `closing`, and two rows of `meta`.
+In formats up to 3 a batch wrote pages in four places: `run` and an index on it, `closing`, and two rows of `meta`.
+Format 4 has `line` instead (`journal_lines`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-FORMAT = 4  # the newest
-LINES = 1 << 20  # the lines of an entry have numbers from its own times this; that of the last one is the highest
-NOBODY = 0  # the collection of last lines
+from halfjoin.engine.storage.journal_lines import LINES, NOBODY
 
-LINE = "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+FORMAT = 4  # the newest
+
 _LINE = """CREATE TABLE line (
     id INTEGER PRIMARY KEY, collection INTEGER NOT NULL, rows INTEGER, latest INTEGER, bytes INTEGER, data BLOB,
     file TEXT, low INTEGER, upper INTEGER, submitted INTEGER, batch TEXT

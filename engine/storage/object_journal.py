@@ -25,7 +25,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.journal import Journal
-from halfjoin.engine.storage.journal_file import Value
+from halfjoin.engine.storage.journal_lines import Value
 from halfjoin.engine.storage.ownership import check_prefix
 from halfjoin.engine.storage.place import Place
 from halfjoin.errors import Conflict, HalfjoinError, StorageError

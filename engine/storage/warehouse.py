@@ -37,7 +37,8 @@ from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.filing import Filing
 from halfjoin.engine.storage.flusher import Flusher, Target
 from halfjoin.engine.storage.folders import Folders
-from halfjoin.engine.storage.journal import LINE_BYTES, Answered, New
+from halfjoin.engine.storage.journal import Answered, New
+from halfjoin.engine.storage.journal_lines import LINE_BYTES
 from halfjoin.engine.storage.kinds import collection_of, collections, kind_of, parts, sort_columns
 from halfjoin.engine.storage.names import check_columns, folder_name
 from halfjoin.engine.storage.parquet import StoredFile
