@@ -1,6 +1,6 @@
 """Encode updates as bytes: Arrow's stream format, with `__time` and `__diff` as the last two columns.
 
-The stream of more than a few rows is compressed as a whole, as one frame of LZ4. Its first bytes tell it apart.
+A stream is compressed as a whole, as one frame of LZ4, unless it is very small. Its first bytes tell them apart.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Updates, concat, f
 
 # Bytes of rows to encode together: far less than a journal entry or the memory can hold.
 ENTRY_BYTES = 64 << 20
-_COMPRESSED_FROM = 2 << 10  # bytes of a stream. To write another page takes longer than to compress it
+_COMPRESSED_FROM = 512  # bytes of a stream; few have less. A page that is full later saves more than this takes
 _LZ4 = pa.Codec("lz4")
 _FRAME = bytes.fromhex("04224d18")  # how a frame begins
 _END = bytes.fromhex("ffffffff00000000")  # the last message of a stream
