@@ -1,6 +1,7 @@
-"""Encode updates as bytes: Arrow's stream format, with `__time` and `__diff` as the last two columns.
+"""Encode updates as bytes: a message of Arrow for a record batch, with `__time` and `__diff` as the last two columns.
 
-A stream is compressed as a whole, as one frame of LZ4, unless it is very small. Its first bytes tell them apart.
+What the columns are is known of each collection: its `layout`. Updates with other columns, and those of a collection
+without a layout, are a stream, which has a message for the columns, too. Large messages are one frame of LZ4.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Updates, concat, f
 
 # Bytes of rows to encode together: far less than a journal entry or the memory can hold.
 ENTRY_BYTES = 64 << 20
-_COMPRESSED_FROM = 512  # bytes of a stream; few have less. A page that is full later saves more than this takes
+_COMPRESSED_FROM = 2 << 10  # bytes. To write another page takes longer than to compress it
 _LZ4 = pa.Codec("lz4")
 _FRAME = bytes.fromhex("04224d18")  # how a frame begins
 _END = bytes.fromhex("ffffffff00000000")  # the last message of a stream
@@ -36,7 +37,12 @@ class Piece:
         return len(self.data)
 
 
-def encode(updates: Updates) -> Iterator[Piece]:
+def layout_of(schema: Mapping[str, pa.DataType]) -> pa.Schema:
+    """The columns of updates as they are kept."""
+    return pa.schema([*schema.items(), (TIME, pa.int64()), (DIFF, pa.int64())])
+
+
+def encode(updates: Updates, layout: pa.Schema | None = None) -> Iterator[Piece]:
     """The updates in pieces, in order. No pieces if there are no updates."""
     count = len(updates)
     columns = [*updates.columns.values(), indices_of(updates.time), indices_of(updates.diff)]
@@ -48,28 +54,40 @@ def encode(updates: Updates) -> Iterator[Piece]:
         part = batch if rows == count else batch.slice(start, rows)
         time = updates.time[start : start + rows]
         latest = time.item(0) if time.strides == (0,) else int(time.max())  # most batches have one time
-        yield Piece(len(part), latest, _stream(part))
+        yield Piece(len(part), latest, _bytes(part, layout))
 
 
-def _stream(batch: pa.RecordBatch) -> bytes:
-    """A stream of one batch. Its messages are joined here: for few rows, a writer's other work takes as long again."""
-    data = b"".join((batch.schema.serialize(), batch.serialize(), _END))
-    return data if len(data) < _COMPRESSED_FROM else _LZ4.compress(data, asbytes=True)
+def _bytes(batch: pa.RecordBatch, layout: pa.Schema | None) -> bytes:
+    """A stream is joined here: for few rows, a writer's other work takes as long again."""
+    data: pa.Buffer = batch.serialize()
+    if layout is None or not batch.schema.equals(layout):
+        data = pa.py_buffer(b"".join((batch.schema.serialize(), data, _END)))
+    found: bytes = data.to_pybytes() if data.size < _COMPRESSED_FROM else _LZ4.compress(data, asbytes=True)
+    return found
 
 
-def _table(data: bytes) -> pa.Table:
+def _table(data: bytes, layout: pa.Schema | None) -> pa.Table:
     source = pa.BufferReader(data)
-    return pa.ipc.open_stream(pa.CompressedInputStream(source, "lz4") if data.startswith(_FRAME) else source).read_all()
+    if data.startswith(_FRAME):
+        source = pa.BufferReader(pa.CompressedInputStream(source, "lz4").read())
+    message = pa.ipc.read_message(source)
+    if message.type == "record batch":
+        return pa.Table.from_batches([pa.ipc.read_record_batch(message, layout)])
+    source.seek(0)
+    return pa.ipc.open_stream(source).read_all()
 
 
-def decode(pieces: Iterable[bytes], schema: Mapping[str, pa.DataType], where: str) -> list[Updates]:
-    """Decode pieces in order, and join them as far as arrays can hold them.
+def decode(
+    pieces: Iterable[bytes], schema: Mapping[str, pa.DataType], where: str, layout: bytes | None = None
+) -> list[Updates]:
+    """Decode pieces in order, and join them as far as arrays can hold them. `layout` as in the journal.
 
     Raises:
         StorageError: a piece is damaged. The error names the file with the pieces.
     """
     with naming(f"the updates in {where}"):
-        tables = [_table(data) for data in pieces]
+        known = None if layout is None else pa.ipc.read_schema(pa.py_buffer(layout))
+        tables = [_table(data, known) for data in pieces]
         for table in tables:
             table.validate(full=True)
         return [concat(group) for group in fitting(from_table(table, schema) for table in tables)]

@@ -133,7 +133,8 @@ class Flusher:
         pieces = journal.pieces(kept.id, flushed, entry) if waiting else []
         if pieces:
             files = [piece for piece in pieces if isinstance(piece, StoredFile)]
-            updates = decode([piece for piece in pieces if isinstance(piece, bytes)], target.schema, journal.where)
+            encoded = [piece for piece in pieces if isinstance(piece, bytes)]
+            updates = decode(encoded, target.schema, journal.where, kept.layout)
             summed = [cancel(part.not_before(target.since)) for part in updates]
             version = table.append(summed, files, layout, entry, version)
             flushed = entry
@@ -174,7 +175,7 @@ class Flusher:
                     pieces = journal.pieces(kept.id, kept.flushed, flushed)
                     files = tuple(piece for piece in pieces if isinstance(piece, StoredFile))
                     entries = [piece for piece in pieces if isinstance(piece, bytes)]
-                    updates = decode(entries, target.schema, journal.where)
+                    updates = decode(entries, target.schema, journal.where, kept.layout)
                     parts = chain(updates, replace(base, files=files).pieces())
                 try:
                     at = one.extend(place, (part.not_before(target.since) for part in parts), known, everything,

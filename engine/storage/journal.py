@@ -47,7 +47,8 @@ class Kept:
     """A collection as the journal knows it.
 
     Version `version` of its Delta table (None: no table yet) holds its updates up to entry `flushed`: so many rows, and
-    the latest of their times. Later updates are waiting in the journal.
+    the latest of their times. Later updates are waiting in the journal. Their columns are those of `layout` (a message
+    of Arrow) if they do not say other ones.
     """
 
     id: int
@@ -59,6 +60,7 @@ class Kept:
     version: int | None
     rows: int
     latest: int
+    layout: bytes | None
 
     def cold(self, waiting: Cold | None) -> Cold | None:
         """All its updates, with those that are waiting; None if there are none."""
@@ -74,6 +76,7 @@ class New:
     kind: str
     name: str
     since: int
+    layout: bytes
     pieces: Iterable[Piece | StoredFile]
 
 
@@ -117,10 +120,11 @@ class Journal(JournalFile):
         """All collections, in the order of their creation."""
         with self._guarded():
             rows = self._db.execute(
-                "SELECT id, kind, name, since, created, flushed, version, rows, latest FROM collection ORDER BY id"
+                "SELECT id, kind, name, since, created, flushed, version, rows, latest, layout "
+                "FROM collection ORDER BY id"
             ).fetchall()
         for row in rows:
-            if not all(isinstance(value, int) for value in (*row[:1], *row[3:6], *row[7:])):
+            if not all(isinstance(value, int) for value in (*row[:1], *row[3:6], *row[7:9])):
                 raise StorageError(f"{self.where} cannot be read: {row[:7]} is not a collection", path=str(self.where))
         return [Kept(*row) for row in rows]
 
@@ -243,13 +247,19 @@ class Journal(JournalFile):
             pieces = {}
             for item in new:
                 cursor = self._write(
-                    "INSERT INTO collection (kind, name, since, created, flushed, rows, latest) "
-                    "VALUES (?, ?, ?, ?, ?, 0, ?)",
-                    (item.kind, item.name, item.since, entry, entry - 1, MINIMUM),
+                    "INSERT INTO collection (kind, name, since, created, flushed, rows, latest, layout) "
+                    "VALUES (?, ?, ?, ?, ?, 0, ?, ?)",
+                    (item.kind, item.name, item.since, entry, entry - 1, MINIMUM, item.layout),
                 )
                 pieces[int(cursor.lastrowid or 0)] = item.pieces
             self._write_all(INSERT, lines(entry, pieces, upper))
         self._number = entry
+
+    def lay_out(self, layouts: Mapping[int, bytes]) -> None:
+        """Note the layouts of collections that an older version made. A layout never changes."""
+        with self._transaction():
+            for id, layout in layouts.items():
+                self._write("UPDATE collection SET layout = ? WHERE id = ? AND layout IS NULL", (layout, id))
 
     def unclaim(self, folder: str) -> None:
         """Note a folder that will be made for a future collection. If no collection comes, it may be removed."""

@@ -26,7 +26,8 @@ TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID",
     """CREATE TABLE collection (
     id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, name TEXT NOT NULL, since INTEGER NOT NULL,
-    created INTEGER NOT NULL, flushed INTEGER NOT NULL, version INTEGER, rows INTEGER NOT NULL, latest INTEGER NOT NULL
+    created INTEGER NOT NULL, flushed INTEGER NOT NULL, version INTEGER, rows INTEGER NOT NULL, latest INTEGER NOT NULL,
+    layout BLOB
 )""",
     _LINE,
     _ARRANGEMENT,
@@ -56,6 +57,7 @@ _LINES = (
     f"""INSERT OR IGNORE INTO line (id, collection, low, upper)
     SELECT (last.value + 1) * {LINES} - 1, {NOBODY}, reached.value, reached.value
     FROM meta AS last, meta AS reached WHERE last.key = 'entry' AND reached.key = 'upper'""",
+    "ALTER TABLE collection ADD COLUMN layout BLOB",
     "DROP TABLE run",
     "DROP TABLE closing",
     "DELETE FROM meta WHERE key IN ('entry', 'upper')",

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import halfjoin as hj
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.storage import encoding, journal
-from halfjoin.engine.storage.encoding import decode, encode
+from halfjoin.engine.storage.encoding import decode, encode, layout_of
 from halfjoin.engine.storage.journal import Journal, New
 from halfjoin.engine.storage.ownership import FILE
 from tests.support.any_updates import SEEDS, some_columns, some_updates
@@ -116,7 +116,7 @@ def test_what_is_flushed_is_not_written_again(tmp_path: Path) -> None:
     """Also where SQLite overwrites by default what is deleted: batches would wait for it."""
     data = encoding.Piece(1, 5, bytes(1 << 20))
     with closing(Journal(tmp_path)) as made:
-        made.define("", 0, [New("tables", "t", 0, [data])], (), (), (), (), ())
+        made.define("", 0, [New("tables", "t", 0, b"", [data])], (), (), (), (), ())
         found = pages(tmp_path, lambda: (made.flushed(1, 1, 0, 1, 5, {}), made.trim()))
         assert made.waiting() == {} and made.pieces(1, 0) == []
     assert found < 20
@@ -149,11 +149,17 @@ def test_an_entry_is_the_stream_of_a_writer_of_arrow(seed: int, length: int) -> 
     random = np.random.default_rng(seed)
     rows = some_updates(random, some_columns(random, length), length)
     assume(rows.diff.dtype == np.int64)
+    schema = {name: column.type for name, column in rows.columns.items()}
     (piece,) = encode(rows)
     table, sink = rows.table(changes=True), pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     plain = sink.getvalue().to_pybytes()
-    assert piece.data == plain if len(plain) < 512 else len(piece.data) < len(plain)
-    (read,) = decode([piece.data], {name: column.type for name, column in rows.columns.items()}, "here")
-    assert repr(read.table(changes=True).to_pylist()) == repr(table.to_pylist())
+    assert piece.data == plain if len(plain) < 2_000 else len(piece.data) < len(plain)
+    layout = layout_of(schema)
+    (bare,), (other,) = encode(rows, layout), encode(rows, layout.append(pa.field("more", pa.int8())))
+    assert len(bare.data) < len(piece.data) == len(other.data)
+    for found in decode([piece.data], schema, "here") + decode([bare.data], schema, "here", layout.serialize()):
+        assert repr(found.table(changes=True).to_pylist()) == repr(table.to_pylist())
+    with pytest.raises(hj.StorageError, match="here cannot be read"):
+        decode([bare.data], schema, "here")

@@ -46,7 +46,8 @@ def test_a_writer_opens_older_formats(tmp_path: Path, format: int) -> None:
 
 def test_an_older_journal_in_an_object_store_becomes_a_newer_one(tmp_path: Path) -> None:
     journal = ObjectJournal(LocalPlace(tmp_path))
-    journal.define("", 0, [New("tables", "t", 0, [Piece(1, 4, b"first"), Piece(2, 5, b"second")])], (), (), (), (), ())
+    made = New("tables", "t", 0, b"columns", [Piece(1, 4, b"first"), Piece(2, 5, b"second")])
+    journal.define("", 0, [made], (), (), (), (), ())
     journal.append({1: [Piece(3, 7, b"third")]}, 8, None, Closing(0, 8, 12, "one"), {})
     journal.append({}, 8, None, None, {})
     found = journal.collections(), journal.waiting(), journal.closings(), journal.entry, journal.upper
@@ -58,6 +59,8 @@ def test_an_older_journal_in_an_object_store_becomes_a_newer_one(tmp_path: Path)
         ObjectJournal(LocalPlace(tmp_path), read_only=True)
     for read_only in (False, True):
         again = ObjectJournal(LocalPlace(tmp_path), read_only=read_only)
+        if not read_only:
+            again.lay_out({1: b"columns"})
         assert (again.collections(), again.waiting(), again.closings(), again.entry, again.upper) == found
         assert again.pieces(1, 0) == [b"first", b"second", b"third"] and again.pieces(1, 1, 2) == [b"third"]
 

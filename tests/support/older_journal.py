@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from halfjoin.engine.storage.encoding import _table
+
 OLDER = """
 CREATE TABLE run (
     id INTEGER PRIMARY KEY, collection INTEGER NOT NULL, entry INTEGER NOT NULL, rows INTEGER NOT NULL,
@@ -23,6 +25,7 @@ INSERT INTO closing SELECT id >> 20, low, upper, submitted, batch FROM line WHER
 INSERT INTO meta SELECT 'entry', max(id) >> 20 FROM line;
 INSERT INTO meta SELECT 'upper', upper FROM line ORDER BY id DESC LIMIT 1;
 DROP TABLE line;
+ALTER TABLE collection DROP COLUMN layout;
 """
 
 
@@ -32,10 +35,11 @@ def age(folder: Path, format: int) -> None:
     with closing(sqlite3.connect(folder / "journal.sqlite")) as journal, journal:
         journal.execute("DELETE FROM line WHERE collection > 0 AND "
                         "id >> 20 <= (SELECT flushed FROM collection AS c WHERE c.id = line.collection)")  # fmt: skip
+        pieces = "SELECT line.id, data, layout FROM line JOIN collection AS c ON c.id = collection WHERE file IS NULL"
+        for id, data, layout in journal.execute(pieces).fetchall():
+            older = _stream(data, layout)
+            journal.execute("UPDATE line SET data = ?, bytes = ? WHERE id = ?", (older, len(older), id))
         journal.executescript(OLDER)
-        for id, data in journal.execute("SELECT id, data FROM run WHERE file IS NULL").fetchall():
-            older = _stream(data)
-            journal.execute("UPDATE run SET data = ?, bytes = ? WHERE id = ?", (older, len(older), id))
         journal.execute("UPDATE meta SET value = ? WHERE key = 'format'", (format,))
         if format == 1:
             journal.execute("ALTER TABLE run DROP COLUMN file")
@@ -45,12 +49,10 @@ def age(folder: Path, format: int) -> None:
             journal.execute("DELETE FROM meta WHERE key = 'flushes'")
 
 
-def _stream(data: bytes) -> bytes:
+def _stream(data: bytes, layout: bytes) -> bytes:
     """A piece as it was then: larger ones were compressed column by column."""
-    if not data.startswith(b"\xff\xff\xff\xff"):
-        data = pa.CompressedInputStream(pa.BufferReader(data), "lz4").read()
-    table, sink = pa.ipc.open_stream(data).read_all(), pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="lz4" if len(data) >= 8192 else None)
+    table, sink = _table(data, pa.ipc.read_schema(pa.py_buffer(layout))), pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4" if table.nbytes >= 8192 else None)
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
