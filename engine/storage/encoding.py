@@ -85,7 +85,7 @@ def decode(
     Raises:
         StorageError: a piece is damaged. The error names the file with the pieces.
     """
-    with naming(f"the updates in {where}"):
+    with naming(f"the updates in {where}", EOFError):
         known = None if layout is None else pa.ipc.read_schema(pa.py_buffer(layout))
         tables = [_table(data, known) for data in pieces]
         for table in tables:
