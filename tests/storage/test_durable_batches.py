@@ -21,7 +21,7 @@ import halfjoin as hj
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.storage import encoding, journal
 from halfjoin.engine.storage.encoding import decode, encode, layout_of
-from halfjoin.engine.storage.journal import Journal, New
+from halfjoin.engine.storage.journal import Answered, Journal, New
 from halfjoin.engine.storage.ownership import FILE
 from tests.support.any_updates import SEEDS, some_columns, some_updates
 from tests.support.counting import calls
@@ -99,6 +99,21 @@ def test_closings_are_remembered_while_lines_go(engine: hj.Engine, monkeypatch: 
     assert [one.low for one in kept_in(engine).closings()] == wanted == [*range(59, 39, -1)]
     assert kept_in(engine)._db.execute("SELECT count(*) FROM line").fetchone() == (20,)
     assert kept_in(engine).pending() == 0
+
+
+def test_the_next_entry_of_one_that_failed_is_kept(tmp_path: Path) -> None:
+    with closing(Journal(tmp_path)) as made:
+        answered = Answered("twice", b"", 1, 0, 1, "local", "", 0.0)
+        made.append({}, 1, answered, None, {})
+        with pytest.raises(hj.StorageError, match="UNIQUE"):
+            made.append({}, 2, answered, None, {})
+        with pytest.raises(hj.StorageError, match="UNIQUE"), made.together():
+            made.append({}, 3, None, None, {})
+            made.append({}, 4, answered, None, {})
+        assert made.upper == 1
+        made.append({}, 5, None, None, {})
+        with closing(Journal(tmp_path, read_only=True)) as other:
+            assert other.entry == made.entry == made.begun and other.upper == 5
 
 
 def test_few_pages_wait_for_a_checkpoint(engine: hj.Engine, tmp_path: Path) -> None:
