@@ -184,10 +184,9 @@ _INDICES = {np.dtype(np.int64): pa.int64(), np.dtype(np.uint32): pa.uint32()}
 def indices_of(positions: Positions) -> pa.Array:
     """Positions as an Arrow array, usually without a copy. It skips the slow inspections of `pa.array`."""
     kind = _INDICES.get(positions.dtype)
-    if kind is None:
+    if kind is None or not positions.flags.c_contiguous:
         return pa.array(positions)
-    values = positions if positions.flags.c_contiguous else positions.copy()
-    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+    return pa.Array.from_buffers(kind, len(positions), [None, pa.py_buffer(positions)])
 
 
 def where_true(mask: Mask) -> Ints:
