@@ -109,6 +109,10 @@ class Cold:
     rows: int
     latest: int  # the last of their times
 
+    def after(self, rows: int, latest: int) -> Cold:
+        """The same with so many more rows."""
+        return Cold(self.rows + rows, max(self.latest, latest))
+
 
 @dataclass(slots=True)
 class Collection:
@@ -303,7 +307,7 @@ class Collection:
     def after(self, run: Part) -> tuple[tuple[Part, ...], Cold | None]:
         """`held` and `cold` as they are after a batch's run is added."""
         if self.cold is not None:  # the run is on disk by then
-            return self.held, Cold(self.cold.rows + len(run), max(self.cold.latest, run.latest))
+            return self.held, self.cold.after(len(run), run.latest)
         size = len(run)
         if self._filters and size >= partial.LARGE:
             run.serve(self._filters)

@@ -1,4 +1,8 @@
-"""Encode updates as bytes: Arrow's stream format, with `__time` and `__diff` as the last two columns."""
+"""Encode updates as bytes: a message of Arrow for a record batch, with `__time` and `__diff` as the last two columns.
+
+What the columns are is known of each collection: its `layout`. Updates with other columns, and those of a collection
+without a layout, are a stream, which has a message for the columns, too. Large messages are one frame of LZ4.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,9 @@ from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Updates, concat, f
 
 # Bytes of rows to encode together: far less than a journal entry or the memory can hold.
 ENTRY_BYTES = 64 << 20
-_COMPRESSED_FROM = 8 << 10  # bytes. Fewer are on disk sooner without compression
-_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)  # to wake threads takes longer
+_COMPRESSED_FROM = 2 << 10  # bytes. To write another page takes longer than to compress it
+_LZ4 = pa.Codec("lz4")
+_FRAME = bytes.fromhex("04224d18")  # how a frame begins
 _END = bytes.fromhex("ffffffff00000000")  # the last message of a stream
 
 
@@ -32,38 +37,57 @@ class Piece:
         return len(self.data)
 
 
-def encode(updates: Updates, nbytes: int) -> Iterator[Piece]:
-    """The updates, whose rows take so many bytes, in pieces, in order. No pieces if there are no updates."""
+def layout_of(schema: Mapping[str, pa.DataType]) -> pa.Schema:
+    """The columns of updates as they are kept."""
+    return pa.schema([*schema.items(), (TIME, pa.int64()), (DIFF, pa.int64())])
+
+
+def encode(updates: Updates, layout: pa.Schema | None = None) -> Iterator[Piece]:
+    """The updates in pieces, in order. No pieces if there are no updates."""
     count = len(updates)
-    size = nbytes + 16 * count
-    rows = max(1, count if size <= ENTRY_BYTES else count * ENTRY_BYTES // size)
-    for start in range(0, count, rows):
-        part = updates.slice(start, min(start + rows, count))
-        yield Piece(len(part), int(part.time.max()), _stream(part, size >= _COMPRESSED_FROM))
-
-
-def _stream(updates: Updates, compressed: bool) -> bytes:
-    """The updates as a stream of one record batch. Without compression its messages are joined here: a writer's other
-    work takes as long again for a few rows."""
     columns = [*updates.columns.values(), indices_of(updates.time), indices_of(updates.diff)]
     batch = pa.RecordBatch.from_arrays(columns, names=[*updates.columns, TIME, DIFF])
-    if not compressed:
-        return b"".join((batch.schema.serialize(), batch.serialize(), _END))
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema, options=_COMPRESSED) as writer:
-        writer.write_batch(batch)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    rows = max(1, count)
+    if batch.get_total_buffer_size() > ENTRY_BYTES:  # these buffers may have more rows than the batch
+        rows = max(1, min(rows, count * ENTRY_BYTES // pa.ipc.get_record_batch_size(batch)))
+    for start in range(0, count, rows):
+        part = batch if rows == count else batch.slice(start, rows)
+        time = updates.time[start : start + rows]
+        latest = time.item(0) if time.strides == (0,) else int(time.max())  # most batches have one time
+        yield Piece(len(part), latest, _bytes(part, layout))
 
 
-def decode(pieces: Iterable[bytes], schema: Mapping[str, pa.DataType], where: str) -> list[Updates]:
-    """Decode pieces in order, and join them as far as arrays can hold them.
+def _bytes(batch: pa.RecordBatch, layout: pa.Schema | None) -> bytes:
+    """A stream is joined here: for few rows, a writer's other work takes as long again."""
+    data: pa.Buffer = batch.serialize()
+    if layout is None or not batch.schema.equals(layout):
+        data = pa.py_buffer(b"".join((batch.schema.serialize(), data, _END)))
+    found: bytes = data.to_pybytes() if data.size < _COMPRESSED_FROM else _LZ4.compress(data, asbytes=True)
+    return found
+
+
+def _table(data: bytes, layout: pa.Schema | None) -> pa.Table:
+    source = pa.BufferReader(data)
+    if data.startswith(_FRAME):
+        source = pa.BufferReader(pa.CompressedInputStream(source, "lz4").read())
+    message = pa.ipc.read_message(source)
+    if message.type == "record batch":
+        return pa.Table.from_batches([pa.ipc.read_record_batch(message, layout)])
+    source.seek(0)
+    return pa.ipc.open_stream(source).read_all()
+
+
+def decode(
+    pieces: Iterable[bytes], schema: Mapping[str, pa.DataType], where: str, layout: bytes | None = None
+) -> list[Updates]:
+    """Decode pieces in order, and join them as far as arrays can hold them. `layout` as in the journal.
 
     Raises:
         StorageError: a piece is damaged. The error names the file with the pieces.
     """
-    with naming(f"the updates in {where}"):
-        tables = [pa.ipc.open_stream(data).read_all() for data in pieces]
+    with naming(f"the updates in {where}", EOFError):
+        known = None if layout is None else pa.ipc.read_schema(pa.py_buffer(layout))
+        tables = [_table(data, known) for data in pieces]
         for table in tables:
             table.validate(full=True)
         return [concat(group) for group in fitting(from_table(table, schema) for table in tables)]

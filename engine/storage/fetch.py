@@ -57,7 +57,7 @@ class Disk:
         else:
             self.copying.only(known - {number})
             stored = [*loaded_runs(chain(base.pieces(), recent.pieces()), upper)] if len(base) + len(recent) else []
-        return Loaded([*stored, *self._in_journal(pieces, collection, upper)], left)
+        return Loaded([*stored, *self._in_journal(kept, pieces, collection, upper)], left)
 
     def left(self, known: Mapping[int, Collection], collection: Collection) -> Sequence[Part] | None:
         """The same, with all files left on disk; None if the collection is not stored or files cannot be linked."""
@@ -67,13 +67,13 @@ class Disk:
         with self.journal.snapshot():
             kept, base, pieces = self._look(number, collection)
         parts: list[Part] = [base, self._recent(kept, pieces, collection)]
-        return [*(part for part in parts if len(part)), *self._in_journal(pieces, collection, 0)]
+        return [*(part for part in parts if len(part)), *self._in_journal(kept, pieces, collection, 0)]
 
     def since(self, kept: Kept, entry: int, collection: Collection, upper: int) -> Sequence[Part]:
         """The updates that the journal has of a collection after an entry."""
         pieces = self.journal.pieces(kept.id, entry)
         recent = self._recent(kept, pieces, collection)
-        return [*([recent] if len(recent) else []), *self._in_journal(pieces, collection, upper)]
+        return [*([recent] if len(recent) else []), *self._in_journal(kept, pieces, collection, upper)]
 
     def foreign(self) -> dict[tuple[str, str], str]:
         """What somebody else has done to Delta tables, by kind and name. Empty for an object store: there each question
@@ -92,7 +92,7 @@ class Disk:
         """The collection's entry in the journal, its Delta table, and the pieces that are not in the table yet."""
         kept = next(item for item in self.journal.collections() if item.id == number)
         place = collection_place(self.site, kept)
-        files = DeltaFolder(place, app_of(self.journal, number)).files(kept.version, kept.stored)
+        files = DeltaFolder(place, app_of(self.journal, number)).files(kept.version, kept.rows)
         return kept, StoredRun(place, files, collection.schema), self.journal.pieces(number, kept.flushed)
 
     def _recent(self, kept: Kept, pieces: Sequence[bytes | StoredFile], collection: Collection) -> StoredRun:
@@ -101,9 +101,10 @@ class Disk:
         return StoredRun(collection_place(self.site, kept), files, collection.schema)
 
     def _in_journal(
-        self, pieces: Sequence[bytes | StoredFile], collection: Collection, upper: int
+        self, kept: Kept, pieces: Sequence[bytes | StoredFile], collection: Collection, upper: int
     ) -> Sequence[Part]:
-        new = decode([piece for piece in pieces if isinstance(piece, bytes)], collection.schema, self.journal.where)
+        encoded = [piece for piece in pieces if isinstance(piece, bytes)]
+        new = decode(encoded, collection.schema, self.journal.where, kept.layout)
         return loaded_runs((part for part in new if len(part)), upper)
 
     def _arranged(

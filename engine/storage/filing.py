@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.storage.encoding import Piece, encode
@@ -55,7 +57,9 @@ class Filing:
                                path=str(place)) from problem
         return StoredRun(place, run.files, run.schema)
 
-    def pieces(self, kind: str, name: str, collection: Collection, part: Part) -> Iterator[Piece | StoredFile]:
+    def pieces(
+        self, kind: str, name: str, collection: Collection, part: Part, layout: pa.Schema | None = None
+    ) -> Iterator[Piece | StoredFile]:
         """A run as the journal keeps it: its updates, or the files in the collection's folder that hold them."""
         if len(part) >= BULK_ROWS:
             part = self.filed(kind, name, part, sort_columns(collection))
@@ -64,7 +68,7 @@ class Filing:
             yield from run.files
         else:
             for updates in part.pieces():
-                yield from encode(updates, part.row_bytes)
+                yield from encode(updates, layout)
 
     def first(
         self, kind: str, name: str, collection: Collection, files: dict[tuple[str, str], set[str]]

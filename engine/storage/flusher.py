@@ -100,14 +100,15 @@ class Flusher:
         try:
             with self._journal.beside() as journal:
                 journal.raise_since({target.id: target.since for target in targets})
-                entry = journal.number("entry")
-                kept = {item.id: item for item in journal.collections()}
+                entry = journal.entry
+                kept, waiting = {item.id: item for item in journal.collections()}, journal.waiting()
                 for target in targets:
                     try:
                         with naming(collection_place(self._site, kept[target.id]), DeltaError):
-                            self._flush(journal, kept[target.id], target, entry, everything)
+                            self._flush(journal, kept[target.id], target, entry, target.id in waiting, everything)
                     except StorageError as problem:  # it concerns this table; a Conflict, for example, concerns all
                         problems.append(problem)
+                journal.trim()
                 journal.shrink()
             pa.default_memory_pool().release_unused()  # a merge makes it large
         except HalfjoinError:
@@ -118,19 +119,22 @@ class Flusher:
         if problems:
             raise problems[0] if len(problems) == 1 else StorageError("; ".join(map(str, problems)))
 
-    def _flush(self, journal: Journal, kept: Kept, target: Target, entry: int, everything: bool) -> None:
+    def _flush(
+        self, journal: Journal, kept: Kept, target: Target, entry: int, waiting: bool, everything: bool
+    ) -> None:
         table = DeltaFolder(collection_place(self._site, kept), app_of(journal, kept.id))
         flushed, version = kept.flushed, kept.version
-        if kept.pieces or everything or kept.id not in self._seen or self._is_newer(table, version):
+        if waiting or everything or kept.id not in self._seen or self._is_newer(table, version):
             self._seen.discard(kept.id)  # until this flush has succeeded: it may fail halfway
             flushed, version = table.recover(flushed, version)
-        if version == kept.version and (kept.pieces or everything):
-            table.files(version, kept.stored)  # a check: do not add to a table that has lost rows
+        if version == kept.version and (waiting or everything):
+            table.files(version, kept.rows)  # a check: do not add to a table that has lost rows
         layout = Layout(target.schema, target.sort)
-        pieces = journal.pieces(kept.id, flushed, entry)
+        pieces = journal.pieces(kept.id, flushed, entry) if waiting else []
         if pieces:
             files = [piece for piece in pieces if isinstance(piece, StoredFile)]
-            updates = decode([piece for piece in pieces if isinstance(piece, bytes)], target.schema, journal.where)
+            encoded = [piece for piece in pieces if isinstance(piece, bytes)]
+            updates = decode(encoded, target.schema, journal.where, kept.layout)
             summed = [cancel(part.not_before(target.since)) for part in updates]
             version = table.append(summed, files, layout, entry, version)
             flushed = entry
@@ -171,7 +175,7 @@ class Flusher:
                     pieces = journal.pieces(kept.id, kept.flushed, flushed)
                     files = tuple(piece for piece in pieces if isinstance(piece, StoredFile))
                     entries = [piece for piece in pieces if isinstance(piece, bytes)]
-                    updates = decode(entries, target.schema, journal.where)
+                    updates = decode(entries, target.schema, journal.where, kept.layout)
                     parts = chain(updates, replace(base, files=files).pieces())
                 try:
                     at = one.extend(place, (part.not_before(target.since) for part in parts), known, everything,

@@ -23,29 +23,32 @@ before the batch's, a retried batch can be lost. If the id's entry comes after, 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
+from halfjoin.engine.arrange.collection import Cold
 from halfjoin.engine.batch.clock import CLOSINGS, Closing
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import Piece
-from halfjoin.engine.storage.journal_file import FORMAT, JournalFile
+from halfjoin.engine.storage.journal_file import JournalFile
+from halfjoin.engine.storage.journal_lines import DONE, DROPPED, INSERT, LINE_BYTES, NOBODY, WAITING, first, lines
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.updates.updates import MINIMUM
 from halfjoin.errors import StorageError
 
 NODES = "nodes"  # the kind of node collections
 _FEW_PAGES = 1000  # pages of 4 KB, given back at a time
-_FEW_CLOSINGS = 64  # of those no longer remembered, deleted at a time: they are far from the new ones, on another page
+_FEW_LINES = 1 << 12  # deleted at a time: a batch may have to wait for it
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """A collection as the journal knows it.
 
-    Version `version` of its Delta table (None: no table yet) holds its updates up to entry `flushed`. The journal holds
-    the later ones, in `pieces` pieces. `rows` and `latest` (the last time) cover both, `stored` is the table's rows.
+    Version `version` of its Delta table (None: no table yet) holds its updates up to entry `flushed`: so many rows, and
+    the latest of their times. Later updates are waiting in the journal. Their columns are those of `layout` (a message
+    of Arrow) if they do not say other ones.
     """
 
     id: int
@@ -57,8 +60,13 @@ class Kept:
     version: int | None
     rows: int
     latest: int
-    pieces: int
-    stored: int
+    layout: bytes | None
+
+    def cold(self, waiting: Cold | None) -> Cold | None:
+        """All its updates, with those that are waiting; None if there are none."""
+        found = Cold(self.rows, self.latest)
+        found = found if waiting is None else found.after(waiting.rows, waiting.latest)
+        return found if found.rows else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +76,7 @@ class New:
     kind: str
     name: str
     since: int
+    layout: bytes
     pieces: Iterable[Piece | StoredFile]
 
 
@@ -94,7 +103,7 @@ class Journal(JournalFile):
     """
 
     begun = 0  # the number of the entry that was begun last, which may not be kept
-    _closings = 0  # how many this object has written
+    _number: int | None = None  # the number of the last entry, or a larger one; None: the file tells
 
     # Reading.
 
@@ -111,21 +120,32 @@ class Journal(JournalFile):
         """All collections, in the order of their creation."""
         with self._guarded():
             rows = self._db.execute(
-                "SELECT c.id, c.kind, c.name, c.since, c.created, c.flushed, c.version, "
-                "c.rows + coalesce(sum(r.rows), 0), max(c.latest, coalesce(max(r.latest), c.latest)), count(r.id), "
-                "c.rows FROM collection c LEFT JOIN run r ON r.collection = c.id GROUP BY c.id ORDER BY c.id"
+                "SELECT id, kind, name, since, created, flushed, version, rows, latest, layout "
+                "FROM collection ORDER BY id"
             ).fetchall()
         for row in rows:
-            if not all(isinstance(value, int) for value in (*row[:1], *row[3:6], *row[7:])):
+            if not all(isinstance(value, int) for value in (*row[:1], *row[3:6], *row[7:9])):
                 raise StorageError(f"{self.where} cannot be read: {row[:7]} is not a collection", path=str(self.where))
         return [Kept(*row) for row in rows]
 
-    def pieces(self, collection: int, after: int, to: int = 2**63 - 1) -> list[bytes | StoredFile]:
-        """A collection's updates of the entries in `(after, to]`, in order, as they were appended."""
+    def waiting(self, after: int = -1) -> dict[int, Cold]:
+        """How many updates of entries after the given one are waiting for a flush, and the latest of their times, by
+        collection. Those without such updates are left out."""
         with self._guarded():
             rows = self._db.execute(
-                "SELECT data, file FROM run WHERE collection = ? AND entry > ? AND entry <= ? ORDER BY id",
-                (collection, after, to),
+                f"SELECT line.collection, sum(line.rows), max(line.latest) {WAITING} WHERE line.id >= ? "
+                "GROUP BY line.collection", (first(after + 1),),
+            ).fetchall()  # fmt: skip
+        return {collection: Cold(count, latest) for collection, count, latest in rows}
+
+    def pieces(self, collection: int, after: int, to: int | None = None) -> list[bytes | StoredFile]:
+        """A collection's updates of the entries in `(after, to]` (None: all later ones), in order, as they were
+        appended."""
+        with self._guarded():
+            end = self.entry if to is None else to
+            rows = self._db.execute(
+                "SELECT data, file FROM line WHERE id >= ? AND id < ? AND collection = ? ORDER BY id",
+                (first(after + 1), first(end + 1), collection),
             ).fetchall()
         with naming(f"the updates in {self.where}"):
             return [_bytes(data) if file is None else StoredFile(*json.loads(file)) for data, file in rows]
@@ -140,9 +160,12 @@ class Journal(JournalFile):
         return dict(rows)
 
     def pending(self) -> int:
-        """Bytes of the updates that are only in the journal, or in files that only the journal knows."""
+        """Bytes of the lines for a flush: of updates that are only in the journal, or in files that only the journal
+        knows, and of closings that are not remembered any more."""
         with self._guarded():
-            return int(self._db.execute("SELECT coalesce(sum(bytes), 0) FROM run").fetchone()[0])
+            updates = self._db.execute(f"SELECT coalesce(sum(line.bytes + {LINE_BYTES}), 0) {WAITING}").fetchone()
+            entries = self._db.execute(f"SELECT count(*) FROM line WHERE collection = {NOBODY}").fetchone()
+        return int(updates[0]) + LINE_BYTES * max(0, int(entries[0]) - CLOSINGS)
 
     def unclaimed(self) -> list[str]:
         """Folders of the warehouse that were made for collections but belong to none, not yet or no longer."""
@@ -161,7 +184,10 @@ class Journal(JournalFile):
     def closings(self) -> list[Closing]:
         """The times that the last batches closed."""
         with self._guarded():
-            rows = self._db.execute("SELECT low, upper, submitted, batch FROM closing").fetchall()
+            rows = self._db.execute(
+                f"SELECT low, upper, submitted, batch FROM line WHERE collection = {NOBODY} AND low < upper "
+                f"ORDER BY id DESC LIMIT {CLOSINGS}"
+            ).fetchall()
         return [Closing(*row) for row in rows]
 
     def newest(self, prefix: str) -> str | None:
@@ -179,24 +205,20 @@ class Journal(JournalFile):
         """Write one entry: updates by collection id, `upper`, the batch's id, the times that it closes, and facts about
         the warehouse that it settles. The entry is on disk when this returns."""
         with self._transaction():
-            entry = self._next(upper, **facts)
-            if closing is not None:
-                self._write("INSERT INTO closing VALUES (?, ?, ?, ?, ?)",
-                            (entry, closing.low, closing.upper, closing.submitted, closing.batch))
-                if self._closings % _FEW_CLOSINGS == 0:
-                    self._write("DELETE FROM closing WHERE entry <= ?", (entry - CLOSINGS,))
-                self._closings += 1
-            for collection, parts in pieces.items():
-                self._insert(collection, entry, parts)
+            entry = self._next()
+            self._write_all(INSERT, lines(entry, pieces, upper, closing))
+            if facts:
+                self._set(**facts)
             if batch is not None:
                 self._write(
                     "INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     (batch.id, batch.mark, entry, batch.time, batch.low, batch.upper, batch.runner, batch.reason,
                      batch.seconds),
                 )
+        self._number = entry
 
     def define(
-        self, catalog: str, upper: int, new: Sequence[New], gone: Iterable[int], forgotten: Iterable[str],
+        self, catalog: str, upper: int, new: Sequence[New], gone: Collection[int], forgotten: Iterable[str],
         left: Iterable[str], claimed: Iterable[str], unset: Iterable[str],
     ) -> None:  # fmt: skip
         """Write one entry that changes the definitions. Batch ids with a prefix in `forgotten` are deleted.
@@ -207,14 +229,13 @@ class Journal(JournalFile):
             unset: facts that count no more.
         """
         with self._transaction():
-            entry = self._next(upper, catalog=catalog)
-            self._set(defined=entry)
-            if any(item.kind == NODES for item in new):
-                self._set(format=FORMAT)
+            entry = self._next()
+            self._set(catalog=catalog, defined=entry)
             for id in gone:
-                self._write("DELETE FROM run WHERE collection = ?", (id,))
                 self._write("DELETE FROM arrangement WHERE collection = ?", (id,))
                 self._write("DELETE FROM collection WHERE id = ?", (id,))
+            if gone:
+                self._write(f"DELETE {DROPPED}")
             for folder in left:
                 self._write("INSERT OR IGNORE INTO unclaimed VALUES (?)", (folder,))
             for folder in claimed:
@@ -223,13 +244,22 @@ class Journal(JournalFile):
                 self._write("DELETE FROM meta WHERE key = ?", (key,))
             for prefix in forgotten:
                 self._write("DELETE FROM batch WHERE id >= ? AND id < ?", _within(prefix))
+            pieces = {}
             for item in new:
                 cursor = self._write(
-                    "INSERT INTO collection (kind, name, since, created, flushed, rows, latest) "
-                    "VALUES (?, ?, ?, ?, ?, 0, ?)",
-                    (item.kind, item.name, item.since, entry, entry - 1, MINIMUM),
+                    "INSERT INTO collection (kind, name, since, created, flushed, rows, latest, layout) "
+                    "VALUES (?, ?, ?, ?, ?, 0, ?, ?)",
+                    (item.kind, item.name, item.since, entry, entry - 1, MINIMUM, item.layout),
                 )
-                self._insert(int(cursor.lastrowid or 0), entry, item.pieces)
+                pieces[int(cursor.lastrowid or 0)] = item.pieces
+            self._write_all(INSERT, lines(entry, pieces, upper))
+        self._number = entry
+
+    def lay_out(self, layouts: Mapping[int, bytes]) -> None:
+        """Note the layouts of collections that an older version made. A layout never changes."""
+        with self._transaction():
+            for id, layout in layouts.items():
+                self._write("UPDATE collection SET layout = ? WHERE id = ? AND layout IS NULL", (layout, id))
 
     def unclaim(self, folder: str) -> None:
         """Note a folder that will be made for a future collection. If no collection comes, it may be removed."""
@@ -252,17 +282,32 @@ class Journal(JournalFile):
         self, collection: int, entry: int, version: int | None, rows: int, latest: int, arranged: Mapping[str, int]
     ) -> None:
         """Note that a collection's Delta table, and these versions of its arrangements by name, hold its updates up to
-        an entry. Deletes those updates from the journal."""
+        an entry. They are no longer waiting."""
         with self._transaction():
             self._write(
                 "UPDATE collection SET flushed = ?, version = ?, rows = ?, latest = ? WHERE id = ?",
                 (entry, version, rows, latest, collection),
             )
-            self._write("DELETE FROM run WHERE collection = ? AND entry <= ?", (collection, entry))
             self._write("DELETE FROM arrangement WHERE collection = ?", (collection,))
             for name, at in arranged.items():
                 self._write("INSERT INTO arrangement VALUES (?, ?, ?, ?)", (collection, name, entry, at))
             self._write("UPDATE meta SET value = value + 1 WHERE key = 'flushes'")
+
+    def trim(self) -> None:
+        """Delete the lines whose updates no longer wait, and those of closings that are not remembered any more; in
+        steps. Others may write between the steps."""
+        with self._guarded():
+            start, end = -1, first(self.entry + 1)
+            old = end - first(CLOSINGS)
+            while start < end:
+                found = self._db.execute("SELECT id FROM line WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?",
+                                         (start, _FEW_LINES)).fetchone()
+                to = end if found is None else found[0]
+                within = start, to, old
+                if self._db.execute(f"SELECT 1 {DONE} LIMIT 1", within).fetchone() is not None:
+                    with self._transaction():
+                        self._write(f"DELETE {DONE}", within)
+                start = to
 
     def shrink(self) -> None:
         """Give the space of deleted updates back to the file system, in steps. Others may write between the steps."""
@@ -276,19 +321,12 @@ class Journal(JournalFile):
         with self._transaction():
             self._set(**facts)
 
-    def _next(self, upper: int, **facts: str | int) -> int:
-        last = self._db.execute("SELECT value FROM meta WHERE key = 'entry'").fetchone()
-        self.begun = int(last[0]) + 1
-        self._set(entry=self.begun, upper=upper, **facts)
+    def _next(self) -> int:
+        """The number of a new entry. Nobody else writes entries."""
+        known, self._number = self._number, None
+        self.begun = (self.entry if known is None else known) + 1
         return self.begun
 
-    def _insert(self, collection: int, entry: int, pieces: Iterable[Piece | StoredFile]) -> None:
-        for piece in pieces:
-            data, file = (piece.data, None) if isinstance(piece, Piece) else (b"", json.dumps(astuple(piece)))
-            self._write(
-                "INSERT INTO run (collection, entry, rows, latest, bytes, data, file) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (collection, entry, piece.rows, piece.latest, piece.size, data, file),
-            )
 
 def _bytes(data: object) -> bytes:
     if not isinstance(data, bytes):

@@ -1,55 +1,27 @@
-"""The SQLite file of a journal: its tables, its format version, its transactions, and its snapshots for readers."""
+"""The SQLite file of a journal: its format version, its transactions, and its snapshots for readers."""
 
 from __future__ import annotations
 
 import sqlite3
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TypeAlias
 
 from halfjoin.engine.storage.damage import naming
+from halfjoin.engine.storage.journal_lines import INSERT, LINES, Value, lines
+from halfjoin.engine.storage.journal_schema import FORMAT, TABLES, newer
 from halfjoin.engine.storage.ownership import FILE
 from halfjoin.engine.system.process import inherit, leak, own, release
 from halfjoin.errors import StorageError
 
-Value: TypeAlias = str | int | float | bytes | None
-
-FORMAT = 3  # the newest: with node collections. An older engine must not write here, because it would not update them
-_PLAIN = 2  # without node collections
 _BUSY_SECONDS = 60
-# Pages of 4 KB in the write-ahead file that are copied into the file itself, while a batch waits. With SQLite's 1000 it
-# waits longer, and so do the batches before the first copy: until then the write-ahead file grows, and what is written
-# over old pages is on disk sooner.
-_CHECKPOINT = 256
+# Pages of 4 KB in the write-ahead file that are copied into the file itself, while a batch waits: some 50 batches of a
+# row. With SQLite's 1000 it waits longer, and so do the batches before the first copy: until then the write-ahead file
+# grows, and what is written over old pages is on disk sooner.
+_CHECKPOINT = 64
 _LARGEST_WAL = 64 << 20  # bytes that the write-ahead file may keep after a checkpoint
-
-_SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
-CREATE TABLE collection (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, name TEXT NOT NULL, since INTEGER NOT NULL,
-    created INTEGER NOT NULL, flushed INTEGER NOT NULL, version INTEGER, rows INTEGER NOT NULL, latest INTEGER NOT NULL
-);
-CREATE TABLE run (
-    id INTEGER PRIMARY KEY, collection INTEGER NOT NULL, entry INTEGER NOT NULL, rows INTEGER NOT NULL,
-    latest INTEGER NOT NULL, bytes INTEGER NOT NULL, data BLOB NOT NULL, file TEXT
-);
-CREATE INDEX run_of ON run (collection, entry, rows, latest, bytes);
-CREATE TABLE IF NOT EXISTS arrangement (
-    collection INTEGER NOT NULL, name TEXT NOT NULL, flushed INTEGER NOT NULL, version INTEGER NOT NULL,
-    PRIMARY KEY (collection, name)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS closing (
-    entry INTEGER PRIMARY KEY, low INTEGER NOT NULL, upper INTEGER NOT NULL, submitted INTEGER NOT NULL, batch TEXT
-);
-CREATE TABLE IF NOT EXISTS unclaimed (folder TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE batch (
-    id TEXT PRIMARY KEY, mark BLOB NOT NULL, entry INTEGER NOT NULL, time INTEGER NOT NULL, low INTEGER NOT NULL,
-    upper INTEGER NOT NULL, runner TEXT NOT NULL, reason TEXT NOT NULL, seconds REAL NOT NULL
-) WITHOUT ROWID;
-"""
 
 
 class JournalFile:
@@ -97,29 +69,26 @@ class JournalFile:
 
     def _make(self) -> None:
         with self._transaction():
-            for statement in _SCHEMA.strip().split(";\n"):
+            for statement in TABLES:
                 self._write(statement)
-            self._set(format=_PLAIN, id=str(uuid.uuid4()), entry=0, upper=0, defined=0, flushes=0, catalog="")
+            self._set(format=FORMAT, id=str(uuid.uuid4()), defined=0, flushes=0, catalog="")
+            self._write_all(INSERT, lines(0, {}, 0))
 
     def _check_format(self, *, read_only: bool) -> None:
         found = self.number("format")
-        if found == 1 and read_only:
-            raise StorageError(f"the warehouse of {self.where} has the older format 1",
-                               remedy="open it once without read_only", path=str(self.where))
-        if found == 1:  # in format 1, all updates were in the journal itself
-            with self._transaction():
-                self._write("ALTER TABLE run ADD COLUMN file TEXT")
-                self._write(_statement("arrangement"))
-                self._set(format=_PLAIN, flushes=0)
         if found > FORMAT:
             raise StorageError(
                 f"the warehouse of {self.where} has format {found}, but this version of halfjoin knows formats up to "
                 f"{FORMAT}", remedy="open it with a newer one", path=str(self.where),
             )
-        for table in ("unclaimed", "closing"):  # older journals do not have these
-            if not read_only and not self._has(table):
-                with self._transaction():
-                    self._write(_statement(table))
+        if found < FORMAT and read_only:
+            raise StorageError(f"the warehouse of {self.where} has the older format {found}",
+                               remedy="open it once without read_only", path=str(self.where))
+        if found < FORMAT:
+            with self._transaction():
+                for statement in newer(found):
+                    self._write(statement)
+                self._set(format=FORMAT)
 
     def close(self) -> None:
         """Close the file."""
@@ -155,12 +124,25 @@ class JournalFile:
     @property
     def entry(self) -> int:
         """The number of the last entry."""
-        return self.number("entry")
+        return self._last_line()[0] // LINES
+
+    @property
+    def upper(self) -> int:
+        """`upper` as the last entry left it."""
+        return self._last_line()[1]
+
+    def _last_line(self) -> tuple[int, int]:
+        with self._guarded():
+            found = self._db.execute("SELECT id, upper FROM line ORDER BY id DESC LIMIT 1").fetchone()
+        match found:
+            case int(id), int(upper):
+                return id, upper
+        raise StorageError(f"{self.where} cannot be read: its last entry has no end", path=str(self.where))
 
     def meta(self, key: str) -> str:
-        """A fact about the warehouse: `format`, `id`, `entry` (the last), `upper`, `defined` (the last entry that
-        changed the catalog), `flushes` (the number of flushes), `catalog` (JSON), `retain`, `clock`, `errors`, and
-        `source/...`: how far a source has been read."""
+        """A fact about the warehouse: `format`, `id`, `defined` (the last entry that changed the catalog), `flushes`
+        (the number of flushes), `catalog` (JSON), `retain`, `clock`, `errors`, and `source/...`: how far a source has
+        been read."""
         with self._guarded():
             found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return "" if found is None else str(found[0])
@@ -184,6 +166,10 @@ class JournalFile:
     def _write(self, statement: str, values: tuple[Value, ...] = ()) -> sqlite3.Cursor:
         """Make one change inside a transaction."""
         return self._db.execute(statement, values)
+
+    def _write_all(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> None:
+        """Make a change for each row of values."""
+        self._db.executemany(statement, rows)
 
     def _keep(self) -> None:
         """The last step before a commit. A subclass may refuse the transaction here."""
@@ -221,8 +207,3 @@ class JournalFile:
         except sqlite3.Error as problem:
             raise StorageError(f"the journal {self.where} failed: {problem}; the call has changed nothing",
                                path=str(self.where)) from problem
-
-
-def _statement(table: str) -> str:
-    """The statement that creates a table."""
-    return next(part for part in _SCHEMA.split(";\n") if f" {table} (" in part)

@@ -12,7 +12,7 @@ import os
 import socket
 import sqlite3
 import time as clock
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any
@@ -25,7 +25,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.journal import Journal
-from halfjoin.engine.storage.journal_file import Value
+from halfjoin.engine.storage.journal_lines import Value
 from halfjoin.engine.storage.ownership import check_prefix
 from halfjoin.engine.storage.place import Place
 from halfjoin.errors import Conflict, HalfjoinError, StorageError
@@ -145,6 +145,10 @@ class ObjectJournal(Journal):
     def _write(self, statement: str, values: tuple[Value, ...] = ()) -> sqlite3.Cursor:
         self._written.append((statement, values))
         return super()._write(statement, values)
+
+    def _write_all(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> None:
+        for values in rows:
+            self._write(statement, values)
 
     def _keep(self) -> None:
         self._commit(self._written, [])

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from os import PathLike
 
 from halfjoin.catalog.models import Document
-from halfjoin.engine.arrange.collection import Cold, Collection, Loaded
+from halfjoin.engine.arrange.collection import Collection, Loaded
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.clock import Clock, Closing, closing_of, opened
@@ -85,13 +85,13 @@ class Reader:
         self._entry, self._defined = journal.entry, journal.number("defined")
         self._flushes = journal.number("flushes")
         self._retain = journal.number("retain", RETAIN)
-        catalog, upper = journal.meta("catalog"), journal.number("upper")
+        catalog, upper = journal.meta("catalog"), journal.upper
         kept = {(item.kind, item.name): item for item in journal.collections()}
         with naming(f"the catalog in {journal.where}"):
             document = Document.model_validate_json(catalog) if catalog else Document()
             clock = opened(journal.meta("clock"), None, upper)
             state = State(self._retain, self, upper=upper, clock=clock, memory=self._disk.memory)
-            self._collections = restore(state, document, kept, self._fetch, lambda *_: False)
+            self._collections = restore(state, document, kept, journal.waiting(), self._fetch, lambda *_: False)
         if missing := [name for name in unfilled(state) if name in state.views]:
             raise StorageError(f"another version of halfjoin evaluated the materialized view {missing[0]} otherwise",
                                remedy="open the warehouse once without read_only=True: this fills the view anew")
@@ -104,18 +104,21 @@ class Reader:
     def _follow(self, state: State, entry: int) -> None:
         """Add the updates since the last moment, and switch to newer files before the older ones are removed."""
         defined, self._defined = self._defined, _UNKNOWN  # until everything is added
-        upper = self._journal.number("upper")
+        upper = self._journal.upper
         state.move_to(upper, opened(self._journal.meta("clock"), None, upper))
         newer = self._flushes != self._journal.number("flushes")
+        waiting = self._journal.waiting(-1 if newer else self._entry)
         for kept in self._journal.collections():
-            collection = self._collections.get(kept.id)
+            collection, new = self._collections.get(kept.id), waiting.get(kept.id)
             if collection is None:
                 continue  # a node that no view has, as this version plans the views
-            if collection.cold is not None or kept.flushed > self._entry or (newer and collection.in_files):
+            if newer and (collection.cold is not None or kept.flushed > self._entry or collection.in_files):
                 # Not loaded, or the journal no longer has the updates that are missing here, or files may go soon.
                 collection.unload()
-                collection.cold = Cold(kept.rows, kept.latest) if kept.rows else None
-            else:
+                collection.cold = kept.cold(new)
+            elif collection.cold is not None and new is not None:
+                collection.cold = collection.cold.after(new.rows, new.latest)
+            elif new is not None:
                 for part in self._disk.since(kept, self._entry, collection, state.upper):
                     collection.publish(part)
             collection.since = max(collection.since, kept.since)

@@ -43,7 +43,8 @@ class OnDisk:
 
 
 def restore(
-    state: State, document: Document, kept: Mapping[tuple[str, str], Kept], fetch: Fetch, bring: Bring
+    state: State, document: Document, kept: Mapping[tuple[str, str], Kept], waiting: Mapping[int, Cold], fetch: Fetch,
+    bring: Bring,
 ) -> dict[int, Collection]:
     """Enter the catalog into an empty state. Returns the collections by their ids. Loads no rows.
 
@@ -69,8 +70,7 @@ def restore(
         collection.since = max(found.since, upper - max(collection.retain, 1))
         by_id[found.id] = collection
         collection.stored = OnDisk(found.id, collection, fetch, lambda: state.upper, bring)
-        if found.rows:
-            collection.cold = Cold(found.rows, found.latest)
+        collection.cold = found.cold(waiting.get(found.id))
 
     def enter_indexes(name: str) -> None:
         for index in document.indexes:

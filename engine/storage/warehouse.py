@@ -12,6 +12,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from os import PathLike
 
+import pyarrow as pa
+
 from halfjoin.catalog.models import Document
 from halfjoin.engine.arrange.changes import Changes, StoredChanges, diffs_of
 from halfjoin.engine.arrange.collection import Collection, Loaded
@@ -32,12 +34,13 @@ from halfjoin.engine.linear.failures import FORM as ERRORS_FORM
 from halfjoin.engine.storage.arranging import Arrangement, arrangements, unserved
 from halfjoin.engine.storage.copying import Copying
 from halfjoin.engine.storage.damage import naming
-from halfjoin.engine.storage.encoding import Piece
+from halfjoin.engine.storage.encoding import Piece, layout_of
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.filing import Filing
 from halfjoin.engine.storage.flusher import Flusher, Target
 from halfjoin.engine.storage.folders import Folders
 from halfjoin.engine.storage.journal import Answered, New
+from halfjoin.engine.storage.journal_lines import LINE_BYTES
 from halfjoin.engine.storage.kinds import collection_of, collections, kind_of, parts, sort_columns
 from halfjoin.engine.storage.names import check_columns, folder_name
 from halfjoin.engine.storage.parquet import StoredFile
@@ -83,6 +86,7 @@ class Warehouse:
         self.spill = self._filing.spill
         self._ids: dict[int, Collection] = {}
         self._numbers: dict[int, int] = {}  # the keys of `_ids`, by the identity of the collection
+        self._layouts: dict[int, pa.Schema] = {}
         self._last = 0  # the number of the journal's last entry: nobody else writes entries
         self._older_errors = True
         self._created: dict[int, int] = {}
@@ -101,7 +105,7 @@ class Warehouse:
             Conflict: the warehouse has another clock.
         """
         journal = self._journal
-        self._clock, upper = journal.meta("clock"), journal.number("upper")
+        self._clock, upper = journal.meta("clock"), journal.upper
         clock = opened(self._clock, clock, upper)
         known = journal.number("retain", -1)
         if retain is None:
@@ -117,7 +121,11 @@ class Warehouse:
             document = Document.model_validate_json(self._catalog) if self._catalog else Document()
             state = State(retain, self, upper=upper, clock=clock, memory=memory)
             self._sources = {source.id for source in document.sources}
-            self._know(restore(state, document, kept, self._fetch, self._bring))
+            ids = restore(state, document, kept, journal.waiting(), self._fetch, self._bring)
+        layouts = {item.id: item.layout for item in kept.values()}
+        if older := {number: _layout(collection) for number, collection in ids.items() if layouts[number] is None}:
+            journal.lay_out(older)
+        self._know(ids, {**layouts, **older})
         self._stale = {item.id for item in kept.values()} - self._ids.keys()
         self._created = {item.id: item.created for item in kept.values()}
         self._pending, self._last = journal.pending(), journal.entry
@@ -209,8 +217,9 @@ class Warehouse:
         first: dict[tuple[str, str], list[Piece | StoredFile]] = {}  # of collections that are defined with the batch
         for part, kind, name in parts(state, staged):
             collection = collection_of(state, kind, name)
-            made = list(self._filing.pieces(kind, name, collection, part))
             number = self._numbers.get(id(collection))
+            layout = None if number is None else self._layouts.get(number)
+            made = list(self._filing.pieces(kind, name, collection, part, layout))
             if number is not None:
                 pieces[number] = made
             else:
@@ -228,7 +237,8 @@ class Warehouse:
         settled = {} if staged.clock in (None, self._clock) else {"clock": str(staged.clock)}
         clock = settled.get("clock", self._clock)
         facts = settled if feed is None else {**settled, fact_of(feed.id): feed.after.text()}
-        pending = self._pending + sum(piece.size for parts in pieces.values() for piece in parts)
+        sizes = [piece.size + LINE_BYTES for parts in pieces.values() for piece in parts]
+        pending = self._pending + LINE_BYTES + sum(sizes)
 
         def commit() -> None:
             found = {(item.kind, item.name): item.id for item in self._journal.collections()} if first else {}
@@ -269,9 +279,10 @@ class Warehouse:
 
         return Entry(commit, kept, followed)
 
-    def _know(self, ids: dict[int, Collection]) -> None:
+    def _know(self, ids: dict[int, Collection], layouts: Mapping[int, bytes | None]) -> None:
         """Note the collections that the journal has, by their ids there."""
         self._ids, self._numbers = ids, {id(collection): number for number, collection in ids.items()}
+        self._layouts = {id: pa.ipc.read_schema(pa.py_buffer(layout)) for id, layout in layouts.items() if layout}
 
     def has_stale_nodes(self) -> bool:
         """Whether the journal has node collections that no view has any more, as this version plans the views. They
@@ -313,7 +324,8 @@ class Warehouse:
         if gone:
             self._flusher.wait()
         files = self._files = {}
-        made = [New(kind, name, c.since, list(self._filing.first(kind, name, c, files))) for kind, name, c in new]
+        made = [New(kind, name, c.since, _layout(c), list(self._filing.first(kind, name, c, files)))
+                for kind, name, c in new]  # fmt: skip
         dropped = [item for item in self._journal.collections() if item.id in gone] if gone else []
         left = [folder for item in dropped for folder in (folder_of(item), arrangements_folder(item))]
         claimed = {f"{kind}/{folder_name(name)}" for kind, name, _ in new}
@@ -332,7 +344,7 @@ class Warehouse:
             for item, collection in found:
                 if collection.stored is None:
                     collection.stored = OnDisk(item.id, collection, self._fetch, lambda: state.upper, self._bring)
-            self._know({item.id: collection for item, collection in found})
+            self._know({item.id: collection for item, collection in found}, {item.id: item.layout for item, _ in found})
             self._missing = {number: missing for number, missing in self._missing.items() if number in self._ids}
             self._created = {item.id: item.created for item, _ in found}
             self._folders.known = {folder_of(item) for item, _ in found}
@@ -453,3 +465,9 @@ class Warehouse:
         collection = self._ids[number]
         wanted = arrangements(collection) if collection.cold is not None or collection.in_files else ()
         return Target(number, collection.schema, collection.since, sort_columns(collection), tuple(wanted))
+
+
+def _layout(collection: Collection) -> bytes:
+    """The layout of a collection as the journal keeps it."""
+    found: bytes = layout_of(collection.schema).serialize().to_pybytes()
+    return found

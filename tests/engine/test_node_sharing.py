@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.storage import filling, journal_file
+from halfjoin.engine.storage import filling
 from halfjoin.engine.updates import limits
 from halfjoin.planner import regions
 from tests.oracle.rows import Bag, bag
@@ -213,18 +212,6 @@ def test_missing_nodes_are_filled_and_others_removed(tmp_path: Path, monkeypatch
                 check(engine, world, 3 * number + 4, 1)
     with hj.Engine(tmp_path / "w") as engine:
         check(engine, world, 13, 1)
-
-
-def test_versions_without_nodes_do_not_open_the_warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with hj.Engine(tmp_path / "w", clock="own") as engine:
-        engine.execute(TABLES)
-    found = sqlite3.connect(tmp_path / "w" / "journal.sqlite").execute("SELECT value FROM meta WHERE key = 'format'")
-    assert found.fetchone() == (2,)
-    with hj.Engine(tmp_path / "w") as engine:
-        engine.execute(VIEW.format("v"))
-    monkeypatch.setattr(journal_file, "FORMAT", 2)
-    with pytest.raises(hj.StorageError, match=r"has format 3.*open it with a newer one"):
-        hj.Engine(tmp_path / "w")
 
 
 def test_nodes_have_no_name_for_users() -> None:

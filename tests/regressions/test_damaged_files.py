@@ -108,7 +108,7 @@ def test_a_damaged_file_is_named(made: Path, tmp_path: Path, kind: str, damage: 
 
 @pytest.mark.parametrize(
     "statement", [
-        "UPDATE meta SET value = 'x' WHERE key = 'upper'", "DELETE FROM meta WHERE key = 'entry'",
+        "UPDATE line SET upper = 'x' WHERE collection = 0", "DELETE FROM line WHERE collection = 0",
         "UPDATE meta SET value = '{' WHERE key = 'catalog'",
         "UPDATE meta SET value = '{\"tables\": 7}' WHERE key = 'catalog'",
         "UPDATE meta SET value = replace(value, 'SELECT', 'SELEKT') WHERE key = 'catalog'",
@@ -116,11 +116,11 @@ def test_a_damaged_file_is_named(made: Path, tmp_path: Path, kind: str, damage: 
         "UPDATE meta SET value = 'x' WHERE key = 'retain'", "UPDATE meta SET value = 'x' WHERE key = 'flushes'",
         "UPDATE meta SET value = x'00ff' WHERE key = 'catalog'", "UPDATE meta SET value = 'x' WHERE key = 'format'",
         "DELETE FROM collection WHERE name = 't'", "UPDATE collection SET since = 'x'",
-        "UPDATE collection SET version = 77", "UPDATE collection SET version = 'x'", "DROP TABLE run",
-        "DROP TABLE batch", "UPDATE run SET data = x'00'", "UPDATE run SET data = substr(data, 1, 90)",
-        "UPDATE run SET data = zeroblob(500)", "UPDATE run SET file = '{', data = x''", "UPDATE run SET data = 'text'",
-        "UPDATE run SET file = '[1]', data = x''",
-        "UPDATE run SET file = '[\"gone.parquet\", 5, 1, 3, \"\"]', data = x''",
+        "UPDATE collection SET version = 77", "UPDATE collection SET version = 'x'", "DROP TABLE line",
+        "DROP TABLE batch", "UPDATE line SET data = x'00'", "UPDATE line SET data = substr(data, 1, 90)",
+        "UPDATE line SET data = zeroblob(500)", "UPDATE line SET file = '{', data = x''",
+        "UPDATE line SET data = 'text'", "UPDATE line SET file = '[1]', data = x''",
+        "UPDATE line SET file = '[\"gone.parquet\", 5, 1, 3, \"\"]', data = x''",
     ],
 )  # fmt: skip
 def test_a_damaged_journal_is_named(made: Path, tmp_path: Path, statement: str) -> None:
@@ -138,7 +138,7 @@ def test_an_entry_with_other_columns_is_named(made: Path, tmp_path: Path) -> Non
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     with sqlite3.connect(folder / "journal.sqlite") as journal:
-        journal.execute("UPDATE run SET data = ?", (sink.getvalue().to_pybytes(),))
+        journal.execute("UPDATE line SET data = ?", (sink.getvalue().to_pybytes(),))
     journal.close()
     _check(folder, may_be_right=False)
 

@@ -42,7 +42,7 @@ def _forget(folder: Path, kind: str) -> int:
     with journal:
         (many,) = journal.execute("SELECT count(*) FROM collection WHERE kind = 'nodes' AND name LIKE ?",
                                   (f"{kind}#%",)).fetchone()  # fmt: skip
-        for table, column in (("run", "collection"), ("arrangement", "collection"), ("collection", "id")):
+        for table, column in (("line", "collection"), ("arrangement", "collection"), ("collection", "id")):
             journal.execute(f"DELETE FROM {table} WHERE {column} IN ({mine})", (f"{kind}#%",))
     journal.close()
     return int(many)

@@ -38,7 +38,7 @@ def test_a_journal_made_torn_by_one_thread_is_read_by_another(writes, tmp_path: 
         journal.append({}, 8, None, None, {})
     else:
         journal.recover()
-    assert (journal.entry, journal.number("upper")) == ((2, 8) if writes else (1, 7))
+    assert (journal.entry, journal.upper) == ((2, 8) if writes else (1, 7))
     assert ObjectJournal(LocalPlace(tmp_path), read_only=True).entry == journal.entry
 
 
