@@ -5,6 +5,7 @@ The dialect here has its own parser, and a class of Python cannot inherit from a
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib.machinery import (
@@ -15,7 +16,6 @@ from importlib.machinery import (
     PathFinder,
     SourceFileLoader,
 )
-from pathlib import Path
 from types import ModuleType
 
 _PACKAGE = "sqlglot"
@@ -47,8 +47,8 @@ def load_sources() -> None:
                           "halfjoin before sqlglot, or run `pip uninstall sqlglotc`")  # fmt: skip
     found = PathFinder.find_spec(_PACKAGE)
     places = [] if found is None else found.submodule_search_locations or []
-    samples = [Path(place, _SAMPLE + suffix) for place in places for suffix in EXTENSION_SUFFIXES]
-    if loaded is None and any(sample.exists() for sample in samples):
+    samples = [os.path.join(place, _SAMPLE + suffix) for place in places for suffix in EXTENSION_SUFFIXES]
+    if loaded is None and any(map(os.path.exists, samples)):
         sys.meta_path.insert(0, Sources())
 
 
