@@ -1,0 +1,105 @@
+"""The thread behind the batches: whoever waits for it waits until it has done its work, whatever interrupts the wait."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread, main_thread
+from time import sleep
+from typing import Any
+
+import pytest
+
+import halfjoin as hj
+from halfjoin.engine.storage.delta import DeltaFolder
+from halfjoin.engine.system.behind import Behind
+
+
+def _interrupted(wait: Callable[[], object], begun: Event) -> None:
+    """Press Ctrl-C while the main thread waits for one that has begun to work."""
+    ready, main = list[bool](), main_thread().ident
+    assert main is not None and begun.wait(60)
+
+    def press() -> None:
+        while not ready or sys._current_frames()[main].f_code.co_name not in ("wait", "_wait_for_tstate_lock"):
+            sleep(0.001)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    presser = Thread(target=press)
+    presser.start()
+    with pytest.raises(KeyboardInterrupt):
+        ready.append(True)
+        wait()
+    presser.join()
+
+
+def test_work_goes_on_when_a_wait_is_interrupted() -> None:
+    begun, go, done, behind = Event(), Event(), list[str](), Behind()
+
+    def work() -> None:
+        begun.set()
+        assert go.wait(60)
+        done.append("it")
+
+    assert behind.submit(work)
+    for _ in range(2):
+        _interrupted(behind.wait, begun)
+        assert behind.busy and not done
+    go.set()
+    behind.wait()
+    assert done == ["it"] and not behind.busy
+
+
+def test_what_no_thread_can_do_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    behind, done = Behind(), list[int]()
+    with monkeypatch.context() as patch:
+        patch.setattr(Thread, "start", refused)
+        assert not behind.submit(lambda: done.append(1))
+        behind.wait()
+    assert behind.submit(lambda: done.append(2))
+    behind.wait()
+    assert done == [2]
+
+
+def test_work_that_panics_keeps_nobody_waiting() -> None:
+    class Panic(BaseException):
+        pass
+
+    def panic() -> None:
+        raise Panic
+
+    behind, done = Behind(), list[int]()
+    assert behind.submit(panic)
+    behind.wait()
+    assert behind.submit(lambda: done.append(1))
+    behind.wait()
+    assert done == [1]
+
+
+def test_an_engine_that_closes_waits_for_its_flush(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go, append = Event(), Event(), DeltaFolder.append
+
+    def slow(*arguments: Any) -> Any:
+        begun.set()
+        assert go.wait(60)
+        return append(*arguments)
+
+    monkeypatch.setattr("halfjoin.engine.storage.warehouse.FLUSH_BYTES", 1)
+    engine = hj.Engine(tmp_path / "w")
+    engine.execute("CREATE TABLE t (k bigint); CREATE MATERIALIZED VIEW v AS SELECT k FROM t")
+    engine._store._flusher.wait()  # type: ignore[union-attr]
+    monkeypatch.setattr(DeltaFolder, "append", slow)
+    engine.apply({"t": [{"k": 1}]}, time=1)
+    for _ in range(2):
+        _interrupted(engine.close, begun)
+        with pytest.raises(hj.Conflict, match="very process"):  # while the flush goes on, nobody else writes
+            hj.Engine(tmp_path / "w")
+    go.set()
+    engine.close()
+    with hj.Engine(tmp_path / "w") as again:
+        assert again.read("v").to_pylist() == [{"k": 1}]
