@@ -1,4 +1,4 @@
-"""The thread behind the batches: whoever waits for it waits until it has done its work, whatever interrupts the wait."""
+"""The thread behind the batches: whoever waits for it waits until its work is done, whatever interrupts the wait."""
 
 from __future__ import annotations
 
