@@ -59,7 +59,8 @@ class Flusher:
         return self._behind.busy
 
     def start(self, targets: Sequence[Target]) -> None:
-        """Flush in a thread. A failure loses nothing: the journal keeps the updates, and a later flush tries again."""
+        """Flush in a thread, or in this one if there can be no more. A failure loses nothing: the journal keeps the
+        updates, and a later flush tries again."""
 
         def work() -> None:
             try:
@@ -67,7 +68,8 @@ class Flusher:
             except HalfjoinError as problem:
                 _log.warning("flushing failed, and will be tried again: %s", problem)
 
-        self._behind.submit(work)
+        if not self._behind.submit(work):
+            work()
 
     def wait(self) -> None:
         """Wait until its thread has ended."""

@@ -11,6 +11,7 @@ from time import sleep
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
 import halfjoin as hj
 from halfjoin.engine.storage.delta import DeltaFolder
@@ -52,13 +53,14 @@ def test_work_goes_on_when_a_wait_is_interrupted() -> None:
     assert done == ["it"] and not behind.busy
 
 
-def test_what_no_thread_can_do_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(_: Thread) -> None:
-        raise RuntimeError("can't start new thread")
+def _refused(_: Thread) -> None:
+    raise RuntimeError("can't start new thread")
 
+
+def test_what_no_thread_can_do_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     behind, done = Behind(), list[int]()
     with monkeypatch.context() as patch:
-        patch.setattr(Thread, "start", refused)
+        patch.setattr(Thread, "start", _refused)
         assert not behind.submit(lambda: done.append(1))
         behind.wait()
     assert behind.submit(lambda: done.append(2))
@@ -79,6 +81,16 @@ def test_work_that_panics_keeps_nobody_waiting() -> None:
     assert behind.submit(lambda: done.append(1))
     behind.wait()
     assert done == [1]
+
+
+def test_a_batch_flushes_where_no_thread_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("halfjoin.engine.storage.warehouse.FLUSH_BYTES", 1)
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE t (k bigint)")
+        monkeypatch.setattr(Thread, "start", _refused)
+        engine.apply({"t": [{"k": 1}]}, time=1)
+        assert DeltaTable(tmp_path / "w" / "tables" / "t").to_pyarrow_table().num_rows == 1
+        monkeypatch.undo()
 
 
 def test_an_engine_that_closes_waits_for_its_flush(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
