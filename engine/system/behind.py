@@ -22,7 +22,8 @@ class Behind:
 
     def __init__(self, name: str = "halfjoin-behind") -> None:
         self._name = name
-        self._turn = Condition(RLock())  # only `with` takes and releases it, so that no interrupt comes between
+        self._lock = RLock()  # only `with` takes and releases it, so that no interrupt comes between
+        self._changed = Condition(self._lock)
         self._waiting: deque[Callable[[], None]] = deque()
         self._worker: object = None  # identifies the thread that is to work
         self._closed = False
@@ -40,7 +41,7 @@ class Behind:
     def submit(self, work: Callable[[], None], *, soon: bool = False) -> bool:
         """Do a piece of work after those that wait already, or before them (`soon`). False: it is too late for that, or
         there can be no more threads."""
-        with self._turn:
+        with self._lock:
             if self.stopping:
                 return False
             (self._waiting.appendleft if soon else self._waiting.append)(work)
@@ -67,20 +68,20 @@ class Behind:
 
     def _next(self, worker: object) -> Callable[[], None] | None:
         """The piece to do now. None ends the thread."""
-        with self._turn:
+        with self._lock:
             if self._worker is not worker:
                 return None
             if self._waiting and not self.stopping:
                 return self._waiting.popleft()
             self._waiting.clear()
             self._worker = None
-            self._turn.notify_all()
+            self._changed.notify_all()
             return None
 
     def wait(self) -> None:
         """Wait until nothing is left to do."""
-        with self._turn:
-            self._turn.wait_for(lambda: not self.busy)
+        with self._lock:
+            self._changed.wait_for(lambda: not self.busy)
 
     def close(self) -> None:
         """Drop what has not begun, and wait for the rest."""

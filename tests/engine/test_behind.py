@@ -19,21 +19,32 @@ from halfjoin.engine.system.behind import Behind
 
 
 def _interrupted(wait: Callable[[], object], begun: Event) -> None:
-    """Press Ctrl-C while the main thread waits for one that has begun to work."""
-    ready, main = list[bool](), main_thread().ident
+    """Press Ctrl-C while the main thread waits for one that has begun to work.
+
+    A signal that comes right before the wait begins does not end it, so there are more, until one has.
+    """
+    waits, over, main = list[bool](), list[bool](), main_thread().ident
     assert main is not None and begun.wait(60)
 
-    def press() -> None:
-        while not ready or sys._current_frames()[main].f_code.co_name not in ("wait", "_wait_for_tstate_lock"):
-            sleep(0.001)
-        signal.pthread_kill(main, signal.SIGINT)
+    def pressed(*_: object) -> None:
+        if waits:
+            waits.clear()
+            raise KeyboardInterrupt
 
-    presser = Thread(target=press)
+    def press() -> None:
+        while not over:
+            if waits and sys._current_frames()[main].f_code.co_name in ("wait", "_wait_for_tstate_lock"):
+                signal.pthread_kill(main, signal.SIGUSR1)
+            sleep(0.001)
+
+    before, presser = signal.signal(signal.SIGUSR1, pressed), Thread(target=press)
     presser.start()
     with pytest.raises(KeyboardInterrupt):
-        ready.append(True)
+        waits.append(True)
         wait()
+    over.append(True)
     presser.join()
+    signal.signal(signal.SIGUSR1, before)
 
 
 def test_work_goes_on_when_a_wait_is_interrupted() -> None:
