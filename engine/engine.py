@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from os import PathLike
 from threading import Condition, RLock
@@ -116,25 +116,24 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
         self._torn = False  # whether the last call raised, or is still running
         self._closed: str | None = None  # why calls are refused
         self._released = False
-        store = _store(warehouse, read_only)
-        self._store: ReaderStore = store
-        try:
+        with ExitStack() as undo:  # also after an interrupt: nobody has this engine yet, so nobody else can close it
+            store = undo.enter_context(closing(_store(warehouse, read_only)))
+            self._store: ReaderStore = store
             self._state = store.open(history, clock, self._memory)
-        except BaseException:
-            store.close()
-            raise
-        self._runners, self._sinks = Runners(runner, spark, store.staging), Sinks(store.place, store.staging)
-        self._sources = self._make_sources()
-        self._writer: Writer | None = None
-        if not isinstance(store, Reader):
-            self._writer = Writer(self._state, store, self._runners, self._sinks, self._sources, self._commits,
-                                  self._changes_frame, partial(reconsider, self._state, self._runners))  # fmt: skip
-            self._sinks.open(self._state)
-            self._sources.follow(self._state)
-            if unfilled(self._state) or store.has_stale_nodes():
-                self._writer.define(lambda: fill_missing(self._state))
-        self._session = Session(self._runners, self._sinks, self._writer, (self._lock, self._changed),
-                                self._sources_of)
+            self._runners, self._sinks = Runners(runner, spark, store.staging), Sinks(store.place, store.staging)
+            undo.callback(self._sinks.close)
+            self._sources = self._make_sources()
+            self._writer: Writer | None = None
+            if not isinstance(store, Reader):
+                self._writer = Writer(self._state, store, self._runners, self._sinks, self._sources, self._commits,
+                                      self._changes_frame, partial(reconsider, self._state, self._runners))  # fmt: skip
+                self._sinks.open(self._state)
+                self._sources.follow(self._state)
+                if unfilled(self._state) or store.has_stale_nodes():
+                    self._writer.define(lambda: fill_missing(self._state))
+            self._session = Session(self._runners, self._sinks, self._writer, (self._lock, self._changed),
+                                    self._sources_of)
+            undo.pop_all()
 
     @retried
     @exclusive

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from threading import Thread
 from time import perf_counter
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.site import Site, arrangements_of, collection_place
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.system.behind import Behind
 from halfjoin.engine.system.telemetry import Done, tell, watched
 from halfjoin.engine.updates.consolidate import cancel
 from halfjoin.errors import HalfjoinError, StorageError
@@ -49,17 +49,18 @@ class Flusher:
 
     def __init__(self, site: Site, journal: Journal) -> None:
         self._site, self._journal = site, journal
-        self._thread: Thread | None = None
+        self._behind = Behind("halfjoin-flush")
         self._seen: set[int] = set()
         self.changed: set[int] = set()  # collections whose tables have new versions; read it when no flush runs
 
     @property
     def busy(self) -> bool:
         """Whether its thread is running."""
-        return self._thread is not None and self._thread.is_alive()
+        return self._behind.busy
 
     def start(self, targets: Sequence[Target]) -> None:
-        """Flush in a thread. A failure loses nothing: the journal keeps the updates, and a later flush tries again."""
+        """Flush in a thread, or in this one if there can be no more. A failure loses nothing: the journal keeps the
+        updates, and a later flush tries again."""
 
         def work() -> None:
             try:
@@ -67,13 +68,12 @@ class Flusher:
             except HalfjoinError as problem:
                 _log.warning("flushing failed, and will be tried again: %s", problem)
 
-        self._thread = Thread(target=work, name="halfjoin-flush")
-        self._thread.start()
+        if not self._behind.submit(work):
+            work()
 
     def wait(self) -> None:
         """Wait until its thread has ended."""
-        if self._thread is not None:
-            self._thread.join()
+        self._behind.wait()
 
     def flush(self, targets: Sequence[Target], *, everything: bool = False) -> None:
         """Flush these collections and merge their files, with `everything` into one run.

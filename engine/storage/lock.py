@@ -14,6 +14,8 @@ from halfjoin.engine.storage.ownership import LOCK
 from halfjoin.engine.system.process import own, release
 from halfjoin.errors import Conflict, StorageError
 
+_HELD: set[Lock] = set()  # until it is released, also of a forgotten engine: its threads may write
+
 
 class Lock:
     """An exclusive lock on a warehouse folder.
@@ -28,41 +30,48 @@ class Lock:
 
     def __init__(self, folder: Path) -> None:
         try:
-            self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+            self._file = open(folder / LOCK, "a+b", buffering=0)  # noqa: SIM115 - `release` closes it
         except OSError as problem:
             raise StorageError(f"cannot lock the warehouse {folder}: {problem}", path=str(folder)) from problem
         try:
+            self._take(folder)
+        except BaseException:  # an interrupt, too
+            self.release()
+            raise
+
+    def _take(self, folder: Path) -> None:
+        _HELD.add(self)
+        try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as problem:
-            holder = os.pread(self._file, 500, 0).decode(errors="replace").strip() or "another process"
+            holder = os.pread(self._file.fileno(), 500, 0).decode(errors="replace").strip() or "another process"
             if holder.startswith(f"process {os.getpid()} on {socket.gethostname()} "):
                 holder = "this very process: " + holder
-            os.close(self._file)
             raise Conflict(
                 f"the warehouse {folder} is being written by {holder}", name=str(folder), holder=holder,
                 remedy="close that engine first, "
                 "or read beside it with Engine(..., read_only=True)"
             ) from problem
         except OSError as problem:
-            os.close(self._file)
             raise StorageError(f"{folder} cannot be locked, so two engines might write there: {problem}",
                                path=str(folder)) from problem
         since = datetime.now(UTC).isoformat(" ", "seconds")
         holder = f"process {os.getpid()} on {socket.gethostname()} since {since}, opened {_caller()}"
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, holder.encode(), 0)
-
+        self._file.truncate(0)
+        self._file.write(holder.encode())
         own(self)
 
     def release(self) -> None:
-        """Release the lock, so that others can write."""
+        """Release the lock, so that others can write. It can be repeated, if an interrupt ends it."""
         release(self)
-        fcntl.flock(self._file, fcntl.LOCK_UN)  # releases it even if a forked child still has the file open
-        os.close(self._file)
+        if not self._file.closed:
+            fcntl.flock(self._file, fcntl.LOCK_UN)  # releases it even if a forked child still has the file open
+            self._file.close()
+        _HELD.discard(self)
 
     def disown(self) -> None:
         """Close a forked child's copy of the file, or the lock would outlive the process that holds it."""
-        os.close(self._file)
+        self._file.close()
 
 
 def _caller() -> str:

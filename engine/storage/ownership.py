@@ -19,7 +19,6 @@ FILE = "journal.sqlite"
 LOCK = "lock"
 _BESIDE = tuple(f"{FILE}{end}" for end in ("-journal", "-wal", "-shm"))  # SQLite creates them
 _OURS = ("tables", "views", "nodes", "errors", "arrangements", "sinks", "staging")
-_HEADER = b"SQLite format 3\0"
 _HOLDER = re.compile(rb"(process \d+ on [^\n]*)?")
 
 
@@ -62,12 +61,13 @@ def check_prefix(place: Place, allowed: Collection[str]) -> None:
 
 
 def _journal(path: Path) -> str:
-    """`there`, `empty` (missing, or still without content), or `damaged`."""
+    """`there`, `empty` (missing, or still without content), or `damaged`.
+
+    Only SQLite may open the file. By POSIX, a process that closes a file gives up all its locks on it, those of other
+    engines in this process, too. Then another process takes itself for the last one, and removes the write-ahead file.
+    """
     if not path.exists() or not path.stat().st_size:
         return "empty"
-    with path.open("rb") as file:
-        if file.read(len(_HEADER)) != _HEADER:
-            return "damaged"
     try:
         db = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from os import PathLike
 
@@ -42,6 +42,7 @@ from halfjoin.engine.storage.folders import Folders
 from halfjoin.engine.storage.journal import Answered, New
 from halfjoin.engine.storage.journal_lines import LINE_BYTES
 from halfjoin.engine.storage.kinds import collection_of, collections, kind_of, parts, sort_columns
+from halfjoin.engine.storage.lock import Lock
 from halfjoin.engine.storage.names import check_columns, folder_name
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.renew import make_errors_anew
@@ -68,22 +69,6 @@ class Warehouse:
     def __init__(self, warehouse: str | PathLike[str]) -> None:
         self._site = site_of(warehouse)
         self.place = self._site.place
-        self._lock = self._site.lock()
-        try:
-            self._journal = self._site.journal(read_only=False)
-        except BaseException:
-            self._unlock()
-            raise
-        self.staging = self._site.staging(self._journal.meta("id"))
-        if self.staging is not None:
-            remove_leftovers(self.staging)
-        self._flusher = Flusher(self._site, self._journal)
-        self._behind = Behind()
-        self._copying = Copying(self.staging, self._behind)
-        self._links = Links(self.staging)
-        self._folders = Folders(self._site, self._journal)
-        self._filing = Filing(self._folders)
-        self.spill = self._filing.spill
         self._ids: dict[int, Collection] = {}
         self._numbers: dict[int, int] = {}  # the keys of `_ids`, by the identity of the collection
         self._layouts: dict[int, pa.Schema] = {}
@@ -96,6 +81,22 @@ class Warehouse:
         self._catalog = ""
         self._sources: set[str] = set()  # the ids of those that the kept catalog has
         self._files: dict[tuple[str, str], set[str]] = {}  # of new collections, also those of a batch kept with them
+        self._behind = Behind()
+        self._lock: Lock | None = None
+        with ExitStack() as undo:
+            undo.callback(self._unlock)
+            self._lock = self._site.lock()
+            self._journal = self._site.journal(read_only=False)
+            self.staging = self._site.staging(self._journal.meta("id"))
+            if self.staging is not None:
+                remove_leftovers(self.staging)
+            self._flusher = Flusher(self._site, self._journal)
+            self._copying = Copying(self.staging, self._behind)
+            self._links = Links(self.staging)
+            self._folders = Folders(self._site, self._journal)
+            self._filing = Filing(self._folders)
+            self.spill = self._filing.spill
+            undo.pop_all()
 
     def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
         """Restore the state that the warehouse keeps, within a memory budget. `retain` replaces the kept default for
@@ -453,9 +454,8 @@ class Warehouse:
         return self._behind.submit(lambda: coming.load(upper, lambda: self._behind.stopping))
 
     def _unlock(self) -> None:
-        lock, self._lock = self._lock, None
-        if lock is not None:
-            lock.release()
+        if self._lock is not None:
+            self._lock.release()
 
     def _targets(self) -> list[Target]:
         return [self._target(number) for number in self._ids]

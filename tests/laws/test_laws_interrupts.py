@@ -225,3 +225,21 @@ def test_a_reader_sees_the_last_batch(tmp_path: Path, kind: type[BaseException])
                     engine.execute(f"CREATE TABLE IF NOT EXISTS t{at} (k bigint)")
                 ender.ends(lambda: reader.read("joined"), at)
                 assert held(reader) == contents(done), ender.where
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_opening_or_a_closing_can_be_repeated(tmp_path: Path, kind: type[BaseException]) -> None:
+    """What an opening that ended had of a warehouse, nobody could close any more."""
+    folder, opened = tmp_path / "w", list[hj.Engine]()
+    with hj.Engine(folder) as engine:
+        engine.execute(DDL + "; CREATE SINK above FROM above INTO DELTA 'target'")
+        engine.apply(batch(1), time=1)
+    ender = Ender(kind)
+    for at in ender.points(lambda: hj.Engine(folder).close()):
+        ender.ends(lambda: opened.append(hj.Engine(folder)), at)
+        while opened:
+            engine = opened.pop()
+            ender.ends(engine.close, at)
+            engine.close()
+        with hj.Engine(folder) as again:
+            assert held(again) == contents(1), ender.where

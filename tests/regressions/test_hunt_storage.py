@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Condition, RLock
@@ -307,3 +309,26 @@ def test_a_sink_finds_any_text_again(tmp_path: Path, text: str) -> None:
         engine.apply({"t": hj.deletes([{"k": text}])})
         engine.flush()
     assert DeltaTable(tmp_path / "w" / "sinks" / "s").to_pyarrow_table()["k"].to_pylist() == ["b"]
+
+
+APPEND = """
+import sys, halfjoin as hj
+with hj.Engine(sys.argv[1]) as engine:
+    engine.apply({"t": [{"k": int(sys.argv[2])}]}, time=int(sys.argv[2]))
+"""
+
+
+def test_an_engine_that_opens_takes_no_locks_from_others(tmp_path: Path) -> None:
+    """By POSIX, who closes a file gives up all locks that the process has on it, and so those of an older engine. Then
+    another process took itself for the last one, and removed the write-ahead file that the older engine still read."""
+    folder = tmp_path / "w"
+    with hj.Engine(folder, clock="own") as engine:
+        engine.execute("CREATE TABLE t (k bigint)")
+    with hj.Engine(folder, read_only=True) as reader:
+        for number in range(1, 4):
+            hj.Engine(folder, read_only=True).close()
+            subprocess.run([sys.executable, "-c", APPEND, str(folder), str(number)], check=True, timeout=60)
+            assert (folder / "journal.sqlite-wal").exists()
+            assert reader.read("t").num_rows == number
+        with hj.Engine(folder) as engine:
+            assert engine.read("t").num_rows == 3

@@ -351,7 +351,7 @@ def test_no_copy_is_made_for_an_engine_that_closes(tmp_path: Path, monkeypatch: 
         _upsert(engine, 2, 200)
         assert begun.wait(60)
     assert len(written) == 1  # of the first copy's columns
-    assert copying._behind._thread is None
+    assert not copying._behind.busy
 
 
 def test_copies_take_half_of_the_memory_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
