@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import uuid
 from collections.abc import Iterable, Iterator
@@ -45,9 +46,20 @@ class JournalFile:
         own(self)
         try:
             self._prepare(read_only)
-        except BaseException:
+        except BaseException as problem:
             self.close()
+            if read_only and isinstance(problem, StorageError) and self._lacks_files():
+                raise StorageError(
+                    f"{self.where} cannot be read: while no engine writes there, SQLite makes files beside it, and "
+                    "this process may not", remedy="let it write to the folder, or keep the engine that writes open",
+                    path=str(self.where),
+                ) from problem
             raise
+
+    def _lacks_files(self) -> bool:
+        """Whether the files are missing that SQLite makes beside the journal, and cannot be made."""
+        effective = os.access in os.supports_effective_ids
+        return not Path(f"{self.where}-shm").exists() and not os.access(self._folder, os.W_OK, effective_ids=effective)
 
     def _prepare(self, read_only: bool) -> None:
         with self._guarded():
