@@ -289,7 +289,7 @@ def _held(collection: Collection) -> int:
 class Versions:
     """A collection's runs before a batch, and after it with the batch's staged run.
 
-    `passed`: what closes of the nodes whose output passes on to reduces.
+    `passed`: what closes of the nodes whose output passes on to reduces; equal updates of it may be apart.
     """
 
     state: State

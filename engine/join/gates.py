@@ -85,7 +85,7 @@ class Gates:
 
     def open(self, collections: Iterable[str], changed: Changed) -> bool:
         """Whether a row of these collections' changes may pass the first filters of some path."""
-        for collection in collections:  # each batch comes here for each view, so there are no calls
+        for collection in collections:  # each batch comes here for each view, so there are few calls
             for path in self.paths.get(collection, _OPEN):
                 for gate in path:
                     if not gate.lets(changed.span(collection, gate.column)):
