@@ -69,6 +69,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Say how a process with tests has ended, if it died: by which signal, or with which status."""
+    if error:
+        print(f"\n{node.gateway.id} has ended with {node.gateway._io.popen.wait(60)}")
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """One quiet session for all Spark tests: small data, so few partitions, and no code compiled for a few rows."""

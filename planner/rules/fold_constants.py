@@ -1,23 +1,15 @@
-"""Fold simple constant parts: comparisons and integer arithmetic of literals, and AND, OR, NOT of truth values. And a
-row that is taken apart and put together again is the row."""
+"""Fold constant parts: what literals make (`constant_values`), AND, OR, NOT of truth values. Days that are compared as
+timestamps are compared as days. And a row that is taken apart and put together again is the row."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from halfjoin.planner.block import Block, Blocks
-from halfjoin.sql.expr import FALSE, TRUE, Call, Expr, Literal, rewrite
+from halfjoin.planner.rules.constant_values import computed, day_of
+from halfjoin.sql.expr import FALSE, FLIPPED, TRUE, Call, Cast, Expr, Literal, rewrite
 from halfjoin.sql.functions.record_values import VALUE, as_it_was
-from halfjoin.sql.types import BOOLEAN, STRINGS, Kind
-
-_BITS = {Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64}
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-_ARITHMETIC: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+from halfjoin.sql.types import Kind
 
 
 def fold_constants(blocks: Blocks) -> Blocks:
@@ -40,7 +32,7 @@ def _folded(block: Block) -> Block:
 def fold(expr: Expr) -> Expr:
     """The expression with its constant parts computed.
 
-    >>> from halfjoin.sql.types import INTEGER
+    >>> from halfjoin.sql.types import BOOLEAN, INTEGER
     >>> fold(Call("=", (Literal(1, INTEGER), Literal(2, INTEGER)), BOOLEAN)).value
     False
     """
@@ -55,9 +47,21 @@ def _fold_node(expr: Expr) -> Expr:
             return expr.args[0] if value is None else (FALSE if value else TRUE)
         case Call(function=name) if name == VALUE:
             return as_it_was(expr)
-        case Call(name, (Literal(left, kind), Literal(right, other))) if kind == other:
-            return _binary(expr, name, left, right, kind.kind)
+        case Call(args=(Literal() as left, Literal() as right)):
+            return computed(expr, left, right)
+        case Call(function=name, args=(Cast() as cast, Literal() as literal)) if name in FLIPPED:
+            return _of_days(expr, name, cast, literal)
+        case Call(function=name, args=(Literal() as literal, Cast() as cast)) if name in FLIPPED:
+            return _of_days(expr, FLIPPED[name], cast, literal)
     return expr
+
+
+def _of_days(expr: Call, comparison: str, cast: Cast, literal: Literal) -> Expr:
+    """`day::timestamp < '2024-01-02 00:00:00'`, as of `day < date '2024-01-01' + interval '1 day'`, compares days."""
+    if cast.arg.type.kind is not Kind.DATE or cast.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+        return expr
+    day = day_of(literal)
+    return expr if day is None else Call(comparison, (cast.arg, day), expr.type)
 
 
 def _connective(expr: Call, is_and: bool, args: tuple[Expr, ...]) -> Expr:
@@ -68,16 +72,3 @@ def _connective(expr: Call, is_and: bool, args: tuple[Expr, ...]) -> Expr:
     if not rest:
         return neutral
     return rest[0] if len(rest) == 1 else replace(expr, args=rest)
-
-
-def _binary(expr: Call, name: str, left: object, right: object, kind: Kind) -> Expr:
-    if name in _COMPARISONS and (kind in _BITS or kind in STRINGS or kind is Kind.BOOLEAN):
-        if left is None or right is None:
-            return Literal(None, BOOLEAN)
-        return TRUE if _COMPARISONS[name](left, right) else FALSE
-    bits = _BITS.get(expr.type.kind)
-    if name in _ARITHMETIC and bits and kind is expr.type.kind and isinstance(left, int) and isinstance(right, int):
-        value = _ARITHMETIC[name](left, right)
-        if -(1 << bits - 1) <= value < 1 << bits - 1:
-            return Literal(value, expr.type)
-    return expr
