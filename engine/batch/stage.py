@@ -311,6 +311,12 @@ def _waited_for(name: str, flow: Flow | Inner, closed: Set[str]) -> bool:
 
 
 @by_identity
+def _nothing(schema: Mapping[str, pa.DataType]) -> Updates:
+    """No updates. One such object is enough for all batches."""
+    return empty(schema)
+
+
+@by_identity
 def _unchanged(schema: Mapping[str, pa.DataType]) -> pa.Table:
     """No changes. Most views are unchanged by a batch, and one table is enough for all batches."""
     return empty(schema).table(changes=True)
@@ -322,9 +328,9 @@ def _passed(node: MaintainedView, output: Output, low: int, upper: int) -> tuple
 
     Equal updates of what it passes on may be apart. What a job has left in files stays there.
     """
+    if isinstance(output, Updates) and not node.contents.closes(low, upper) and output.within(low, upper):
+        return output, _nothing(node.contents.schema)  # the common case
     was = node.contents.closing(low, upper)
-    if isinstance(output, Updates) and not len(was) and output.within(low, upper):  # the common case
-        return output, output.slice(0, 0)
     part = _part(output, upper)
     later = [*part.pieces(upper)]
     gone = Updates(was.columns, was.time, -was.diff)

@@ -48,6 +48,8 @@ class LinearOperator:
 
     def __call__(self, updates: Updates, errors: list[Updates]) -> Updates:
         """The output updates, not consolidated."""
+        if not self.steps:
+            return updates
         sink = Errors(errors, self.reports)
         for step in self.steps:
             if not len(updates.time):
