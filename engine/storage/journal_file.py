@@ -33,6 +33,7 @@ class JournalFile:
     """
 
     _joined = False  # whether a transaction is open that takes in others
+    _file: tuple[int, int] | None = None  # what identifies the file; None: nothing does yet
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
         self.where, self._folder = str(folder / FILE), folder
@@ -55,6 +56,30 @@ class JournalFile:
                     path=str(self.where),
                 ) from problem
             raise
+        self._file = self._at_path()
+
+    def check_place(self) -> None:
+        """Make sure that the file is still at its path. SQLite would go on with a file that was removed, so batches
+        would be lost; and what is flushed beside it would go into whatever warehouse is there now.
+
+        Raises:
+            StorageError: the warehouse, or its journal, was moved, removed or replaced.
+        """
+        found = self._at_path() if self._file else None
+        if found != self._file:
+            raise StorageError(
+                f"{self.where} was {'moved or removed' if found is None else 'replaced'} while this engine had it "
+                "open, so the call has changed nothing", remedy="put the folder back where it was, or close this "
+                "engine and open the warehouse again where it is now", path=str(self.where),
+            )  # fmt: skip
+
+    def _at_path(self) -> tuple[int, int] | None:
+        """What identifies the file at the journal's path; None if there is none."""
+        try:
+            found = os.stat(self.where)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _lacks_files(self) -> bool:
         """Whether the files are missing that SQLite makes beside the journal, and cannot be made."""
@@ -124,6 +149,7 @@ class JournalFile:
         if self._db.in_transaction:
             yield
             return
+        self.check_place()
         try:
             with self._guarded():
                 self._db.execute("BEGIN")
@@ -201,6 +227,7 @@ class JournalFile:
         if self._joined:
             yield
             return
+        self.check_place()
         with self._guarded():
             try:
                 self._db.execute("BEGIN IMMEDIATE")

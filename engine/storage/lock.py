@@ -61,6 +61,25 @@ class Lock:
         self._file.write(holder.encode())
         own(self)
 
+    def check(self) -> None:
+        """Make sure that the lock still keeps others away.
+
+        Raises:
+            Conflict: its file was removed, so another engine may have the warehouse now.
+        """
+        try:
+            held, found = os.fstat(self._file.fileno()), os.stat(self._file.name)
+            if (held.st_dev, held.st_ino) == (found.st_dev, found.st_ino):
+                return
+        except FileNotFoundError:
+            pass
+        folder = str(Path(self._file.name).parent)
+        raise Conflict(
+            f"the warehouse {folder}, or the lock in it, was moved or removed while this engine had it open, so "
+            "another engine may write there; the call has changed nothing", name=folder,
+            remedy="close its engines, and open it again"
+        )  # fmt: skip
+
     def release(self) -> None:
         """Release the lock, so that others can write. It can be repeated, if an interrupt ends it."""
         release(self)

@@ -270,6 +270,11 @@ class Warehouse:
         """The journal's next entry."""
         last = self._last
 
+        def checked() -> None:
+            if self._lock is not None:
+                self._lock.check()
+            commit()
+
         def kept() -> bool:
             self._journal.recover()
             return self._journal.entry > last
@@ -278,7 +283,7 @@ class Warehouse:
             follow()
             self._last = self._journal.begun
 
-        return Entry(commit, kept, followed)
+        return Entry(checked, kept, followed)
 
     def _know(self, ids: dict[int, Collection], layouts: Mapping[int, bytes | None]) -> None:
         """Note the collections that the journal has, by their ids there."""
