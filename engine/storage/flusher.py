@@ -104,7 +104,8 @@ class Flusher:
                 kept, waiting = {item.id: item for item in journal.collections()}, journal.waiting()
                 for target in targets:
                     try:
-                        with naming(collection_place(self._site, kept[target.id]), DeltaError):
+                        place = collection_place(self._site, kept[target.id])
+                        with naming(place, DeltaError, fails="cannot be flushed"):
                             self._flush(journal, kept[target.id], target, entry, target.id in waiting, everything)
                     except StorageError as problem:  # it concerns this table; a Conflict, for example, concerns all
                         problems.append(problem)

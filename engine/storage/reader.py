@@ -145,6 +145,9 @@ class Reader:
         """End the transaction of a call that was interrupted."""
         self._journal.recover()
 
+    def refuse(self) -> None:
+        """Do nothing: there are no changes."""
+
     def foreign(self) -> Mapping[tuple[str, str], str]:
         """What others than the writer have done to Delta tables, by kind and name of the collection."""
         return self._disk.foreign()

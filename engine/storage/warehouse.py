@@ -273,6 +273,7 @@ class Warehouse:
         def checked() -> None:
             if self._lock is not None:
                 self._lock.check()
+            self._filing.offer()
             commit()
 
         def kept() -> bool:
@@ -282,6 +283,7 @@ class Warehouse:
         def followed() -> None:
             follow()
             self._last = self._journal.begun
+            self._filing.keep()
 
         return Entry(checked, kept, followed)
 
@@ -311,6 +313,10 @@ class Warehouse:
     def recover(self) -> None:
         """Roll back a transaction that was interrupted."""
         self._journal.recover()
+
+    def refuse(self) -> None:
+        """Remove the files that a refused change has written."""
+        self._filing.refuse()
 
     def define(self, state: State) -> Entry:
         """Prepare the journal's entry for the definitions: the catalog, new collections with their updates, and the
