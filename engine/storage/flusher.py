@@ -16,7 +16,7 @@ from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept, app_of
-from halfjoin.engine.storage.open_files import OPEN
+from halfjoin.engine.storage.open_files import close_removed
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.site import Site, arrangements_of, collection_place
@@ -112,7 +112,7 @@ class Flusher:
                         problems.append(problem)
                 journal.trim()
                 journal.shrink()
-            OPEN.close_removed()
+            close_removed()
             pa.default_memory_pool().release_unused()  # a merge makes it large
         except HalfjoinError:
             raise

@@ -6,64 +6,76 @@ that are gone, and an engine that closes closes the files of its warehouse.
 
 from __future__ import annotations
 
-import os
 import resource
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import Lock
+from typing import Any, Generic, TypeVar
 
 import pyarrow.parquet as pq
 
 from halfjoin.engine.storage.place import LocalPlace, Place
 from halfjoin.engine.system.process import own
 
+T = TypeVar("T")
 _MOST = 256
+_all: list[Recent[Any]] = []
 
 
-class OpenFiles:
-    """At most so many open files: the one that was not read for the longest time is closed first."""
+class Recent(Generic[T]):
+    """What was made of files, for at most so many of them. What nobody has asked for for the longest time goes first.
+    """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, make: Callable[[Place, str], T]) -> None:
+        self._most, self._make = most, make
         self._lock = Lock()
-        self._files: OrderedDict[tuple[Place, str], pq.ParquetFile] = OrderedDict()
+        self._made: OrderedDict[tuple[Place, str], T] = OrderedDict()
         own(self)
+        _all.append(self)
 
     def disown(self) -> None:
         """In a forked child: another thread may have held the lock, and is not there to release it."""
         self._lock = Lock()
 
-    def file(self, place: Place, name: str) -> pq.ParquetFile:
-        """A file by its name in a place, opened if it is not open. Who uses it keeps it open meanwhile."""
+    def of(self, place: Place, name: str) -> T:
+        """What is made of a file, by its name in a place. Who uses an open file keeps it open meanwhile."""
         with self._lock:
-            found = self._files.get((place, name))
+            found = self._made.get((place, name))
             if found is not None:
-                self._files.move_to_end((place, name))
+                self._made.move_to_end((place, name))
                 return found
-        found = read(place, name, None)
+        found = self._make(place, name)
         with self._lock:
-            self._files[place, name] = found
-            if len(self._files) > self._most:
-                self._files.popitem(last=False)
+            self._made[place, name] = found
+            if len(self._made) > self._most:
+                self._made.popitem(last=False)
         return found
 
-    def close_removed(self) -> None:
-        """Close the local files that were removed."""
-        self._close(lambda place, name: not os.path.exists(place.path / name))
-
-    def close_inside(self, folder: Place) -> None:
-        """Close the local files in a folder and in the folders in it."""
-        if isinstance(folder, LocalPlace):
-            within = folder.path
-            self._close(lambda place, _: place.path.is_relative_to(within))
-
-    def _close(self, ends: Callable[[LocalPlace, str], bool]) -> None:
+    def files(self) -> list[tuple[Place, str]]:
+        """The files of which something is here."""
         with self._lock:
-            found = list(self._files)
-        for place, name in found:
-            if isinstance(place, LocalPlace) and ends(place, name):
-                with self._lock:
-                    self._files.pop((place, name), None)
+            return list(self._made)
+
+    def drop(self, files: Iterable[tuple[Place, str]]) -> None:
+        """Forget what was made of these files."""
+        with self._lock:
+            for file in files:
+                self._made.pop(file, None)
+
+
+def close_removed() -> None:
+    """Close the local files that were removed."""
+    gone = [file for file in OPEN.files() if isinstance(file[0], LocalPlace) and file[0].size(file[1]) is None]
+    for recent in _all:
+        recent.drop(gone)
+
+
+def close_inside(folder: Place) -> None:
+    """Close the local files in a folder and in the folders in it, and forget their footers: others may come there."""
+    if isinstance(folder, LocalPlace):
+        within = f"{folder}/"
+        for recent in _all:
+            recent.drop([(place, name) for place, name in recent.files() if f"{place}/".startswith(within)])
 
 
 def read(place: Place, name: str, metadata: pq.FileMetaData | None) -> pq.ParquetFile:
@@ -80,4 +92,4 @@ def _most() -> int:
     return _MOST if allowed == resource.RLIM_INFINITY else max(1, min(_MOST, allowed // 4))
 
 
-OPEN = OpenFiles(_most())
+OPEN = Recent(_most(), lambda place, name: read(place, name, None))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import one_chunk
-from halfjoin.engine.storage.open_files import OPEN, read
+from halfjoin.engine.storage.open_files import OPEN, Recent, read
 from halfjoin.engine.storage.parquet import LOADED_BYTES
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates.codes import is_exact
@@ -46,7 +45,7 @@ class OpenFile:
     @property
     def _file(self) -> pq.ParquetFile:
         with self._naming():
-            return OPEN.file(self._place, self._name)
+            return OPEN.of(self._place, self._name)
 
     def _naming(self) -> AbstractContextManager[None]:
         return naming(f"{self._place}/{self._name}")
@@ -195,9 +194,7 @@ def opened(place: Place, name: str) -> OpenFile:
     Raises:
         StorageError: the file is missing or damaged.
     """
-    return _known(place.bare, name)
+    return _KNOWN.of(place.bare, name)
 
 
-@lru_cache(maxsize=_KNOWN_FILES)
-def _known(place: Place, name: str) -> OpenFile:
-    return OpenFile(place, name)
+_KNOWN = Recent(_KNOWN_FILES, OpenFile)

@@ -18,7 +18,7 @@ from halfjoin.engine.storage.copying import Copying
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.filling import unfilled
-from halfjoin.engine.storage.open_files import OPEN
+from halfjoin.engine.storage.open_files import close_inside
 from halfjoin.engine.storage.restore import restore
 from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.storage.store import RETAIN
@@ -166,5 +166,5 @@ class Reader:
         """Close the journal."""
         self._behind.close()
         self._copying.close()
-        OPEN.close_inside(self.place)
+        close_inside(self.place)
         self._journal.close()

@@ -44,7 +44,7 @@ from halfjoin.engine.storage.journal_lines import LINE_BYTES
 from halfjoin.engine.storage.kinds import collection_of, collections, kind_of, parts, sort_columns
 from halfjoin.engine.storage.lock import Lock
 from halfjoin.engine.storage.names import check_columns, folder_name
-from halfjoin.engine.storage.open_files import OPEN
+from halfjoin.engine.storage.open_files import close_inside
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.renew import make_errors_anew
 from halfjoin.engine.storage.restore import OnDisk, restore
@@ -416,7 +416,7 @@ class Warehouse:
         self._behind.close()
         self._flusher.close()
         self._copying.close()
-        OPEN.close_inside(self.place)
+        close_inside(self.place)
         self._journal.close()
         self._unlock()
 

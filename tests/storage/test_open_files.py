@@ -6,14 +6,17 @@ import os
 import resource
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import halfjoin as hj
 from halfjoin.engine.storage import delta, open_files
-from halfjoin.engine.storage.open_files import OpenFiles
-from halfjoin.engine.storage.parquet import write_plain
+from halfjoin.engine.storage.open_files import Recent, close_inside, read
+from halfjoin.engine.storage.parquet import write_file, write_plain
+from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.place import LocalPlace
+from halfjoin.engine.updates.updates import Updates
 
 
 def held(folder: Path) -> list[str]:
@@ -44,18 +47,28 @@ def test_removed_files_take_no_space(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_file_not_read_for_longest_is_closed(tmp_path: Path) -> None:
-    place, files = LocalPlace(tmp_path), OpenFiles(2)
+    place, files = LocalPlace(tmp_path), Recent(2, lambda place, name: read(place, name, None))
     for name in "abc":
         write_plain(place, name, pa.table({"k": [name]}))
-    a, b = files.file(place, "a"), files.file(place, "b")
-    assert files.file(place, "a") is a
-    files.file(place, "c")
-    assert files.file(place, "a") is a
-    assert files.file(place, "b") is not b
+    a, b = files.of(place, "a"), files.of(place, "b")
+    assert files.of(place, "a") is a
+    files.of(place, "c")
+    assert files.of(place, "a") is a
+    assert files.of(place, "b") is not b
     (tmp_path / "a").unlink()
-    files.close_removed()
+    close_inside(LocalPlace(tmp_path.parent))
     with pytest.raises(FileNotFoundError):
-        files.file(place, "a")
+        files.of(place, "a")
+
+
+def test_another_file_of_the_name_is_another(tmp_path: Path) -> None:
+    """A folder that is put back has files of the same names."""
+    place, schema, one = LocalPlace(tmp_path), {"k": pa.int64()}, np.ones(1, np.int64)
+    for length in (1, 2):
+        rows = Updates({"k": pa.array(range(length))}, np.repeat(one, length), np.repeat(one, length))
+        write_file(place, "part", rows, schema, ["k"])
+        assert opened(place, "part").rows == length
+        close_inside(place)
 
 
 @pytest.mark.parametrize(("allowed", "most"), [(256, 64), (20_000, 256), (resource.RLIM_INFINITY, 256)])

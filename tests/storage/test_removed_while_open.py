@@ -16,6 +16,7 @@ WAYS: dict[str, Callable[[Path], object]] = {
     "removed": shutil.rmtree,
     "moved": lambda folder: folder.rename(folder.with_name("elsewhere")),
     "without its journal": lambda folder: [path.unlink() for path in folder.glob("journal*")],
+    "without its write-ahead file": lambda folder: (folder / "journal.sqlite-wal").unlink(),
     "without its lock": lambda folder: (folder / "lock").unlink(),
 }
 

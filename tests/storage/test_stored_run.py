@@ -278,7 +278,7 @@ def test_what_a_run_needs_of_footers_is_read_once(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(open_files, "read", counted)
     for count in (len(files), 1):  # all footers, then the file with the key
-        open_files.OPEN.close_inside(place)
+        open_files.OPEN.drop(open_files.OPEN.files())
         opens.clear()
         run = StoredRun(place, files, {"k": pa.int64()})
         found = [one.updates for one in run.narrowed(key, key_columns(key, {}), [pa.array([7])], ["k"])]
