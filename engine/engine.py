@@ -494,6 +494,7 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
             self._turns.recover()
             self._store.recover()
             self._commits.finish()
+            self._store.refuse()
             evaluating.recover(self._state)
 
     def _check_open(self) -> None:

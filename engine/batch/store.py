@@ -69,6 +69,10 @@ class ReaderStore(Protocol):
     def recover(self) -> None:
         """Repair what an interrupted call left half done. No other call is running."""
 
+    def refuse(self) -> None:
+        """Forget what a call that raised had prepared. Call it when its change, if it had one, is finished or undone:
+        what is kept must stay."""
+
     def foreign(self) -> Mapping[tuple[str, str], str]:
         """What others than the engine have done to Delta tables, by the collection's kind and name."""
 

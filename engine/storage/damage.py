@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,11 +13,13 @@ from halfjoin.errors import HalfjoinError, StorageError, UnknownName, Unsupporte
 
 _RAISED = (OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError, sqlite3.Error,
            pa.ArrowException, UnknownName, UnsupportedSQL)  # fmt: skip
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # for a terminal, in errors of deltalake
 
 
 @contextmanager
-def naming(file: object, *more: type[Exception]) -> Iterator[None]:
-    """Wrap code that reads a file or a part of it. `more` are further exceptions that it may raise.
+def naming(file: object, *more: type[Exception], fails: str = "cannot be read") -> Iterator[None]:
+    """Wrap code that reads a file or a part of it. `more` are further exceptions that it may raise; `fails` says what
+    fails.
 
     Raises:
         StorageError: the file is missing or damaged.
@@ -26,5 +29,6 @@ def naming(file: object, *more: type[Exception]) -> Iterator[None]:
     except (*_RAISED, *more) as problem:
         if isinstance(problem, HalfjoinError) and not isinstance(problem, UnknownName | UnsupportedSQL):
             raise
-        raise StorageError(f"{file} cannot be read: {problem!r}" if isinstance(problem, LookupError)
-                           else f"{file} cannot be read: {problem}") from problem  # fmt: skip
+        found = repr(problem) if isinstance(problem, LookupError) else str(problem)
+        said = " ".join(_COLOURS.sub("", found).split())  # in one line
+        raise StorageError(f"{file} {fails}: {said}") from problem

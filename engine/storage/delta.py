@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import time as clock
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ from halfjoin.engine.storage.commits import MARK, Commit, Torn, commit_file, com
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.merging import merged
 from halfjoin.engine.storage.parquet import StoredFile, file_schema, is_ours, run_of, write
-from halfjoin.engine.storage.place import LOG, Place
+from halfjoin.engine.storage.place import LOG, LocalPlace, Place
 from halfjoin.engine.updates.codes import is_exact
 from halfjoin.engine.updates.updates import MINIMUM, Updates
 from halfjoin.errors import StorageError
@@ -172,8 +173,9 @@ class DeltaFolder:
             return None if table is None else int(table.version())
         if table is None:
             table = self._create(layout)
-        written = [file for part in updates for file in write(self.place, part, layout.schema, layout.sort)]
-        return self._commit(table, [add_action(file, True) for file in (*written, *files)], layout, entry)
+        made = (file for part in updates for file in write(self.place, part, layout.schema, layout.sort))
+        with self._adding(table, made) as written:
+            return self._commit(table, [add_action(file, True) for file in (*written, *files)], layout, entry)
 
     def merge(self, layout: Layout, since: int, version: int, *, everything: bool) -> int | None:
         """Rewrite the smaller runs of files of a version, or all its files, as one run. Returns the new version, None
@@ -185,12 +187,27 @@ class DeltaFolder:
         old = _mergeable(self._parts(table), everything, None if ordered else _UNORDERED_BYTES)
         if not old:
             return None
-        added = merged(self.place, old, layout.schema, layout.sort, since)
         now = int(clock.time() * 1000)
         removed = [RemoveAction(part.name, False, now, part.size) for part in old]
-        at = self._commit(table, [*(add_action(file, False) for file in added), *removed], layout, None)
+        with self._adding(table, merged(self.place, old, layout.schema, layout.sort, since)) as added:
+            at = self._commit(table, [*(add_action(file, False) for file in added), *removed], layout, None)
         self._clean(table)
         return at
+
+    @contextmanager
+    def _adding(self, table: DeltaTable, files: Iterable[StoredFile]) -> Iterator[list[StoredFile]]:
+        """Write the files that the code inside adds to the table. If they are not added, they are removed, or each new
+        try on a full disk would take more of it. In an object store they stay: there a commit may still come."""
+        before, written = table.version(), list[StoredFile]()  # a commit moves the table on
+        try:
+            written.extend(files)  # after an error it has the files before it
+            yield written
+        except BaseException:
+            with suppress(OSError):
+                if isinstance(self.place, LocalPlace) and not self.is_newer(before):
+                    for file in written:
+                        self.place.remove(file.name)
+            raise
 
     def _clean(self, table: DeltaTable) -> None:
         """Remove files that were replaced a while ago, and files of ours that are in no version. A real vacuum would

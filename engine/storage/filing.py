@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import pyarrow as pa
+from deltalake.exceptions import DeltaError
 
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.part import Part
@@ -13,19 +16,29 @@ from halfjoin.engine.storage.encoding import Piece, encode
 from halfjoin.engine.storage.folders import Folders
 from halfjoin.engine.storage.kinds import sort_columns
 from halfjoin.engine.storage.parquet import StoredFile, write
+from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.scratch import ScratchPlace
 from halfjoin.engine.storage.stored_run import StoredRun, stored
 from halfjoin.engine.updates.updates import Updates, concat
 from halfjoin.errors import StorageError
 
+Files: TypeAlias = list[tuple[Place, str]]
 BULK_ROWS = 1 << 17  # rows from which a run is kept as files that the journal refers to
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Filing:
-    """Puts runs into files of collections, existing or future ones."""
+    """Puts runs into files of collections, existing or future ones.
+
+    The files of a change that is refused are removed, or a large batch that does not fit on the disk would leave no
+    room for smaller ones. Where writing the entry failed, its files stay until a later entry is kept: up to then, a
+    kill might bring the entry back.
+    """
 
     folders: Folders
+    _written: Files = field(default_factory=list)  # by the change under way
+    _offered: Files = field(default_factory=list)  # to the journal, by the change under way
+    _doubtful: Files = field(default_factory=list)  # by changes whose entries failed
 
     def spill(self, kind: str, name: str, updates: Updates, sort: Sequence[str]) -> StoredRun:
         """Write updates to files of a collection. The files count once the journal refers to them."""
@@ -33,7 +46,11 @@ class Filing:
         schema = {column: array.type for column, array in updates.columns.items()}
         try:
             place.make()
-            return StoredRun(place, tuple(write(place, updates, schema, sort)), schema)
+            files = []
+            for file in write(place, updates, schema, sort):
+                self._written.append((place, file.name))
+                files.append(file)
+            return StoredRun(place, tuple(files), schema)
         except OSError as problem:
             raise StorageError(f"the rows of {name} cannot be written to {place}: {problem}",
                                path=str(place)) from problem
@@ -51,6 +68,7 @@ class Filing:
         place = self.folders.claimed(kind, name)
         try:
             place.make()
+            self._written += [(place, file.name) for file in run.files]
             place.link(run.place.path, [file.name for file in run.files])
         except OSError as problem:
             raise StorageError(f"the files of {name} cannot be linked into {place}: {problem}",
@@ -81,3 +99,25 @@ class Filing:
                 if isinstance(piece, StoredFile):
                     noted.add(piece.name)
                 yield piece
+
+    def offer(self) -> None:
+        """Note that the journal is about to keep the files."""
+        self._offered, self._written = [*self._offered, *self._written], []
+
+    def keep(self) -> None:
+        """Note that the journal has kept them. The entries that failed before this one cannot come back."""
+        self._offered = []
+        if self._doubtful:
+            self._remove(self._doubtful)
+            self._doubtful = []
+
+    def refuse(self) -> None:
+        """Remove the files of a change that the journal has not kept."""
+        self._remove(self._written)
+        self._doubtful, self._offered, self._written = [*self._doubtful, *self._offered], [], []
+
+    @staticmethod
+    def _remove(files: Files) -> None:
+        for place, name in files:
+            with suppress(OSError, DeltaError):  # a merge removes it later
+                place.remove(name)

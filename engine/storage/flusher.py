@@ -16,6 +16,7 @@ from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept, app_of
+from halfjoin.engine.storage.open_files import close_removed
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.site import Site, arrangements_of, collection_place
@@ -104,12 +105,14 @@ class Flusher:
                 kept, waiting = {item.id: item for item in journal.collections()}, journal.waiting()
                 for target in targets:
                     try:
-                        with naming(collection_place(self._site, kept[target.id]), DeltaError):
+                        place = collection_place(self._site, kept[target.id])
+                        with naming(place, DeltaError, fails="cannot be flushed"):
                             self._flush(journal, kept[target.id], target, entry, target.id in waiting, everything)
                     except StorageError as problem:  # it concerns this table; a Conflict, for example, concerns all
                         problems.append(problem)
                 journal.trim()
                 journal.shrink()
+            close_removed()
             pa.default_memory_pool().release_unused()  # a merge makes it large
         except HalfjoinError:
             raise

@@ -110,6 +110,7 @@ class Journal(JournalFile):
     @contextmanager
     def beside(self) -> Iterator[Journal]:
         """The same journal for another thread."""
+        self.check_place()
         other = Journal(self._folder)
         try:
             yield other

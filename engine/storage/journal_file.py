@@ -33,9 +33,12 @@ class JournalFile:
     """
 
     _joined = False  # whether a transaction is open that takes in others
+    _identity: list[tuple[int, int]] | None = None  # what identifies its files; None: nothing does yet
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
         self.where, self._folder = str(folder / FILE), folder
+        # Who only reads has nothing to lose with the write-ahead file.
+        self._paths = [self.where] if read_only else [self.where, f"{self.where}-wal"]
         mode = "ro" if read_only else "rwc"
         with self._guarded():
             self._db = sqlite3.connect(
@@ -55,6 +58,31 @@ class JournalFile:
                     path=str(self.where),
                 ) from problem
             raise
+        self._identity = self._at_paths()
+
+    def check_place(self) -> None:
+        """Make sure that the file and its write-ahead file are still at their paths. SQLite would go on with files that
+        were removed, so batches would be lost; and what is flushed beside them would go into whatever warehouse is
+        there now.
+
+        Raises:
+            StorageError: the warehouse, its journal or the write-ahead file was moved, removed or replaced.
+        """
+        found = self._at_paths() if self._identity else None
+        if found != self._identity:
+            raise StorageError(
+                f"{self.where}{'' if len(self._paths) == 1 else ' or its -wal'} was "
+                f"{'moved or removed' if found is None else 'replaced'} while this engine had it open, so the call has "
+                "changed nothing", remedy="put it back where it was, or close this engine and open the warehouse again "
+                "where it is now", path=str(self.where),
+            )  # fmt: skip
+
+    def _at_paths(self) -> list[tuple[int, int]] | None:
+        """What identifies the files at its paths; None if one is missing."""
+        try:
+            return [(found.st_dev, found.st_ino) for found in map(os.stat, self._paths)]
+        except OSError:
+            return None
 
     def _lacks_files(self) -> bool:
         """Whether the files are missing that SQLite makes beside the journal, and cannot be made."""
@@ -124,6 +152,7 @@ class JournalFile:
         if self._db.in_transaction:
             yield
             return
+        self.check_place()
         try:
             with self._guarded():
                 self._db.execute("BEGIN")
@@ -201,6 +230,7 @@ class JournalFile:
         if self._joined:
             yield
             return
+        self.check_place()
         with self._guarded():
             try:
                 self._db.execute("BEGIN IMMEDIATE")

@@ -29,8 +29,10 @@ class Lock:
     """
 
     def __init__(self, folder: Path) -> None:
+        self._path = str(folder / LOCK)
         try:
-            self._file = open(folder / LOCK, "a+b", buffering=0)  # noqa: SIM115 - `release` closes it
+            self._file = open(self._path, "a+b", buffering=0)  # noqa: SIM115 - `release` closes it
+            self._held = os.fstat(self._file.fileno())
         except OSError as problem:
             raise StorageError(f"cannot lock the warehouse {folder}: {problem}", path=str(folder)) from problem
         try:
@@ -60,6 +62,25 @@ class Lock:
         self._file.truncate(0)
         self._file.write(holder.encode())
         own(self)
+
+    def check(self) -> None:
+        """Make sure that the lock still keeps others away.
+
+        Raises:
+            Conflict: its file was removed, so another engine may have the warehouse now.
+        """
+        try:
+            found = os.stat(self._path)
+            if found.st_ino == self._held.st_ino and found.st_dev == self._held.st_dev:
+                return
+        except FileNotFoundError:
+            pass
+        folder = str(Path(self._path).parent)
+        raise Conflict(
+            f"the warehouse {folder}, or the lock in it, was moved or removed while this engine had it open, so "
+            "another engine may write there; the call has changed nothing", name=folder,
+            remedy="close its engines, and open it again"
+        )  # fmt: skip
 
     def release(self) -> None:
         """Release the lock, so that others can write. It can be repeated, if an interrupt ends it."""

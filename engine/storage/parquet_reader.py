@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -14,12 +13,12 @@ import pyarrow.parquet as pq
 
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import one_chunk
+from halfjoin.engine.storage.open_files import OPEN, Recent, read
 from halfjoin.engine.storage.parquet import LOADED_BYTES
-from halfjoin.engine.storage.place import LocalPlace, Place
+from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates.codes import is_exact
 from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Mask, Updates, constant
 
-_OPEN_FILES = 256
 _KNOWN_FILES = 1 << 13  # a lookup needs only a fraction of a file's footer
 _THREADED = 512  # column chunks. From this number on it pays to decode in several threads
 
@@ -46,7 +45,7 @@ class OpenFile:
     @property
     def _file(self) -> pq.ParquetFile:
         with self._naming():
-            return _open(self._place, self._name)
+            return OPEN.of(self._place, self._name)
 
     def _naming(self) -> AbstractContextManager[None]:
         return naming(f"{self._place}/{self._name}")
@@ -171,7 +170,7 @@ class OpenFile:
             StorageError: the file is damaged.
         """
         with self._naming():
-            alone = _read(self._place, self._name, self._file.metadata)
+            alone = read(self._place, self._name, self._file.metadata)
             return one_chunk(alone.read(columns=[name], use_threads=False).column(name), kind)
 
     def _constant(self, name: str, groups: Ints) -> Ints | None:
@@ -195,21 +194,7 @@ def opened(place: Place, name: str) -> OpenFile:
     Raises:
         StorageError: the file is missing or damaged.
     """
-    return _known(place.bare, name)
+    return _KNOWN.of(place.bare, name)
 
 
-@lru_cache(maxsize=_KNOWN_FILES)
-def _known(place: Place, name: str) -> OpenFile:
-    return OpenFile(place, name)
-
-
-@lru_cache(maxsize=_OPEN_FILES)
-def _open(place: Place, name: str) -> pq.ParquetFile:
-    return _read(place, name, None)
-
-
-def _read(place: Place, name: str, metadata: pq.FileMetaData | None) -> pq.ParquetFile:
-    # Reads that go through other threads and are joined help where each takes long: in an object store.
-    far = not isinstance(place, LocalPlace)
-    return pq.ParquetFile(place.open(name), metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=far,
-                          page_checksum_verification=True)  # fmt: skip
+_KNOWN = Recent(_KNOWN_FILES, OpenFile)

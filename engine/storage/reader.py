@@ -18,6 +18,7 @@ from halfjoin.engine.storage.copying import Copying
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.filling import unfilled
+from halfjoin.engine.storage.open_files import close_inside
 from halfjoin.engine.storage.restore import restore
 from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.storage.store import RETAIN
@@ -145,6 +146,9 @@ class Reader:
         """End the transaction of a call that was interrupted."""
         self._journal.recover()
 
+    def refuse(self) -> None:
+        """Do nothing: there are no changes."""
+
     def foreign(self) -> Mapping[tuple[str, str], str]:
         """What others than the writer have done to Delta tables, by kind and name of the collection."""
         return self._disk.foreign()
@@ -162,4 +166,5 @@ class Reader:
         """Close the journal."""
         self._behind.close()
         self._copying.close()
+        close_inside(self.place)
         self._journal.close()

@@ -161,6 +161,9 @@ class Nowhere:
     def recover(self) -> None:
         """Do nothing: no call leaves anything half done."""
 
+    def refuse(self) -> None:
+        """Do nothing: no change has files."""
+
     def foreign(self) -> Mapping[tuple[str, str], str]:
         """Empty: there are no tables on disk."""
         return {}

@@ -44,6 +44,7 @@ from halfjoin.engine.storage.journal_lines import LINE_BYTES
 from halfjoin.engine.storage.kinds import collection_of, collections, kind_of, parts, sort_columns
 from halfjoin.engine.storage.lock import Lock
 from halfjoin.engine.storage.names import check_columns, folder_name
+from halfjoin.engine.storage.open_files import close_inside
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.renew import make_errors_anew
 from halfjoin.engine.storage.restore import OnDisk, restore
@@ -270,6 +271,12 @@ class Warehouse:
         """The journal's next entry."""
         last = self._last
 
+        def checked() -> None:
+            if self._lock is not None:
+                self._lock.check()
+            self._filing.offer()
+            commit()
+
         def kept() -> bool:
             self._journal.recover()
             return self._journal.entry > last
@@ -277,8 +284,9 @@ class Warehouse:
         def followed() -> None:
             follow()
             self._last = self._journal.begun
+            self._filing.keep()
 
-        return Entry(commit, kept, followed)
+        return Entry(checked, kept, followed)
 
     def _know(self, ids: dict[int, Collection], layouts: Mapping[int, bytes | None]) -> None:
         """Note the collections that the journal has, by their ids there."""
@@ -306,6 +314,10 @@ class Warehouse:
     def recover(self) -> None:
         """Roll back a transaction that was interrupted."""
         self._journal.recover()
+
+    def refuse(self) -> None:
+        """Remove the files that a refused change has written."""
+        self._filing.refuse()
 
     def define(self, state: State) -> Entry:
         """Prepare the journal's entry for the definitions: the catalog, new collections with their updates, and the
@@ -404,6 +416,7 @@ class Warehouse:
         self._behind.close()
         self._flusher.close()
         self._copying.close()
+        close_inside(self.place)
         self._journal.close()
         self._unlock()
 

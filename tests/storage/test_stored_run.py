@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.storage import merging, parquet, parquet_reader
+from halfjoin.engine.storage import merging, open_files, parquet
 from halfjoin.engine.storage.parquet_reader import OpenFile, opened
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
@@ -270,15 +270,15 @@ def test_what_a_run_needs_of_footers_is_read_once(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(parquet, "FILE_ROWS", 5)
     rows = Updates({"k": pa.array(range(50))}, np.zeros(50, np.int64), np.ones(50, np.int64))
     files = tuple(parquet.write(place, rows, {"k": pa.int64()}, ["k"]))
-    opens, read = list[str](), parquet_reader._read
+    opens, read = list[str](), open_files.read
 
     def counted(place: Any, name: str, metadata: Any) -> Any:
         opens.append(name)
         return read(place, name, metadata)
 
-    monkeypatch.setattr(parquet_reader, "_read", counted)
+    monkeypatch.setattr(open_files, "read", counted)
     for count in (len(files), 1):  # all footers, then the file with the key
-        parquet_reader._open.cache_clear()
+        open_files.OPEN.drop(open_files.OPEN.files())
         opens.clear()
         run = StoredRun(place, files, {"k": pa.int64()})
         found = [one.updates for one in run.narrowed(key, key_columns(key, {}), [pa.array([7])], ["k"])]

@@ -1,0 +1,95 @@
+"""The Parquet files that were read last stay open, because opening one reads its footer.
+
+A file that is removed takes space on the disk as long as somebody has it open. So whoever removes files closes those
+that are gone, and an engine that closes closes the files of its warehouse.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+import pyarrow.parquet as pq
+
+from halfjoin.engine.storage.place import LocalPlace, Place
+from halfjoin.engine.system.process import own
+
+T = TypeVar("T")
+_MOST = 256
+_all: list[Recent[Any]] = []
+
+
+class Recent(Generic[T]):
+    """What was made of files, for at most so many of them. What nobody has asked for for the longest time goes first.
+    """
+
+    def __init__(self, most: int, make: Callable[[Place, str], T]) -> None:
+        self._most, self._make = most, make
+        self._lock = Lock()
+        self._made: OrderedDict[tuple[Place, str], T] = OrderedDict()
+        own(self)
+        _all.append(self)
+
+    def disown(self) -> None:
+        """In a forked child: another thread may have held the lock, and is not there to release it."""
+        self._lock = Lock()
+
+    def of(self, place: Place, name: str) -> T:
+        """What is made of a file, by its name in a place. Who uses an open file keeps it open meanwhile."""
+        with self._lock:
+            found = self._made.get((place, name))
+            if found is not None:
+                self._made.move_to_end((place, name))
+                return found
+        found = self._make(place, name)
+        with self._lock:
+            self._made[place, name] = found
+            if len(self._made) > self._most:
+                self._made.popitem(last=False)
+        return found
+
+    def files(self) -> list[tuple[Place, str]]:
+        """The files of which something is here."""
+        with self._lock:
+            return list(self._made)
+
+    def drop(self, files: Iterable[tuple[Place, str]]) -> None:
+        """Forget what was made of these files."""
+        with self._lock:
+            for file in files:
+                self._made.pop(file, None)
+
+
+def close_removed() -> None:
+    """Close the local files that were removed."""
+    gone = [file for file in OPEN.files() if isinstance(file[0], LocalPlace) and file[0].size(file[1]) is None]
+    for recent in _all:
+        recent.drop(gone)
+
+
+def close_inside(folder: Place) -> None:
+    """Close the local files in a folder and in the folders in it, and forget their footers: others may come there."""
+    if isinstance(folder, LocalPlace):
+        within = f"{folder}/"
+        for recent in _all:
+            recent.drop([(place, name) for place, name in recent.files() if f"{place}/".startswith(within)])
+
+
+def read(place: Place, name: str, metadata: pq.FileMetaData | None) -> pq.ParquetFile:
+    """Open a file. `metadata`: the content of its footer, None if it is not known."""
+    # Reads that go through other threads and are joined help where each takes long: in an object store.
+    far = not isinstance(place, LocalPlace)
+    return pq.ParquetFile(place.open(name), metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=far,
+                          page_checksum_verification=True)  # fmt: skip
+
+
+def _most() -> int:
+    """A quarter of the files that the process may have open, which are 256 on some systems, if that is less."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST if allowed == resource.RLIM_INFINITY else max(1, min(_MOST, allowed // 4))
+
+
+OPEN = Recent(_most(), lambda place, name: read(place, name, None))

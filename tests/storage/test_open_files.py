@@ -1,0 +1,77 @@
+"""Files that were read stay open while they are there, and not too many of them."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import halfjoin as hj
+from halfjoin.engine.storage import delta, open_files
+from halfjoin.engine.storage.open_files import Recent, close_inside, read
+from halfjoin.engine.storage.parquet import write_file, write_plain
+from halfjoin.engine.storage.parquet_reader import opened
+from halfjoin.engine.storage.place import LocalPlace
+from halfjoin.engine.updates.updates import Updates
+
+
+def held(folder: Path) -> list[str]:
+    """The files of rows in a folder, or removed from it, that this process has open."""
+    found = []
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            found.append(os.readlink(f"/proc/self/fd/{number}"))
+        except FileNotFoundError:  # that of the listing itself
+            continue
+    return [name for name in found if name.startswith(str(folder)) and ".parquet" in name]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="lists open files")
+def test_removed_files_take_no_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delta, "KEEP_HOURS", 0)
+    with hj.Engine(tmp_path / "w", memory=1, clock="own") as engine:
+        engine.execute("CREATE TABLE t (k bigint PRIMARY KEY)")
+        for time in range(1, 6):
+            engine.apply({"t": [{"k": time}]}, time=time)
+            engine.compact()
+            assert engine.read("t").num_rows == time
+        assert not [name for name in held(tmp_path) if name.endswith("(deleted)")]
+        assert held(tmp_path)
+        with hj.Engine(tmp_path / "w", read_only=True) as reader:
+            assert reader.read("t").num_rows == 5
+    assert not held(tmp_path)
+
+
+def test_the_file_not_read_for_longest_is_closed(tmp_path: Path) -> None:
+    place, files = LocalPlace(tmp_path), Recent(2, lambda place, name: read(place, name, None))
+    for name in "abc":
+        write_plain(place, name, pa.table({"k": [name]}))
+    a, b = files.of(place, "a"), files.of(place, "b")
+    assert files.of(place, "a") is a
+    files.of(place, "c")
+    assert files.of(place, "a") is a
+    assert files.of(place, "b") is not b
+    (tmp_path / "a").unlink()
+    close_inside(LocalPlace(tmp_path.parent))
+    with pytest.raises(FileNotFoundError):
+        files.of(place, "a")
+
+
+def test_another_file_of_the_name_is_another(tmp_path: Path) -> None:
+    """A folder that is put back has files of the same names."""
+    place, schema, one = LocalPlace(tmp_path), {"k": pa.int64()}, np.ones(1, np.int64)
+    for length in (1, 2):
+        rows = Updates({"k": pa.array(range(length))}, np.repeat(one, length), np.repeat(one, length))
+        write_file(place, "part", rows, schema, ["k"])
+        assert opened(place, "part").rows == length
+        close_inside(place)
+
+
+@pytest.mark.parametrize(("allowed", "most"), [(256, 64), (20_000, 256), (resource.RLIM_INFINITY, 256)])
+def test_some_systems_allow_few_open_files(monkeypatch: pytest.MonkeyPatch, allowed: int, most: int) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed, allowed))
+    assert open_files._most() == most
