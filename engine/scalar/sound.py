@@ -1,10 +1,13 @@
-"""Finds what Arrow can hold and no SQL value is: texts with a NUL or not in UTF-8, moments beyond the calendar.
+"""Finds what Arrow can hold and no SQL value is: texts with a NUL or not in UTF-8, moments beyond the calendar, and
+decimals with more digits than their type has.
 
-One pass over the bytes of a column tells whether it has any: the least byte of its texts, the ends of its moments.
+One pass over the bytes of a column tells whether it has any: the least byte of its texts, the ends of its moments and
+decimals.
 """
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ import pyarrow.types as pt
 from halfjoin.sql.functions.calendar import DAY_MICROS, FIRST_DAY, LAST_DATE, LAST_DAY
 
 _BAD_TEXT = "22021"
+_BAD_NUMBER = "22003"
 DAYS = (FIRST_DAY, LAST_DATE)
 MICROS = (FIRST_DAY * DAY_MICROS, (LAST_DAY + 1) * DAY_MICROS - 1)
 
@@ -32,7 +36,7 @@ def check_sound(array: Any) -> None:
 
     Raises:
         Unsound: a text has a NUL character or is not valid UTF-8; a date or timestamp is before 4714-11-24 BC, or
-            beyond the last one.
+            beyond the last one; a decimal has more digits than its type.
     """
     while pt.is_list(array.type):
         array = array.flatten()
@@ -43,6 +47,8 @@ def check_sound(array: Any) -> None:
         _check_texts(array)
     elif pt.is_date(array.type) or pt.is_timestamp(array.type):
         _check_moments(array)
+    elif pt.is_decimal(array.type):
+        _check_digits(array)
 
 
 def _check_texts(array: Any) -> None:
@@ -75,3 +81,10 @@ def _check_moments(array: Any) -> None:
     if not first <= values.min() <= values.max() <= last:
         raise Unsound(f"is outside of the {'dates' if dates else 'timestamps'} that there are; none is infinite",
                       "22008", "write NULL, or a date such as 9999-12-31")  # fmt: skip
+
+
+def _check_digits(array: Any) -> None:
+    """Arithmetic relies on the digits of types: an unsafe cast of Arrow's leaves more, and products of them wrap."""
+    end = Decimal(10) ** (array.type.precision - array.type.scale)
+    if any(one is not None and abs(one) >= end for one in pc.min_max(array).as_py().values()):
+        raise Unsound(f"has more digits than {array.type} has", _BAD_NUMBER, "cast it without safe=False")
