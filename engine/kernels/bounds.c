@@ -47,7 +47,24 @@ static int are_between(const Column *column, int64_t low, int64_t high) {
     return 1;
 }
 
-/* Whether each column plainly has sound values: texts of ASCII, or integers between bounds; True or False. */
+static int have_digits(const Column *column, int64_t digits) {
+    __int128 end = 1;
+    if (column->kind != WORDS || column->width != 16 || column->format[0] != 'd' || digits > 38) return 0;
+    while (digits-- > 0) end *= 10;
+    for (int64_t i = 0; i < column->length; i++) {
+        __int128 value = decimal_at(column, i);
+        if ((value <= -end || value >= end) && is_valid(column, i)) return 0;
+    }
+    return 1;
+}
+
+static int is_sound(const Column *column, int64_t low, int64_t high) {
+    if (column->kind == TEXT) return are_ascii(column);
+    return column->kind == WORDS ? have_digits(column, high) : are_between(column, low, high);
+}
+
+/* Whether each column plainly has sound values: texts of ASCII, integers between bounds, or decimals with no more digits
+   than the second bound; True or False. */
 PyObject *py_sound(PyObject *self, PyObject *args) {
     PyObject *list, *bounds;
     Columns columns = {0};
@@ -70,8 +87,7 @@ PyObject *py_sound(PyObject *self, PyObject *args) {
     }
     PyThreadState *paused = pause_for(work);
     for (Py_ssize_t c = 0; c < columns.count && going == 1 && sound; c++)
-        sound = columns.at[c].kind == TEXT ? are_ascii(&columns.at[c])
-                                           : are_between(&columns.at[c], ends[2 * c], ends[2 * c + 1]);
+        sound = is_sound(&columns.at[c], ends[2 * c], ends[2 * c + 1]);
     go_on(paused);
     PyMem_Free(ends);
 done:

@@ -94,9 +94,11 @@ def is_checked(kind: SqlType) -> bool:
 
 def ends_of(kind: SqlType) -> tuple[int, int] | None:
     """The least and the greatest value of a type of which values of the right Arrow type may be wrong, but are not
-    changed; 0 and 0 for texts. None: another type."""
+    changed; 0 and 0 for texts, 0 and the digits for numerics. None: another type."""
     if kind.kind in (Kind.TEXT, Kind.VARCHAR) and kind.precision is None:
         return 0, 0
+    if kind.kind is Kind.NUMERIC and kind.precision is not None:
+        return 0, kind.precision
     if kind.kind not in _MOMENTS or rounds(kind):
         return None
     return DAYS if kind.kind is Kind.DATE else MICROS
