@@ -228,7 +228,12 @@ class DeltaFolder:
         if version is None:
             return ()
         with naming(f"version {version} of the table {self.place}", DeltaError):
-            table = self._at(self._readable(version))
+            try:
+                table = self._at(self._readable(version))
+            except TableNotFoundError as problem:
+                raise StorageError(f"the table {self.place} is missing: its folder was moved or removed",
+                                   remedy="put the folder back; a view can also be dropped and created again",
+                                   path=str(self.place)) from problem  # fmt: skip
             if not self._app or table.transaction_version(self._app) is not None:
                 found = tuple(sorted(self._parts(table), key=lambda part: part.name))
                 if rows is not None and _rows(found) != rows:  # for example, a commit file has become empty
