@@ -139,7 +139,7 @@ def _remedy(value: Any, kind: SqlType) -> str | None:
         return None
     if not (value.is_finite() if isinstance(value, Decimal) else value - value == 0):
         return "declare the column double precision" if kind.kind is Kind.NUMERIC else None
-    if kind.kind is Kind.NUMERIC and abs(Decimal(str(value))) < 10 ** ((kind.precision or 0) - (kind.scale or 0)):
+    if kind.kind is Kind.NUMERIC and Decimal(str(value)).copy_abs() < 10 ** ((kind.precision or 0) - (kind.scale or 0)):
         return f"round it to {kind.scale} digits after the point, or give the column more of them"
     if kind.kind is Kind.REAL and isinstance(value, float) and abs(value) < _MOST_REAL:
         return "round it to a real first, or declare the column double precision"

@@ -85,6 +85,6 @@ def _check_moments(array: Any) -> None:
 
 def _check_digits(array: Any) -> None:
     """Arithmetic relies on the digits of types: an unsafe cast of Arrow's leaves more, and products of them wrap."""
-    end = Decimal(10) ** (array.type.precision - array.type.scale)
-    if any(one is not None and abs(one) >= end for one in pc.min_max(array).as_py().values()):
+    end = Decimal(1).scaleb(array.type.precision - array.type.scale)  # abs() would round to 28 digits
+    if any(one is not None and one.copy_abs() >= end for one in pc.min_max(array).as_py().values()):
         raise Unsound(f"has more digits than {array.type} has", _BAD_NUMBER, "cast it without safe=False")

@@ -64,7 +64,7 @@ def _of_numeric(column: Column, value: Any, allowed: int) -> Threshold | None:
     constant = value
     if value is not None:
         constant = Decimal(value).quantize(Decimal(1).scaleb(-type.scale), context=_FLOOR)
-        if abs(constant) >= Decimal(10) ** (type.precision - type.scale):
+        if constant.copy_abs() >= Decimal(10) ** (type.precision - type.scale):
             return None
         if constant != value:  # no value is equal to it, and the one below it is lower
             allowed = allowed & ~_EQUAL | (_EQUAL if allowed & _LOWER else 0)

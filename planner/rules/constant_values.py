@@ -86,7 +86,7 @@ def _moved(moment: object, by: object, sign: int) -> object:
 
 def _fitting(value: Decimal, precision: int | None, scale: int | None) -> Decimal | None:
     """A numeric with the decimals of its type, if it fits."""
-    if precision is None or scale is None or abs(value) >= Decimal(10) ** (precision - scale):
+    if precision is None or scale is None or value.copy_abs() >= Decimal(10) ** (precision - scale):
         return None
     found = value.quantize(Decimal(1).scaleb(-scale), context=_EXACT)
     return found if found == value else None

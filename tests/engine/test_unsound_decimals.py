@@ -25,3 +25,13 @@ def test_a_decimal_with_too_many_digits_is_refused(type: str, value: str) -> Non
             assert caught.value.sqlstate == "22003" and engine.read("v").num_rows == 0
         engine.apply({"t": pa.table({"n": given.take(pa.array([0, 2]))})})  # all others are taken
         assert engine.read("v").column("x").to_pylist() in ([Decimal(1), None], [None, Decimal(1)])
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_decimal_with_all_digits_is_taken(sign: str) -> None:
+    most = [Decimal(sign + "9" * 28 + "." + "9" * 10), Decimal(sign + "9" * 28 + ".5")]
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (n numeric(38,10))")
+        for rows in (pa.table({"n": pa.array(most, pa.decimal128(38, 10))}), [{"n": one} for one in most]):
+            engine.apply({"t": rows})
+        assert sorted(engine.read("t")["n"].to_pylist()) == sorted(most * 2)
