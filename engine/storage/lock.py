@@ -73,7 +73,7 @@ class Lock:
             found = os.stat(self._path)
             if found.st_ino == self._held.st_ino and found.st_dev == self._held.st_dev:
                 return
-        except FileNotFoundError:
+        except OSError:  # its folder may also be a file now
             pass
         folder = str(Path(self._path).parent)
         raise Conflict(

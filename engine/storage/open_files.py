@@ -1,7 +1,7 @@
 """The Parquet files that were read last stay open, because opening one reads its footer.
 
-A file that is removed takes space on the disk as long as somebody has it open. So whoever removes files closes those
-that are gone, and an engine that closes closes the files of its warehouse.
+A file that is removed takes space on the disk as long as somebody has it open. So whoever removes files, and who
+reads beside that, closes those that are gone; an engine that closes closes the files of its warehouse.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import resource
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
@@ -44,9 +45,9 @@ class Recent(Generic[T]):
             if found is not None:
                 self._made.move_to_end((place, name))
                 return found
-        found = self._make(place, name)
+        made = self._make(place, name)
         with self._lock:
-            self._made[place, name] = found
+            found = self._made.setdefault((place, name), made)  # another thread may have been quicker
             if len(self._made) > self._most:
                 self._made.popitem(last=False)
         return found
@@ -65,9 +66,16 @@ class Recent(Generic[T]):
 
 def close_removed() -> None:
     """Close the local files that were removed."""
-    gone = [file for file in OPEN.files() if isinstance(file[0], LocalPlace) and file[0].size(file[1]) is None]
+    gone = [(place, name) for place, name in OPEN.files() if isinstance(place, LocalPlace) and _is_gone(place, name)]
     for recent in _all:
         recent.drop(gone)
+
+
+def _is_gone(place: LocalPlace, name: str) -> bool:
+    try:
+        return place.size(name) is None
+    except OSError:  # it may be of another warehouse, which must not end this one's flush
+        return False
 
 
 def close_inside(folder: Place) -> None:
@@ -76,6 +84,14 @@ def close_inside(folder: Place) -> None:
         within = f"{folder}/"
         for recent in _all:
             recent.drop([(place, name) for place, name in recent.files() if f"{place}/".startswith(within)])
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An open file. Who reads rows through it holds `turn`: Arrow's reader of a file is for one thread at a time."""
+
+    file: pq.ParquetFile
+    turn: Lock = field(default_factory=Lock)
 
 
 def read(place: Place, name: str, metadata: pq.FileMetaData | None) -> pq.ParquetFile:
@@ -92,4 +108,4 @@ def _most() -> int:
     return _MOST if allowed == resource.RLIM_INFINITY else max(1, min(_MOST, allowed // 4))
 
 
-OPEN = Recent(_most(), lambda place, name: read(place, name, None))
+OPEN = Recent(_most(), lambda place, name: Opened(read(place, name, None)))

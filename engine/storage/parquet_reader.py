@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import one_chunk
-from halfjoin.engine.storage.open_files import OPEN, Recent, read
+from halfjoin.engine.storage.open_files import OPEN, Opened, Recent, read
 from halfjoin.engine.storage.parquet import LOADED_BYTES
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates.codes import is_exact
@@ -32,8 +31,7 @@ class OpenFile:
 
     def __init__(self, place: Place, name: str) -> None:
         self._place, self._name = place, name
-        self._lock = Lock()  # Arrow's reader of a file is for one thread at a time; a flush reads, too
-        metadata = self._file.metadata
+        metadata = self._metadata
         self.groups = int(metadata.num_row_groups)
         self.group_rows = np.array([metadata.row_group(i).num_rows for i in range(self.groups)], np.int64)
         self.rows = int(self.group_rows.sum())
@@ -43,9 +41,13 @@ class OpenFile:
         self._text_bounds: dict[str, tuple[Any, Any, Mask]] = {}
 
     @property
-    def _file(self) -> pq.ParquetFile:
+    def _opened(self) -> Opened:
         with self._naming():
             return OPEN.of(self._place, self._name)
+
+    @property
+    def _metadata(self) -> pq.FileMetaData:
+        return self._opened.file.metadata
 
     def _naming(self) -> AbstractContextManager[None]:
         return naming(f"{self._place}/{self._name}")
@@ -55,7 +57,7 @@ class OpenFile:
         if self._loaded_bytes is not None:
             with self._naming():
                 return int(self._loaded_bytes)
-        metadata = self._file.metadata
+        metadata = self._metadata
         fixed = sum(kind.bit_width / 8 if _is_fixed(kind) else 4 for kind in (*schema.values(), pa.int64(), pa.int64()))
         wide = {name for name, kind in schema.items() if not _is_fixed(kind)}
         texts = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path.split(".")[0] in wide]
@@ -85,7 +87,7 @@ class OpenFile:
         return low, high, nulls
 
     def _statistics(self, name: str) -> list[Any]:
-        metadata = self._file.metadata
+        metadata = self._metadata
         number = [metadata.schema.column(i).path for i in range(metadata.num_columns)].index(name)
         return [metadata.row_group(i).column(number).statistics for i in range(self.groups)]
 
@@ -159,8 +161,9 @@ class OpenFile:
         if not schema:
             return {}
         many = len(groups) * len(schema) >= _THREADED
-        with self._naming(), self._lock:
-            table = self._file.read_row_groups(groups.tolist(), columns=list(schema), use_threads=many)
+        found = self._opened
+        with self._naming(), found.turn:  # a flush reads, too
+            table = found.file.read_row_groups(groups.tolist(), columns=list(schema), use_threads=many)
             return {name: one_chunk(table.column(name), kind) for name, kind in schema.items()}
 
     def whole(self, name: str, kind: pa.DataType) -> pa.Array:
@@ -170,7 +173,7 @@ class OpenFile:
             StorageError: the file is damaged.
         """
         with self._naming():
-            alone = read(self._place, self._name, self._file.metadata)
+            alone = read(self._place, self._name, self._metadata)
             return one_chunk(alone.read(columns=[name], use_threads=False).column(name), kind)
 
     def _constant(self, name: str, groups: Ints) -> Ints | None:

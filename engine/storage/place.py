@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -141,8 +142,11 @@ class LocalPlace:
 
     def size(self, name: str) -> int | None:
         """A file's size in bytes. None if there is no file of this name."""
-        path = self.path / name
-        return path.stat().st_size if path.is_file() else None
+        try:
+            found = os.stat(self.path / name)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return found.st_size if stat.S_ISREG(found.st_mode) else None
 
     def link(self, folder: Path, names: Iterable[str]) -> None:
         """Make hard links. Sets the files' modification times, because vacuum looks at these."""

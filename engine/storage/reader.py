@@ -18,7 +18,7 @@ from halfjoin.engine.storage.copying import Copying
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.filling import unfilled
-from halfjoin.engine.storage.open_files import close_inside
+from halfjoin.engine.storage.open_files import close_inside, close_removed
 from halfjoin.engine.storage.restore import restore
 from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.storage.store import RETAIN
@@ -125,6 +125,8 @@ class Reader:
             collection.since = max(collection.since, kept.since)
             collection.advance(state.upper)
             collection.tidy(state.upper)
+        if newer:
+            close_removed()
         self._entry, self._flushes = entry, self._journal.number("flushes")
         self._defined = defined
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import resource
+import time as clock
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.storage import delta, open_files
+from halfjoin.engine.storage import delta, flusher, open_files
 from halfjoin.engine.storage.open_files import Recent, close_inside, read
 from halfjoin.engine.storage.parquet import write_file, write_plain
 from halfjoin.engine.storage.parquet_reader import opened
@@ -44,6 +48,61 @@ def test_removed_files_take_no_space(tmp_path: Path, monkeypatch: pytest.MonkeyP
         with hj.Engine(tmp_path / "w", read_only=True) as reader:
             assert reader.read("t").num_rows == 5
     assert not held(tmp_path)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="lists open files")
+def test_a_reader_closes_what_another_process_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delta, "KEEP_HOURS", 0)
+    monkeypatch.setattr(flusher, "close_removed", lambda: None)  # in the other process, it closes nothing here
+    with hj.Engine(tmp_path / "w", clock="own") as engine:
+        engine.execute("CREATE TABLE t (k bigint PRIMARY KEY)")
+        with hj.Engine(tmp_path / "w", memory=1, read_only=True) as reader:
+            for time in range(1, 6):
+                engine.apply({"t": [{"k": time}]}, time=time)
+                engine.compact()
+                assert reader.read("t").num_rows == time
+            reader.read("t")
+            assert not [name for name in held(tmp_path) if name.endswith("(deleted)")]
+
+
+def test_a_file_of_another_warehouse_does_not_end_a_flush(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its disk may have failed, or it may be removed at that moment."""
+    size = LocalPlace.size
+
+    def failing(self: LocalPlace, name: str) -> int | None:
+        if self.path == tmp_path / "other":
+            raise OSError("Stale file handle")
+        return size(self, name)
+
+    (tmp_path / "other").mkdir()
+    write_plain(LocalPlace(tmp_path / "other"), "part", pa.table({"k": [1]}))
+    open_files.OPEN.of(LocalPlace(tmp_path / "other"), "part")
+    with hj.Engine(tmp_path / "w", clock="own") as engine:
+        engine.execute("CREATE TABLE t (k bigint PRIMARY KEY)")
+        engine.apply({"t": [{"k": 1}]}, time=1)
+        monkeypatch.setattr(LocalPlace, "size", failing)
+        engine.flush()
+
+
+def test_one_thread_at_a_time_reads_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if an engine has closed the file meanwhile, and so another one has its footer anew."""
+    place, schema, ones = LocalPlace(tmp_path), {"k": pa.int64()}, np.ones(3, np.int64)
+    write_file(place, "part", Updates({"k": pa.array(range(3))}, ones, ones), schema, ["k"])
+    before = opened(place, "part")
+    close_inside(place)
+    after, reading, read = opened(place, "part"), list[pq.ParquetFile](), pq.ParquetFile.read_row_groups
+
+    def watched(self: pq.ParquetFile, *args: Any, **named: Any) -> pa.Table:
+        assert self not in reading
+        reading.append(self)
+        clock.sleep(0.05)
+        reading.remove(self)
+        return read(self, *args, **named)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_groups", watched)
+    with ThreadPoolExecutor(2) as pool:
+        for found in pool.map(lambda one: one.columns(np.array([0]), schema), (before, after)):
+            assert found["k"].to_pylist() == [0, 1, 2]
 
 
 def test_the_file_not_read_for_longest_is_closed(tmp_path: Path) -> None:

@@ -40,6 +40,14 @@ def test_no_batch_is_acknowledged_there(tmp_path: Path, way: str) -> None:
         assert engine.read("t").to_pylist() == [{"k": 1000}]
 
 
+def test_a_file_in_place_of_the_warehouse(tmp_path: Path) -> None:
+    with filled(tmp_path / "w", 1000) as engine:
+        (tmp_path / "w").rename(tmp_path / "v")
+        (tmp_path / "w").write_text("")
+        with GONE:
+            engine.apply({"t": [{"k": 1}]}, time=1001)
+
+
 def test_a_warehouse_put_back_goes_on(tmp_path: Path) -> None:
     with filled(tmp_path / "w", 1000) as engine:
         (tmp_path / "w").rename(tmp_path / "v")
