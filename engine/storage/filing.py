@@ -20,7 +20,7 @@ from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.scratch import ScratchPlace
 from halfjoin.engine.storage.stored_run import StoredRun, stored
 from halfjoin.engine.updates.updates import Updates, concat
-from halfjoin.errors import StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 
 Files: TypeAlias = list[tuple[Place, str]]
 BULK_ROWS = 1 << 17  # rows from which a run is kept as files that the journal refers to
@@ -31,8 +31,8 @@ class Filing:
     """Puts runs into files of collections, existing or future ones.
 
     The files of a change that is refused are removed, or a large batch that does not fit on the disk would leave no
-    room for smaller ones. Where writing the entry failed, its files stay until a later entry is kept: up to then, a
-    kill might bring the entry back.
+    room for smaller ones. Where writing the entry failed, its files stay until the journal has kept something else:
+    up to then, a kill might bring the entry back.
     """
 
     folders: Folders
@@ -107,14 +107,22 @@ class Filing:
     def keep(self) -> None:
         """Note that the journal has kept them. The entries that failed before this one cannot come back."""
         self._offered = []
-        if self._doubtful:
-            self._remove(self._doubtful)
-            self._doubtful = []
+        self._settle()
 
     def refuse(self) -> None:
         """Remove the files of a change that the journal has not kept."""
         self._remove(self._written)
         self._doubtful, self._offered, self._written = [*self._doubtful, *self._offered], [], []
+        if self._doubtful:
+            with suppress(HalfjoinError):  # the next call tries again, and so does the next entry
+                journal = self.folders.journal  # an equal value might write nothing over what is left of the entry
+                journal.keep(refused=journal.number("refused", 0) + 1)
+                self._settle()
+
+    def _settle(self) -> None:
+        if self._doubtful:
+            self._remove(self._doubtful)
+            self._doubtful = []
 
     @staticmethod
     def _remove(files: Files) -> None:

@@ -182,8 +182,8 @@ class JournalFile:
 
     def meta(self, key: str) -> str:
         """A fact about the warehouse: `format`, `id`, `defined` (the last entry that changed the catalog), `flushes`
-        (the number of flushes), `catalog` (JSON), `retain`, `clock`, `errors`, and `source/...`: how far a source has
-        been read."""
+        (the number of flushes), `catalog` (JSON), `retain`, `clock`, `errors`, `refused` (how many entries with files
+        could not be written), and `source/...`: how far a source has been read."""
         with self._guarded():
             found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return "" if found is None else str(found[0])

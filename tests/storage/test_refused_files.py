@@ -41,6 +41,11 @@ def files(folder: Path) -> set[Path]:
     return {*folder.glob("w/*/*/*.parquet")}
 
 
+def full_journal(*args: Any, **named: Any) -> None:
+    """Fail as a journal on a full disk."""
+    raise StorageError("the journal failed: database or disk is full")
+
+
 def refuse(*args: Any) -> None:
     """Fail as on a full disk."""
     raise OSError(errno.ENOSPC, "No space left on device")
@@ -83,6 +88,7 @@ def test_files_stay_where_an_entry_may_come_back(
     engine: hj.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A commit of the journal that failed late may be found by who opens it after a kill, until there is another."""
+    monkeypatch.setattr(Journal, "keep", full_journal)
     before, commit = files(tmp_path), Journal._keep
 
     def late(self: Journal) -> None:
@@ -99,6 +105,22 @@ def test_files_stay_where_an_entry_may_come_back(
     engine.apply({"t": ROWS}, time=2)
     assert len(files(tmp_path) - before) == 2
     assert not lost & files(tmp_path)
+
+
+def test_a_batch_that_only_the_journal_has_no_room_for(
+    engine: hj.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files must not take the room of the next batch, which may need files, too."""
+    before = files(tmp_path)
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            patch.setattr(Journal, "append", full_journal)
+            with pytest.raises(StorageError, match="disk is full"):
+                engine.apply({"t": ROWS}, time=2)
+        with full(monkeypatch, "tables"), pytest.raises(StorageError, match="No space left"):
+            engine.apply({"t": ROWS}, time=2)
+        assert files(tmp_path) == before
+    engine.apply({"t": ROWS}, time=2)
 
 
 @pytest.mark.parametrize("work", ["flush", "compact"])
