@@ -16,7 +16,7 @@ from halfjoin.engine.storage.encoding import Piece, encode
 from halfjoin.engine.storage.folders import Folders
 from halfjoin.engine.storage.kinds import sort_columns
 from halfjoin.engine.storage.parquet import StoredFile, write
-from halfjoin.engine.storage.place import Place
+from halfjoin.engine.storage.place import LocalPlace, Place
 from halfjoin.engine.storage.scratch import ScratchPlace
 from halfjoin.engine.storage.stored_run import StoredRun, stored
 from halfjoin.engine.updates.updates import Updates, concat
@@ -113,7 +113,7 @@ class Filing:
         """Remove the files of a change that the journal has not kept."""
         self._remove(self._written)
         self._doubtful, self._offered, self._written = [*self._doubtful, *self._offered], [], []
-        if self._doubtful:
+        if self._doubtful and isinstance(self.folders.site.place, LocalPlace):  # an object store has room
             with suppress(HalfjoinError):  # the next call tries again, and so does the next entry
                 journal = self.folders.journal  # an equal value might write nothing over what is left of the entry
                 journal.keep(refused=journal.number("refused", 0) + 1)
