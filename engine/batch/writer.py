@@ -225,6 +225,7 @@ class Writer:
         with suppress(HalfjoinError, MemoryError):  # the batch is done; a later batch can tidy what this one cannot
             state.tidy()
         self.reconsider(staged.runs, self.define)
+        self.commits.finish()  # of a plan that was kept, if there was no memory to follow it
         self.store.do_due_work(state)
 
     def _prepared(
