@@ -99,7 +99,7 @@ def test_a_view_of_a_schema_with_long_names_is_shown(browser: Any, address: str,
     made = context.new_page()
     made.goto("/#/views")
     made.get_by_role("link", name=view).click()
-    made.get_by_role("cell", name="1", exact=True).wait_for()
+    made.get_by_role("cell", name="1", exact=True).first.wait_for()
     for where in (f"view/{schema}.{view}", "state", "views", ""):
         made.goto(f"/#/{where}")
         made.wait_for_timeout(1200)

@@ -1,4 +1,4 @@
-"""Kafka for tests: librdkafka's mock brokers in this process, and a real broker if HALFJOIN_KAFKA names its jars.
+"""Kafka for tests: librdkafka's mock brokers, and a real broker if HALFJOIN_KAFKA names its jars.
 
 The mock brokers do not tell topics' ids, do not hide messages of transactions that were taken back, and let a producer
 go on that another one has replaced. So what depends on these is tested with the real broker only. Its jars are those of
@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,23 +103,26 @@ def _json(value: bytes | None) -> Any:
 
 @contextmanager
 def mock_brokers() -> Iterator[Brokers]:
-    """Brokers in this process."""
-    from confluent_kafka import Producer
-
+    """Brokers in a process of their own, which is killed: librdkafka may abort the process that takes them down."""
     from halfjoin.engine.feeds.kafka.topics import Topics
 
-    home = Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 1, **QUIET})
-    found = home.list_topics(timeout=10).brokers
-    address, asked = ",".join(f"{one.host}:{one.port}" for one in found.values()), Topics.identity
+    asked = Topics.identity
+    command = [sys.executable, "-c", _MOCK]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as home:
+        try:
+            assert home.stdout is not None
+            address = home.stdout.readline().strip()
+            assert address, "the mock brokers did not start"
 
-    def identity(topics: Topics, topic: str) -> str | None:
-        """The mock brokers leave the question for a topic's id unanswered."""
-        return None if topics._options.brokers == address else asked(topics, topic)
+            def identity(topics: Topics, topic: str) -> str | None:
+                """The mock brokers leave the question for a topic's id unanswered."""
+                return None if topics._options.brokers == address else asked(topics, topic)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Topics, "identity", identity)
-        yield Brokers(address, False)
-    del home
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(Topics, "identity", identity)
+                yield Brokers(address, False)
+        finally:
+            home.kill()
 
 
 @contextmanager
@@ -149,6 +153,14 @@ def _free_port() -> int:
         port: int = one.getsockname()[1]
         return port
 
+
+_MOCK = """
+import sys
+from confluent_kafka import Producer
+home = Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0})
+print(*(f"{one.host}:{one.port}" for one in home.list_topics(timeout=10).brokers.values()), sep=",", flush=True)
+sys.stdin.read()  # until it is killed, or nobody is there
+"""
 
 _PROPERTIES = """
 process.roles=broker,controller
