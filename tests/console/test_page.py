@@ -112,10 +112,10 @@ def test_a_view_of_a_schema_with_long_names_is_shown(browser: Any, address: str,
 def test_contents_go_back_in_time(page: Any, engine: hj.Engine) -> None:
     engine.apply({"orders": [{"k": 2, "c": 7, "x": 90}]}, time=5)
     page.goto("/#/view/per")
-    page.get_by_role("cell", name="95").wait_for()
+    page.get_by_role("cell", name="95").first.wait_for()
     page.get_by_label("time").fill("1")
     page.get_by_text("as of 1").wait_for()
-    page.get_by_role("cell", name="5", exact=True).wait_for()
+    page.get_by_role("cell", name="5", exact=True).first.wait_for()
 
 
 def test_rows_that_fail_are_listed_with_their_values(page: Any, engine: hj.Engine) -> None:
@@ -146,7 +146,7 @@ def test_a_query_is_run_by_keys(page: Any) -> None:
     page.goto("/#/query")
     page.get_by_label("query").fill("SELECT 40 + 2 AS answer")
     page.keyboard.press("Control+Enter")
-    page.get_by_role("cell", name="42").wait_for()
+    page.get_by_role("cell", name="42").first.wait_for()
     page.get_by_label("query").fill("SELECT nothing")
     page.get_by_role("button", name="run").click()
     page.get_by_role("alert").get_by_text("unknown column 'nothing'").wait_for()
