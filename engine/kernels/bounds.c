@@ -47,6 +47,7 @@ static int are_between(const Column *column, int64_t low, int64_t high) {
     return 1;
 }
 
+/* Whether decimals have at most so many digits. Under a NULL anything may lie. */
 static int have_digits(const Column *column, int64_t digits) {
     __int128 end = 1;
     if (column->kind != WORDS || column->width != 16 || column->format[0] != 'd' || digits > 38) return 0;

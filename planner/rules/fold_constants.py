@@ -57,7 +57,10 @@ def _fold_node(expr: Expr) -> Expr:
 
 
 def _of_days(expr: Call, comparison: str, cast: Cast, literal: Literal) -> Expr:
-    """`day::timestamp < '2024-01-02 00:00:00'`, as of `day < date '2024-01-01' + interval '1 day'`, compares days."""
+    """`day::timestamp < '2024-01-02 00:00:00'`, as of `day < date '2024-01-01' + interval '1 day'`, compares days.
+
+    As in PostgreSQL where no cast is written, a date beyond all timestamps is compared, and does not fail.
+    """
     if cast.arg.type.kind is not Kind.DATE or cast.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
         return expr
     day = day_of(literal)

@@ -95,3 +95,12 @@ def test_a_computed_constant_is_looked_up_and_tells_who_is_concerned() -> None:
         assert engine.query(sql)["k"].to_pylist() == [1520] and "scans" not in str(engine.execute(f"EXPLAIN {sql}"))
     (branch,) = World(table).plan(f"SELECT k FROM t WHERE day >= {constant}").branches
     assert guards(branch.paths[0]) == (Beside(Column("day", DATE), Literal(date(2024, 2, 29), DATE), low=True),)
+
+
+def test_a_date_beyond_all_timestamps_is_compared() -> None:
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (day date)")
+        engine.apply({"t": [{"day": "300000-01-01"}]}, time=1)
+        for comparison, found in ((">", 1), ("<", 0)):
+            sql = f"SELECT 1 AS x FROM t WHERE day {comparison} date '2024-01-01' + interval '1 day'"
+            assert engine.query(sql).num_rows == found
