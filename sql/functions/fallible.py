@@ -75,6 +75,8 @@ def cast_fallible(source: SqlType, target: SqlType) -> bool:
         return b is Kind.REAL and digits(source)[0] > 38
     if a in FLOATS:
         return b is not Kind.DOUBLE
+    if a is Kind.DATE:
+        return b is not a  # there are later dates than timestamps
     return not (a in MOMENTS and b in (*MOMENTS, Kind.TIME)) and (a, b) not in _ALWAYS
 
 
