@@ -99,7 +99,7 @@ class Run:
             return found
         if found is not None:
             self._forget()
-        self.indexes.pop(key, None)
+            del self.indexes[key]  # an index that takes the place of another one is the newest
         arrays, rows = columns(self.updates)
         found = build(arrays, rows, len(self.updates) if rows is None else len(rows))
         wanted = self.filters.get(key) if self.filters and len(self) >= partial.LARGE else None

@@ -29,6 +29,7 @@ class CompiledPath:
     """An executable delta path."""
 
     spec: Path
+    reads: tuple[str, ...]  # the input's columns that the path reads
     source: LinearOperator
     stages: Stages
     final: LinearOperator
@@ -43,11 +44,6 @@ class CompiledPath:
         operators = (self.source, *(stage.then for stage in self.stages), self.final)
         return any(one.reports is not None for one in operators)
 
-    @property
-    def reads(self) -> list[str]:
-        """The input's columns that the path reads."""
-        return [column for column, _ in self.spec.fetch]
-
     def run(self, change: Updates, lookup: RunsOf, made: Made, closing: Closing) -> Iterator[None]:
         """Add the view's changes for a change of this path's input to `made`, and pause after each piece.
 
@@ -57,6 +53,10 @@ class CompiledPath:
             TooLarge: the changes are more than a view may have.
         """
         for morsel in morsels(change):
+            if not self.stages:  # a view of one collection
+                if self._ended(self._entering(morsel, made.errors), made):
+                    yield
+                continue
             try:
                 direct = self.entrance if native.on else None
                 walked = None if direct is None else direct.walk(morsel, lookup, closing)
@@ -103,13 +103,11 @@ class CompiledPath:
         before goes, and comes. So k lookups would make up to n^k rows of history, and 3^k of one changed row. Therefore
         the stream is added up when it has grown from the `size` that it had when it was last added up, or entered.
         """
-        if not len(stream):  # an operator with an empty result has not made all its columns
-            return
         if not stages:
-            result = self.final(stream, made.errors)
-            if len(result):
-                made.take(result)
+            if self._ended(stream, made):
                 yield
+            return
+        if not len(stream):  # an operator with an empty result has not made all its columns
             return
         if len(stream) >= GROWTH * size and not is_wide(stream.diff) and both_ways(stream.diff):
             stream = consolidate(stream)
@@ -123,6 +121,14 @@ class CompiledPath:
         for rows, order in orders(stream, stages, parts_of, closing.netted, closing.begins):
             share = -(-size * len(rows) // len(stream))  # each order's rows grow from their share of the size
             yield from self._past(rows, order, lookup, made, closing, share)
+
+    def _ended(self, stream: Updates, made: Made) -> bool:
+        """Take a stream past its last stage to the view. Whether anything is left of it."""
+        result = self.final(stream, made.errors) if len(stream.time) else stream
+        if not len(result.time):
+            return False
+        made.take(result)
+        return True
 
     def _past(
         self, stream: Updates, stages: Stages, lookup: RunsOf, made: Made, closing: Closing, size: int
@@ -200,6 +206,7 @@ def compile_path(path: Path, registry: Registry, like: CompiledPath | None = Non
         stages = compiled(path.stages, registry, entering)
     return CompiledPath(
         path,
+        tuple(column for column, _ in path.fetch),
         source,
         stages,
         like.final if like is not None and like.final.spec is path.final else compile_linear(path.final, registry),

@@ -2,6 +2,7 @@
    kept for these, the new sums, and the rows that go and come. engine.reduce.law and engine.reduce.aggregates say what they
    mean. */
 
+#include "indexes.h"
 #include "lookup.h"
 #include "sums.h"
 #include "table.h"
@@ -200,11 +201,25 @@ static PyObject *column_of(const Part *part, const int64_t *groups, const int64_
     return result;
 }
 
-/* The rows that go and come: (buffers of the columns, diffs, how many kept rows were found). */
+/* The index of rows by their keys, which are the first of these buffers. NULL with an exception. */
+static PyObject *index_of(const Reduced *reduced, PyObject *columns, int64_t length) {
+    Columns keys = {PyMem_Calloc(reduced->keys, sizeof *keys.at), reduced->keys};
+    PyObject *result = NULL;
+    if (keys.at == NULL) return PyErr_NoMemory();
+    for (Py_ssize_t c = 0; c < keys.count; c++)
+        keys.at[c] = view_of(PyList_GetItem(columns, c), &reduced->kept.keys.at[c], length);
+    Entry *entries = entries_of(&keys, length);
+    if (entries != NULL) result = columns_of(entries, length);
+    free(entries);
+    close_columns(&keys);
+    return result;
+}
+
+/* The rows that go and come: (buffers of the columns, diffs, their index, how many kept rows were found). */
 static PyObject *changes_of(const Reduced *reduced) {
     const int64_t groups = reduced->table.count;
     int64_t *which = malloc((2 * groups + 1) * sizeof *which), *diffs = malloc((2 * groups + 1) * sizeof *diffs), count = 0;
-    PyObject *columns = NULL, *weights = NULL, *made = NULL, *result = NULL;
+    PyObject *columns = NULL, *weights = NULL, *index = NULL, *made = NULL, *result = NULL;
     Rows rows = {0};
     if (which == NULL || diffs == NULL) {
         PyErr_NoMemory();
@@ -228,11 +243,13 @@ static PyObject *changes_of(const Reduced *reduced) {
         }
         PyList_SetItem(columns, c, made);
     }
-    if ((weights = PyByteArray_FromStringAndSize((char *)diffs, count * 8)) != NULL)
-        result = Py_BuildValue("(OOL)", columns, weights, (long long)reduced->found);
+    weights = PyByteArray_FromStringAndSize((char *)diffs, count * 8);
+    if (weights != NULL && (index = index_of(reduced, columns, count)) != NULL)
+        result = Py_BuildValue("(OOOL)", columns, weights, index, (long long)reduced->found);
 done:
     Py_XDECREF(columns);
     Py_XDECREF(weights);
+    Py_XDECREF(index);
     free(which);
     free(diffs);
     return result;

@@ -6,10 +6,9 @@ Linear law. An update `(row, time, diff)` yields `(row2, max(time, time2), diff 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -65,8 +64,8 @@ def compile_linear(spec: Linear, registry: Registry) -> LinearOperator:
     for number, step in enumerate(spec.steps):
         before, then = spec.steps[number - 1 : number], spec.steps[number + 1 : number + 2]
         following = then[0] if then else None
-        if isinstance(step, Keep) and before and _renames(before[0]):
-            steps[-1] = _projection(before[0], step, steps[-1])
+        if isinstance(step, Keep) and before and isinstance(before[0], Extend):
+            steps[-1] = _projection(before[0], step)
         else:
             steps.append(_compile_step(step, following, needed[number], registry))
     return LinearOperator(tuple(steps), reports, spec)
@@ -123,8 +122,9 @@ def _filter(predicates: tuple[Expr, ...], needed: frozenset[str] | None) -> Oper
     return run
 
 
-def _extend(items: tuple[tuple[Column, Expr], ...]) -> Operator:
-    """Add computed columns. A row for which one fails is dropped; it is one error, by the first that fails.
+def _extend(items: tuple[tuple[Column, Expr], ...], kept: Sequence[str] | None = None) -> Operator:
+    """Add computed columns. A row for which one fails is dropped; it is one error, by the first that fails. Only
+    columns `kept` by the next step (None: all) go on.
 
     -0.0 becomes 0.0: rows with the two zeros are equal, so later expressions must not tell them apart.
     """
@@ -136,20 +136,26 @@ def _extend(items: tuple[tuple[Column, Expr], ...]) -> Operator:
         values, updates = evaluate_all(scalars, updates, errors)
         for number in floats:
             values[number] = pc.add(values[number], pa.scalar(0.0, values[number].type))
-        return updates.with_columns(dict(zip(names, values, strict=True)))
+        columns = dict(updates.columns)
+        columns.update(zip(names, values, strict=True))
+        if kept is not None:
+            columns = {name: columns[name] for name in kept}
+        return Updates(columns, updates.time, updates.diff)
 
     return run
 
 
-def _renames(step: Step) -> TypeGuard[Extend]:
+def _renames(step: Extend) -> bool:
     """Whether a step gives columns other names, and computes nothing. Of floats it computes one zero."""
-    return isinstance(step, Extend) and all(
-        isinstance(expr, Column) and not pt.is_floating(arrow_type(column.type)) for column, expr in step.items
-    )
+    return all(isinstance(expr, Column) and not pt.is_floating(arrow_type(column.type)) for column, expr in step.items)
 
 
-def _projection(step: Extend, keep: Keep, extend: Operator) -> Operator:
-    """Both steps at once, where values are of the types that the names stand for: columns are the same arrays."""
+def _projection(step: Extend, keep: Keep) -> Operator:
+    """Both steps at once. If the first one only renames columns of the types that the names stand for, columns are the
+    same arrays."""
+    extend = _extend(step.items, keep.columns)
+    if not _renames(step):
+        return extend
     source = {column.name: expr.name for column, expr in step.items if isinstance(expr, Column)}
     types = [(source[column.name], arrow_type(column.type)) for column, _ in step.items if column.name in keep.columns]
     pairs = [(name, source.get(name, name)) for name in keep.columns]
@@ -158,7 +164,7 @@ def _projection(step: Extend, keep: Keep, extend: Operator) -> Operator:
         columns = updates.columns
         for name, kind in types:
             if columns[name].type != kind:
-                return extend(updates, errors).select(keep.columns)
+                return extend(updates, errors)
         return Updates({new: columns[name] for new, name in pairs}, updates.time, updates.diff)
 
     return run

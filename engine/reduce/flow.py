@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.part import Part, present
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.closing import Closing, RunsOf
 from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.failures import NO_ERRORS
@@ -58,8 +59,8 @@ class ReduceFlow:
             plan.groups, plan.keys, self._names, Version.AFTER, registry)  # fmt: skip
         self._seen = () if plan.groups is None else seen_by(plan, self._names, registry)
 
-    def changes(self, staged: Mapping[str, Part], lookup: RunsOf, closing: Closing) -> tuple[Updates, Updates]:
-        """The output and error updates at the times that a batch closes, both consolidated."""
+    def changes(self, staged: Mapping[str, Part], lookup: RunsOf, closing: Closing) -> tuple[Updates | Run, Updates]:
+        """The output and error updates at the times that a batch closes, both consolidated. A run has an index, too."""
         updates = closing.updates(self.plan.input)
         if not len(updates):
             return empty(self.schema), NO_ERRORS

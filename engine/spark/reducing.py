@@ -249,8 +249,11 @@ class ChangeGroups:
         if len(now):
             # The kept answer tells the first rows of a group, and saves lookups. Here all rows are at hand.
             closing = Closing(*self.times, lambda _: now, lambda _: True)
-            yield from _made(flow.changes({}, lambda name, _: [Run(rows if name == self.plan.input else was)], closing),
-                             self.outputs)
+            output, errors = flow.changes(
+                {}, lambda name, _: [Run(rows if name == self.plan.input else was)], closing
+            )
+            output = output if isinstance(output, Updates) else concat([*output.pieces()])
+            yield from _made((output, errors), self.outputs)
 
 
 def _tagged(frame: Frame, origin: int, layout: Layout) -> Frame:

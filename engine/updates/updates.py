@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from sys import byteorder
 from typing import Any
 
 import numpy as np
@@ -306,7 +307,7 @@ def ends(values: Ints) -> tuple[int, int]:
 
 def constant(value: int, length: int) -> Ints:
     """An array of `length` times the same int64, as a broadcast view that takes no memory."""
-    return np.ndarray((length,), np.int64, np.int64(value).tobytes(), strides=(0,))
+    return np.ndarray((length,), np.int64, int(value).to_bytes(8, byteorder, signed=True), strides=(0,))
 
 
 def empty(schema: Mapping[str, pa.DataType]) -> Updates:

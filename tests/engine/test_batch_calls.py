@@ -27,8 +27,8 @@ SCHEMA = """
 LIMITS = {
     "no view": ("", 470, 301),
     "count": ("SELECT g, count(*) AS n FROM numbers GROUP BY g", 840, 435),
-    "sum": ("SELECT g, sum(x) AS s FROM numbers GROUP BY g", 1_385, 740),
-    "avg": ("SELECT g, avg(x) AS a FROM numbers GROUP BY g", 1_415, 790),
+    "sum": ("SELECT g, sum(x) AS s FROM numbers GROUP BY g", 1_370, 715),
+    "avg": ("SELECT g, avg(x) AS a FROM numbers GROUP BY g", 1_405, 765),
     "min": ("SELECT g, min(x) AS m FROM numbers GROUP BY g", 885, 680),
     "top 10": ("SELECT id, x FROM numbers ORDER BY x DESC LIMIT 10", 820, 663),
     "median": ("SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS m FROM numbers GROUP BY g", 1_700, 1_600),
@@ -39,7 +39,7 @@ LIMITS = {
 OF_100 = {
     "a filtered join": ("SELECT id, x, name FROM numbers JOIN names ON names.p = numbers.p WHERE x > 9", 1_280, 585),
     "sums of a join": ("SELECT name, count(*) AS n, sum(x) AS s FROM numbers JOIN names ON names.p = numbers.p "
-                       "GROUP BY name", 2_820, 890),
+                       "GROUP BY name", 2_800, 850),
 }  # fmt: skip
 
 

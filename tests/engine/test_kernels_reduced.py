@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import halfjoin as hj
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.kernels import native
 from halfjoin.engine.reduce.by_kernel import SummedGroups
 from halfjoin.engine.updates.consolidate import consolidate
@@ -71,6 +72,29 @@ def test_both_ways_change_views_alike(seed: int) -> None:
         assert found[0].errors == found[1].errors
         for name in VIEWS:
             assert changes(found[0], name) == changes(found[1], name), name
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_rows_come_with_the_index_that_a_lookup_would_build(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    compared = list[int]()
+
+    def changed(groups: SummedGroups, *given: Any) -> Any:
+        found = _plain(groups, *given)
+        if isinstance(found, Run):
+            arrangement = groups.kept.spec.arrangement
+            index, built = found.indexes[arrangement], Run(found.updates).index(arrangement, groups.kept.columns)
+            assert (index.codes.tolist(), index.rows.tolist()) == (built.codes.tolist(), built.rows.tolist())
+            assert index.exact == built.exact
+            compared.append(len(found))
+        return found
+
+    monkeypatch.setattr(SummedGroups, "changes", changed)
+    engine, random = hj.Engine(clock="own"), np.random.default_rng(1)
+    engine.execute(f"{SCHEMA}; CREATE MATERIALIZED VIEW v AS {VIEWS[name]}")
+    with native.used(True):
+        for time in range(40):
+            engine.apply({"t": some_batch(random, time).drop_columns(["__time", "__diff"])}, time=time)
+    assert max(compared) > 2
 
 
 def of(rows: list[dict[str, Any]]) -> pa.Table:

@@ -33,7 +33,7 @@ def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def reduced(*given: Any) -> Any:
         made = whole(*given)
-        found.append(0 if made is None else made[2])
+        found.append(0 if made is None else made[3])
         return made
 
     monkeypatch.setattr(native, "reduced", reduced)
