@@ -13,7 +13,7 @@ This does not notice a table that has as many rows with other values. For that t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from halfjoin.planner.plan import ViewPlan
 
@@ -30,9 +30,9 @@ def limit(rows: int) -> int:
     return GROWTH * max(FEW, rows)
 
 
-def outgrown(limits: Mapping[str, int], changed: Collection[str], rows: Callable[[str], int]) -> bool:
-    """Whether a collection that a batch changed has reached its limit. This takes one comparison per collection."""
-    return bool([name for name in changed if name in limits and rows(name) >= limits[name]])
+def outgrown(limits: Mapping[str, int], rows: Mapping[str, int]) -> bool:
+    """Whether one of the collections that a batch changed has reached its limit. `rows`: how many each of them has."""
+    return bool([name for name, count in rows.items() if name in limits and count >= limits[name]])
 
 
 def raised(limits: Mapping[str, int], collections: Iterable[str], rows: Callable[[str], int]) -> dict[str, int]:

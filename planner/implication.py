@@ -20,7 +20,9 @@ _ORDERED = {Kind.SMALLINT: int, Kind.INTEGER: int, Kind.BIGINT: int, Kind.NUMERI
             Kind.DATE: date, Kind.TIMESTAMP: datetime, Kind.TIMESTAMPTZ: datetime}  # fmt: skip
 
 
-class _Comparison(NamedTuple):
+class Comparison(NamedTuple):
+    """A column or expression beside a constant."""
+
     subject: Expr
     op: str
     value: Any
@@ -45,9 +47,11 @@ def implies(one: Expr, other: Expr) -> bool:
     >>> implies(x(">", 5), x(">", 7)), implies(x(">=", 5), x(">", 5)), implies(x(">", 7), x("<", 9))
     (False, False, False)
     """
-    if one == other:
-        return True
-    narrow, wide = _comparison(one), _comparison(other)
+    return one == other or is_narrower(comparison(one), comparison(other))
+
+
+def is_narrower(narrow: Comparison | None, wide: Comparison | None) -> bool:
+    """Whether the second comparison is true wherever the first is. None: it is no comparison."""
     if narrow is None or wide is None or narrow.kind is not wide.kind or narrow.subject != wide.subject:
         return False
     if narrow.op == "=":
@@ -59,8 +63,8 @@ def implies(one: Expr, other: Expr) -> bool:
     return bool(_COMPARED[wide.op](narrow.value, wide.value))
 
 
-def _comparison(expr: Expr) -> _Comparison | None:
-    """A comparison with a constant, which is moved to the right."""
+def comparison(expr: Expr) -> Comparison | None:
+    """A comparison with a constant, which is moved to the right. None: the expression is something else."""
     match expr:
         case Call(op, (subject, Literal(value, type_))) if op in _COMPARED:
             pass
@@ -70,4 +74,4 @@ def _comparison(expr: Expr) -> _Comparison | None:
             return None
     # NULL has another class, and so have dates beyond Python's and values that are not known yet. NaN is no number.
     known = type(value) is _ORDERED.get(type_.kind) and value == value
-    return _Comparison(subject, op, value, type_.kind) if known else None
+    return Comparison(subject, op, value, type_.kind) if known else None

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from halfjoin.planner.block import expressions
-from halfjoin.planner.implication import all_implied, implies
+from halfjoin.planner.implication import all_implied, comparison, is_narrower
 from halfjoin.planner.linear import Atom, Combination, Filter, Formula, Keep, Linear, Static, Step, Temporal
 from halfjoin.planner.plan import ArrangementKey, InputKind, Join, Node, Stage
 from halfjoin.sql.expr import Column, Expr, columns_of, rewrite
@@ -67,7 +68,11 @@ ALL: Wants = frozenset((EVERY,))
 
 def together(wants: Iterable[Want]) -> Wants:
     """The rows that at least one of them wants, and perhaps others, in few words."""
-    each = set(wants)
+    return _together(frozenset(wants))
+
+
+@lru_cache(maxsize=64)  # a definition asks several times, also of collections that it does not change
+def _together(each: Wants) -> Wants:
     if EVERY in each or not each:
         return ALL
     most = _widest(each) if len(each) <= _COMPARED else each
@@ -86,7 +91,15 @@ def _widest(each: Iterable[Want]) -> list[Want]:
 def _in_common(each: Collection[Want]) -> Want:
     """What all of them ask for: ten days of a year are between the first and the last."""
     asked = frozenset[Expr]().union(*(one.conditions for one in each))
-    common = (that for that in asked if all(any(implies(own, that) for own in one.conditions) for one in each))
+    common, left = list[Expr](), [[(own, comparison(own)) for own in one.conditions] for one in each]
+    for that in asked:
+        wide = comparison(that)
+        lacks = next((place for place, own in enumerate(left)
+                      if not any(one == that or is_narrower(narrow, wide) for one, narrow in own)), None)  # fmt: skip
+        if lacks is None:
+            common.append(that)
+        else:  # what does not ask for one condition most often does not ask for the next
+            left.insert(0, left.pop(lacks))
     return Want(frozenset(common), frozenset.intersection(*(one.until for one in each)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from operator import is_
 from typing import Literal, NamedTuple, Protocol, cast
@@ -136,7 +136,7 @@ class Collection:
     coming: Coming | None = field(default=None, repr=False)  # those that a thread is loading
     order: tuple[str, ...] = ()  # the columns to sort files by: the primary key's
     _has_texts: bool = field(init=False, repr=False)  # only columns of variable width are too long for one array
-    _settled: tuple[Part, ...] | None = field(default=None, repr=False)  # held parts whose times are all closed
+    settled: tuple[Part, ...] = field(default=(), repr=False)  # held parts that are tidy and whose times are closed
     _tidied: tuple[Part, ...] | None = field(default=None, repr=False)  # held parts that were looked at to be merged
     _filters: dict[ArrangementKey, RowFilter] = field(init=False, repr=False)  # of arrangements that need not all rows
     loose: bool = field(init=False, repr=False)  # whether an index may have entries that nobody wants
@@ -208,7 +208,7 @@ class Collection:
         if self.stored is not None and self.cold is None:
             self.cold = Cold(len(self), max((run.latest for run in self.held), default=MINIMUM))
             self.held, self.left = (), False
-            self._settled = self._tidied = None  # they would keep the runs
+            self.settled, self._tidied = (), None  # they would keep the runs
             if self.coming is not None:
                 self.coming.dropped, self.coming = True, None
 
@@ -267,7 +267,7 @@ class Collection:
 
     def shared(self) -> dict[ArrangementKey, Arrangement]:
         """A copy of the arrangements, for another collection with the same columns."""
-        return {key: replace(one, users=dict(one.users)) for key, one in self.arrangements.items()}
+        return {key: Arrangement(one.columns, dict(one.users), one.filter) for key, one in self.arrangements.items()}
 
     def lacks(self, key: ArrangementKey) -> bool:
         """Whether an arrangement may lack rows."""
@@ -325,11 +325,11 @@ class Collection:
 
         This runs after the commit point, so no row may make it fail.
         """
-        if not self.held or self.held is self._settled:
+        if not self.held or self.held is self.settled:
             if self.loose:
                 self.narrow(upper)
             return
-        known = self._settled or ()  # most often, one run has come since
+        known = self.settled  # most often, one run has come since
         count = len(known)
         if count and (count > len(self.held) or not all(map(is_, known, self.held))):
             known, count = (), 0
@@ -345,7 +345,7 @@ class Collection:
         for run in self.held[count:]:
             if run.closes(upper, MAXIMUM):
                 return
-        self._settled = self.held
+        self.settled = self.held
 
     def _merge_newest(self, upper: int) -> None:
         """Merge the newest runs as `tidy` says."""
@@ -436,7 +436,7 @@ class Collection:
 
     def closes(self, low: int, high: int) -> bool:
         """Whether updates close when `upper` goes from `low` to `high`. They may cancel each other."""
-        if self.held is self._settled and self.cold is None:
+        if self.held is self.settled and self.cold is None:
             return False
         runs = self.held if self.cold is None or self.cold.latest < low else self.runs
         return bool([run for run in runs if run.closes(low, high)])

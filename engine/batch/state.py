@@ -20,6 +20,7 @@ from halfjoin.engine.batch.clock import Closing as Closed
 from halfjoin.engine.batch.flows import Flow, Inner
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.unreadable import Standing, reason
+from halfjoin.engine.batch.wiring import Wiring
 from halfjoin.engine.join.closing import Closing, Found
 from halfjoin.engine.linear.tables import Registered
 from halfjoin.engine.updates.updates import Updates
@@ -81,6 +82,7 @@ class State:
     clock: Clock | None = None
     memory: Memory = field(default_factory=Memory)
     pending: dict[str, Updates] = field(default_factory=dict)
+    _wiring: Wiring | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def spill(self) -> Spill | None:
@@ -100,10 +102,16 @@ class State:
         """Columns of a table, materialized view or node that is known to exist."""
         return self.collection(name).schema
 
-    def collections(self) -> list[Collection]:
+    def collections(self) -> Sequence[Collection]:
         """Every collection: tables, views, nodes, errors of views and nodes."""
-        views = [part for view in self.maintained.values() for part in (view.contents, view.errors)]
-        return [*self.tables.values(), *views]
+        return self.wiring.collections
+
+    @property
+    def wiring(self) -> Wiring:
+        """How the collections are connected by the present definitions."""
+        if self._wiring is None or not self._wiring.holds(self.tables, self.maintained):
+            self._wiring = Wiring(self.tables, self.maintained)
+        return self._wiring
 
     def keep_promises(self) -> None:
         """Keep the errors of each view as long as any view above it can be read, since they are errors of that one too.
@@ -117,7 +125,7 @@ class State:
             for one in self.loop(view.dataflow.plan.loop) if view.dataflow.plan.loop else ():  # each reads all of them
                 errors = self.maintained[one].errors
                 errors.retain = view.errors.retain = max(errors.retain, view.errors.retain)
-            for below in view.dataflow.plan.collections:
+            for below in view.dataflow.reads:
                 if below in self.maintained:
                     errors = self.maintained[below].errors
                     errors.retain = max(errors.retain, view.errors.retain)
@@ -143,7 +151,8 @@ class State:
     def tidy(self) -> None:
         """Merge the newest runs of every collection."""
         for collection in self.collections():
-            collection.tidy(self.upper)
+            if collection.held is not collection.settled or collection.loose:  # most are tidy
+                collection.tidy(self.upper)
 
     def narrow(self) -> None:
         """Drop the entries of large indexes that nobody wants since definitions have changed."""
@@ -160,12 +169,12 @@ class State:
         """A step that restores the present definitions, for a definition that fails half way."""
         catalog, tables, views = self.catalog.copy(), dict(self.tables), dict(self.maintained)
         subscriptions = dict(self.subscriptions)
-        shared = [(collection, collection.shared()) for collection in self.collections()]
+        shared = {id(one): one.shared() for one in self.collections() if one.arrangements}  # most have none
 
         def restore() -> None:
             self.catalog, self.tables, self.maintained, self.subscriptions = catalog, tables, views, subscriptions
-            for collection, arrangements in shared:
-                collection.rearrange(arrangements)
+            for collection in self.collections():
+                collection.rearrange(shared.get(id(collection), {}))
                 collection.forget()
             self.keep_promises()
 
@@ -181,8 +190,7 @@ class State:
 
     def closing(self, upper: int) -> set[str]:
         """The collections in which a view asks whether keys are present, and of which updates close."""
-        asked = {name for node in self.maintained.values() for name in node.dataflow.asked}
-        return {name for name in asked if self.collection(name).closes(self.upper, upper)}
+        return {name for name in self.wiring.asked if self.collection(name).closes(self.upper, upper)}
 
     def in_memory(self, changed: Iterable[str]) -> bool:
         """Whether changed tables, and all that the views over them look up, are in memory or likely to fit there."""
@@ -197,22 +205,8 @@ class State:
         return sum(len(part) for collection in read for part in collection.held if not part.in_memory)
 
     def above(self, changed: Iterable[str]) -> list[str]:
-        """The views and nodes over changed collections, and those over them, in order of dependency. A node that has
-        changed itself is one of them."""
-        reached, found = set(changed), list[str]()
-        loops: dict[str, list[str]] = {}
-        for name, view in self.maintained.items():
-            if view.dataflow.loop:
-                loops.setdefault(view.dataflow.loop, []).append(name)
-        for name, view in self.maintained.items():
-            flow = view.dataflow
-            together = loops[flow.loop] if flow.loop else ()  # a loop is one node
-            if (name in reached or not reached.isdisjoint(flow.reads) or not reached.isdisjoint(together)
-                    or any(not reached.isdisjoint(self.maintained[one].dataflow.reads) for one in together)):
-                reached.add(name)
-                reached.update(together)
-                found.append(name)
-        return found
+        """The views and nodes over changed collections (`Wiring.above`)."""
+        return self.wiring.above(changed)
 
     def loop(self, name: str) -> dict[str, Inner]:
         """The nodes of a loop, in order of their places."""

@@ -48,8 +48,10 @@ def reconsider(state: State, runners: Runners, changed: Collection[str], keep: K
     A failure here is not a failure of the batch: the running plan goes on until the figures have moved as far again.
     After an interrupt the next batch tries again.
     """
-    due = [name for name, view in state.maintained.items()
-           if not view.limits.keys().isdisjoint(changed) and outgrown(view.limits, changed, state.rows)]  # fmt: skip
+    limited = state.wiring.limited
+    rows = {name: state.rows(name) for name in changed if name in limited}
+    over = dict.fromkeys(view for name in rows for view in limited[name])
+    due = [name for name in over if outgrown(state.maintained[name].limits, rows)]
     if due:
         with suppress(HalfjoinError, MemoryError):
             keep(lambda: _plan_anew(state, runners, due))
