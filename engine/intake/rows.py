@@ -25,6 +25,9 @@ from halfjoin.errors import InvalidRow, InvalidTime, UnknownName
 if TYPE_CHECKING:
     from halfjoin.catalog.models import Table
 
+# Python's types whose values Arrow reads as they are, also beside each other, where it does not refuse them. A date
+# beside a datetime it would cut, True beside a number is 1, and dicts become structs, which all have the same fields.
+_ALIKE = {"NoneType", "NAType", "str", "bytes", "int", "float", "Decimal"}
 _MOST_COPIES = 2**31  # per update, so that the product of two diffs fits into an int64
 
 
@@ -323,14 +326,20 @@ def _values(values: Any) -> Any:
     if isinstance(values, pa.ChunkedArray):
         return _one_chunk(values)
     if hasattr(values, "iloc"):  # pandas
+        if values.dtype == object and not {type(value).__name__ for value in values} <= _ALIKE:
+            return _listed(values)
         try:
             made = pa.array(values, from_pandas=True)
-        except (pa.ArrowException, UnicodeEncodeError):  # values of several types, or invalid text
-            return values.tolist()
+        except (pa.ArrowException, UnicodeEncodeError, OverflowError):  # several types, invalid text, a wide integer
+            return _listed(values)
         return _one_chunk(made) if isinstance(made, pa.ChunkedArray) else made
     if hasattr(values, "__arrow_c_stream__"):
         return _one_chunk(pa.chunked_array(values))
     return values if isinstance(values, pa.Array) else list(values)
+
+
+def _listed(values: Any) -> list[Any]:
+    return [None if isinstance(value, float) and value != value else value for value in values.tolist()]
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
