@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.intake.schemas import counts_rows
 from halfjoin.engine.intake.times import to_time
 from halfjoin.engine.intake.upserts import refuse_unordered
 from halfjoin.engine.kernels import native
@@ -155,7 +156,7 @@ def _checked(table: Table, rows: Any, meaning: str, lacking: Mapping[str, Mask])
     lacking = {**found, **lacking}
     plain, sound = _types(table), _sound(table, source)
     for name in source:
-        if name not in plain and name not in (TIME, DIFF):
+        if name not in plain and name not in (TIME, DIFF) and not counts_rows(name):
             raise UnknownName(f"column of {table.name}", name, list(plain))
     diff = _diffs(table, source[DIFF]) if DIFF in source else None
     leaving = meaning == "deletes" or (diff is not None and some_below_zero(diff))
@@ -262,8 +263,11 @@ def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mas
     elif not isinstance(rows, pa.Table) and hasattr(rows, "__arrow_c_stream__"):
         try:
             rows = pa.table(rows)
-        except pa.ArrowException:  # a single column, such as a Series of polars
-            raise _no_rows(table, rows) from None
+        except pa.ArrowException as problem:
+            if type(rows).__name__ == "Series":  # a single column of polars
+                raise _no_rows(table, rows) from None
+            raise InvalidRow(f"Arrow cannot read the {type(rows).__name__}: {problem}", table=table.name,
+                             remedy="cast what Arrow does not know, such as polars' Int128") from None  # fmt: skip
     return _from_table(table, rows) if isinstance(rows, pa.Table) else _from_dicts(table, rows)
 
 

@@ -240,3 +240,30 @@ def test_arrow_in_runs_and_views():
     runs = pa.compute.run_end_encode(pa.array(["a", "a", None]))
     assert kept("text", pa.table({"x": runs})) == ["a", "a", None]
     assert kept("bigint[]", pa.table({"x": pa.array([[1, 2], None], pa.list_view(pa.int64()))})) == [[1, 2], None]
+
+
+def test_a_table_like_a_frame_has_the_columns_that_its_rows_have():
+    """An index whose name a column has was a column `__index_level_0__`, and so was one without a name in Parquet."""
+    frame = pd.DataFrame({"k": [1, 2], "v": [3, 4]})
+    part = frame[frame.k > 1]
+    for like in (frame.set_index("k", drop=False), pa.Table.from_pandas(part), part):
+        with hj.Engine() as engine:
+            engine.create_table("t", like=like)
+            engine.apply({"t": like})
+            assert engine.read("t").column_names == ["k", "v"]
+            assert {"k": 2, "v": 4} in engine.read("t").to_pylist()
+
+
+@pytest.mark.parametrize("like", [
+    pd.DataFrame({"a": [1, "x"]}), pd.DataFrame([[1, 2]], columns=["a", "a"]), pd.DataFrame({"a": [2**70]}),
+    pd.DataFrame({"a": [1j]}), pl.Series("a", [1]), pl.DataFrame({"a": [1]}, schema={"a": pl.Int128}),
+    pl.LazyFrame({"a": [1]}), [{"a": 1}, {"a": "x"}],
+])  # fmt: skip
+def test_what_a_table_cannot_be_like_is_an_error_of_halfjoin(like):
+    with hj.Engine() as engine, pytest.raises(hj.HalfjoinError):
+        engine.create_table("t", like=like)
+
+
+def test_a_type_of_polars_that_arrow_has_not_is_named():
+    with pytest.raises(hj.InvalidRow, match=r"_pli128.*cast what Arrow does not know"):
+        kept("bigint", pl.DataFrame({"x": [1]}, schema={"x": pl.Int128}))
