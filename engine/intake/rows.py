@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Python's types whose values Arrow reads as they are, also beside each other, where it does not refuse them. A date
 # beside a datetime it would cut, True beside a number is 1, and dicts become structs, which all have the same fields.
-_ALIKE = {"NoneType", "NAType", "str", "bytes", "int", "float", "Decimal"}
+_ALIKE = {"NoneType", "NAType", "str", "bytes", "int", "float", "Decimal", "date"}
 _MOST_COPIES = 2**31  # per update, so that the product of two diffs fits into an int64
 
 
@@ -330,7 +330,7 @@ def _values(values: Any) -> Any:
     if isinstance(values, pa.ChunkedArray):
         return _one_chunk(values)
     if hasattr(values, "iloc"):  # pandas
-        if values.dtype == object and not {type(value).__name__ for value in values} <= _ALIKE:
+        if values.dtype == object and not {one.__name__ for one in set(map(type, values.to_numpy()))} <= _ALIKE:
             return _listed(values)
         try:
             made = pa.array(values, from_pandas=True)
