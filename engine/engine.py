@@ -493,7 +493,7 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
         if self._closed is None:
             self._turns.recover()
             self._store.recover()
-            self._commits.finish()
+            self._commits.recover()
             self._store.refuse()
             evaluating.recover(self._state)
 

@@ -41,7 +41,7 @@ _REASONS: tuple[tuple[str, str], ...] = (
     (r"invalid input syntax for type (date|time|timestamp|timestamptz|interval)\b|invalid value \".*\" for \"|"
      r"source string too short|conflicting values for \"|hour \".*\" is invalid|cannot calculate day of year|"
      r"invalid combination of date|invalid input string for \"Y|the pattern '|invalid format specification", "22007"),
-    (r"\"\w*\" is not a number|invalid input syntax for|invalid input value for enum|malformed array literal|"
+    (r"\"\w*\" is not a number|invalid input syntax for|invalid input value for enum|malformed (array|record) literal|"
      r"path element at position \d+ is not an integer", "22P02"),
     (r"cannot take logarithm", "2201E"),
     (r"cannot take square root|a negative number raised|zero raised to a negative power", "2201F"),

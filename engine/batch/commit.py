@@ -12,11 +12,12 @@ The running change is noted, and finished before the next call does anything: if
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from halfjoin.errors import HalfjoinError
+from halfjoin.errors import Conflict, HalfjoinError
 
 Step: TypeAlias = Callable[[], None]
 
@@ -46,6 +47,30 @@ class Commits:
 
     def __init__(self) -> None:
         self._under_way: _UnderWay | None = None
+        self._alone = False
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """What is staged and kept here has no other change within it. A function of the user's that a view calls and a
+        handler of a signal run in the thread that has the lock, so the lock does not keep them out.
+
+        Raises:
+            Conflict: a change is under way in this thread.
+        """
+        if self._alone:
+            raise Conflict("a change of the engine is under way in this thread, and cannot have another one within it",
+                           remedy="a function that a view calls, or a handler of a signal, must not change the engine; "
+                           "do it after the call")  # fmt: skip
+        self._alone = True
+        try:
+            yield
+        finally:
+            self._alone = False
+
+    def recover(self) -> None:
+        """Repair what an interrupted call left. No other call is running."""
+        self._alone = False
+        self.finish()
 
     def carry_out(self, prepare: Callable[[], tuple[Entry, Step]], undo: Step) -> None:
         """Prepare a change, keep it and finish it; or undo the preparation. `undo` may be called twice."""

@@ -37,6 +37,7 @@ class Subscription:
         self._others = others  # the subscriptions that get the view's changes; this one is among them until it ends
         self._ended = False
         self._problem: HalfjoinError | None = None  # the error that ended it, if any
+        self._returned = 0  # tables
         others.append(self)
         if failure is not None:
             self._fail(failure)
@@ -77,6 +78,13 @@ class Subscription:
         that turns out to be empty is among them."""
         return len(self._waiting)
 
+    @property
+    def come(self) -> int:
+        """How many tables have come: those that `next` has returned, and those that are `waiting`. For a moment it may
+        count one twice; it never leaves one out. It waits for no batch."""
+        waiting = len(self._waiting)  # before what `next` counts up, first
+        return waiting + self._returned
+
     def close(self) -> None:
         """End: `next` still returns the changes that have come, but waits for no more."""
         check_process(self._process)
@@ -110,6 +118,8 @@ class Subscription:
                 upper, changes = self._waiting[0]
                 table = changes.table() if isinstance(changes, StoredChanges) else changes
                 self._seen = upper
+                returned = len(table) > 0 or not isinstance(changes, StoredChanges)
+                self._returned += returned
                 self._waiting.popleft()  # only after a successful read
-                if len(table) or not isinstance(changes, StoredChanges):
+                if returned:
                     return table

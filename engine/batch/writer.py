@@ -182,9 +182,10 @@ class Writer:
         """The last steps of a batch. Once the store has kept it, it is acknowledged; then it becomes visible."""
         self._renew_errors()
         state, low = self.state, self.state.upper
-        staged, applied = self._staged(runs, times, started, chosen)
-        closing = self.sinks.closing(state, staged)
-        self.commits.carry_out(lambda: self._prepared(staged, applied, batch, feed), nothing)
+        with self.commits.alone():
+            staged, applied = self._staged(runs, times, started, chosen)
+            closing = self.sinks.closing(state, staged)
+            self.commits.carry_out(lambda: self._prepared(staged, applied, batch, feed), nothing)
         self._carried_out(staged, low, closing)
         applied = applied.after(perf_counter() - started)
         self._note(applied, runs, staged, started, batch)
@@ -250,7 +251,8 @@ class Writer:
         def prepare() -> tuple[Entry, Step]:
             return self._defined(change), lambda: self._follow(before)
 
-        self.commits.carry_out(prepare, state.checkpoint())
+        with self.commits.alone():
+            self.commits.carry_out(prepare, state.checkpoint())
         state.narrow()
         self.store.do_due_work(state)
 
@@ -280,7 +282,8 @@ class Writer:
 
             return self.store.together(defined, entry), done
 
-        self.commits.carry_out(prepare, state.checkpoint())
+        with self.commits.alone():
+            self.commits.carry_out(prepare, state.checkpoint())
         self._carried_out(made[0][0], low, made[0][1])
         applied, runs = noted[0]
         self._note(applied.after(perf_counter() - started), runs, made[0][0], started, None)
@@ -306,11 +309,13 @@ class Writer:
 
     def flush(self) -> None:
         """Do the work that the store has left to later batches."""
-        self.store.flush(self.state)
+        with self.commits.alone():
+            self.store.flush(self.state)
 
     def compact(self) -> None:
         """Remove history below `since` in the store too."""
-        self.store.compact(self.state)
+        with self.commits.alone():
+            self.store.compact(self.state)
 
 
 def writing(writer: Writer | None) -> Writer:

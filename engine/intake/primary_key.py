@@ -144,8 +144,9 @@ class PrimaryKey:
             raise self._missing(both, keys, missing, before).with_(row=int(positions[missing - before]))
         double = _first_outside(keys, both, 0, 1, before)
         if double is not None:
+            later = _later(both, keys, double, before)
             raise InvalidRow(f"would be a second row with the key {key_text(self._key(both, double))}",
-                             remedy="delete the first in the same batch, or submit hj.upserts(rows)",
+                             remedy=later or "delete the first in the same batch, or submit hj.upserts(rows)",
                              table=self.table.name, row=int(positions[double - before]), key=self._key(both, double),
                              code="23505")
 
@@ -189,6 +190,9 @@ class PrimaryKey:
     def _missing(self, both: Updates, keys: Ints, row: int, held: int) -> InvalidRow:
         key = self._key(both, row)
         text = f"deletes a row that is not there: {key_text(key)}"
+        later = _later(both, keys, row, held)
+        if later is not None:
+            return InvalidRow(text, remedy=later, table=self.table.name, key=key)
         others = where_true((keys == keys[row]) & (both.diff > 0))
         others = others[others < held]
         if len(others):
@@ -199,6 +203,17 @@ class PrimaryKey:
             if differing:
                 text += f"; in the row with that key {', '.join(differing[:3])}"
         return InvalidRow(text, table=self.table.name, key=key)
+
+
+def _later(both: Updates, keys: Ints, row: int, held: int) -> str | None:
+    """The remedy where the table, in the first `held` updates, has a row of the key of an update that comes later than
+    the update, at a time that is open; None where it has none."""
+    later = where_true((keys == keys[row]) & (both.diff > 0) & (both.time > both.time[row]))
+    later = later[later < held]
+    if not len(later):
+        return None
+    time = int(both.time[later].min())
+    return f"a row with that key comes at time {time}, which is still open: submit this at that time or later"
 
 
 def _apart(

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.intake.schemas import counts_rows
 from halfjoin.engine.intake.times import to_time
 from halfjoin.engine.intake.upserts import refuse_unordered
 from halfjoin.engine.kernels import native
@@ -25,6 +26,9 @@ from halfjoin.errors import InvalidRow, InvalidTime, UnknownName
 if TYPE_CHECKING:
     from halfjoin.catalog.models import Table
 
+# Python's types whose values Arrow reads as they are, also beside each other, where it does not refuse them. A date
+# beside a datetime it would cut, True beside a number is 1, and dicts become structs, which all have the same fields.
+_ALIKE = {"NoneType", "NAType", "str", "bytes", "int", "float", "Decimal", "date"}
 _MOST_COPIES = 2**31  # per update, so that the product of two diffs fits into an int64
 
 
@@ -152,7 +156,7 @@ def _checked(table: Table, rows: Any, meaning: str, lacking: Mapping[str, Mask])
     lacking = {**found, **lacking}
     plain, sound = _types(table), _sound(table, source)
     for name in source:
-        if name not in plain and name not in (TIME, DIFF):
+        if name not in plain and name not in (TIME, DIFF) and not counts_rows(name):
             raise UnknownName(f"column of {table.name}", name, list(plain))
     diff = _diffs(table, source[DIFF]) if DIFF in source else None
     leaving = meaning == "deletes" or (diff is not None and some_below_zero(diff))
@@ -259,8 +263,11 @@ def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mas
     elif not isinstance(rows, pa.Table) and hasattr(rows, "__arrow_c_stream__"):
         try:
             rows = pa.table(rows)
-        except pa.ArrowException:  # a single column, such as a Series of polars
-            raise _no_rows(table, rows) from None
+        except pa.ArrowException as problem:
+            if type(rows).__name__ == "Series":  # a single column of polars
+                raise _no_rows(table, rows) from None
+            raise InvalidRow(f"Arrow cannot read the {type(rows).__name__}: {problem}", table=table.name,
+                             remedy="cast what Arrow does not know, such as polars' Int128") from None  # fmt: skip
     return _from_table(table, rows) if isinstance(rows, pa.Table) else _from_dicts(table, rows)
 
 
@@ -323,14 +330,20 @@ def _values(values: Any) -> Any:
     if isinstance(values, pa.ChunkedArray):
         return _one_chunk(values)
     if hasattr(values, "iloc"):  # pandas
+        if values.dtype == object and not {one.__name__ for one in set(map(type, values.to_numpy()))} <= _ALIKE:
+            return _listed(values)
         try:
             made = pa.array(values, from_pandas=True)
-        except (pa.ArrowException, UnicodeEncodeError):  # values of several types, or invalid text
-            return values.tolist()
+        except (pa.ArrowException, UnicodeEncodeError, OverflowError):  # several types, invalid text, a wide integer
+            return _listed(values)
         return _one_chunk(made) if isinstance(made, pa.ChunkedArray) else made
     if hasattr(values, "__arrow_c_stream__"):
         return _one_chunk(pa.chunked_array(values))
     return values if isinstance(values, pa.Array) else list(values)
+
+
+def _listed(values: Any) -> list[Any]:
+    return [None if isinstance(value, float) and value != value else value for value in values.tolist()]
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pyarrow as pa
 
 from halfjoin.errors import HalfjoinError
 
+_UNNAMED = re.compile(r"__index_level_\d+__")  # how pandas names what has no name, in Arrow and in Parquet
+
+
+def counts_rows(name: str) -> bool:
+    """Whether a column is an index of pandas without a name, which is no column of the rows."""
+    return _UNNAMED.fullmatch(name) is not None
+
 
 def schema_of(like: Any) -> pa.Schema:
     """The Arrow schema of a pyarrow Schema or Table, a pandas, polars or Spark DataFrame, or rows as dicts.
 
     Raises:
-        HalfjoinError: it has no columns.
+        HalfjoinError: it has no columns, or one without an Arrow type.
     """
+    try:
+        return _schema(like)
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError) as problem:
+        raise HalfjoinError(f"the columns of the {type(like).__name__} have no Arrow types: {problem}",
+                            remedy="cast what Arrow does not know, or write CREATE TABLE") from None  # fmt: skip
+
+
+def _schema(like: Any) -> pa.Schema:
     if isinstance(like, pa.Schema):
         return like
-    if isinstance(getattr(like, "schema", None), pa.Schema):
+    if not hasattr(like, "collect_schema") and isinstance(getattr(like, "schema", None), pa.Schema):
         return like.schema
     if hasattr(like, "to_records") and hasattr(like, "iloc"):  # pandas: its index is no column, unless it has a name
-        named = [name for name in like.index.names if name is not None]
-        return pa.Schema.from_pandas(like, preserve_index=bool(named)).remove_metadata()
+        return _of_pandas(like)
     if hasattr(like, "isStreaming"):  # a Spark DataFrame, classic or Connect
         from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -32,5 +47,24 @@ def schema_of(like: Any) -> pa.Schema:
         return pa.table(like).schema
     if isinstance(like, list) and like and isinstance(like[0], dict):
         return pa.Table.from_pylist(like).schema
-    raise HalfjoinError(f"{type(like).__name__} has no columns",
-                        remedy="give a pyarrow Schema or Table, or a DataFrame")  # fmt: skip
+    remedy = "collect it first" if hasattr(like, "collect") else "give a pyarrow Schema or Table, or a DataFrame"
+    raise HalfjoinError(f"{type(like).__name__} has no columns", remedy=remedy)
+
+
+def _of_pandas(frame: Any) -> pa.Schema:
+    """The columns of a frame, then the levels of its index that have a name which no column has."""
+    columns = [(str(name), frame.iloc[:, number]) for number, name in enumerate(frame.columns)]
+    given = {name for name, _ in columns}
+    columns += [(str(name), frame.index.get_level_values(number).to_series())
+                for number, name in enumerate(frame.index.names) if name is not None and str(name) not in given]
+    return pa.schema([(name, _type(name, values)) for name, values in columns])
+
+
+def _type(name: str, values: Any) -> pa.DataType:
+    """The Arrow type of a column of pandas; only that of Python's objects depends on the values."""
+    try:
+        return pa.array(values if values.dtype == object else values.iloc[:0], from_pandas=True).type
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError) as problem:
+        raise HalfjoinError(f"the column {name} has no Arrow type: {problem}",
+                            remedy=f"give its values one type, as with frame.astype({{{name!r}: 'string'}}), or write "
+                            "CREATE TABLE") from None  # fmt: skip

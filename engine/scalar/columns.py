@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from numbers import Real
+from types import NoneType
 from typing import Any
 from uuid import UUID
 
@@ -38,6 +39,7 @@ _DAY_MICROS = 24 * 60 * 60 * 1_000_000
 _MOST_REAL = 3.4028235e38
 _MISSING = ("NAType", "NaTType")  # types of pandas
 _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+_LISTS = (pt.is_list, pt.is_large_list, pt.is_fixed_size_list, pt.is_list_view, pt.is_large_list_view)
 _MOMENTS = frozenset((Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ))
 _CHECKED = _MOMENTS.union((*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSON, Kind.JSONB, Kind.ENUM, Kind.ARRAY,
                             Kind.RECORD, Kind.INTERVAL, Kind.NUMERIC))
@@ -119,7 +121,7 @@ def _unsound(given: Any, row: int, kind: SqlType) -> Unsound | None:
     """Why the value of a row is none of SQL; None if it is one of another type."""
     try:
         value = _array(_part(given, row, row + 1), kind)
-        if pt.is_string(value.type) or pt.is_large_string(value.type) or pt.is_string_view(value.type):
+        if _is_string(value.type):
             check_sound(value.cast(pa.string()))
         _made(value, kind)
     except Unsound as problem:
@@ -149,11 +151,7 @@ def _remedy(value: Any, kind: SqlType) -> str | None:
 
 
 def _first_bad(given: Any, kind: SqlType) -> int:
-    """The first row whose value has another type than the first value; or else, by bisection, a row that fails."""
-    values = [] if isinstance(given, pa.Array) else [None if _missing(value) else value for value in given]
-    kinds = [type(value) for value in values if value is not None]
-    if len(set(kinds)) > 1 and not holds_json(kind) and not has_rows(kind):  # each value may be valid by itself
-        return next(i for i, value in enumerate(values) if value is not None and type(value) is not kinds[0])
+    """The first row that fails, by bisection."""
     low, high = 0, len(given)  # some row in [low, high) is bad
     while high - low > 1:
         middle = (low + high) // 2
@@ -184,19 +182,58 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
         given = given.combine_chunks()
     if has_rows(kind) and not isinstance(given, pa.Array):
         return of_python(given, kind, _array)
-    numbers = innermost(kind).kind in FLOATS
-    if holds_json(kind) and not isinstance(given, pa.Array):
-        given = pa.array([json_text(value, kind) for value in given], arrow_type(kind))
-    array = given if isinstance(given, pa.Array) else pa.array(list(map(_plain, given)), from_pandas=not numbers)
+    if holds_json(kind) and not _is_text(given):
+        values = given.to_pylist(maps_as_pydicts="strict") if isinstance(given, pa.Array) else given
+        given = pa.array([json_text(value, kind) for value in values], arrow_type(kind))
+    array = given if isinstance(given, pa.Array) else _of_python(given, kind)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
+    if pt.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
     if pt.is_dictionary(array.type):
         if pt.is_string_view(array.type.value_type):  # from polars; Arrow cannot decode such a dictionary
             array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string()))
         array = array.dictionary_decode()
-    if pt.is_floating(array.type) and not numbers:
+    if pt.is_floating(array.type) and innermost(kind).kind not in FLOATS:
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     return array
+
+
+def _is_text(given: Any) -> bool:
+    """Whether it is an Arrow array that has texts, or lists of them, at most in a dictionary or in runs."""
+    type = given.type if isinstance(given, pa.Array) else None
+    while type is not None and (pt.is_dictionary(type) or pt.is_run_end_encoded(type) or _is_list(type)):
+        type = type.value_type
+    return type is not None and (pt.is_null(type) or isinstance(type, pa.BaseExtensionType) or _is_string(type))
+
+
+def _of_python(given: Sequence[Any], kind: SqlType) -> pa.Array:
+    """Python values as an Arrow array, those of each type by themselves, as Arrow reads all as the type of the first:
+    it drops the time of day of a datetime after a date, and refuses a float after a Decimal.
+
+    Raises:
+        As `_convert`.
+    """
+    if kind.element is not None and all(_missing(one) or isinstance(one, (list, tuple)) for one in given):
+        lists = [None if _missing(one) else one for one in given]
+        offsets = np.cumsum([0, *(0 if one is None else len(one) for one in lists)]).astype(np.int32)
+        items = _array([item for one in lists for item in one or ()], kind.element)
+        mask = pa.array([one is None for one in lists], pa.bool_())
+        return pa.ListArray.from_arrays(pa.array(offsets), items, mask=mask)
+    places: dict[type, list[int]] = {}
+    if len(set(map(type, given)) - {NoneType}) > 1:
+        for row, value in enumerate(given):
+            places.setdefault(type(value), []).append(row)
+        places.pop(NoneType, None)
+        made = [_convert(_array([given[row] for row in rows], kind), kind) for rows in places.values()]
+        order = np.full(len(given), -1)
+        order[np.concatenate([*places.values()])] = np.arange(sum(map(len, made)))
+        return pa.concat_arrays(made).take(pa.array(order, mask=order < 0))
+    plain, from_pandas = list(map(_plain, given)), innermost(kind).kind not in FLOATS
+    try:
+        return pa.array(plain, from_pandas=from_pandas)
+    except OverflowError:  # integers of more than 64 bits
+        return pa.array([Decimal(value) if isinstance(value, int) else value for value in plain])
 
 
 def _plain(value: Any) -> Any:
@@ -221,7 +258,7 @@ def _rounded(array: pa.Array, kind: SqlType) -> pa.Array:
 
 def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
     wanted, source = arrow_type(kind), array.type
-    text = pt.is_string(source) or pt.is_large_string(source) or pt.is_string_view(source)
+    text = _is_string(source)
     if array.null_count == len(array):  # in pandas a column without values can have any type
         return pa.nulls(len(array), wanted)
     match kind.kind:
@@ -282,6 +319,14 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             return _list(array, kind.element)
         case _:
             raise TypeError(f"no column can be {kind}")
+
+
+def _is_string(type: pa.DataType) -> bool:
+    return bool(pt.is_string(type) or pt.is_large_string(type) or pt.is_string_view(type))
+
+
+def _is_list(type: pa.DataType) -> bool:
+    return any(test(type) for test in _LISTS)
 
 
 def _refuse(bad: pa.Array) -> None:
@@ -401,7 +446,7 @@ def _intervals(array: pa.Array, source: pa.DataType) -> pa.Array:
         micros = array.cast(pa.duration("us")).view(pa.int64())
         whole = raw(micros)
         return intervals(0, whole // DAY, whole % DAY, ~valid(micros))
-    elif pt.is_string(source) or pt.is_large_string(source) or pt.is_string_view(source):
+    elif _is_string(source):
         found = [None if text is None else _interval_of(text) for text in array.to_pylist()]
         months, days, micros = (np.array([one[i] if one else 0 for one in found], np.int64) for i in range(3))
         return intervals(months, days, micros, np.array([one is None for one in found]))
@@ -437,7 +482,7 @@ def _rows(array: pa.Array, kind: SqlType) -> pa.Array:
 
 def _list(array: pa.Array, element: SqlType) -> pa.Array:
     source = array.type
-    if not (pt.is_list(source) or pt.is_large_list(source) or pt.is_fixed_size_list(source)):
+    if not _is_list(source):
         raise TypeError("not an array")
     if not pt.is_list(source):
         array = array.cast(pa.list_(source.value_type))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from halfjoin.sql.functions.json_text import Json, JsonError, canonical, checked, in_order, written
@@ -61,4 +62,6 @@ def _json(value: Any) -> Json:
             return {key: _json(item) for key, item in value.items()}
         case list() | tuple():
             return [_json(item) for item in value]
+        case np.ndarray() | np.generic():  # pandas has them inside of lists and dicts that it read from a file
+            return _json(value.tolist())
     raise TypeError(f"a {type(value).__name__} is not JSON")

@@ -13,13 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.scalar.casts_text import from_text
+from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.texts import texts
 from halfjoin.engine.statements import querying
 from halfjoin.engine.statements.changing import Changed, carry_out
 from halfjoin.engine.statements.copied_lines import ESCAPES, read_lines
 from halfjoin.engine.statements.creating import identifier
 from halfjoin.engine.statements.with_changes import with_rows
-from halfjoin.errors import UnknownName, UnsupportedSQL
+from halfjoin.errors import DataError, InvalidRow, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.parse import parse_query
@@ -33,7 +35,7 @@ def copied_in(state: State, statement: Copy, data: bytes | pa.Table, sql: str) -
     """The rows of a stream as an INSERT: their text, or a table with a column for each that COPY fills.
 
     Raises:
-        InvalidRow: a line has too few or too many values, or is not UTF-8. DataError: a value is not of its type.
+        InvalidRow: a line has too few or too many values, or is not UTF-8, or a value is not of its type.
     """
     filled = columns_of(state, statement, sql)
     names = [column.name for column in filled]
@@ -49,7 +51,29 @@ def copied_in(state: State, statement: Copy, data: bytes | pa.Table, sql: str) -
     seen = with_rows(state, _ROWS, columns, made)
     query = parse_query(f'SELECT {", ".join(values)} FROM "{_ROWS}"')
     table = state.catalog.table(statement.table).name
-    return carry_out(seen, Insert(table, tuple(column.name for column in filled), query, table), sql)
+    try:
+        return carry_out(seen, Insert(table, tuple(names), query, table), sql)
+    except DataError as problem:
+        raise (_first_wrong(made, filled, table) if isinstance(data, bytes) else None) or problem from None
+
+
+def _first_wrong(lines: pa.Table, columns: tuple[Column, ...], table: str) -> InvalidRow | None:
+    """The error of the first value that is not of its column's type; None if all are."""
+    found: list[InvalidRow] = []
+    for column in columns:
+        given = lines[column.name].combine_chunks()
+        try:
+            if column.type.kind not in STRINGS:
+                from_text(column.type)(given)
+            elif column.type.precision is not None:
+                long = pc.greater(pc.utf8_length(pc.utf8_rtrim(given, " ")), column.type.precision).fill_null(False)
+                if (mask := long.to_numpy(zero_copy_only=False)).any():
+                    raise Failed(f"value too long for type {column.type}", mask)
+        except Failed as problem:
+            row = 0 if problem.mask is None else int(problem.mask.argmax())
+            why = problem.message if problem.messages is None else problem.messages[0]
+            found.append(InvalidRow(why, table=table, column=column.name, row=row, code=DataError(why).sqlstate))
+    return min(found, key=lambda one: one.row or 0, default=None)
 
 
 def columns_of(state: State, statement: Copy, sql: str) -> tuple[Column, ...]:

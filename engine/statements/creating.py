@@ -7,6 +7,7 @@ from typing import Any
 
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import ColumnModel, ForeignKey, Table
+from halfjoin.engine.intake.schemas import counts_rows
 from halfjoin.engine.scalar.arrow_types import sql_type
 from halfjoin.engine.statements.reading import quoted
 from halfjoin.errors import UnknownName, UnsupportedSQL
@@ -30,7 +31,8 @@ def create_statement(catalog: Catalog, name: str) -> str:
 
 
 def create_like(name: str, schema: Any, key: Sequence[str], types: Mapping[str, str] | None = None) -> str:
-    """CREATE TABLE for the columns of a `pyarrow.Schema`. `types`: SQL types that columns get instead of its own.
+    """CREATE TABLE for the columns of a `pyarrow.Schema`. `types`: SQL types that columns get instead of its own. An
+    index of pandas without a name is a column only where `key` or `types` name it.
 
     Raises:
         UnknownName: `key` or `types` name another column. UnsupportedSQL: a column's type has no SQL type.
@@ -41,6 +43,8 @@ def create_like(name: str, schema: Any, key: Sequence[str], types: Mapping[str, 
             raise UnknownName(f"column of {name}", column, schema.names)
     columns = []
     for field in schema:
+        if counts_rows(field.name) and field.name not in {*key, *given}:
+            continue
         try:
             text = given.get(field.name) or str(sql_type(field.type))
         except UnsupportedSQL as error:

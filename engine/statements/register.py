@@ -63,7 +63,8 @@ def _defined(
         types = {column: stored(kind) for column, kind in types.items()}
     if kept is not None and kept != tuple(types.items()):
         columns = ", ".join(f"{column} {kind}" for column, kind in kept)
-        raise Conflict(f"the warehouse knows the {what} {name} with the columns ({columns})", name=name)
+        raise Conflict(f"the warehouse knows the {what} {name} with the columns ({columns})", name=name,
+                       remedy="register it with these, or choose another name")  # fmt: skip
     settle(state, writer, name, (function,), version, lambda: known.update({name: tuple(types.items())}))
     return types
 
@@ -114,12 +115,13 @@ def check_name(name: object) -> None:
 
 
 def check_free(state: State, name: str, *, known: bool) -> None:
-    """Refuse the name of another function, or of one that is registered already. `known`: the warehouse knows the
-    function that is to be registered."""
+    """Refuse the name of another function. `known`: the warehouse knows the function that is to be registered, and
+    perhaps it is registered already: a cell of a notebook runs again."""
     catalog = state.catalog
     taken = returns_rows(name, catalog) or is_aggregate_name(name, catalog) or catalog.reduce(name) is not None
     built_in = name in ENTRIES or name in ALIASES or name in WINDOW_FUNCTIONS
-    if (taken and not known) or built_in or name in state.functions or lift_of(name) in state.functions:
+    taken = taken or name in state.functions or lift_of(name) in state.functions
+    if (taken and not known) or built_in:
         raise Conflict(f"a function {name} exists already", remedy="choose another name", name=name)
 
 

@@ -48,7 +48,8 @@ def register_aggregate(
         raise HalfjoinError(f"{name}: an aggregate is a function, or a lift and a result",
                             remedy="give function=..., or lift=... and result=...")  # fmt: skip
     if kept is not None and kept != defined:
-        raise Conflict(f"the warehouse knows the aggregate {name} as {_shown(kept)}", name=name)
+        raise Conflict(f"the warehouse knows the aggregate {name} as {_shown(kept)}", name=name,
+                       remedy="register it as that, or choose another name")  # fmt: skip
     code = [one for one in (function, lift, result) if one is not None]
     settle(state, writer, name, code, version, lambda: state.catalog.aggregates.update({name: defined}))
     state.functions.update(made)

@@ -9,11 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from halfjoin.engine.scalar.casts_text import from_text
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.sql.types import FLOATS, INTEGERS, Kind, SqlType
+
+_ZEROS = r"^\s*[+-]?0\d"
 
 
 def read_csv(path: Path, columns: Mapping[str, Kind]) -> pa.Table:
@@ -44,6 +47,26 @@ def read_csv(path: Path, columns: Mapping[str, Kind]) -> pa.Table:
     return _with_floats(rows, columns)
 
 
+def csv_schema(path: Path) -> pa.Schema:
+    """The columns of a CSV file, with types guessed from all rows. Digits after a leading zero are a text: a number
+    would lose the zero.
+
+    Raises:
+        pa.ArrowInvalid: as `read_csv`.
+    """
+    schema = pyarrow.csv.read_csv(path).schema
+    numbers = [one.name for one in schema if pa.types.is_integer(one.type) or pa.types.is_floating(one.type)]
+    if not numbers or len({*schema.names}) < len(schema):
+        return schema
+    converting = pyarrow.csv.ConvertOptions(include_columns=numbers,
+                                            column_types=dict.fromkeys(numbers, pa.string()))  # fmt: skip
+    texts = pyarrow.csv.read_csv(path, convert_options=converting)
+    for name in numbers:
+        if pc.any(pc.match_substring_regex(texts[name], _ZEROS), min_count=0).as_py():
+            schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
+    return schema
+
+
 def _with_floats(rows: pa.Table, columns: Mapping[str, Kind]) -> pa.Table:
     """Cast the texts of float columns to numbers; a value beyond the range is an error, not infinity or zero."""
     for number, name in enumerate(rows.column_names):
@@ -70,5 +93,5 @@ def _named(problem: str, path: Path) -> str:
 
 
 def _header(path: Path) -> list[str]:
-    with path.open(newline="", errors="replace") as lines:
+    with path.open(newline="", encoding="utf-8-sig", errors="replace") as lines:
         return next(csv.reader(lines), [])

@@ -15,7 +15,7 @@ import pyarrow.parquet
 from deltalake import DeltaTable
 
 from halfjoin.cli import json_values
-from halfjoin.cli.csv_files import read_csv
+from halfjoin.cli.csv_files import csv_schema, read_csv
 from halfjoin.engine.engine import Engine
 from halfjoin.sql.parse.type_names import type_named
 from halfjoin.sql.types import Kind
@@ -47,7 +47,7 @@ def rows_of(path: Path, columns: Mapping[str, Kind]) -> Any:
     if ending == ".csv":
         return read_csv(path, columns)
     if ending in _JSON:
-        return json_rows(path.read_text().splitlines())
+        return json_rows(_lines(path))
     if ending in _ARROW:
         return _arrow(path)
     try:
@@ -57,14 +57,19 @@ def rows_of(path: Path, columns: Mapping[str, Kind]) -> Any:
         raise pa.ArrowInvalid(f"{error} {hint}") from error
 
 
-def json_rows(lines: list[str]) -> list[dict[str, Any]]:
-    """The objects of JSON lines as rows; see `json_values`.
+def _lines(path: Path) -> list[str]:
+    """The lines of a text. Only a line feed ends one: other separators may stand in a string of JSON."""
+    return path.read_text(encoding="utf-8-sig").split("\n")
+
+
+def json_rows(lines: list[str], first: int = 1) -> list[dict[str, Any]]:
+    """The objects of JSON lines, from line `first` on, as rows; see `json_values`.
 
     Raises:
         pa.ArrowInvalid: a line is not an object.
     """
     rows = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, first):
         if not line.strip():
             continue
         try:
@@ -89,9 +94,9 @@ def schema_of(path: Path) -> pa.Schema:
     if not path.is_file():
         raise FileNotFoundError(ENOENT, "no such file", str(path))
     if ending == ".csv":
-        return pyarrow.csv.read_csv(path).schema
+        return csv_schema(path)
     if ending in _JSON:
-        rows = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+        rows = [json.loads(line) for line in _lines(path) if line.strip()]
         return pa.Table.from_pylist(rows).schema
     return _arrow(path).schema if ending in _ARROW else pyarrow.parquet.read_schema(path)
 

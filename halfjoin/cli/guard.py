@@ -33,4 +33,4 @@ def guarded(call: Callable[..., T], *arguments: Any) -> T:
 
 def text_of(script: Path) -> str:
     """The text of a script; `-` is standard input."""
-    return sys.stdin.read() if str(script) == "-" else guarded(script.read_text)
+    return sys.stdin.read() if str(script) == "-" else guarded(lambda path: path.read_text("utf-8-sig"), script)

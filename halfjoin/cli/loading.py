@@ -81,8 +81,10 @@ def apply(
         if folder:
             guarded(_apply_folder, engine, table, folder, upsert, watch)
             return
-        for lines in _batches(sys.stdin):
-            rows = guarded(json_rows, lines)
+        first, batches = 1, _batches(sys.stdin)
+        while lines := guarded(lambda _: next(batches, None), "standard input"):
+            rows = guarded(lambda _, given=lines, number=first: json_rows(given, number), "standard input")
+            first += len(lines)
             applied = guarded(engine.apply, {table: upserts(rows) if upsert else rows})
             typer.echo(f"{len(rows):,} rows in {applied.seconds:.3f} s", err=True)
 
@@ -189,21 +191,31 @@ def _tables(engine: Engine) -> list[str]:
 
 
 def _batches(stream: Iterable[str]) -> Iterator[list[str]]:
-    """Lines in batches: a batch ends with enough rows, or when enough time has passed since its first row."""
-    lines: Queue[str | None] = Queue(2 * _ROWS)
+    """Lines in batches: a batch ends with enough rows, or when enough time has passed since its first row.
+
+    Raises:
+        OSError, UnicodeDecodeError: as of the stream, after the lines before.
+    """
+    lines: Queue[str | Exception | None] = Queue(2 * _ROWS)
     Thread(target=_read, args=(stream, lines), daemon=True).start()  # so that a pause keeps no row waiting
     line = lines.get()
-    while line is not None:
+    while isinstance(line, str):
         batch, until = [line], time.monotonic() + _SECONDS
         with suppress(Empty):
-            while len(batch) < _ROWS and (line := lines.get(timeout=max(until - time.monotonic(), 0))) is not None:
+            while len(batch) < _ROWS and isinstance(line := lines.get(timeout=max(until - time.monotonic(), 0)), str):
                 batch.append(line)
         yield batch
-        if line is not None:
+        if isinstance(line, str):
             line = lines.get()
+    if line is not None:
+        raise line
 
 
-def _read(stream: Iterable[str], lines: Queue[str | None]) -> None:
-    for line in stream:
-        lines.put(line)
-    lines.put(None)
+def _read(stream: Iterable[str], lines: Queue[str | Exception | None]) -> None:
+    try:
+        for line in stream:
+            lines.put(line)
+    except (OSError, ValueError) as problem:  # such as bytes that are not UTF-8
+        lines.put(problem)
+    else:
+        lines.put(None)

@@ -12,6 +12,7 @@ from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.sql.expr import Column
 
 WAITING = 4  # tables that wait for a client; the thread waits when there are more
+_STEP = 0.05  # seconds after which a FETCH looks again whether a table that had come is an empty one in files
 
 
 class Changes:
@@ -23,7 +24,9 @@ class Changes:
         self._loop = asyncio.get_running_loop()
         self._queue: asyncio.Queue[pa.Table | BaseException | None] = asyncio.Queue(WAITING)
         self._closed = False
+        self._taken = 0  # tables
         self._rest: pa.Table | None = None  # rows that a FETCH has left
+        self._problem: BaseException | None = None  # an error that waits for the FETCH after the rows before it
         Thread(target=self._pump, name="halfjoin-subscription", daemon=True).start()
 
     async def next(self, timeout: float | None = None) -> pa.Table | None:
@@ -32,6 +35,9 @@ class Changes:
         Raises:
             HalfjoinError: the view cannot be read any more.
         """
+        if self._problem is not None:
+            problem, self._problem = self._problem, None
+            raise problem
         if self._closed and self._queue.empty():
             return None
         try:
@@ -44,16 +50,22 @@ class Changes:
             raise found
         if found is None:
             self._closed = True
+        else:
+            self._taken += 1
         return found
 
     async def take(self, most: int | None, timeout: float | None) -> pa.Table:
         """At most so many rows (None: all that have come). It waits for the first, for `timeout` seconds (None: until
-        one comes)."""
+        one comes).
+
+        Raises:
+            HalfjoinError: the view cannot be read any more, and no change from before that is left.
+        """
         parts, count = list[pa.Table](), 0
         while most is None or count < most:
             found, self._rest = self._rest, None
             if found is None:
-                found = await self.next(0 if count else timeout)
+                found = await (self._come() if count else self.next(timeout))
             if found is None:
                 break
             if most is not None and count + found.num_rows > most:
@@ -64,6 +76,19 @@ class Changes:
         if not parts:
             return pa.table({column.name: pa.array([]) for column in self.columns})
         return pa.concat_tables(parts)
+
+    async def _come(self) -> pa.Table | None:
+        """The next of the tables that have come, which the thread may not have handed over yet; None if there is none,
+        or an error is next."""
+        found = None
+        while found is None and (not self._queue.empty() or self._subscription.come > self._taken):
+            try:
+                found = await self.next(_STEP)
+            except Exception as problem:
+                self._problem = problem
+            if self._closed:
+                break
+        return found
 
     def close(self) -> None:
         """End it; the thread ends, too."""

@@ -129,6 +129,9 @@ def _compared(name: str, left: exp.Expr, right: exp.Expr, scalars: Scalars) -> E
 
 def _in(scalars: Scalars, node: exp.In) -> Expr:
     if not node.expressions:
+        if node.args.get("field") is not None:
+            raise scalars.context.wrong(node, "IN takes values in parentheses",
+                                        "write IN (1, 2), or = ANY($1) with a list as the parameter")
         if node.args.get("query") is None:
             raise scalars.context.wrong(node, "IN needs at least one value", "write false instead of IN ()")
         raise scalars.context.unmaintained(node.args["query"], "IN (subquery) is",

@@ -23,6 +23,8 @@ from halfjoin.sql.statements import Prepare
 from halfjoin.sql.unseen import Unseen
 
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
+_MISSING = ("NAType", "NaTType")  # types of pandas
+_NUMBERS = ("b", "i", "u", "f")  # kinds of NumPy's booleans and numbers
 CHANGES_AND_QUERIES = (exp.Query, exp.Insert, exp.Update, exp.Delete, exp.Merge)
 
 
@@ -51,7 +53,9 @@ def with_values(trees: Sequence[exp.Expr], params: Sequence[Any] | Mapping[str, 
 
     made = [tree.transform(changed, copy=False) if takes_parameters(tree) else tree for tree in trees]
     if unused := [name for name in values if name not in used]:
-        raise UnsupportedSQL(f"no parameter of the statement takes the value {'of' if named else 'number'} {unused[0]}")
+        raise UnsupportedSQL(f"no parameter of the statement takes the value {'of' if named else 'number'} {unused[0]}",
+                             remedy=f"write {':' if named else '$'}{unused[0]} where it goes, or leave it out"
+                             if any(map(takes_parameters, trees)) else "write the values into the statement")
     return made
 
 
@@ -105,6 +109,10 @@ def constant(value: object) -> exp.Expr:
     """A Python value as a constant."""
     if isinstance(value, Hidden):
         return value.tree()
+    if type(value).__name__ in _MISSING:
+        return exp.Null()
+    if getattr(getattr(value, "dtype", None), "kind", "") in _NUMBERS and hasattr(value, "tolist"):
+        return constant(value.tolist())
     if (text := typed_text(value)) is not None:
         return exp.Cast(this=exp.Literal.string(text[0]), to=exp.DataType.build(text[1]))
     match value:

@@ -45,11 +45,23 @@ def test_parameters_are_never_text_of_the_statement(engine: hj.Engine) -> None:
     ("SELECT $2", [1], r"there is no parameter \$2"), ("SELECT :b", {"a": 1}, "there is no parameter :b"),
     ("SELECT $1", [1, 2], "takes the value number 2"), ("SELECT $1", [object()], "a parameter cannot be a object"),
     ("SELECT $1", "x", "parameters are a list"), ("SELECT $1", None, "there is no value for this parameter"),
-    ("CREATE VIEW v AS SELECT $1 AS x", [1], "takes the value number 1"),
+    ("CREATE VIEW v AS SELECT $1 AS x", [1], "takes the value number 1; write the values into the statement"),
+    ("SELECT k FROM t WHERE k = ?", [1], r"takes the value number 1; write \$1 where it goes"),
+    ("SELECT k FROM t WHERE k IN $1", [(1, 2)], r"write IN \(1, 2\), or = ANY\(\$1\)"),
 ])  # fmt: skip
 def test_wrong_parameters_are_refused(engine: hj.Engine, sql: str, params: Any, why: str) -> None:
     with pytest.raises(hj.UnsupportedSQL, match=why):
         engine.execute(sql, params)
+
+
+def test_parameters_may_come_from_numpy_and_pandas(engine: hj.Engine) -> None:
+    np, pd = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    frame = pd.DataFrame({"k": [1, 2], "s": [0.5, None]})
+    engine.execute("INSERT INTO t (k, b) VALUES ($1, $2), ($3, 'x')", [frame.k.max(), pd.NA, np.int32(3)])
+    assert engine.query("SELECT b FROM t WHERE k = $1", [frame.k.max()]).to_pylist() == [{"b": None}]
+    assert engine.query("SELECT k FROM t WHERE k = ANY($1) ORDER BY k", [frame.k.to_numpy()])["k"].to_pylist() == [2]
+    assert engine.query("SELECT $1 AS a, $2::timestamp AS b", [np.bool_(True), pd.NaT]).to_pylist() == [
+        {"a": True, "b": None}]  # fmt: skip
 
 
 def test_prepared_statements(engine: hj.Engine) -> None:

@@ -102,3 +102,18 @@ def test_what_the_refusal_says(batch, text):
         with pytest.raises(hj.InvalidRow) as caught:
             engine.apply({"t": batch}, time=2)
         assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(("batch", "what"), [
+    (hj.upserts([{"k": 1, "v": "b"}]), "would be a second row"), ([{"k": 1, "v": "b"}], "would be a second row"),
+    (hj.deletes([{"k": 1}]), "deletes a row that is not there"),
+])  # fmt: skip
+def test_the_refusal_names_a_later_time_that_is_open(batch, what):
+    """It said to submit upserts where upserts were submitted, and that a value of the row is not None."""
+    with hj.Engine(clock="own") as engine:
+        engine.execute("CREATE TABLE t (k integer PRIMARY KEY, v text)")
+        engine.apply({"t": [{"k": 1, "v": "a"}]}, time=10, close=False)
+        with pytest.raises(hj.InvalidRow, match=rf"{what}.*comes at time 10, which is still open"):
+            engine.apply({"t": batch}, time=7)
+        engine.apply({"t": hj.upserts([{"k": 1, "v": "b"}])}, time=10)
+        assert engine.read("t").to_pylist() == [{"k": 1, "v": "b"}]

@@ -295,7 +295,7 @@ REFUSED = [
     ({"name": "sum"}, "a function sum exists already"),
     ({"name": "rank"}, "a function rank exists already"),
     ({"name": "upper"}, "a function upper exists already"),
-    ({"name": "squares"}, "a function squares exists already"),
+    ({"name": "squares"}, r"knows the aggregate squares as squares\(bigint\).*or choose another name"),
     ({"takes": "bigint"}, "takes must be a list"),
     ({"takes": []}, "at least one argument"),
     ({"takes": ["thing"]}, "type .thing. is not supported"),

@@ -331,7 +331,7 @@ REFUSED = [
     ({"name": "rank"}, "a function rank exists already"),
     ({"name": "upper"}, "a function upper exists already"),
     ({"name": "unnest"}, "a function unnest exists already"),
-    ({"name": "f"}, "a function f exists already"),
+    ({"name": "f", "returns": {"n": "text"}}, "knows the reduce f with the columns"),
     ({"function": 1}, "1 cannot be called"),
     ({"returns": {}}, "must name the result's columns"),
     ({"returns": {"__diff": "bigint"}}, "none of which begins with __"),

@@ -493,3 +493,25 @@ def test_nobody_else_moves_in_a_file_that_is_read_ahead(
     engine.run_sources(0)
     assert len(rows(engine)) == 1
     assert len([one for one in opened if not isinstance(one, pa.BufferReader)]) == 1
+
+
+def test_a_numeric_of_csv_is_not_rounded(engine: hj.Engine, folder: Path) -> None:
+    """As JSON lines, Parquet and `halfjoin load` do not round it; and a wrong text beside it hides it not."""
+    source(engine, folder, errors="table")
+    (folder / "a.csv").write_text("k,price\n1,1.005\n2,1.5e1\n3,2.500\n4,\n")
+    (folder / "b.csv").write_text("k,price\n5,1.005\n6,x\n7, 2.50 \n8,1_000.001\n9,1e-40\n")
+    engine.run_sources(0)
+    prices = {row["k"]: row["price"] for row in engine.read("t").to_pylist()}
+    assert prices == {2: 15, 3: Decimal("2.5"), 4: None, 7: Decimal("2.5")}
+    bad = engine.query("SELECT place, reason FROM s_errors ORDER BY place").to_pylist()
+    assert [one["place"] for one in bad] == ["a.csv:2", "b.csv:2", "b.csv:3", "b.csv:5", "b.csv:6"]
+    assert bad[0]["reason"].startswith("price: 1.005 is not a valid numeric(8,2); round it to 2 digits after the point")
+
+
+def test_a_parquet_file_of_pandas_may_have_row_numbers(engine: hj.Engine, folder: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"k": [1, 2, 3], "name": ["a", "b", "c"]})
+    frame[frame.k > 1].to_parquet(folder / "a.parquet")  # a part of a frame keeps the numbers of its rows
+    source(engine, folder)
+    engine.run_sources(0)
+    assert sorted(engine.read("t")["k"].to_pylist()) == [2, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from decimal import Decimal
 from typing import Any
 
@@ -177,3 +178,27 @@ def test_errors_name_days_that_python_has_not(statement: str, said: str) -> None
     engine.apply({"n": hj.deletes(pa.table({"day": pa.array([-(10**6)], pa.date32())}))})
     with pytest.raises(hj.HalfjoinError, match=said):
         engine.execute(statement)
+
+
+@pytest.mark.parametrize(("column", "bad", "why", "code"), [
+    ("k", "zz", 'invalid input syntax for type bigint: "zz"', "22P02"),
+    ("k", "99999999999999999999", "bigint out of range: 99999999999999999999", "22003"),
+    ("s", "abc", r"value too long for type varchar\(2\)", "22001"),
+    ("d", "2020-02-30", 'date/time field value out of range: "2020-02-30"', "22008"),
+    ("a", "{1,x}", 'invalid input syntax for type integer: "x"', "22P02"),
+])  # fmt: skip
+def test_copy_names_the_row_and_the_column(column: str, bad: str, why: str, code: str) -> None:
+    """It named a row by its value alone, in a table of the engine's own, for a query that nobody wrote."""
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (k bigint, s varchar(2), d date, a integer[])")
+        data = io.BytesIO(f"\\N\n\\N\n{bad}\n\\N\n{bad}\n".encode())
+        with pytest.raises(hj.InvalidRow, match=rf"^t\.{column}: row 2: {why}$") as caught:
+            engine.copy_from(f"COPY t ({column}) FROM STDIN", data)
+        assert caught.value.sqlstate == code
+
+
+def test_copy_names_the_first_wrong_row_of_all_columns() -> None:
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (k bigint, d date)")
+        with pytest.raises(hj.InvalidRow, match=r"t\.d: row 1: "):
+            engine.copy_from("COPY t FROM STDIN (FORMAT csv)", io.BytesIO(b"1,2020-01-01\n2,x\ny,2020-01-01\n"))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 
 import halfjoin as hj
@@ -140,7 +141,7 @@ def test_categories_of_polars_are_texts(dtype):
     (pl.DataFrame({"x": [1]}).lazy(), "not LazyFrame; collect it first"),
     ({"x": 1}, "one row is a list of one dict"),
     (pd.DataFrame({"x": pd.to_datetime(["2024-01-01 00:00:00.123456789"])}), "floor the nanoseconds first"),
-    (pd.DataFrame({"x": [1, "a", object()]}), "t.x: row 1: 'a' is not a valid timestamp"),
+    (pd.DataFrame({"x": [1, "a", object()]}), "t.x: row 0: 1 is not a valid timestamp"),
 ])  # fmt: skip
 def test_what_are_no_rows_is_refused_with_the_remedy(rows, why):
     with pytest.raises(hj.InvalidRow) as caught:
@@ -176,3 +177,93 @@ def test_a_timestamp_of_pandas_loses_no_nanoseconds(kind):
 def test_a_surrogate_in_a_frame_names_its_row():
     with pytest.raises(hj.InvalidRow, match=r"t\.x: row 1: '\\ud800' is not a valid text"):
         kept("text", pd.DataFrame({"x": pd.Series(["a", "\ud800"], dtype=object)}))
+
+
+DAY, FIVE = dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 5)
+MIDNIGHT = dt.datetime(2020, 1, 1)
+
+
+@pytest.mark.parametrize(("kind", "values", "expected"), [
+    ("timestamp", [DAY, FIVE, None], [MIDNIGHT, FIVE, None]),
+    ("timestamp", [FIVE, DAY], [FIVE, MIDNIGHT]),
+    ("timestamp", [DAY, pd.Timestamp(FIVE), "2020-01-01 05:00", pd.NaT], [MIDNIGHT, FIVE, FIVE, None]),
+    ("timestamp[]", [[DAY, FIVE], None, []], [[MIDNIGHT, FIVE], None, []]),
+    ("numeric(10,2)", [Decimal("1.5"), 2.5, 3, "4", NAN], [Decimal("1.50"), Decimal("2.50"), 3, 4, None]),
+    ("numeric(38,0)", [10**37, -1], [10**37, -1]),
+    ("double precision", [1, 2.5, Decimal("1.25")], [1.0, 2.5, 1.25]),
+    ("interval", [dt.timedelta(1), "1 month"], [pa.MonthDayNano([0, 1, 0]), pa.MonthDayNano([1, 0, 0])]),
+])  # fmt: skip
+def test_each_value_has_its_own_type(kind, values, expected):
+    """Arrow reads all values as the type of the first: it cuts a datetime after a date."""
+    frame = pd.DataFrame({"x": pd.Series(values, dtype=object)})
+    for rows in ([{"x": value} for value in values], {"x": values}, frame, {"x": frame["x"]}):
+        found = kept(kind, rows)
+        assert sorted(found, key=str) == sorted(expected, key=str)
+
+
+@pytest.mark.parametrize(("kind", "values", "row"), [
+    ("date", [DAY, FIVE], 1),
+    ("date", [DAY, pd.Timestamp(FIVE)], 1),
+    ("date[]", [[DAY], [DAY, FIVE]], 1),
+    ("timestamp[]", [[pd.Timestamp("2020-01-01 00:00:00.000000001")]], 0),
+    ("numeric[]", [[Decimal("NaN")]], 0),
+    ("text", [1, "x"], 0),
+    ("bigint", [1, 2.0, True], 2),
+    ("bigint", [1, 2**70], 1),
+])  # fmt: skip
+def test_a_value_that_is_not_of_the_type_is_refused_whatever_is_beside_it(kind, values, row):
+    for rows in ([{"x": value} for value in values], pd.DataFrame({"x": pd.Series(values, dtype=object)})):
+        with pytest.raises(hj.InvalidRow, match=rf"t\.x: row {row}: "):
+            kept(kind, rows)
+
+
+@pytest.mark.parametrize("values", [
+    [{"k": 1}, {"k": 2}], [{"k": 1}, {"j": [2.5]}, None], [[1], [2, 3]], [1, 2], [True],
+])  # fmt: skip
+def test_a_jsonb_takes_objects_and_lists_in_every_form(values):
+    """pandas' frames with dicts are common; no object gets a key that another one has."""
+    frame = pd.DataFrame({"x": pd.Series(values, dtype=object)})
+    expected = kept("jsonb", [{"x": value} for value in values])
+    for rows in ({"x": values}, frame, {"x": frame["x"]}):
+        assert sorted(kept("jsonb", rows), key=str) == sorted(expected, key=str)
+
+
+def test_a_jsonb_takes_structs_lists_and_maps_of_arrow():
+    assert kept("jsonb", pa.table({"x": [{"k": 1, "z": None}]})) == ['{"k": 1, "z": null}']
+    assert kept("jsonb", pl.DataFrame({"x": [{"k": [1.5]}]})) == ['{"k": [1.5]}']
+    assert kept("jsonb", pa.table({"x": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64()))})) == ['{"k": 1}']
+    with pytest.raises(hj.InvalidRow, match=r"t\.x: row 1: "):
+        kept("jsonb", pa.table({"x": [{"k": None}, {"k": dt.datetime(2020, 1, 1)}]}))
+
+
+def test_arrow_in_runs_and_views():
+    runs = pa.compute.run_end_encode(pa.array(["a", "a", None]))
+    assert kept("text", pa.table({"x": runs})) == ["a", "a", None]
+    assert kept("bigint[]", pa.table({"x": pa.array([[1, 2], None], pa.list_view(pa.int64()))})) == [[1, 2], None]
+
+
+def test_a_table_like_a_frame_has_the_columns_that_its_rows_have():
+    """An index whose name a column has was a column `__index_level_0__`, and so was one without a name in Parquet."""
+    frame = pd.DataFrame({"k": [1, 2], "v": [3, 4]})
+    part = frame[frame.k > 1]
+    for like in (frame.set_index("k", drop=False), pa.Table.from_pandas(part), part):
+        with hj.Engine() as engine:
+            engine.create_table("t", like=like)
+            engine.apply({"t": like})
+            assert engine.read("t").column_names == ["k", "v"]
+            assert {"k": 2, "v": 4} in engine.read("t").to_pylist()
+
+
+@pytest.mark.parametrize("like", [
+    pd.DataFrame({"a": [1, "x"]}), pd.DataFrame([[1, 2]], columns=["a", "a"]), pd.DataFrame({"a": [2**70]}),
+    pd.DataFrame({"a": [1j]}), pl.Series("a", [1]), pl.DataFrame({"a": [1]}, schema={"a": pl.Int128}),
+    pl.LazyFrame({"a": [1]}), [{"a": 1}, {"a": "x"}],
+])  # fmt: skip
+def test_what_a_table_cannot_be_like_is_an_error_of_halfjoin(like):
+    with hj.Engine() as engine, pytest.raises(hj.HalfjoinError):
+        engine.create_table("t", like=like)
+
+
+def test_a_type_of_polars_that_arrow_has_not_is_named():
+    with pytest.raises(hj.InvalidRow, match=r"_pli128.*cast what Arrow does not know"):
+        kept("bigint", pl.DataFrame({"x": [1]}, schema={"x": pl.Int128}))

@@ -84,3 +84,26 @@ def test_only_materialized_views_tell_changes(server: Served) -> None:
     raw = Raw(server.port)
     assert fields(dict(raw.query("COPY (SUBSCRIBE t) TO STDOUT"))["E"])["C"] == "0A000"
     assert fields(dict(raw.query("COPY (SUBSCRIBE nope) TO STDOUT"))["E"])["C"] == "42P01"
+
+
+def test_one_fetch_takes_all_batches_that_have_come(server: Served) -> None:
+    with server.psycopg() as connection, connection.transaction():
+        connection.execute("DECLARE c CURSOR FOR SUBSCRIBE v")
+        connection.execute("FETCH ALL c")
+        for number in range(100, 150):
+            server.engine.execute("INSERT INTO t VALUES ($1)", [number])
+        assert [row[0] for row in connection.execute("FETCH 20 c")] == list(range(100, 120))
+        assert [row[0] for row in connection.execute("FETCH ALL c")] == list(range(120, 150))
+
+
+def test_a_fetch_gives_the_changes_before_an_error(server: Served) -> None:
+    server.engine.execute("CREATE MATERIALIZED VIEW inverse AS SELECT 100 / a AS r FROM t")
+    with server.psycopg() as connection:
+        connection.execute("BEGIN")
+        connection.execute("DECLARE c CURSOR FOR SUBSCRIBE inverse")
+        connection.execute("FETCH ALL c")
+        for number in (50, 25, 0, 20):
+            server.engine.execute("INSERT INTO t VALUES ($1)", [number])
+        assert [row[0] for row in connection.execute("FETCH ALL c")] == [2, 4]
+        with pytest.raises(pytest.importorskip("psycopg").errors.DivisionByZero):
+            connection.execute("FETCH ALL c")

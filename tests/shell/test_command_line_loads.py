@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -78,8 +81,8 @@ def test_a_blank_line_is_a_row_of_a_file_of_one_column(tmp_path: Path) -> None:
 
 def test_guessed_types_may_be_overridden(tmp_path: Path) -> None:
     (tmp_path / "zips.csv").write_text("zip,x\n007,1.10\n")
-    assert run("init", tmp_path / "zips.csv") == "CREATE TABLE zips (zip bigint, x double precision);\n"
-    types = ("--type", "zip=text", "--type", "x=numeric(10,2)")
+    assert run("init", tmp_path / "zips.csv") == "CREATE TABLE zips (zip text, x double precision);\n"
+    types = ("--type", "zip=varchar(5)", "--type", "x=numeric(10,2)")
     run("load", tmp_path / "w", "t", tmp_path / "zips.csv", *types)
     assert run(tmp_path / "w", "-c", "SELECT * FROM t", "--csv") == "zip,x\n007,1.10\n"
     problem = run("load", tmp_path / "v", "t", tmp_path / "zips.csv", "--type", "zap=text", code=1)
@@ -189,3 +192,50 @@ def test_status_tells_of_sinks_and_sources(tmp_path: Path) -> None:
     said = CliRunner().invoke(app, ["status", str(tmp_path / "w")])
     assert said.exit_code == 0
     assert "out" in said.stdout and "incoming" in said.stdout and "FILES" in said.stdout
+
+
+def test_a_leading_zero_is_no_number(tmp_path: Path) -> None:
+    (tmp_path / "f.csv").write_text("k,zip,share\n1,0150,0.5\n10,9010,0\n")
+    assert run("init", tmp_path / "f.csv") == "CREATE TABLE f (k bigint, zip text, share double precision);\n"
+    run("load", tmp_path / "w", "f", tmp_path / "f.csv")
+    assert rows(tmp_path / "w", "SELECT zip FROM f ORDER BY k") == [{"zip": "0150"}, {"zip": "9010"}]
+
+
+def test_row_numbers_of_pandas_are_no_column(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"k": [1, 2]})
+    frame[frame.k > 1].to_parquet(tmp_path / "f.parquet")
+    run("load", tmp_path / "w", "f", tmp_path / "f.parquet")
+    assert rows(tmp_path / "w", "SELECT * FROM f") == [{"k": 2}]
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\x85"])
+def test_a_line_of_json_ends_at_its_line_feed(tmp_path: Path, separator: str) -> None:
+    text = json.dumps({"s": f"a{separator}b"}, ensure_ascii=False)
+    (tmp_path / "f.jsonl").write_bytes(f"\ufeff{text}\r\n".encode())
+    run("load", tmp_path / "w", "f", tmp_path / "f.jsonl")
+    with hj.Engine(tmp_path / "w") as engine:
+        assert engine.read("f").to_pylist() == [{"s": f"a{separator}b"}]
+
+
+def test_a_wrong_line_of_standard_input_is_named(tmp_path: Path) -> None:
+    run(tmp_path / "w", "-c", "CREATE TABLE t (k integer)")
+    said = run("apply", tmp_path / "w", "t", given='{"k": 1}\n\nx\n', code=1)
+    assert said.startswith("File: standard input cannot be read: line 3: ")
+
+
+def test_bytes_that_are_no_text_end_standard_input(tmp_path: Path) -> None:
+    """The thread that reads ended, and the command waited for ever."""
+    run(tmp_path / "w", "-c", "CREATE TABLE t (k integer)")
+    found = subprocess.run([sys.executable, "-m", "halfjoin", "apply", str(tmp_path / "w"), "t"], input=b"\xff\n",
+                           capture_output=True, timeout=60, env=os.environ | {"PYTHONIOENCODING": "utf-8:strict"},
+                           check=False)  # fmt: skip
+    assert found.returncode == 1
+    assert b"standard input cannot be read: 'utf-8' codec" in found.stderr
+
+
+def test_a_script_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "f.sql").write_bytes("\ufeffCREATE TABLE t (k integer);".encode())
+    run(tmp_path / "w", "-f", tmp_path / "f.sql")
+    run("run", tmp_path / "f.sql", "--warehouse", tmp_path / "v")
+    assert rows(tmp_path / "w", "SELECT count(*) AS n FROM t") == [{"n": 0}]

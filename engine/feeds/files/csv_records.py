@@ -7,11 +7,13 @@ import io
 import os
 from codecs import BOM_UTF8
 from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from halfjoin.catalog.models import Table
@@ -197,9 +199,10 @@ def _decoded(column: pa.ChunkedArray, name: str, reasons: dict[int, str]) -> pa.
 
 
 def _refuse(column: pa.ChunkedArray, name: str, kind: SqlType, reasons: dict[int, str]) -> None:
-    """Note the rows whose texts are not of a type."""
+    """Note the rows whose texts are not of a type, or are numerics that it would round."""
+    texts, cast = column.combine_chunks(), from_text(kind)
     try:
-        from_text(kind)(column.combine_chunks())
+        made = cast(texts)
     except Failed as problem:
         if problem.mask is None:
             raise InvalidRow(problem.message, column=name) from None
@@ -207,6 +210,30 @@ def _refuse(column: pa.ChunkedArray, name: str, kind: SqlType, reasons: dict[int
         said = [problem.message] * len(rows) if problem.messages is None else problem.messages
         for row, why in zip(rows, said, strict=True):
             reasons.setdefault(int(row), f"{name}: {why}")
+        texts = pc.if_else(pa.array(problem.mask), pa.scalar(None, texts.type), texts)
+        made = cast(texts)
+    if kind.kind is Kind.NUMERIC:
+        remedy = f"round it to {kind.scale} digits after the point, or give the column more of them"
+        for place in _rounded(texts, made):
+            reasons.setdefault(place, f"{name}: {texts[place]} is not a valid {kind}; {remedy}")
+
+
+def _rounded(texts: pa.Array, made: pa.Array) -> list[int]:
+    """The rows whose numerics have lost digits."""
+    try:
+        exact = texts.cast(pa.decimal256(76, 38))
+    except pa.ArrowInvalid:  # blanks around a number, underscores, more digits
+        return [row for row, (text, value) in enumerate(zip(texts.to_pylist(), made.to_pylist(), strict=True))
+                if text is not None and _number(text) not in (value, None)]  # fmt: skip
+    return [int(row) for row in np.flatnonzero(pc.not_equal(exact, made.cast(exact.type)).fill_null(False))]
+
+
+def _number(text: str) -> Decimal | None:
+    """The number of a decimal text; None for another form, such as that of a hexadecimal integer."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None
 
 
 def _typed(column: pa.ChunkedArray, kind: SqlType | None) -> Any:
