@@ -84,13 +84,15 @@ def compiled(
     stages: Sequence[Stage], registry: Registry, names: Sequence[str], final: Linear | None = None
 ) -> Stages:
     """The stages of an order that rows may take, executable. `names`: the columns of the rows that come. `final`: the
-    operator after the last stage, if that is known."""
+    operator after the last stage; None: there are stages between that are not known here."""
     found = list[CompiledStage]()
     for number, stage in enumerate(stages, 1):
         orders_of = tuple(compiled(order, registry, names) for order in stage.otherwise)
         lookup: HalfJoinOperator | PresenceOperator
         if stage.half_join.kind is InputKind.PLAIN:
-            lookup, then = compile_stage(stage, registry, final if number == len(stages) else None)
+            later = stages[number:]
+            known = final is not None and not any(one.otherwise for one in later)
+            lookup, then = compile_stage(stage, registry, names, *((later, final) if known else ()))
             kept = names if lookup.wanted is None else [name for name in names if name in lookup.wanted]
             joined = (*kept, *(name for _, name in lookup.made))
         else:  # the next steps see its default row too, so none moves before the lookup

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from operator import itemgetter
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +32,7 @@ from halfjoin.engine.updates.updates import Ints, Updates, constant, is_wide, wh
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.linear import Extend, Filter, Keep, Linear, Step
 from halfjoin.planner.liveness import makes, reads
-from halfjoin.planner.plan import HalfJoin, InputKind
+from halfjoin.planner.plan import HalfJoin, InputKind, Stage
 from halfjoin.sql.expr import FLIPPED, Call, Cast, Column, Expr, columns_of, rewrite
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.types import INTEGERS, Kind
@@ -42,6 +43,7 @@ _VALUE, _ROW = "#value", "#row"  # no SQL column has such names
 _ORDERS = ("<", "<=", ">", ">=")
 
 Choose = Callable[[Run], Ints]
+Following: TypeAlias = Step | HalfJoin  # what follows a half-join
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,33 +158,41 @@ def _chosen(tested: Sequence[tuple[Compared, Sequence[Threshold]]], run: Run) ->
     return np.unique(np.concatenate([rows, *always])) if always else rows
 
 
-def compared_of(half_join: HalfJoin, steps: Sequence[Step], final: Linear | None = None) -> tuple[Compared, ...]:
-    """The comparisons that all pairs of a half-join without a key must meet. `steps`: those after it, which report no
-    errors. `final`: the path's last operator, if it comes next."""
+def compared_of(
+    half_join: HalfJoin, names: Collection[str], steps: Sequence[Step], later: Sequence[Stage] = (),
+    final: Linear | None = None,
+) -> tuple[Compared, ...]:  # fmt: skip
+    """The comparisons that all pairs of a half-join without a key must meet. `names`: the stream's columns. `steps`:
+    those after it. `later`, `final`: the stages and the operator that follow, if these are known. All but the last
+    report no errors."""
     if half_join.probe or half_join.kind is not InputKind.PLAIN or half_join.arrangement.through is not None:
         return ()
     bare, found = {name: column for column, name in half_join.fetch}, list[Compared]()
-    whole = [*steps, *(() if final is None else final.steps)]
-    for number, step in enumerate(whole):
-        if isinstance(step, Keep):
+    whole: list[Following] = [*steps]
+    for stage in later:
+        whole += [stage.half_join, *stage.then.steps]
+    silent = len(whole)
+    whole += () if final is None else final.steps
+    for number, part in enumerate(whole):
+        reports = number >= silent
+        if isinstance(part, Keep | HalfJoin) or (isinstance(part, Extend) and not reports):
             continue
-        if not isinstance(step, Filter):
+        if not isinstance(part, Filter):
             break
-        reports = number >= len(steps)
-        for place, predicate in enumerate(step.predicates):
-            others = step.predicates[:place] + step.predicates[place + 1 :]
-            sides = _sides(predicate, bare.keys())
+        for place, predicate in enumerate(part.predicates):
+            others = part.predicates[:place] + part.predicates[place + 1 :]
+            sides = _sides(predicate, bare.keys(), names)
             if sides is not None:
                 rest = [*whole[:number], Filter(others), *whole[number + 1 :]]
-                one = _compared(*sides, rest, len(steps), bare)
+                one = _compared(*sides, rest, silent, bare)
                 # A pair is an error if one predicate fails and the others are NULL.
                 found.append(replace(one, whole=reports and any(map(fallible, others))))
-        if reports and any(map(fallible, step.predicates)):  # errors come before the next filter
+        if reports and any(map(fallible, part.predicates)):  # errors come before the next filter
             break
     return tuple(found)
 
 
-def _sides(predicate: Expr, own: Collection[str]) -> tuple[Expr, str, Expr] | None:
+def _sides(predicate: Expr, own: Collection[str], names: Collection[str]) -> tuple[Expr, str, Expr] | None:
     """The comparison of an expression over a partner with one over the stream's row."""
     if not isinstance(predicate, Call) or predicate.function not in _ORDERS:
         return None
@@ -190,9 +200,10 @@ def _sides(predicate: Expr, own: Collection[str]) -> tuple[Expr, str, Expr] | No
     if columns_of(mine) <= {*own}:
         theirs, mine, function = mine, theirs, FLIPPED[function]
     theirs = _bare(theirs)
-    if not columns_of(theirs) or not columns_of(theirs) <= {*own} or not columns_of(mine).isdisjoint(own):
-        return None
-    return (theirs, function, mine) if columns_of(mine) and has_threshold(theirs.type, mine.type) else None
+    for side, columns in ((theirs, own), (mine, names)):
+        if not columns_of(side) or not columns_of(side) <= {*columns}:
+            return None
+    return (theirs, function, mine) if has_threshold(theirs.type, mine.type) else None
 
 
 def _bare(expr: Expr) -> Expr:
@@ -203,21 +214,23 @@ def _bare(expr: Expr) -> Expr:
 
 
 def _compared(
-    theirs: Expr, function: str, mine: Expr, rest: Sequence[Step], silent: int, bare: Mapping[str, str]
+    theirs: Expr, function: str, mine: Expr, rest: Sequence[Following], silent: int, bare: Mapping[str, str]
 ) -> Compared:
-    """`rest`: all steps without the comparison, of which the first ones are `silent`."""
+    """`rest`: all that follows, without the comparison. So many of it are `silent`."""
 
     def named(node: Expr) -> Expr:
         return replace(node, name=bare[node.name]) if isinstance(node, Column) else node
 
     kept: frozenset[str] | None = None
-    for step in reversed(rest):
-        if isinstance(step, Keep):
-            kept = frozenset(step.columns)
+    for part in reversed(rest):
+        if isinstance(part, Keep):
+            kept = frozenset(part.columns)
+        elif isinstance(part, HalfJoin):
+            kept = None if kept is None else kept.union(*map(columns_of, part.probe))
         elif kept is not None:
-            kept = kept.difference(makes(step)) | reads(step)
+            kept = kept.difference(makes(part)) | reads(part)
     failing = dict[Expr, None]()
-    for expr in (expr for step in rest[silent:] for expr in _failing(step)):
+    for expr in (expr for part in rest[silent:] for expr in _failing(part)):
         if expr is None or not columns_of(expr) <= bare.keys():
             kept = None  # an error tells of all columns, so no two rows of the stream are alike
         elif expr != theirs:
@@ -226,12 +239,14 @@ def _compared(
     return Compared(compile(rewrite(theirs, named)), function, compile(mine), some, kept, whole=False)
 
 
-def _failing(step: Step) -> Iterator[Expr | None]:
+def _failing(part: Following) -> Iterator[Expr | None]:
     """What may fail in a step; None: something that is no expression."""
-    match step:
+    match part:
+        case HalfJoin():
+            pass
         case Filter(predicates):
             yield from filter(fallible, predicates)
         case Extend(items):
             yield from (expr for _, expr in items if fallible(expr))
-        case _ if step_fallible(step):
+        case _ if step_fallible(part):
             yield None

@@ -211,6 +211,6 @@ def compile_path(path: Path, registry: Registry, like: CompiledPath | None = Non
 
 
 def _compares(path: CompiledPath) -> bool:
-    """Whether the last half-join knows comparisons, which may be those of the path's last operator."""
-    last = path.stages[-1].lookup if path.stages else None
-    return isinstance(last, HalfJoinOperator) and last.compared != ()
+    """Whether a half-join knows comparisons, which may be those of the path's last operator."""
+    lookups = (stage.lookup for stage in path.stages)
+    return any(isinstance(one, HalfJoinOperator) and one.compared != () for one in lookups)

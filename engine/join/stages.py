@@ -15,10 +15,12 @@ from halfjoin.planner.wants import leading, want_of
 
 
 def compile_stage(
-    stage: Stage, registry: Registry, final: Linear | None = None
-) -> tuple[HalfJoinOperator, LinearOperator]:
-    """The half-join, which makes no row or column that the next steps would drop, and the rest of those steps. `final`:
-    the path's last operator, if it comes next.
+    stage: Stage, registry: Registry, names: Sequence[str] = (), later: Sequence[Stage] = (),
+    final: Linear | None = None,
+) -> tuple[HalfJoinOperator, LinearOperator]:  # fmt: skip
+    """The half-join, which makes no row or column that the next steps would drop, and the rest of those steps.
+
+    `names`: the columns of the rows that come. `later`, `final`: the stages and the operator that follow, if known.
 
     Filters come first in a linear operator, so no other step sees a row that a filter drops. A filter that may fail
     stays in its place.
@@ -26,7 +28,7 @@ def compile_stage(
     fetched = {name for _, name in stage.half_join.fetch}
     left, asked = leading(stage.then.steps, fetched)
     steps, wanted = _without_unused(left)
-    compared = compared_of(stage.half_join, left, final)
+    compared = compared_of(stage.half_join, names, left, later, final)
     half_join = compile_half_join(
         stage.half_join, registry, asked, wanted, frozenset((want_of(stage),)), compared=compared
     )

@@ -42,6 +42,9 @@ ANSWERS = [
     "SELECT a.k FROM a, b WHERE a.x > b.y",
     "SELECT a.k, b.s FROM a, b WHERE a.x < b.y",
     "SELECT a.k FROM a, b WHERE a.s = b.s AND b.y > (SELECT avg(x) FROM a)",
+    "SELECT a.k, b.y FROM a, b WHERE a.s = b.s AND a.x > (SELECT avg(x) FROM a)",
+    "SELECT a.s FROM a WHERE a.x > (SELECT avg(y) FROM b) AND NOT EXISTS (SELECT 1 FROM b WHERE b.y = a.k)",
+    "SELECT a.k, b.y FROM a LEFT JOIN b ON a.s = b.s WHERE a.x + a.k >= (SELECT avg(y) FROM b)",
     "SELECT DISTINCT a.s FROM a WHERE a.x::double precision >= (SELECT avg(y::double precision) FROM b)",
 ]
 ERRORS = [  # of the threshold, of a partner, of both, before the comparison, after it, and beside it
@@ -54,6 +57,8 @@ ERRORS = [  # of the threshold, of a partner, of both, before the comparison, af
     "SELECT a.s FROM a WHERE a.x >= (SELECT max(y) FROM b) AND 6 / (a.x - (SELECT min(y) FROM b)) > 0",
     "SELECT a.k FROM a WHERE 6 / (a.x - 1) > (SELECT min(y) FROM b) AND a.x < (SELECT 6 / (count(*) - 3) FROM b)",
     "SELECT a.s FROM a, b WHERE a.x < b.y AND 6 / (a.x - 1) > 0",
+    "SELECT a.k, 6 / b.y AS q FROM a, b WHERE a.s = b.s AND a.x > (SELECT avg(x) FROM a)",
+    "SELECT a.k FROM a, b WHERE a.s = b.s AND a.x > (SELECT avg(x) FROM a) AND 6 / (b.y - a.k) > 0",
     "SELECT a.s FROM a WHERE a.x >= (SELECT avg(y) FROM b) AND 6 / (a.k - (SELECT count(*) % 4 FROM b)) > 0",
     "SELECT a.s, 6 / (a.x - t.m) AS q FROM a, (SELECT max(y) AS m, count(*) AS n FROM b) AS t WHERE a.x >= t.m - t.n",
 ]
@@ -170,14 +175,16 @@ def joined(engine: hj.Engine, monkeypatch: pytest.MonkeyPatch, x: int) -> int:
     ("SELECT k FROM t WHERE x > (SELECT avg(x) FROM t)", 20),
     ("SELECT k FROM t WHERE x - 1 <= (SELECT avg(x) FROM t)", 20),
     ("SELECT k, 10 / (x + 1) AS q FROM t WHERE x > (SELECT avg(x) FROM t)", 20),
+    ("SELECT t.k FROM t, u WHERE u.k = t.k % 10 AND x > (SELECT avg(x) FROM t)", 20),
+    ("SELECT k FROM t WHERE x > (SELECT avg(x) FROM t) AND NOT EXISTS (SELECT FROM u WHERE u.k = t.k)", 20),
     ("SELECT k FROM t WHERE x < (SELECT sum(x) FROM t)", 20),  # beyond all integers
     ("SELECT k % 50 AS g FROM t GROUP BY g HAVING sum(x) >= (SELECT sum(x) * 0.02 FROM t)", 60),
     ("SELECT k FROM t WHERE x BETWEEN (SELECT avg(x) - 20 FROM t) AND (SELECT avg(x) + 20 FROM t)", 600),
 ])  # fmt: skip
 def test_only_rows_between_thresholds_are_joined(sql: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = hj.Engine()
-    engine.execute("CREATE TABLE t (k bigint, x integer)")
-    engine.apply({"t": rows(2000)})
+    engine.execute("CREATE TABLE t (k bigint, x integer); CREATE TABLE u (k bigint)")
+    engine.apply({"t": rows(2000), "u": [{"k": k} for k in range(5)]})
     engine.execute(f"CREATE MATERIALIZED VIEW v AS {sql}")
     assert max(joined(engine, monkeypatch, x) for x in (0, 999, 5000)) <= most
     assert bag(engine.read("v")) == bag(engine.query(sql))
