@@ -65,8 +65,8 @@ ERRORS = [  # of the threshold, of a partner, of both, before the comparison, af
 
 
 @pytest.fixture(autouse=True)
-def searched(monkeypatch: pytest.MonkeyPatch) -> Counter[bool]:
-    """How many streams had rows that are alike, and how many not. Small tables are searched, too."""
+def searched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[bool]]:
+    """How many streams had rows that are alike, and how many not. Small tables are searched, too, by kernels."""
     monkeypatch.setattr(compared, "FROM", 0)
     seen = Counter[bool]()
 
@@ -77,7 +77,8 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> Counter[bool]:
         return made
 
     monkeypatch.setattr(half_join, "choices", counted)
-    return seen
+    with native.used(True):
+        yield seen
 
 
 @pytest.mark.parametrize("seed", range(6))
