@@ -242,8 +242,8 @@ def stage(
     errors: dict[str, Part] = {}
     lookup = state.before_and_after(runs, upper)
     closed = state.closing(upper)
-    due = state.above({*runs, *closed})
     changed, values = set(runs), Changed(runs)
+    due = state.wiring.due(changed, closed, values)
     looped, rounds = set[str](), dict[str, tuple[int, ...]]()
     work: dict[str, Work] = {}
     for number, name in enumerate(due, 1):
