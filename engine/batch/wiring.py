@@ -8,29 +8,16 @@ changes, so a batch costs nothing for those of other values either.
 from __future__ import annotations
 
 from collections.abc import Collection as Names
-from collections.abc import Iterable, Mapping
-from operator import is_
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.batch.flows import Flow, Inner
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.join.gates import Changed, Gate
+from halfjoin.engine.system.counted import Counted
 
 _MOST = 64  # values of a gate that is found by them
-
-
-class Node(Protocol):
-    """A view, or a node below one."""
-
-    @property
-    def dataflow(self) -> Flow | Inner: ...  # noqa: D102
-    @property
-    def contents(self) -> Collection: ...  # noqa: D102
-    @property
-    def errors(self) -> Collection: ...  # noqa: D102
-    @property
-    def limits(self) -> Mapping[str, int]: ...  # noqa: D102
 
 
 class _Readers(NamedTuple):
@@ -48,8 +35,8 @@ class Wiring:
     anew when it has grown.
     """
 
-    def __init__(self, tables: Mapping[str, Collection], nodes: Mapping[str, Node]) -> None:
-        self._made_from = [*tables.values(), *nodes.values()]
+    def __init__(self, tables: Counted[str, Collection], nodes: Counted[str, Any]) -> None:
+        self._tables, self._nodes, self._changes = tables, nodes, tables.changes + nodes.changes
         self.collections = [*tables.values(), *(part for one in nodes.values() for part in (one.contents, one.errors))]
         self._names, self._flows = list(nodes), [one.dataflow for one in nodes.values()]
         self._places = {name: place for place, name in enumerate(nodes)}
@@ -68,11 +55,9 @@ class Wiring:
                 loops.setdefault(one.dataflow.loop, []).append(place)
         self._beside = {place: together for together in loops.values() for place in together}  # a loop is one node
 
-    def holds(self, tables: Mapping[str, Collection], nodes: Mapping[str, Node]) -> bool:
-        """Whether these are the tables and nodes that it was made from. They are compared, not counted, so no statement
-        can change a definition and leave the wiring behind."""
-        now = [*tables.values(), *nodes.values()]
-        return len(now) == len(self._made_from) and all(map(is_, now, self._made_from))
+    def holds(self, tables: Counted[str, Collection], nodes: Counted[str, Any]) -> bool:
+        """Whether these are the tables and nodes that it was made from, and they have not changed since."""
+        return tables is self._tables and nodes is self._nodes and tables.changes + nodes.changes == self._changes
 
     def above(self, changed: Iterable[str]) -> list[str]:
         """The nodes over changed collections, and those over them, in order of dependency. A node that has changed

@@ -82,14 +82,12 @@ def test_the_wiring_follows_every_definition() -> None:
     for statement in ("CREATE TABLE more (id integer)", VIEW.format(2), "DROP MATERIALIZED VIEW v1", "DROP TABLE more",
                       "ALTER MATERIALIZED VIEW v0 RENAME TO w0", "CREATE MATERIALIZED VIEW w AS SELECT region FROM w0",
                       "REFRESH PLAN v2", "CREATE MATERIALIZED VIEW bad AS SELECT nothing FROM orders"):  # fmt: skip
-        before = state.wiring
         with suppress(hj.UnknownName):
             engine.execute(statement)
         fresh = Wiring(state.tables, state.maintained)
         assert [*state.wiring.collections] == [*fresh.collections]
         assert state.wiring.asked == fresh.asked and state.wiring.limited == fresh.limited
         assert all(state.above([name]) == fresh.above([name]) for name in (*state.tables, *state.maintained))
-        assert before.holds(state.tables, state.maintained) == (statement[:7] == "REFRESH" or "bad" in statement)
 
 
 FILTERS = ("status = 's1'", "status IN ('s1', 's2') AND customer > 3", "customer BETWEEN 2 AND 4",
