@@ -70,6 +70,7 @@ class Home(Protocol):
 class State:
     """All that an engine holds. `upper`: every time below it is closed, for all collections. `clock`: None until the
     first batch sets it. `pending`: rows of tables that a transaction has changed before the definition that it makes.
+    `outgrown`: the views that are to be planned anew.
     """
 
     retain: int
@@ -83,6 +84,7 @@ class State:
     clock: Clock | None = None
     memory: Memory = field(default_factory=Memory)
     pending: dict[str, Updates] = field(default_factory=dict)
+    outgrown: dict[str, None] = field(default_factory=dict)
     _wiring: Wiring | None = field(default=None, init=False, repr=False, compare=False)
 
     @property

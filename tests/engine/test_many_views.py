@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 import halfjoin as hj
 from halfjoin.engine.batch.wiring import Wiring
 from halfjoin.engine.join.dataflow import Dataflow
+from halfjoin.engine.statements import replan
 from halfjoin.planner import wants
+from halfjoin.planner.drift import FEW, GROWTH
 from halfjoin.planner.wants import Want, together
 from halfjoin.sql.expr import Call, Column, Literal
 from halfjoin.sql.types import BIGINT, BOOLEAN
@@ -74,6 +76,28 @@ def test_many_wants_are_summed_up_in_linear_time(monkeypatch: pytest.MonkeyPatch
         assert [(one.function, one.args[1]) for one in common.conditions if isinstance(one, Call)] == [
             (">", Literal(min(numbers), BIGINT))]  # fmt: skip
         assert count < 10_000
+
+
+def test_a_batch_plans_only_some_of_many_views_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, planned, plain = made(40), list[str](), replan.plan
+
+    def counted(relation: Any, facts: Any, name: str) -> Any:
+        planned.append(name)
+        return plain(relation, facts, name)
+
+    monkeypatch.setattr(replan, "plan", counted)
+    rows = [{"id": number, "customer": 1, "status": "s1"} for number in range(FEW * GROWTH)]
+    counts = list[int]()
+    for batch in ({"orders": rows}, {"other": [{"id": 1}]}, {"other": [{"id": 2}]}, {"other": [{"id": 3}]}):
+        engine.apply(batch)
+        counts.append(len(planned))
+    assert counts == [16, 32, 40, 40] and len({*planned}) == 40
+    engine.execute("DROP MATERIALIZED VIEW v3")
+    engine.apply({"orders": [{**row, "id": 1_000 + number} for number, row in enumerate(rows * GROWTH)]})
+    engine.execute("DROP MATERIALIZED VIEW v39")  # it waits for a new plan
+    for number in range(10, 13):
+        engine.apply({"other": [{"id": number}]})
+    assert len(planned) == 78 and not engine._state.outgrown
 
 
 def test_the_wiring_follows_every_definition() -> None:
