@@ -80,6 +80,9 @@ class Followers(Protocol):
     def follow(self, state: State) -> None:
         """Follow the present definitions: read new sources, stop dropped ones."""
 
+    def settle(self) -> None:
+        """Wait, for a while at most, until dropped sources have given back what they hold elsewhere."""
+
 
 @dataclass(frozen=True, slots=True)
 class Writer:
