@@ -163,7 +163,7 @@ def runs_of(
             updates = with_generated(table, updates, given=True)
         if table.primary_key:
             key = key_of(table, table.primary_key, collection)
-            candidates = key.candidates(collection.looked_up(len(updates)), updates)
+            candidates = key.candidates(collection.looked_up(len(updates)), updates, closed=state.upper)
             if rows.unnamed:
                 unnamed = {one.name: rows.unnamed[one.name] for one in table.columns
                            if one.name in rows.unnamed and one.generated is None}  # fmt: skip
@@ -178,7 +178,7 @@ def runs_of(
         if constrained:
             try:
                 check_row_by_row(table, updates)
-                _check_unique(table, collection, updates)
+                _check_unique(table, collection, updates, state.upper)
             except InvalidRow as problem:
                 if rows.numbered and not rows.upsert:
                     raise
@@ -200,8 +200,8 @@ def runs_of(
     return runs
 
 
-def _check_unique(table: Table, collection: Collection, updates: Updates) -> None:
-    """Check the UNIQUE constraints of a table.
+def _check_unique(table: Table, collection: Collection, updates: Updates, upper: int) -> None:
+    """Check the UNIQUE constraints of a table. Times below `upper` are closed.
 
     Raises:
         InvalidRow: a key would have two rows.
@@ -210,7 +210,7 @@ def _check_unique(table: Table, collection: Collection, updates: Updates) -> Non
         key, asked = key_of(table, one.columns, collection), without_nulls(updates, one.columns)
         rows = updates.filter(asked)
         try:
-            key.check(key.candidates(collection.looked_up(len(rows)), rows), rows)
+            key.check(key.candidates(collection.looked_up(len(rows)), rows, closed=upper), rows)
         except InvalidRow as problem:
             row = None if problem.row is None else int(where_true(asked)[problem.row])
             raise problem.with_(row=row) from None

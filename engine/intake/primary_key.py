@@ -43,15 +43,18 @@ class PrimaryKey:
     columns: KeyColumns
     names: tuple[str, ...]
 
-    def candidates(self, there: Iterable[Part], updates: Updates, names: Iterable[str] | None = None) -> list[Run]:
+    def candidates(
+        self, there: Iterable[Part], updates: Updates, names: Iterable[str] | None = None, closed: int = MINIMUM
+    ) -> list[Run]:
         """The table's rows that share a key with the updates, and maybe others, as runs in memory. `names`: the columns
-        that they must have; None: those of the updates."""
+        that they must have; None: those of the updates. Rows in files with times below `closed` may be added up."""
         parts = tuple(there)
         if not [part for part in parts if not part.in_memory]:  # then a part is its run
             return cast("list[Run]", list(parts))
         arrays, _ = self.columns(updates)
         names = list(updates.columns if names is None else names)
-        return [run for part in parts for run in part.narrowed(self.arrangement, self.columns, arrays, names)]
+        found = ((part, part.narrowed(self.arrangement, self.columns, arrays, names)) for part in parts)
+        return [run if part.in_memory else run.closed(closed) for part, runs in found for run in runs]
 
     def check(self, candidates: Sequence[Run], updates: Updates) -> Index:
         """Refuse updates that give a key two rows at some time, or a row a negative count.
