@@ -62,6 +62,7 @@ class Seen:
         """The first rows of the groups, and which groups must be looked up. `opening`: as in `front_of`."""
         assert isinstance(self.wanted, Wanted)
         readable, group = self._readable(moments, runs, closing), moments.group_of_rows
+        updates = updates.select(known.rows.columns)
         found = front_of(
             self.wanted, known, updates, group, readable, closing.before, checked=self.checked, opening=opening)
         return self._keyed(moments, found)
