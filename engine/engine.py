@@ -418,6 +418,7 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
     def _define_source(self, statement: CreateSource) -> None:
         self._wait()
         with self._reading() as state:
+            self._sources.settle()
             source = wanted(state, statement)
             self._session.define(state, lambda state: create_source(state, self._session.means, source))
 

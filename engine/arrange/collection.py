@@ -287,7 +287,7 @@ class Collection:
                 continue
             del arrangement.users[user]
             for run in self.in_memory:  # its lookups come no more
-                run.sides.clear()
+                run.leave()
             if not arrangement.users:
                 del self.arrangements[key]
                 for part in self.held:

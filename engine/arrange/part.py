@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ from halfjoin.engine.arrange.index import Footprint, KeyColumns
 from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Updates, concat, fitting, some_below_zero
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Updates, concat, fitting, some_below_zero
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.wants import ALL, Wants
 
@@ -33,8 +33,11 @@ class Part(Protocol):
     ) -> Iterator[Updates]:
         """The updates with times in `[low, high)`, in parts that fit in memory, with at least `names` (None: all)."""
 
-    def present(self, closed: int, names: Iterable[str] | None = None) -> Iterator[Updates]:
-        """All updates, as `pieces`; those with times below `closed` may be added up."""
+    def present(
+        self, closed: int, names: Iterable[str] | None = None, choose: Callable[[Run], Ints] | None = None
+    ) -> Iterator[Updates]:
+        """All updates, as `pieces`; those with times below `closed` may be added up. `choose`: of rows in memory only
+        these, in ascending order."""
 
     def narrowed(
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
@@ -108,12 +111,15 @@ class Part(Protocol):
         """The number of files with the rows and their arrangements, and the bytes of these files."""
 
 
-def present(parts: Iterable[Part], closed: int, names: Iterable[str] | None = None) -> Iterator[Updates]:
+def present(
+    parts: Iterable[Part], closed: int, names: Iterable[str] | None = None,
+    choose: Callable[[Run], Ints] | None = None,
+) -> Iterator[Updates]:  # fmt: skip
     """All updates of a collection, with at least `names` (None: all columns). Updates in memory with times below
-    `closed` may be added up."""
+    `closed` may be added up. `choose`: as in `Part.present`; of equal rows it must choose all or none."""
     names, held = None if names is None else list(names), []
     for part in parts:
-        for updates in part.present(closed, names):
+        for updates in part.present(closed, names, choose):
             if part.in_memory and closed > MINIMUM:
                 held.append(updates)
             elif len(updates):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple
 
@@ -58,6 +58,15 @@ class Side(NamedTuple):
     types: list[pa.DataType]
 
 
+class Computed(NamedTuple):
+    """The values of an expression for all rows of a run, and the ascending rows for which a comparison with them does
+    not tell enough. `nbytes`: the memory that the values hold, 0 if they are a column of the run."""
+
+    values: pa.Array
+    always: Ints
+    nbytes: int
+
+
 @dataclass(slots=True)
 class Run:
     """Updates and indexes on them. The updates never change; an index is added when first needed.
@@ -66,8 +75,8 @@ class Run:
     there, so a row is stored once, however far ahead its time lies. `net` says what the closed updates add up to (None:
     not computed yet); `gone` has the index entries of rows that have cancelled. `orders` are indexes on the live rows,
     too; a run that replaces this one makes its own. `filters` has the rows that the users of arrangements want, for
-    indexes that are still to be built. `sides` are what kernels have opened. They hold the memory of an index, so what
-    replaces or drops one forgets them.
+    indexes that are still to be built. `computed` has what batches compare, by the expressions. `sides` are what
+    kernels have opened. They hold the memory of an index, so what replaces or drops one forgets them.
     """
 
     in_memory: ClassVar[bool] = True
@@ -81,6 +90,7 @@ class Run:
     filters: Mapping[ArrangementKey, RowFilter] | None = None
     _row_bytes: int | None = None
     _index_bytes: tuple[int, int] = _UNCOUNTED
+    computed: dict[object, Computed] = field(default_factory=dict, repr=False, compare=False)
     sides: dict[object, Side] = field(default_factory=dict, init=False, repr=False, compare=False)  # by who looks up
 
     def __len__(self) -> int:
@@ -141,7 +151,13 @@ class Run:
 
     def apart(self) -> Run:
         """The same run with its own list of indexes: neither sees what the other builds or drops."""
-        return replace(self, indexes=dict(self.indexes), gone=dict(self.gone), orders=dict(self.orders))
+        return replace(self, indexes=dict(self.indexes), gone=dict(self.gone), orders=dict(self.orders),
+                       computed=dict(self.computed))  # fmt: skip
+
+    def leave(self) -> None:
+        """Forget what serves the lookups of a user that comes no more. The others have it made anew."""
+        self.computed.clear()
+        self._forget()
 
     def _forget(self) -> None:
         """Forget what is known of an index that goes."""
@@ -243,14 +259,23 @@ class Run:
         """Whether the run is netted, and all netted updates have times below `closed`."""
         return self.net is not None and self.net.closed <= closed
 
-    def present(self, closed: int, names: Iterable[str] | None = None) -> Iterator[Updates]:
+    def present(
+        self, closed: int, names: Iterable[str] | None = None, choose: Callable[[Run], Ints] | None = None
+    ) -> Iterator[Updates]:
         """The updates; the netted ones are added up if all their times are below `closed`."""
         updates = self.updates if names is None else self.updates.select(names)
-        if self.net is not None and self.net.there is not None and self._nets(closed):
-            rows = where_true(self.net.there)
-            found = updates.take(rows)
-            updates = Updates(found.columns, found.time, self.net.diffs_of(updates, rows))
-        yield updates
+        net = self.net if self._nets(closed) else None
+        there = None if net is None else net.there
+        if choose is not None:
+            rows = choose(self)
+            rows = rows if there is None else rows[there[rows]]
+        elif there is not None:
+            rows = where_true(there)
+        else:
+            yield updates
+            return
+        found = updates.take(rows)
+        yield found if net is None else Updates(found.columns, found.time, net.diffs_of(updates, rows))
 
     def pieces(
         self, low: int = MINIMUM, high: int = MAXIMUM, names: Iterable[str] | None = None
@@ -302,7 +327,7 @@ class Run:
         known = Net(upper) if fresh.net is None else fresh.net
         made = Run(fresh.updates, fresh.indexes, future, known, fresh.gone, fresh.orders, fresh.filters,
                    fresh._row_bytes)  # fmt: skip
-        made.sides = fresh.sides  # it has the same rows, indexes and diffs
+        made.sides, made.computed = fresh.sides, fresh.computed  # it has the same rows, indexes and diffs
         return made
 
     def netted(self, upper: int) -> Run:
@@ -335,9 +360,10 @@ class Run:
     @property
     def index_bytes(self) -> int:
         """Memory held by the indexes, in bytes."""
-        count = len(self.indexes) + len(self.gone) + len(self.orders)
+        count = len(self.indexes) + len(self.gone) + len(self.orders) + len(self.computed)
         if self._index_bytes[0] != count:  # cached, because every batch asks for it
-            held = (*self.indexes.values(), *self.gone.values(), *self.orders.values(), self.future, self.net)
+            held = (*self.indexes.values(), *self.gone.values(), *self.orders.values(), *self.computed.values(),
+                    self.future, self.net)  # fmt: skip
             self._index_bytes = count, sum([one.nbytes for one in held if one is not None])
         return self._index_bytes[1]
 

@@ -12,8 +12,7 @@ The running change is noted, and finished before the next call does anything: if
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -42,34 +41,38 @@ class _UnderWay:
     kept: bool | None = None  # None: not known
 
 
+class Alone:
+    """What is staged and kept within it has no other change within it. A function of the user's that a view calls and
+    a handler of a signal run in the thread that has the lock, so the lock does not keep them out.
+
+    Raises:
+        Conflict: a change is under way in this thread.
+    """
+
+    def __init__(self) -> None:
+        self._entered = False
+
+    def __enter__(self) -> None:
+        if self._entered:
+            raise Conflict("a change of the engine is under way in this thread, and cannot have another one within it",
+                           remedy="a function that a view calls, or a handler of a signal, must not change the engine; "
+                           "do it after the call")  # fmt: skip
+        self._entered = True
+
+    def __exit__(self, *_: object) -> None:
+        self._entered = False
+
+
 class Commits:
     """The changes of one engine, one at a time. The caller holds the engine's lock."""
 
     def __init__(self) -> None:
         self._under_way: _UnderWay | None = None
-        self._alone = False
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """What is staged and kept here has no other change within it. A function of the user's that a view calls and a
-        handler of a signal run in the thread that has the lock, so the lock does not keep them out.
-
-        Raises:
-            Conflict: a change is under way in this thread.
-        """
-        if self._alone:
-            raise Conflict("a change of the engine is under way in this thread, and cannot have another one within it",
-                           remedy="a function that a view calls, or a handler of a signal, must not change the engine; "
-                           "do it after the call")  # fmt: skip
-        self._alone = True
-        try:
-            yield
-        finally:
-            self._alone = False
+        self.alone = Alone()
 
     def recover(self) -> None:
         """Repair what an interrupted call left. No other call is running."""
-        self._alone = False
+        self.alone = Alone()
         self.finish()
 
     def carry_out(self, prepare: Callable[[], tuple[Entry, Step]], undo: Step) -> None:

@@ -11,6 +11,7 @@ from halfjoin.engine.batch.flows import alone
 from halfjoin.engine.batch.looping import loop_fill
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import in_words, reason, told, with_inputs
+from halfjoin.engine.system.counted import Counted
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import InvalidTime
 from halfjoin.planner.plan import Node
@@ -25,7 +26,8 @@ def closed(state: State) -> State:
     if state.upper > 0:
         return state
     upper = 1
-    start = replace(state, tables={name: _emptied(table) for name, table in state.tables.items()}, maintained={})
+    start = replace(state, tables=Counted({name: _emptied(table) for name, table in state.tables.items()}),
+                    maintained=Counted())
     for name, view in state.maintained.items():
         made = replace(view, contents=_emptied(view.contents), errors=_emptied(view.errors), standing=None)
         start.maintained[name] = made

@@ -241,9 +241,9 @@ def stage(
     runs = dict(batch)
     errors: dict[str, Part] = {}
     lookup = state.before_and_after(runs, upper)
-    closed = state.closing(upper)
-    due = state.above({*runs, *closed})
-    changed, values = set(runs), Changed(runs)
+    wiring, changed, values = state.wiring, set(runs), Changed(runs)
+    closed = {name for name in wiring.asked if state.collection(name).closes(state.upper, upper)}
+    due = wiring.due(changed, closed, values)
     looped, rounds = set[str](), dict[str, tuple[int, ...]]()
     work: dict[str, Work] = {}
     for number, name in enumerate(due, 1):
@@ -354,7 +354,7 @@ def publishing(state: State, staged: Staged) -> Callable[[], None]:
     runs = [(state.collection(name), run) for name, run in staged.runs.items()]
     runs += [(state.maintained[name].errors, run) for name, run in staged.errors.items()]
     after = [(collection, *collection.after(run)) for collection, run in runs]
-    collections = state.collections()
+    collections = state.wiring.collections
 
     def publish() -> None:
         for collection, held, cold in after:

@@ -23,6 +23,7 @@ from halfjoin.engine.batch.unreadable import Standing, reason
 from halfjoin.engine.batch.wiring import Wiring
 from halfjoin.engine.join.closing import Closing, Found
 from halfjoin.engine.linear.tables import Registered
+from halfjoin.engine.system.counted import Counted
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.facts import Kept
 from halfjoin.planner.plan import ArrangementKey, Node, Version, ViewPlan
@@ -69,19 +70,21 @@ class Home(Protocol):
 class State:
     """All that an engine holds. `upper`: every time below it is closed, for all collections. `clock`: None until the
     first batch sets it. `pending`: rows of tables that a transaction has changed before the definition that it makes.
+    `outgrown`: the views that are to be planned anew.
     """
 
     retain: int
     home: Home
     catalog: Catalog = field(default_factory=Catalog)
-    tables: dict[str, Collection] = field(default_factory=dict)
-    maintained: dict[str, MaintainedView] = field(default_factory=dict)  # views and nodes, in order of dependency
+    tables: Counted[str, Collection] = field(default_factory=Counted)
+    maintained: Counted[str, MaintainedView] = field(default_factory=Counted)  # views and nodes, in order of dependency
     functions: dict[str, Registered] = field(default_factory=dict)
     subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
     upper: int = 0
     clock: Clock | None = None
     memory: Memory = field(default_factory=Memory)
     pending: dict[str, Updates] = field(default_factory=dict)
+    outgrown: dict[str, None] = field(default_factory=dict)
     _wiring: Wiring | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -150,7 +153,7 @@ class State:
 
     def tidy(self) -> None:
         """Merge the newest runs of every collection."""
-        for collection in self.collections():
+        for collection in self.wiring.collections:
             if collection.held is not collection.settled or collection.loose:  # most are tidy
                 collection.tidy(self.upper)
 
@@ -167,7 +170,7 @@ class State:
 
     def checkpoint(self) -> Callable[[], None]:
         """A step that restores the present definitions, for a definition that fails half way."""
-        catalog, tables, views = self.catalog.copy(), dict(self.tables), dict(self.maintained)
+        catalog, tables, views = self.catalog.copy(), Counted(self.tables), Counted(self.maintained)
         subscriptions = dict(self.subscriptions)
         shared = {id(one): one.shared() for one in self.collections() if one.arrangements}  # most have none
 
@@ -187,10 +190,6 @@ class State:
     def before_and_after(self, staged: Mapping[str, Part], upper: int | None = None) -> Versions:
         """What half-joins look up during a batch. The batch closes times below `upper` (None: no times)."""
         return Versions(self, staged, self.upper if upper is None else upper)
-
-    def closing(self, upper: int) -> set[str]:
-        """The collections in which a view asks whether keys are present, and of which updates close."""
-        return {name for name in self.wiring.asked if self.collection(name).closes(self.upper, upper)}
 
     def in_memory(self, changed: Iterable[str]) -> bool:
         """Whether changed tables, and all that the views over them look up, are in memory or likely to fit there."""

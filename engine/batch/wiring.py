@@ -1,28 +1,30 @@
 """Which nodes a change reaches. It follows from the definitions, and is found once for them, so that a batch costs
 nothing for views that it does not touch.
+
+Views over one table often differ in a constant, as each tenant's do. Their gates are found by the values that a batch
+changes, so a batch costs nothing for those of other values either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from operator import is_
-from typing import Protocol
+from collections.abc import Collection as Names
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.batch.flows import Flow, Inner
+from halfjoin.engine.join.dataflow import Dataflow
+from halfjoin.engine.join.gates import Changed, Gate
+from halfjoin.engine.system.counted import Counted
+
+_MOST = 64  # values of a gate that is found by them
 
 
-class Node(Protocol):
-    """A view, or a node below one."""
+class _Readers(NamedTuple):
+    """The nodes that read a collection: those whose gates are found by the codes of a column, and the others."""
 
-    @property
-    def dataflow(self) -> Flow | Inner: ...  # noqa: D102
-    @property
-    def contents(self) -> Collection: ...  # noqa: D102
-    @property
-    def errors(self) -> Collection: ...  # noqa: D102
-    @property
-    def limits(self) -> Mapping[str, int]: ...  # noqa: D102
+    open: list[int]
+    by_column: dict[str, dict[int, list[int]]]
 
 
 class Wiring:
@@ -33,12 +35,13 @@ class Wiring:
     anew when it has grown.
     """
 
-    def __init__(self, tables: Mapping[str, Collection], nodes: Mapping[str, Node]) -> None:
-        self._made_from = [*tables.values(), *nodes.values()]
+    def __init__(self, tables: Counted[str, Collection], nodes: Counted[str, Any]) -> None:
+        self._tables, self._nodes, self._changes = tables, nodes, tables.changes + nodes.changes
         self.collections = [*tables.values(), *(part for one in nodes.values() for part in (one.contents, one.errors))]
-        self._names = list(nodes)
+        self._names, self._flows = list(nodes), [one.dataflow for one in nodes.values()]
         self._places = {name: place for place, name in enumerate(nodes)}
         self._readers: dict[str, list[int]] = {}
+        self._gated: dict[str, _Readers] = {}
         self.asked: dict[str, None] = {}
         self.limited: dict[str, list[str]] = {}
         loops: dict[str, list[int]] = {}
@@ -52,20 +55,50 @@ class Wiring:
                 loops.setdefault(one.dataflow.loop, []).append(place)
         self._beside = {place: together for together in loops.values() for place in together}  # a loop is one node
 
-    def holds(self, tables: Mapping[str, Collection], nodes: Mapping[str, Node]) -> bool:
-        """Whether these are the tables and nodes that it was made from. They are compared, not counted, so no statement
-        can change a definition and leave the wiring behind."""
-        now = [*tables.values(), *nodes.values()]
-        return len(now) == len(self._made_from) and all(map(is_, now, self._made_from))
+    def holds(self, tables: Counted[str, Collection], nodes: Counted[str, Any]) -> bool:
+        """Whether these are the tables and nodes that it was made from, and they have not changed since."""
+        return tables is self._tables and nodes is self._nodes and tables.changes + nodes.changes == self._changes
 
     def above(self, changed: Iterable[str]) -> list[str]:
         """The nodes over changed collections, and those over them, in order of dependency. A node that has changed
         itself is one of them."""
-        waiting, reached = list[int](), set[int]()
+        return self._reached([place for name in changed for place in self._from(name)])
+
+    def due(self, changed: Names[str], closed: Names[str], values: Changed) -> list[str]:
+        """As `above`, for what a batch changes, without nodes which no change passes a gate of; and all over what
+        `closed`."""
+        found = [place for name in closed for place in self._from(name)]
         for name in changed:
-            waiting += self._readers.get(name, ())
-            if name in self._places:
-                waiting.append(self._places[name])
+            if name in self._places or name in closed:
+                found += self._from(name)
+                continue
+            readers = self._readers_of(name)
+            found += readers.open
+            for column, places in readers.by_column.items():
+                span = values.span(name, column)
+                each = places if span is None or span.each is None else set(span.each.tolist())
+                found += [place for code in each for place in places.get(code, ())]
+        return self._reached(found)
+
+    def _from(self, name: str) -> list[int]:
+        own = self._places.get(name)
+        return [*self._readers.get(name, ()), *(() if own is None else (own,))]
+
+    def _readers_of(self, collection: str) -> _Readers:
+        found = self._gated.get(collection)
+        if found is None:
+            found = self._gated[collection] = _Readers([], {})
+            for place in self._readers.get(collection, ()):
+                gate = _gate_of(self._flows[place], collection)
+                if gate is None or gate.codes is None:
+                    found.open.append(place)
+                    continue
+                for code in gate.codes:
+                    found.by_column.setdefault(gate.column, {}).setdefault(code, []).append(place)
+        return found
+
+    def _reached(self, waiting: list[int]) -> list[str]:
+        reached = set[int]()
         while waiting:
             place = waiting.pop()
             if place not in reached:
@@ -73,3 +106,13 @@ class Wiring:
                 waiting += self._readers.get(self._names[place], ())
                 waiting += self._beside.get(place, ())
         return [self._names[place] for place in sorted(reached)]
+
+
+def _gate_of(flow: Flow | Inner, collection: str) -> Gate | None:
+    """The gate with few values through which all changes of a collection must pass; None: there is none."""
+    if not isinstance(flow, Dataflow) or flow.loop:
+        return None
+    paths = flow.gates.paths.get(collection, ())
+    if len(paths) != 1:
+        return None
+    return next((gate for gate in paths[0] if gate.codes is not None and len(gate.codes) <= _MOST), None)

@@ -80,6 +80,9 @@ class Followers(Protocol):
     def follow(self, state: State) -> None:
         """Follow the present definitions: read new sources, stop dropped ones."""
 
+    def settle(self) -> None:
+        """Wait, for a while at most, until dropped sources have given back what they hold elsewhere."""
+
 
 @dataclass(frozen=True, slots=True)
 class Writer:
@@ -182,7 +185,7 @@ class Writer:
         """The last steps of a batch. Once the store has kept it, it is acknowledged; then it becomes visible."""
         self._renew_errors()
         state, low = self.state, self.state.upper
-        with self.commits.alone():
+        with self.commits.alone:
             staged, applied = self._staged(runs, times, started, chosen)
             closing = self.sinks.closing(state, staged)
             self.commits.carry_out(lambda: self._prepared(staged, applied, batch, feed), nothing)
@@ -251,7 +254,7 @@ class Writer:
         def prepare() -> tuple[Entry, Step]:
             return self._defined(change), lambda: self._follow(before)
 
-        with self.commits.alone():
+        with self.commits.alone:
             self.commits.carry_out(prepare, state.checkpoint())
         state.narrow()
         self.store.do_due_work(state)
@@ -282,7 +285,7 @@ class Writer:
 
             return self.store.together(defined, entry), done
 
-        with self.commits.alone():
+        with self.commits.alone:
             self.commits.carry_out(prepare, state.checkpoint())
         self._carried_out(made[0][0], low, made[0][1])
         applied, runs = noted[0]
@@ -309,12 +312,12 @@ class Writer:
 
     def flush(self) -> None:
         """Do the work that the store has left to later batches."""
-        with self.commits.alone():
+        with self.commits.alone:
             self.store.flush(self.state)
 
     def compact(self) -> None:
         """Remove history below `since` in the store too."""
-        with self.commits.alone():
+        with self.commits.alone:
             self.store.compact(self.state)
 
 

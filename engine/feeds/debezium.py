@@ -178,7 +178,9 @@ class _Column:
             raise invalid_message(self.table.name, number, problem.why, self.column.name) from None
         except InvalidRow as problem:  # its row number counts within the converted rows
             number = int(self.images.message[rows[problem.row or 0]])
-            raise problem.with_(row=number, called=f"message {number}") from None
+            nanos = encoding is not None and encoding.name.startswith("Nano") and problem.remedy is not None
+            remedy = "declare the column bigint, and compute what it says in a view" if nanos else problem.remedy
+            raise problem.with_(row=number, called=f"message {number}", remedy=remedy) from None
 
     def _json(self, values: Values, rows: Ints) -> Values:
         """Values of jsonb as texts of JSON. A string is such a text already, and null is NULL, as in PostgreSQL's

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import md5
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +31,14 @@ _UNITS = {
     "Date": pa.date32(), "Time": pa.time32("ms"), "MicroTime": pa.time64("us"), "NanoTime": pa.time64("ns"),
     "Timestamp": pa.timestamp("ms"), "MicroTimestamp": pa.timestamp("us"), "NanoTimestamp": pa.timestamp("ns"),
 }  # fmt: skip
-# Debezium sends this for a value that PostgreSQL stores out of line and the change left as it was.
-_UNAVAILABLE = ("__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
+# Debezium sends this for a value that PostgreSQL stores out of line and the change left as it was; for bytes, arrays
+# and hstore it puts the same word into their forms.
+_WORD = b"__debezium_unavailable_value"
+_UNAVAILABLE = (
+    _WORD.decode(), b64encode(_WORD).decode(), _WORD.hex(), json.dumps([*_WORD], separators=(",", ":")),
+    str(UUID(bytes=md5(_WORD, usedforsecurity=False).digest(), version=3)),  # as Java's nameUUIDFromBytes
+    *(json.dumps({_WORD.decode(): _WORD.decode()}, separators=(",", colon)) for colon in (":", ": ")),
+)  # fmt: skip
 _SAY = (
     "name the encoding: hj.debezium(messages, encodings={{{column!r}: {choices}}}), or of a source the option encodings"
 )
@@ -124,11 +134,11 @@ def decoded(values: Values, type: SqlType, encoding: Encoding | None, exactly: E
 
 
 def _decoded(values: Values, type: SqlType, encoding: Encoding | None, exactly: Exactly | None) -> pa.Array:
-    if type.kind is Kind.ARRAY and type.element is not None:
-        return _array(values, type, type.element, encoding)
     values.refuse(pc.is_in(values.text, pa.array(_UNAVAILABLE)), lambda _: (
         "is unchanged, and was not sent; let the source send whole rows (ALTER TABLE ... REPLICA IDENTITY FULL)"
     ))  # fmt: skip
+    if type.kind is Kind.ARRAY and type.element is not None:
+        return _array(values, type, type.element, encoding)
     name = encoding.name if encoding is not None else ""
     match type.kind:
         case Kind.BOOLEAN:

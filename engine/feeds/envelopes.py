@@ -54,7 +54,8 @@ class Images:
 
     def exactly(self, rows: Ints, column: str) -> list[Any]:
         """A column's numbers in these images, with the digits that the message has."""
-        messages = (json.loads(self._text(row), parse_float=str, parse_int=str) for row in rows)
+        messages = (json.loads(self._text(row), parse_float=str, parse_int=str, object_pairs_hook=_first)
+                    for row in rows)  # fmt: skip
         return [self._image(row, message)[column] for row, message in zip(rows, messages, strict=True)]
 
     def written(self, rows: Ints, column: str) -> list[str]:
@@ -69,6 +70,11 @@ class Images:
         envelope = message if "op" in message else message["payload"]
         image: dict[str, Any] = envelope["after" if self.after[row] else "before"]
         return image
+
+
+def _first(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object with the first member of each name, which is the one that DuckDB finds."""
+    return dict(reversed(pairs))
 
 
 def images(table: str, texts: pa.Array, *, keyed: bool) -> Images:

@@ -16,6 +16,8 @@ from halfjoin.engine.feeds.worker import Host, Worker, opening_of
 from halfjoin.errors import Conflict, HalfjoinError, UnknownName
 
 WAIT = 1.0  # seconds that a poll waits for something new. A source that is dropped or paused stops after it
+_LOOK = 0.02  # seconds between two looks whether a thread still speaks
+_SETTLE = 5.0  # seconds: a poll, and a few statements on a server
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds before the next try after an error, doubled each time
 _log = logging.getLogger("halfjoin")
 
@@ -50,6 +52,12 @@ class _Thread:
     def ask(self) -> None:
         """Ask the thread to end."""
         self._stop.set()
+
+    def quiet(self) -> None:
+        """Wait until the thread, which was asked to end, does not speak with what it reads any more. It may go on to
+        wait for a lock, which the caller may have."""
+        while self.alive and self.worker.away:
+            self._thread.join(_LOOK)
 
     def join(self) -> None:
         """Wait until the thread has ended."""
@@ -131,6 +139,14 @@ class Sources:
         for one in ending:
             one.join()
 
+    def settle(self) -> None:
+        """Wait until dropped sources have given back what they hold elsewhere, so that a new one may have it. If a
+        server does not answer, only for a while, as the caller may hold the engine's lock."""
+        with self._lock:
+            ending, until = list(self._ending), monotonic() + _SETTLE
+        for one in ending:
+            one.join(max(0.0, until - monotonic()))
+
     def run(self, seconds: float, only: str | None = None) -> int:
         """Read all sources in this thread until none of them has had anything new for `seconds`. Returns the batches.
 
@@ -177,9 +193,9 @@ class Sources:
 
 
 def _forget(source: Source, reading: _Thread | None) -> None:
-    """Give back what a dropped source holds elsewhere, after its thread has ended."""
+    """Give back what a dropped source holds elsewhere, once its thread has let go of it."""
     if reading is not None:
-        reading.join()
+        reading.quiet()
     try:
         kind = kind_named(source.kind)
         if kind.dropped is not None:

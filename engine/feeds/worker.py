@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from typing import Protocol
 
@@ -34,13 +34,15 @@ class Host(Protocol):
 
 
 class Worker:
-    """Reads the source with an id. One thread at a time calls it; others may look at its `lag`."""
+    """Reads the source with an id. One thread at a time calls it; others may look at its `lag`, and at `away`: whether
+    it speaks with what it reads. Meanwhile it waits for no lock, and once it is to stop it does not begin."""
 
     def __init__(self, id: str, host: Host) -> None:
         self._id, self._host = id, host
         self._reader: Reader | None = None
         self._opened: tuple[Source, tuple[Table, ...]] | None = None  # what the reader was opened for
         self.lag: Lag | None = None
+        self.away = False
 
     def step(self, seconds: float, stopping: Callable[[], bool] = lambda: False) -> bool | None:
         """Read and apply one batch; wait up to `seconds` for it.
@@ -66,26 +68,41 @@ class Worker:
         if read is None:
             self.close()
             return None
-        reader = self._open(read)
-        polled = reader.poll(read.progress.position, seconds)
-        self.lag = reader.lag()
+        memory = self._host.memory()
+        with self._speaking():
+            if stopping():
+                return False
+            reader = self._open(read, memory)
+            polled = reader.poll(read.progress.position, seconds)
+            self.lag = reader.lag()
         if polled is None or stopping():
             return False
         if polled.last and read.progress.open is None:
-            self._deliver(reader, read, polled)
+            self._deliver(reader, read, polled, stopping)
             return True
         with self._host.alone():
             while polled is not None and not stopping():
-                read = replace(read, progress=self._deliver(reader, read, polled))
-                polled = None if polled.last else reader.poll(read.progress.position, seconds)
+                last, read = polled.last, replace(read, progress=self._deliver(reader, read, polled, stopping))
+                with self._speaking():
+                    polled = None if last or stopping() else reader.poll(read.progress.position, seconds)
         return True
 
-    def _deliver(self, reader: Reader, read: Due, polled: Polled) -> Progress:
+    def _deliver(self, reader: Reader, read: Due, polled: Polled, stopping: Callable[[], bool]) -> Progress:
         after = self._host.deliver(read, polled)
         assert after.position is not None
-        reader.acknowledge(after.position)
-        self.lag = reader.lag()
+        with self._speaking():
+            if not stopping():  # else the next reader says it
+                reader.acknowledge(after.position)
+                self.lag = reader.lag()
         return after
+
+    @contextmanager
+    def _speaking(self) -> Iterator[None]:
+        self.away = True
+        try:
+            yield
+        finally:
+            self.away = False
 
     def close(self) -> None:
         """Close the reader, if there is one."""
@@ -94,13 +111,13 @@ class Worker:
             with suppress(HalfjoinError, OSError):
                 reader.close()
 
-    def _open(self, read: Due) -> Reader:
+    def _open(self, read: Due, memory: int) -> Reader:
         """The reader for a definition and for the tables as they are now."""
         wanted = (read.source, read.tables)
         if self._reader is not None and self._opened != wanted:
             self.close()
         if self._reader is None:
-            self._reader = kind_named(read.source.kind).open(opening_of(read.source, read.tables, self._host.memory()))
+            self._reader = kind_named(read.source.kind).open(opening_of(read.source, read.tables, memory))
             self._opened = wanted
             if read.progress.position is not None:  # the process may have ended before it could say so
                 self._reader.acknowledge(read.progress.position)

@@ -21,7 +21,7 @@ from halfjoin.engine.linear.operators import LinearOperator, compile_linear
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, both_ways, is_wide, where_true
-from halfjoin.planner.linear import Step
+from halfjoin.planner.linear import Linear, Step
 from halfjoin.planner.plan import HalfJoin, InputKind, Stage
 
 _MANY = 8  # partners for each row; to find so many costs more than to add up the rows
@@ -80,14 +80,19 @@ def _counts(
     return np.array(counts)
 
 
-def compiled(stages: Sequence[Stage], registry: Registry, names: Sequence[str]) -> Stages:
-    """The stages of an order that rows may take, executable. `names`: the columns of the rows that come."""
+def compiled(
+    stages: Sequence[Stage], registry: Registry, names: Sequence[str], final: Linear | None = None
+) -> Stages:
+    """The stages of an order that rows may take, executable. `names`: the columns of the rows that come. `final`: the
+    operator after the last stage; None: there are stages between that are not known here."""
     found = list[CompiledStage]()
-    for stage in stages:
+    for number, stage in enumerate(stages, 1):
         orders_of = tuple(compiled(order, registry, names) for order in stage.otherwise)
         lookup: HalfJoinOperator | PresenceOperator
         if stage.half_join.kind is InputKind.PLAIN:
-            lookup, then = compile_stage(stage, registry)
+            later = stages[number:]
+            known = final is not None and not any(one.otherwise for one in later)
+            lookup, then = compile_stage(stage, registry, names, *((later, final) if known else ()))
             kept = names if lookup.wanted is None else [name for name in names if name in lookup.wanted]
             joined = (*kept, *(name for _, name in lookup.made))
         else:  # the next steps see its default row too, so none moves before the lookup

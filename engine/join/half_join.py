@@ -25,6 +25,7 @@ from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.part import Part, present
 from halfjoin.engine.arrange.run import Run, Side
 from halfjoin.engine.join.at_once import Fetch, Partners, partners_of
+from halfjoin.engine.join.compared import Compared, choices
 from halfjoin.engine.join.condition import Condition
 from halfjoin.engine.join.pieces import FEW, Pairs, RowNumbers, fit, may_be_long, pieces
 from halfjoin.engine.kernels import native
@@ -84,6 +85,7 @@ class HalfJoinOperator:
     reads: tuple[str, ...]  # the partners' columns that a lookup reads
     opens: int  # runs know by this number what they have opened for such lookups
     adds_up: bool  # whether partners that cancel are added up; if not, the caller does it
+    compared: tuple[Compared, ...]  # what all pairs of a cross product must meet; the next steps test it
 
     def __call__(
         self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM, begins: int = MINIMUM,
@@ -97,7 +99,7 @@ class HalfJoinOperator:
         positions are among the rows that `keys` gives. The stream has no times below `begins`.
         """
         if not self.probes:
-            for some, pairs in self._crossed(stream, runs, closed):
+            for some, pairs in self._crossed(stream, runs, closed, begins if note is None else MINIMUM):
                 yield from self._beside(some, [], [pairs], len(pairs.rows), closed, note)
             return
         if native.on:
@@ -236,17 +238,23 @@ class HalfJoinOperator:
             note((partners.positions, *weights))
         return Updates({**dict(zip(names, made, strict=True)), **fetched}, *both)
 
-    def _crossed(self, stream: Updates, runs: Sequence[Part], closed: int) -> Iterator[tuple[Updates, Pairs]]:
-        """A cross product in pieces: some rows of the stream, and their pairs with some rows of the runs."""
-        most = limits.PIECE_ROWS
-        for updates in present(runs, closed, [column for column, _ in self.spec.fetch]):
-            for low in range(0, len(updates), most):
-                run = Run(updates.slice(low, min(low + most, len(updates))))
-                rows, step = np.arange(len(run)), max(1, most // len(run))
-                for start in range(0, len(stream), step):
-                    some = stream.slice(start, min(start + step, len(stream)))
-                    positions = np.arange(len(some)).repeat(len(rows))
-                    yield some, Pairs(positions, run, np.tile(rows, len(some)), True)
+    def _crossed(
+        self, stream: Updates, runs: Sequence[Part], closed: int, begins: int
+    ) -> Iterator[tuple[Updates, Pairs]]:
+        """A cross product in pieces: some rows of the stream, and their pairs with some rows of the runs.
+
+        A batch leaves out pairs that the comparisons drop. A query or a fill looks up once, so it pays to compare all.
+        """
+        names, chosen = [column for column, _ in self.spec.fetch], None
+        if self.compared and begins > MINIMUM:
+            chosen = choices(self.compared, stream, runs)
+        if chosen is None:
+            for updates in present(runs, closed, names):
+                yield from _product(stream, updates)
+            return
+        for some, choose in chosen:
+            for updates in present(runs, closed, names, choose):
+                yield from _product(some, updates)
 
     def _beside(
         self, stream: Updates, keys: list[pa.Array], found: list[Pairs], count: int, closed: int, note: Note | None
@@ -366,13 +374,13 @@ class HalfJoinOperator:
 
 def compile_half_join(
     spec: HalfJoin, registry: Registry, asked: Iterable[Expr] = (), wanted: frozenset[str] | None = None,
-    wants: Wants = ALL, *, adds_up: bool = True,
+    wants: Wants = ALL, *, adds_up: bool = True, compared: tuple[Compared, ...] = (),
 ) -> HalfJoinOperator:  # fmt: skip
     """Make a half-join executable.
 
     `asked`: predicates that cannot fail and read only fetched columns; pairs that do not meet them are left out.
     `wanted`: the columns to make; None: all. `wants`: the partners that the next steps do not drop. `adds_up`: whether
-    partners that cancel are added up.
+    partners that cancel are added up. `compared`: comparisons among the next steps, of a cross product.
     """
     probes = tuple((compile(expr), expr) for expr in spec.probe)
     steps = () if spec.arrangement.through is None else spec.arrangement.through.steps
@@ -397,7 +405,20 @@ def compile_half_join(
         sum(1 << number for number, null_safe in enumerate(spec.null_safe) if null_safe),
         tuple(direct) if plain is not None and len(direct) == len(spec.probe) else None,
         tuple(sorted({*needed, *(column for column, _ in spec.fetch)})), _opens(spec.arrangement, read, wants), adds_up,
+        compared,
     )
+
+
+def _product(stream: Updates, updates: Updates) -> Iterator[tuple[Updates, Pairs]]:
+    """All pairs of their rows, in pieces."""
+    most = limits.PIECE_ROWS
+    for low in range(0, len(updates), most):
+        run = Run(updates.slice(low, min(low + most, len(updates))))
+        rows, step = np.arange(len(run)), max(1, most // len(run))
+        for start in range(0, len(stream), step):
+            some = stream.slice(start, min(start + step, len(stream)))
+            positions = np.arange(len(some)).repeat(len(rows))
+            yield some, Pairs(positions, run, np.tile(rows, len(some)), True)
 
 
 @lru_cache(maxsize=4096)

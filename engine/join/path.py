@@ -198,12 +198,12 @@ def compile_path(path: Path, registry: Registry, like: CompiledPath | None = Non
     appearing = path.appearing
     source = like.source if like is not None and like.source.spec is path.source else compile_linear(
         path.source, registry)  # fmt: skip
-    if like is not None and like.spec.stages is path.stages:
+    if like is not None and like.spec.stages is path.stages and (like.spec.final is path.final or not _compares(like)):
         stages = like.stages
     else:
         entering = names_after([name for _, name in path.fetch], path.source.steps)
         entering = entering if appearing is None else names_after(entering, appearing.then.steps)
-        stages = compiled(path.stages, registry, entering)
+        stages = compiled(path.stages, registry, entering, path.final)
     return CompiledPath(
         path,
         tuple(column for column, _ in path.fetch),
@@ -215,3 +215,9 @@ def compile_path(path: Path, registry: Registry, like: CompiledPath | None = Non
         None if path.known is None else compile_known(path.known, registry),
         entrance_of(path, stages[0].chain) if stages and not stages[0].otherwise else None,
     )
+
+
+def _compares(path: CompiledPath) -> bool:
+    """Whether a half-join knows comparisons, which may be those of the path's last operator."""
+    lookups = (stage.lookup for stage in path.stages)
+    return any(isinstance(one, HalfJoinOperator) and one.compared != () for one in lookups)

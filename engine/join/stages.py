@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from halfjoin.engine.join.compared import compared_of
 from halfjoin.engine.join.half_join import HalfJoinOperator, compile_half_join
 from halfjoin.engine.linear.operators import LinearOperator, compile_linear
 from halfjoin.engine.linear.tables import Registry
@@ -13,8 +14,13 @@ from halfjoin.planner.plan import Stage
 from halfjoin.planner.wants import leading, want_of
 
 
-def compile_stage(stage: Stage, registry: Registry) -> tuple[HalfJoinOperator, LinearOperator]:
+def compile_stage(
+    stage: Stage, registry: Registry, names: Sequence[str] = (), later: Sequence[Stage] = (),
+    final: Linear | None = None,
+) -> tuple[HalfJoinOperator, LinearOperator]:  # fmt: skip
     """The half-join, which makes no row or column that the next steps would drop, and the rest of those steps.
+
+    `names`: the columns of the rows that come. `later`, `final`: the stages and the operator that follow, if known.
 
     Filters come first in a linear operator, so no other step sees a row that a filter drops. A filter that may fail
     stays in its place.
@@ -22,7 +28,10 @@ def compile_stage(stage: Stage, registry: Registry) -> tuple[HalfJoinOperator, L
     fetched = {name for _, name in stage.half_join.fetch}
     left, asked = leading(stage.then.steps, fetched)
     steps, wanted = _without_unused(left)
-    half_join = compile_half_join(stage.half_join, registry, asked, wanted, frozenset((want_of(stage),)))
+    compared = compared_of(stage.half_join, names, left, later, final)
+    half_join = compile_half_join(
+        stage.half_join, registry, asked, wanted, frozenset((want_of(stage),)), compared=compared
+    )
     return half_join, compile_linear(Linear(steps, stage.then.reports), registry)
 
 

@@ -35,16 +35,21 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
+from halfjoin.engine.scalar.texts import texts
 from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.updates import Positions, Updates, constant, empty
 from halfjoin.planner.linear import Reports
 from halfjoin.sql.expr import Expr, columns_of
 from halfjoin.sql.functions.render import column_text, render
+from halfjoin.sql.types import DATE
+from halfjoin.version import VERSION
 
 SCHEMA = {"error": pa.string(), "row": pa.string(), "code": pa.int64()}
 NO_ERRORS = empty(SCHEMA)
-FORM = "2"  # the version of the errors' codes; deletions do not cancel errors of another version
+# What errors look like: their codes, the words of halfjoin, and the texts that Arrow makes of values. Deletions do not
+# cancel errors that look otherwise.
+FORM = f"3 {VERSION} {pa.__version__}"
 _MOST = 500  # the most characters of a value that an error shows
 
 
@@ -136,6 +141,8 @@ def shown(column: pa.Array) -> pa.Array:
 
 
 def _as_text(column: pa.Array) -> pa.Array:
+    if pt.is_date(column.type):  # Arrow has no texts for years beyond Python's
+        return texts(column, DATE)
     try:
         return column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # bytes that are not text, and arrays

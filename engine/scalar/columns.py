@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -38,6 +39,8 @@ _DATES = pa.date32()
 _DAY_MICROS = 24 * 60 * 60 * 1_000_000
 _MOST_REAL = 3.4028235e38
 _MISSING = ("NAType", "NaTType")  # types of pandas
+_FINE = {"Timestamp": "nanosecond", "Timedelta": "nanoseconds"}  # types of pandas, and what each calls its nanoseconds
+_FLOOR = "the column holds microseconds: floor the nanoseconds first, for example with .dt.floor('us')"
 _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _LISTS = (pt.is_list, pt.is_large_list, pt.is_fixed_size_list, pt.is_list_view, pt.is_large_list_view)
 _MOMENTS = frozenset((Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ))
@@ -73,7 +76,8 @@ def convert(table: str, name: str, kind: SqlType, given: Any, *, leaving: bool =
                              row=row, value=value) from None  # fmt: skip
         outside = kind.kind in INTEGERS and isinstance(value, int) and not isinstance(value, bool)
         why = f"is out of range for {kind}" if outside else f"is not a valid {kind}"
-        raise InvalidRow(why, remedy=None if outside else _remedy(value, kind), table=table, column=name, row=row,
+        remedy = _too_fine(given[row], kind) or _remedy(value, kind)
+        raise InvalidRow(why, remedy=None if outside else remedy, table=table, column=name, row=row,
                          value=value) from None  # fmt: skip
 
 
@@ -132,9 +136,7 @@ def _unsound(given: Any, row: int, kind: SqlType) -> Unsound | None:
 
 
 def _remedy(value: Any, kind: SqlType) -> str | None:
-    """The remedy for a number or a moment that the conversion would round; None for other values."""
-    if kind.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ) and getattr(value, "nanosecond", None):
-        return "the column holds microseconds: floor the nanoseconds first, for example with .dt.floor('us')"
+    """The remedy for a number that the conversion would round; None for other values."""
     if has_rows(kind):
         return f"give tuples or dicts of the fields {', '.join(field_names(innermost(kind)))}"
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
@@ -148,6 +150,25 @@ def _remedy(value: Any, kind: SqlType) -> str | None:
     if kind.kind in FLOATS and not isinstance(value, float):
         return "declare the column bigint or numeric, or round it to a float first"
     return None
+
+
+def _too_fine(value: Any, kind: SqlType) -> str | None:
+    """The remedy for a moment, a time or an interval with nanoseconds; None for other values."""
+    if kind.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIME, Kind.INTERVAL):
+        return None
+    given = value.as_py() if isinstance(value, pa.Scalar) and _is_string(value.type) else value
+    if isinstance(given, str):
+        return ("the column holds microseconds: leave the digits after the sixth out, or declare the column text and "
+                "cast it in a view, which rounds") if re.search(r"[.,]\d{6}\d*[1-9]", given) else None  # fmt: skip
+    if isinstance(value, pa.Scalar):
+        fine = getattr(value.type, "unit", "") == "ns" and value.value % 1000
+    elif isinstance(value, np.datetime64 | np.timedelta64):
+        if isinstance(value, np.timedelta64) != (kind.kind is Kind.INTERVAL):
+            return None
+        fine = np.datetime_data(value.dtype)[0] == "ns" and int(value.astype(np.int64)) % 1000
+    else:
+        fine = _pandas_nanos(value)
+    return _FLOOR if fine else None
 
 
 def _first_bad(given: Any, kind: SqlType) -> int:
@@ -221,7 +242,8 @@ def _of_python(given: Sequence[Any], kind: SqlType) -> pa.Array:
         mask = pa.array([one is None for one in lists], pa.bool_())
         return pa.ListArray.from_arrays(pa.array(offsets), items, mask=mask)
     places: dict[type, list[int]] = {}
-    if len(set(map(type, given)) - {NoneType}) > 1:
+    types = set(map(type, given)) - {NoneType}
+    if len(types) > 1:
         for row, value in enumerate(given):
             places.setdefault(type(value), []).append(row)
         places.pop(NoneType, None)
@@ -229,19 +251,50 @@ def _of_python(given: Sequence[Any], kind: SqlType) -> pa.Array:
         order = np.full(len(given), -1)
         order[np.concatenate([*places.values()])] = np.arange(sum(map(len, made)))
         return pa.concat_arrays(made).take(pa.array(order, mask=order < 0))
-    plain, from_pandas = list(map(_plain, given)), innermost(kind).kind not in FLOATS
+    plain, from_pandas = _plain(given, *types), innermost(kind).kind not in FLOATS
     try:
         return pa.array(plain, from_pandas=from_pandas)
     except OverflowError:  # integers of more than 64 bits
         return pa.array([Decimal(value) if isinstance(value, int) else value for value in plain])
 
 
-def _plain(value: Any) -> Any:
-    if getattr(value, "nanosecond", 0) > 0:  # pandas' Timestamp; Arrow would drop the nanoseconds
+def _plain(given: Sequence[Any], of: type = NoneType) -> Sequence[Any]:
+    """Values of one type, and None, as Arrow reads them without a loss."""
+    if of.__name__ in _MISSING:
+        return [None] * len(given)
+    if of.__name__ in _FINE:  # Arrow would drop the nanoseconds
+        return [_whole(value) for value in given]
+    if issubclass(of, np.datetime64 | np.timedelta64):
+        return [None if value is None else _of_numpy(value) for value in given]
+    if issubclass(of, UUID):
+        return [None if value is None else str(value) for value in given]
+    if issubclass(of, Decimal):  # NaN is a value of numeric, unlike a float's NaN, which pandas writes
+        for value in given:
+            if value is not None and value.is_nan():
+                raise ValueError(value)
+    return given if isinstance(given, list) else list(given)
+
+
+def _whole(value: Any) -> Any:
+    if _pandas_nanos(value):
         raise ValueError(value)
-    if isinstance(value, Decimal) and value.is_nan():  # a value of numeric, unlike a float's NaN, which pandas writes
-        raise ValueError(value)
-    return str(value) if isinstance(value, UUID) else None if type(value).__name__ in _MISSING else value
+    return value
+
+
+def _pandas_nanos(value: Any) -> int:
+    """The nanoseconds of pandas' Timestamp or Timedelta; 0 for other values."""
+    name = _FINE.get(type(value).__name__)
+    return 0 if name is None else int(getattr(value, name, 0))
+
+
+def _of_numpy(value: np.datetime64 | np.timedelta64) -> Any:
+    """NumPy's moment, day or duration in a unit that Arrow takes; NaT is missing."""
+    unit, days = np.datetime_data(value.dtype)[0], isinstance(value, np.datetime64)
+    if np.isnat(value):
+        return None
+    if days and unit in ("Y", "M", "W", "D"):
+        return value.astype("datetime64[D]").item()
+    return value.astype(f"{'datetime64' if days else 'timedelta64'}[s]") if unit in ("W", "D", "h", "m") else value
 
 
 def _missing(value: Any) -> bool:

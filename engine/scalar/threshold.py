@@ -11,9 +11,10 @@ import pyarrow.types as pt
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.sql.expr import FLIPPED, Call, Column, Expr, Literal
-from halfjoin.sql.types import FLOATS, INTEGERS, Kind
+from halfjoin.sql.types import FLOATS, INTEGERS, Kind, SqlType
 
 _LOWER, _EQUAL, _HIGHER = 1, 2, 4
+_ALL = _LOWER | _EQUAL | _HIGHER
 _ALLOWED = {"<": _LOWER, "<=": _LOWER | _EQUAL, "=": _EQUAL, ">=": _EQUAL | _HIGHER, ">": _HIGHER,
             "<>": _LOWER | _HIGHER}  # fmt: skip
 # Values of these types are ordered as the integers, floats or bytes by which Arrow holds them.
@@ -34,6 +35,11 @@ class Threshold(NamedTuple):
     constant: Any
     allowed: int
 
+    @property
+    def negated(self) -> Threshold:
+        """The condition that all other values meet. NULL does not meet it either."""
+        return self._replace(allowed=_ALL - self.allowed)
+
 
 def threshold_of(expr: Expr) -> Threshold | None:
     """The condition as a threshold; None: it is none, or its type has another order than that of integers and bytes.
@@ -49,23 +55,43 @@ def threshold_of(expr: Expr) -> Threshold | None:
         function, left, right = FLIPPED[function], right, left
     if not isinstance(left, Column) or not isinstance(right, Literal):
         return None
-    if left.type.kind is right.type.kind is Kind.NUMERIC:
-        return _of_numeric(left, right.value, _ALLOWED[function])
-    if left.type != right.type or left.type.kind not in _KINDS:
+    if not has_threshold(left.type, right.type):
         return None
+    if right.type.kind is Kind.NUMERIC:
+        return _of_numeric(left, right.value, _ALLOWED[function])
     return Threshold(left.name, array_of_constants([right.value], right.type), _ALLOWED[function])
+
+
+def has_threshold(column: SqlType, constant: SqlType) -> bool:
+    """Whether values of a column are ordered to a constant as the values by which Arrow holds them."""
+    if constant.kind is Kind.NUMERIC:
+        return column.kind in INTEGERS or (column.kind is Kind.NUMERIC and pt.is_decimal128(arrow_type(column)))
+    return column == constant and column.kind in _KINDS
+
+
+def threshold_at(column: Column, function: str, value: Any, type: SqlType) -> Threshold | None:
+    """The comparison of a column with the only value of an Arrow array, of a type for which `has_threshold`. None: the
+    value is no number."""
+    if type.kind is Kind.NUMERIC:
+        return _of_numeric(column, value[0].as_py(), _ALLOWED[function])
+    return Threshold(column.name, value, _ALLOWED[function])
 
 
 def _of_numeric(column: Column, value: Any, allowed: int) -> Threshold | None:
     """The threshold in the column's decimals. Between two of its values lies no third one: x < 0.055 is x <= 0.05."""
     type = arrow_type(column.type)
-    if not pt.is_decimal128(type) or not (value is None or Decimal(value).is_finite()):
+    if value is None:
+        return Threshold(column.name, pa.array([None], type), allowed)
+    if not Decimal(value).is_finite():
         return None
-    constant = value
-    if value is not None:
-        constant = Decimal(value).quantize(Decimal(1).scaleb(-type.scale), context=_FLOOR)
-        if constant.copy_abs() >= Decimal(10) ** (type.precision - type.scale):
-            return None
-        if constant != value:  # no value is equal to it, and the one below it is lower
-            allowed = allowed & ~_EQUAL | (_EQUAL if allowed & _LOWER else 0)
+    scale, most = (0, 2 ** (type.bit_width - 1) - 1) if pt.is_integer(type) else (type.scale, 10**type.precision - 1)
+    least = -most - 1 if pt.is_integer(type) else -most
+    below = Decimal(value).quantize(Decimal(1).scaleb(-scale), context=_FLOOR)
+    units = int(below.scaleb(scale, _FLOOR))
+    if not least <= units <= most:  # it is beyond all values
+        allowed = _ALL if allowed & (_LOWER if units > most else _HIGHER) else 0
+        units = 0
+    elif below != value:  # no value is equal to it, and the one below it is lower
+        allowed = allowed & ~_EQUAL | (_EQUAL if allowed & _LOWER else 0)
+    constant = units if pt.is_integer(type) else Decimal(units).scaleb(-scale, _FLOOR)
     return Threshold(column.name, pa.array([constant], type), allowed)

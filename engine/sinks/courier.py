@@ -145,17 +145,20 @@ class Courier:
             return None
 
     def _look(self) -> None:
-        """Open the table, and check that it is as the courier left it."""
+        """Open the table, and check that it is as the courier left it. If not, a copy of the warehouse has written it,
+        or it was put back: then its `upper` does not say what it has, and it gets the whole contents."""
         found = self._table.open()
         with self._lock:
             if found == self._marked:
                 return
             if self._queue and found == self._queue[0].upper:  # the commit succeeded; only its answer was lost
                 self._queue.popleft()
+                self.upper = found
             else:
                 self._queue.clear()
                 self.gap = True
-            self.upper = self._marked = found
+                self.upper = found if self._marked is None else None
+            self._marked = found
 
     def _deliver(self, delivery: Delivery) -> None:
         if not delivery.whole and delivery.low != self.upper:

@@ -311,6 +311,8 @@ def _run(
             if isinstance(statement, CreateView) and statement.or_replace and session.transaction is None:
                 session.sinks.begin(state)
         case CreateSource():
+            if session.writer is not None:
+                session.writer.sources.settle()
             source = wanted(session.known(state), statement)
             session.define(state, lambda state: create_source(state, session.means, source))
         case AlterSource():

@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.batch.clock import Closing
 from halfjoin.engine.batch.state import Home, State
+from halfjoin.engine.system.counted import Counted
 
 
 def forked(state: State) -> State:
     """A copy of the state. It shares the rows; definitions in one do not reach the other, nor do the indexes that they
     build, drop or leave rows out of. What it fills stays in memory."""
-    maintained = {name: replace(one, contents=_copy(one.contents), errors=_copy(one.errors))
-                  for name, one in state.maintained.items()}  # fmt: skip
+    maintained = Counted({name: replace(one, contents=_copy(one.contents), errors=_copy(one.errors))
+                          for name, one in state.maintained.items()})  # fmt: skip
     home = state.home if isinstance(state.home, _Apart) else _Apart(state.home)
     return replace(state, home=home, catalog=state.catalog.copy(), maintained=maintained, subscriptions={},
-                   tables={name: _copy(one) for name, one in state.tables.items()})
+                   tables=Counted({name: _copy(one) for name, one in state.tables.items()}))
 
 
 def _copy(collection: Collection) -> Collection:

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import TypeAlias
 
 from halfjoin.engine.arrange.collection import User
@@ -38,12 +39,15 @@ from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.parse.parse import parse_query
 
+_MOST = 16  # views that are planned anew after one batch, so that it does not take long
+
 # Carries out a change of definitions and keeps it, or does neither.
 Keep: TypeAlias = Callable[[Callable[[], None]], None]
 
 
 def reconsider(state: State, runners: Runners, changed: Collection[str], keep: Keep) -> None:
-    """After a batch, plan the views anew whose figures have moved too far.
+    """After a batch, plan the views anew whose figures have moved too far; of many some, and the others after the next
+    batches.
 
     A failure here is not a failure of the batch: the running plan goes on until the figures have moved as far again.
     After an interrupt the next batch tries again.
@@ -51,13 +55,17 @@ def reconsider(state: State, runners: Runners, changed: Collection[str], keep: K
     limited = state.wiring.limited
     rows = {name: state.rows(name) for name in changed if name in limited}
     over = dict.fromkeys(view for name in rows for view in limited[name])
-    due = [name for name in over if outgrown(state.maintained[name].limits, rows)]
+    state.outgrown.update(dict.fromkeys(name for name in over if outgrown(state.maintained[name].limits, rows)))
+    some = [*islice(state.outgrown, _MOST)] if state.outgrown else []
+    due = [name for name in some if name in state.maintained]
     if due:
         with suppress(HalfjoinError, MemoryError):
             keep(lambda: _plan_anew(state, runners, due))
         for name in due:
             view = state.maintained[name]
             view.limits = raised(view.limits, view.limits, state.rows)
+    for name in some:
+        del state.outgrown[name]
 
 
 def check_refreshed(state: State, name: str) -> None:

@@ -13,6 +13,7 @@ from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.readable import closed
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.system.counted import Counted
 from halfjoin.engine.updates.updates import Updates, constant
 
 SCRATCH = "\0rows"  # no table can have this name
@@ -25,7 +26,7 @@ def beside(state: State, rows: Updates) -> State:
     schema = {name: column.type for name, column in rows.columns.items()}
     run = make_run(Updates(rows.columns, constant(upper - 1, len(rows)), rows.diff), upper)
     made = Collection(SCRATCH, schema, 1, held=(run,) if len(run) else ())
-    return replace(start, upper=upper, tables={**start.tables, SCRATCH: made})
+    return replace(start, upper=upper, tables=Counted({**start.tables, SCRATCH: made}))
 
 
 def numbered(columns: Sequence[pa.Array], length: int) -> Updates:

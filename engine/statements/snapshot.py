@@ -12,6 +12,7 @@ from halfjoin.engine.arrange.collection import Cold, Collection, Loaded
 from halfjoin.engine.arrange.coming import Coming
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.system.counted import Counted
 from halfjoin.errors import HalfjoinError
 
 
@@ -37,10 +38,10 @@ def snapshot(state: State) -> State:
 
     The use of a collection in files raises `InFiles`; the query can be asked again while the lock is held.
     """
-    maintained = {name: replace(one, contents=_copy(one.contents), errors=_copy(one.errors))
-                  for name, one in state.maintained.items()}  # fmt: skip
+    maintained = Counted({name: replace(one, contents=_copy(one.contents), errors=_copy(one.errors))
+                          for name, one in state.maintained.items()})  # fmt: skip
     return replace(
-        state, catalog=state.catalog.copy(), tables={name: _copy(one) for name, one in state.tables.items()},
+        state, catalog=state.catalog.copy(), tables=Counted({name: _copy(one) for name, one in state.tables.items()}),
         maintained=maintained, functions=dict(state.functions), subscriptions={}, memory=Memory(state.memory.limit),
     )  # fmt: skip
 

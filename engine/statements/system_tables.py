@@ -10,6 +10,7 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.system.counted import Counted
 from halfjoin.engine.updates.updates import Updates, constant
 from halfjoin.sql.relation import Relation, Scan, parts_inside
 from halfjoin.sql.system import SCHEMAS
@@ -36,4 +37,4 @@ def with_system(state: State, names: set[str], time: int) -> State:
         updates = Updates(arrays, constant(time, length), constant(1, length))
         schema = {key: array.type for key, array in arrays.items()}
         made[name] = Collection(name, schema, 1, held=(make_run(updates, state.upper),) if length else ())
-    return replace(state, tables={**state.tables, **made})
+    return replace(state, tables=Counted({**state.tables, **made}))

@@ -22,6 +22,7 @@ from halfjoin.engine.intake.rows import submitted
 from halfjoin.engine.statements.dropping import drop
 from halfjoin.engine.statements.forking import forked
 from halfjoin.engine.statements.tables import with_likes
+from halfjoin.engine.system.counted import Counted
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, constant
 from halfjoin.errors import UnsupportedSQL
@@ -92,7 +93,7 @@ class Temporary:
         catalog.sequences = _Sequences(catalog.sequences, self.sequences)
         catalog.comments = {**catalog.comments, **self.comments}
         catalog.stale = frozenset(name for name, meant in self.meant.items() if not _still(meant, state.catalog))
-        return replace(state, catalog=catalog, upper=upper, tables={**state.tables, **self.rows})
+        return replace(state, catalog=catalog, upper=upper, tables=Counted({**state.tables, **self.rows}))
 
     def defined(self, state: State, change: Callable[[State], None]) -> Temporary:
         """The temporary things after a definition.

@@ -24,6 +24,7 @@ from halfjoin.engine.intake.rows import submitted
 from halfjoin.engine.statements.forking import forked
 from halfjoin.engine.statements.isolation import Isolation
 from halfjoin.engine.statements.temporary import Temporary
+from halfjoin.engine.system.counted import Counted
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, constant
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
@@ -176,7 +177,7 @@ class Transaction:
             return state
         start, upper = closed(state), max(state.upper, 1)
         tables = {name: _with(start.tables[name], rows, upper - 1, upper) for name, rows in self._done.rows.items()}
-        return replace(start, upper=upper, tables={**start.tables, **tables})
+        return replace(start, upper=upper, tables=Counted({**start.tables, **tables}))
 
     def batch(self, state: State) -> dict[str, pa.Table]:
         """All changes, in the form that `Engine.apply` takes.

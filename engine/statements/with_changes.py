@@ -18,6 +18,7 @@ from halfjoin.engine.intake.foreign_keys import Tables
 from halfjoin.engine.intake.referential import Effects
 from halfjoin.engine.statements import reading
 from halfjoin.engine.statements.changing import Changed, carry_out
+from halfjoin.engine.system.counted import Counted
 from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import Updates, concat, constant
 from halfjoin.errors import InvalidRow, UnsupportedSQL
@@ -98,7 +99,7 @@ def with_rows(state: State, name: str, columns: Sequence[Column], rows: pa.Table
     schema = {column: array.type for column, array in arrays.items()}
     run = make_run(Updates(arrays, constant(upper - 1, count), constant(1, count)), upper)
     made = Collection(name, schema, 1, held=(run,) if len(run) else ())
-    return replace(start, upper=upper, catalog=catalog, tables={**start.tables, name: made})
+    return replace(start, upper=upper, catalog=catalog, tables=Counted({**start.tables, name: made}))
 
 
 def _whole(array: pa.ChunkedArray) -> pa.Array:

@@ -27,6 +27,7 @@ from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.storage.parquet import write
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.system.counted import Counted
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import DataError
 from halfjoin.planner.plan import ViewPlan
@@ -42,7 +43,7 @@ def fill_nodes(
     Nodes that `state` already has do not change; the nodes returned in their place are for this fill only. Their files
     go to `staging`, None for a folder of their own.
     """
-    over = replace(state, maintained=dict(state.maintained))
+    over = replace(state, maintained=Counted(state.maintained))
     nodes: dict[str, MaintainedView] = {}
     scratch: Scratch | None = None
     for node in plan.below:
@@ -109,7 +110,8 @@ def forget_past(state: State, node: MaintainedView) -> None:
 
 
 def _without(state: State, names: Members[str]) -> State:
-    return replace(state, maintained={name: one for name, one in state.maintained.items() if name not in names})
+    left = {name: one for name, one in state.maintained.items() if name not in names}
+    return replace(state, maintained=Counted(left))
 
 
 def take_in(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -23,7 +23,7 @@ from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import limits
-from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, TIME, Updates, concat, constant, empty, product
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, TIME, Ints, Updates, concat, constant, empty, product
 from halfjoin.errors import StorageError
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.wants import ALL, Wants
@@ -153,7 +153,9 @@ class StoredRun:
                 if len(found):
                     yield found
 
-    def present(self, closed: int, names: Iterable[str] | None = None) -> Iterator[Updates]:
+    def present(
+        self, closed: int, names: Iterable[str] | None = None, choose: Callable[[Run], Ints] | None = None
+    ) -> Iterator[Updates]:
         """The updates with these columns. Those read together are added up, if they are closed."""
         for updates in self.pieces(names=names):
             sums = together(updates, closed) if closed > MINIMUM else None

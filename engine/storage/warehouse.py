@@ -84,6 +84,7 @@ class Warehouse:
         self._files: dict[tuple[str, str], set[str]] = {}  # of new collections, also those of a batch kept with them
         self._behind = Behind()
         self._lock: Lock | None = None
+        self._ended = False
         with ExitStack() as undo:
             undo.callback(self._unlock)
             self._lock = self._site.lock()
@@ -272,6 +273,9 @@ class Warehouse:
         last = self._last
 
         def checked() -> None:
+            if self._ended:  # by a function that a view calls, or a handler of a signal
+                raise HalfjoinError("the engine was closed while the call was under way, so the call has changed "
+                                    "nothing")  # fmt: skip
             if self._lock is not None:
                 self._lock.check()
             self._filing.offer()
@@ -413,6 +417,7 @@ class Warehouse:
 
     def close(self) -> None:
         """Close the journal and release the lock."""
+        self._ended = True
         self._behind.close()
         self._flusher.close()
         self._copying.close()

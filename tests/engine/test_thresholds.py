@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import math
+import operator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 
 from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar import arrow_type, compile, mask_of
-from halfjoin.engine.scalar.threshold import threshold_of
+from halfjoin.engine.scalar.threshold import has_threshold, threshold_at, threshold_of
 from halfjoin.engine.updates.updates import Updates, constant, where_true
 from halfjoin.sql.expr import Call, Column, Expr, Literal
 from halfjoin.sql.types import (
@@ -41,7 +43,10 @@ VALUES: dict[SqlType, list[Any]] = {
     numeric(5, 2): [Decimal(one) for one in ("-999.99", "-0.01", "0.00", "0.05", "0.06", "999.99")],
     numeric(38, 0): [Decimal(one) for one in (-(10**38) + 1, -1, 0, 2**64, 10**38 - 1)],
 }  # fmt: skip
-OPERATORS = ["<", "<=", "=", ">=", ">", "<>"]
+COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt, "<=": operator.le, "=": operator.eq, ">=": operator.ge, ">": operator.gt, "<>": operator.ne,
+}  # fmt: skip
+OPERATORS = list(COMPARE)
 
 
 @pytest.mark.skipif(not native.BUILT, reason="the native kernels are not built")
@@ -96,9 +101,31 @@ def test_numerics_of_other_digits_compare_as_in_arrow(seed: int) -> None:
     assert found.columns["y"].to_pylist() == cents.filter(pa.array(wanted)).to_pylist()
 
 
-def test_a_numeric_beyond_the_column_is_no_threshold() -> None:
-    assert threshold_of(Call("<", (Column("x", numeric(5, 2)), Literal(Decimal(1000), numeric(4))), BOOLEAN)) is None
+@pytest.mark.skipif(not native.BUILT, reason="the native kernels are not built")
+@pytest.mark.parametrize("type", [numeric(5, 2), numeric(38, 3), SMALLINT, INTEGER, BIGINT])
+@pytest.mark.parametrize("function", OPERATORS)
+def test_numerics_at_the_ends_of_a_type_and_beyond(type: SqlType, function: str) -> None:
+    kind = arrow_type(type)
+    scale, most = (kind.scale, 10**kind.precision - 1) if type.precision else (0, 2 ** (kind.bit_width - 1) - 1)
+    units = [-most if type.precision else -most - 1, -1, 0, 1, most]
+    exact = [Decimal(f"{unit}e-{scale}") for unit in units]
+    column = pa.array([None, *(exact if type.precision else units)], kind)
+    for value in (Decimal(f"{unit}e-{scale}") for end in units for unit in (f"{end - 1}", f"{end}.3", f"{end + 1}")):
+        given = pa.array([value], pa.decimal256(60, 8))
+        threshold = threshold_at(Column("y", type), function, given, numeric(60, 8))
+        assert threshold is not None
+        for test, wanted in ((threshold, True), (threshold.negated, False)):
+            with native.used(True):
+                found = Updates({"y": column}, np.ones(6, np.int64), np.ones(6, np.int64)).meeting(
+                    ["y"], [test.constant], (test.allowed,))  # fmt: skip
+            assert found is not None
+            assert [Decimal(one) for one in found.columns["y"].to_pylist()] == [
+                one for one in exact if COMPARE[function](one, value) is wanted]
+
+
+def test_wide_numerics_have_no_threshold() -> None:
     assert threshold_of(Call("<", (Column("x", numeric(50, 2)), Literal(Decimal(1), numeric(4))), BOOLEAN)) is None
+    assert not has_threshold(numeric(50, 2), numeric(4))
 
 
 @pytest.mark.skipif(not native.BUILT, reason="the native kernels are not built")

@@ -266,6 +266,23 @@ def test_columns_chooses_among_fields() -> None:
     assert engine.read("t").to_pylist() == [{"k": 1, "v": None}]
 
 
+WORD = b"__debezium_unavailable_value"
+
+
+@pytest.mark.parametrize(("type", "value", "encoding"), [
+    ("text", WORD.decode(), None), ("text[]", [WORD.decode()], None), ("jsonb", {WORD.decode(): WORD.decode()}, None),
+    ("jsonb", json.dumps({WORD.decode(): WORD.decode()}, separators=(",", ":")), None),
+    ("bytea", WORD.hex(), "hex"), ("bytea", base64.b64encode(WORD).decode(), None), ("bytea[]", [WORD.hex()], "hex"),
+    ("integer[]", [*WORD], None), ("bigint[]", [*WORD], None),
+    ("uuid[]", ["b68a35a7-17ad-35b3-af2a-ae46edb4545a"], None),
+])  # fmt: skip
+def test_a_value_that_was_not_sent_is_no_value(type: str, value: Any, encoding: str | None) -> None:
+    engine = _engine(f"CREATE TABLE t (k bigint PRIMARY KEY, v {type})")
+    encodings = {} if encoding is None else {"v": encoding}
+    with pytest.raises(hj.InvalidRow, match=r"t\.v: message 0: is unchanged, and was not sent"):
+        engine.apply({"t": hj.debezium([message("u", None, {"k": 1, "v": value})], encodings=encodings)}, time=1)
+
+
 GOOD = message("c", None, {"k": 1, "v": "a"})
 
 
@@ -302,6 +319,16 @@ def test_what_is_wrong_with_a_message_is_said_with_its_number(bad: Any, text: st
     with pytest.raises(hj.InvalidRow, match=text):
         engine.apply({"t": hj.debezium([GOOD, bad, GOOD])}, time=1)
     assert engine.read("t").num_rows == 0
+
+
+@pytest.mark.parametrize(("type", "encoding"), [("timestamp", "NanoTimestamp"), ("time", "NanoTime")])
+def test_nanoseconds_say_what_to_do(type: str, encoding: str) -> None:
+    engine = _engine(f"CREATE TABLE t (k bigint PRIMARY KEY, p {type})")
+    with pytest.raises(hj.InvalidRow, match=r"t.p: message 0: .* is not a valid .*; declare the column bigint"):
+        engine.apply({"t": hj.debezium([message("c", None, {"k": 1, "p": 10**12 + 1})], encodings={"p": encoding})})
+    engine = _engine("CREATE TABLE t (k bigint PRIMARY KEY, p bigint)")
+    engine.apply({"t": hj.debezium([message("c", None, {"k": 1, "p": 10**12 + 1})], encodings={"p": encoding})})
+    assert engine.read("t").to_pylist() == [{"k": 1, "p": 10**12 + 1}]
 
 
 def test_without_a_key_an_update_needs_the_row_before() -> None:

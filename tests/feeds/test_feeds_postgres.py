@@ -154,6 +154,18 @@ def test_a_large_transaction_comes_in_pieces_of_one_time(server: Any) -> None:
     same(followed, server, "a", "b")
 
 
+@pytest.mark.parametrize("rows", [2, 3, 10])
+def test_nothing_new_means_nothing_new_wherever_a_fetch_ends(server: Any, rows: int) -> None:
+    server.execute("CREATE TABLE a (id int PRIMARY KEY); CREATE PUBLICATION p FOR ALL TABLES")
+    followed = Followed(server, rows=rows)
+    followed.catch_up()
+    for count in range(1, 15):
+        for _ in range(count):
+            server.execute("INSERT INTO a SELECT count(*) FROM a")
+        followed.catch_up()
+        same(followed, server, "a")
+
+
 def test_a_large_snapshot_comes_in_pieces_of_one_time(server: Any) -> None:
     server.execute("CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (x int); CREATE TABLE c (id int PRIMARY KEY);"
                    "ALTER TABLE b REPLICA IDENTITY FULL; CREATE PUBLICATION p FOR ALL TABLES;"

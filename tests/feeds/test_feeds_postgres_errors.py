@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.feeds.postgres.place import Place
 from halfjoin.engine.feeds.postgres.reader import POSTGRES, dropped
 from halfjoin.engine.feeds.postgres.server import PostgresOptions, Server, lsn, number
 from halfjoin.engine.feeds.source import Opening
@@ -28,9 +29,9 @@ def server(postgres_server: Database) -> Iterator[Any]:
                            "WHERE database = current_database()")  # fmt: skip
 
 
-def following(server: Any, columns: str = "id int PRIMARY KEY, v text") -> Followed:
-    """A table `a` that is followed."""
-    server.execute(f"CREATE TABLE a ({columns}); CREATE PUBLICATION p FOR TABLE a")
+def following(server: Any, columns: str = "id int PRIMARY KEY, v text", of: str = "TABLE a") -> Followed:
+    """A table `a` that is followed; the publication is for it, or `of` what it says."""
+    server.execute(f"CREATE TABLE a ({columns}); CREATE PUBLICATION p FOR {of}")
     followed = Followed(server, "a")
     followed.catch_up()
     return followed
@@ -160,6 +161,66 @@ def test_a_column_that_goes_or_changes_its_type(server: Any) -> None:
     followed.catch_up()
     server.execute("ALTER TABLE a ALTER v TYPE text USING 'other'; INSERT INTO a VALUES (2, 'c')")
     refused(followed, r"type of public.a.v was changed")
+
+
+ANOTHER = [
+    ("BEGIN; DROP TABLE a; CREATE TABLE a (id int PRIMARY KEY, v text, w text); INSERT INTO a VALUES (2, 'b'); COMMIT",
+     "public.a is another table"),
+    ("BEGIN; DROP TABLE a; CREATE TABLE a (id int PRIMARY KEY, v text, w text); COMMIT", "public.a is another table"),
+    ("CREATE TABLE b (LIKE a INCLUDING ALL); BEGIN; ALTER TABLE a RENAME TO c; ALTER TABLE b RENAME TO a; COMMIT;"
+     "INSERT INTO a VALUES (2, 'b')", "public.a is another table"),
+    ("ALTER TABLE a RENAME TO b; INSERT INTO b VALUES (2, 'b'); ALTER TABLE b RENAME TO a",
+     "public.a is another table"),
+    ("CREATE SCHEMA s; ALTER TABLE a SET SCHEMA s; TRUNCATE s.a; ALTER TABLE s.a SET SCHEMA public",
+     "public.a is another table"),
+    ("ALTER TABLE a DROP COLUMN v; ALTER TABLE a ADD COLUMN v text", "the column v of public.a is another one"),
+    ("ALTER TABLE a RENAME v TO x; ALTER TABLE a RENAME w TO v; ALTER TABLE a RENAME x TO w", "is another one"),
+    ("ALTER TABLE a DROP CONSTRAINT a_pkey; INSERT INTO a VALUES (1, 'b')", "not identified by a key any more"),
+    ("ALTER TABLE a REPLICA IDENTITY FULL; ALTER TABLE a DROP CONSTRAINT a_pkey; INSERT INTO a VALUES (1, 'b')",
+     "not identified by a key any more"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+@pytest.mark.parametrize(("change", "why"), ANOTHER)
+def test_what_has_the_name_of_another_is_not_taken_for_it(server: Any, change: str, why: str, stopped: bool) -> None:
+    followed = following(server, "id int PRIMARY KEY, v text, w text", "ALL TABLES")
+    server.execute("INSERT INTO a VALUES (1, 'a')")
+    followed.catch_up()
+    if stopped:
+        followed.killed()
+    server.execute(change)
+    refused(followed, why)
+    again = Followed(server, "a", slot="again", engine=followed.engine)
+    if "CONSTRAINT" not in change:
+        again.catch_up()
+        assert again.rows("SELECT id, v, w FROM a") == ordered(server.execute("SELECT id, v, w FROM a").fetchall())
+
+
+def test_a_column_that_went_here_as_well_may_come_again(server: Any) -> None:
+    followed = following(server, "id int PRIMARY KEY, v text")
+    for change in ("DROP COLUMN v", "ADD COLUMN v text"):
+        server.execute(f"ALTER TABLE a {change}")
+        followed.engine.execute(f"ALTER TABLE a {change}")
+        server.execute("INSERT INTO a SELECT count(*) FROM a")
+        followed.killed()
+        followed.catch_up()
+    server.execute("UPDATE a SET v = 'x'")
+    followed.catch_up()
+    assert followed.rows("SELECT * FROM a") == ordered(server.execute("SELECT * FROM a").fetchall())
+
+
+def test_a_position_of_an_older_version_learns_what_its_tables_are(server: Any) -> None:
+    followed = following(server, of="ALL TABLES")
+    assert followed.position is not None
+    followed.position = Place.model_validate_json(followed.position).model_copy(update={"origins": {}}).text()
+    followed.killed()
+    followed.catch_up()
+    server.execute("INSERT INTO a VALUES (1, 'a')")
+    followed.catch_up()
+    assert followed.rows("SELECT * FROM a") == [(1, "a")]
+    server.execute("BEGIN; DROP TABLE a; CREATE TABLE a (id int PRIMARY KEY, v text); COMMIT")
+    refused(followed, "public.a is another table")
 
 
 def test_a_slot_that_is_gone_or_was_moved(server: Any) -> None:

@@ -87,6 +87,29 @@ def test_tables_are_made_and_followed_and_the_slot_is_dropped(server: Any, tmp_p
         assert contents(server, engine) == contents(server)
 
 
+@pytest.mark.parametrize("started", [False, True])
+def test_a_source_is_made_anew_with_its_slot(server: Any, tmp_path: Path, started: bool) -> None:
+    """As errors and the manual advise where changes are lost."""
+    server.execute("INSERT INTO parent VALUES (1, 'open', 1.5, 'a'); INSERT INTO child VALUES (1, 1, 1)")
+    with hj.Engine(tmp_path / "warehouse") as engine:
+        engine.execute(source(server))
+        engine.run_sources(0)
+        server.execute("UPDATE parent SET price = 3")
+        if started:
+            engine.start_sources()
+        engine.execute("DROP SOURCE s; " + source(server, "parent, child, bag"))
+        engine.stop_sources()
+        server.execute("UPDATE parent SET price = 4")
+        engine.run_sources(0)
+        assert contents(server, engine) == contents(server)
+        engine.execute("DROP SOURCE s")
+        options: dict[str, Any] = {"dsn": dsn_of(server), "publication": "p", "slot": "halfjoin_sql",
+                                   "tables": "parent, child, bag"}  # fmt: skip
+        engine.create_source("s", "postgres", ["parent", "child", "bag"], **options)
+        engine.run_sources(0)
+        assert contents(server, engine) == contents(server)
+
+
 class Killed(BaseException):
     """Stands for the end of the process."""
 

@@ -437,6 +437,20 @@ def test_json_lines_may_begin_with_the_mark_of_utf8(engine: hj.Engine, folder: P
     assert engine.run_sources(0) == 2 and [row[0] for row in rows(engine)] == [1, 2]
 
 
+def test_of_members_with_one_name_the_last_counts(engine: hj.Engine, folder: Path) -> None:
+    engine.execute("CREATE TABLE objects (k bigint PRIMARY KEY, n numeric(30,2), j jsonb, v text)")
+    (folder / "a.jsonl").write_text(
+        '{"k": 1, "n": 1.5, "j": {"x": 1}, "n" : 12345678901234567890.5, "j": {"x": 2, "x": 3.10}, "v": "a"}\n'
+        '{"k": 2, "v": "b"}\n\nbad\n[1, 1]\n'
+        '{"k": 8, "\\u006b": 9, "v": ["}", {"v": 1}], "k":3, "v": "{\\"", "n": NaN, "n": null }\n'
+    )  # fmt: skip
+    engine.create_source("s", "files", "objects", errors="table", path=folder, settle=0)
+    engine.run_sources(0)
+    assert sorted(tuple(row.values()) for row in engine.query("SELECT * FROM objects").to_pylist()) == [
+        (1, Decimal("12345678901234567890.50"), '{"x": 3.1}', "a"), (2, None, None, "b"), (3, None, None, '{"')]
+    assert len(engine.read("s_errors")) == 2
+
+
 @pytest.mark.parametrize(("text", "words"), [(b"k,k\n1,2\n", "has k twice"), (b"k,\xe9\n1,2\n", "its header is not")])
 def test_a_header_that_cannot_be_names_the_file(engine: hj.Engine, folder: Path, text: bytes, words: str) -> None:
     (folder / "a.csv").write_bytes(text)

@@ -103,6 +103,15 @@ def test_a_key_says_which_row_is_replaced_or_deleted(brokers: Brokers, opened: O
     assert polls[0].mode == "upserts"
 
 
+def test_of_members_with_one_name_the_key_s_counts_and_then_the_last(mock: Brokers, opened: Open) -> None:
+    topic = mock.topic()
+    mock.put(topic, (b'{"id": 0.25, "id": 1.25}', b'{"id": 2.75, "v": 1.5, "v": 2.5}'),
+             (b"2.50", b'{"id": 9.5, "v": 3}'))  # fmt: skip
+    rows, _, _ = all_rows(opened(mock, topic, "CREATE TABLE t (id numeric(9,2) PRIMARY KEY, v numeric(9,2))",
+                                 key="json"))  # fmt: skip
+    assert [tuple(map(str, row.values())) for row in rows] == [("1.25", "2.50"), ("2.50", "3.00")]
+
+
 def test_a_key_of_text_is_a_value_of_its_column(mock: Brokers, opened: Open) -> None:
     topic = mock.topic()
     mock.put(topic, (b'say "a"', {"v": 1}), (b"b", None))

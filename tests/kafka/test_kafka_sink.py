@@ -281,6 +281,15 @@ def test_sinks_that_cannot_work_are_refused(engine: hj.Engine, text: str, why: s
     assert engine.execute("SHOW SINKS").num_rows == 0
 
 
+def test_brokers_that_make_no_topic_are_named(
+    mock: Brokers, engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("halfjoin.engine.feeds.kafka.topics.WAIT", 0.5)
+    with pytest.raises(hj.StorageError, match="the topic nowhere cannot be made: the brokers have not answered"):
+        engine.execute(f"CREATE SINK s FROM w INTO KAFKA (brokers '{mock.address}', topic '{mock.topic()}', "
+                       "positions 'nowhere', key 'v')")  # fmt: skip
+
+
 @pytest.mark.parametrize(("query", "key", "told"), [
     ("SELECT k, v FROM t WHERE v > 2", "k", True),
     ("SELECT v, count(*) AS n FROM t GROUP BY v", "v", True),

@@ -64,3 +64,22 @@ def test_a_function_that_lets_the_refusal_through_fails_for_its_row(engine: hj.E
         engine.read("v")
     engine.apply({"t": hj.deletes([{"x": 5}])}, time=11)
     assert engine.read("v").num_rows == 0
+
+
+def test_a_call_within_which_the_engine_is_closed_says_so(tmp_path: Path) -> None:
+    """As the handler of a signal does. It said that the journal was moved or removed."""
+    engine = hj.Engine(tmp_path / "w", clock="own", runner="local")
+
+    def within(batch: pa.RecordBatch) -> pa.RecordBatch:
+        engine.close()
+        return pa.record_batch({"__row": pa.array(range(batch.num_rows)), "y": batch.column(0)})
+
+    engine.execute("CREATE TABLE t (x bigint)")
+    engine.register_table_function("within", within, returns={"y": "bigint"})
+    engine.execute("CREATE MATERIALIZED VIEW v AS SELECT f.y FROM t, within(t.x) AS f")
+    with pytest.raises(hj.HalfjoinError, match="was closed while the call was under way, so the call has changed noth"):
+        engine.apply({"t": [{"x": 5}]}, time=10)
+    with pytest.raises(hj.HalfjoinError, match="the engine is closed"):
+        engine.read("t")
+    with hj.Engine(tmp_path / "w") as again:
+        assert again.read("t").num_rows == 0

@@ -11,6 +11,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.linear import failures
+from halfjoin.engine.storage import warehouse
 
 
 def fails(engine: hj.Engine, view: str = "v", as_of: int | None = None) -> bool:
@@ -131,6 +132,32 @@ def test_errors_kept_in_an_older_form_go_with_their_rows(tmp_path: Path, monkeyp
     with hj.Engine(tmp_path / "w") as engine:
         engine.apply({"t": hj.deletes([{"k": 0}] * 2 + [{"k": 13}])}, time=2)
         assert not fails(engine) and not fails(engine, "above") and fails(engine, as_of=1)
+
+
+def test_errors_in_the_words_of_another_version_go_with_their_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Versions of Arrow print numbers differently, and an error's text is a part of it."""
+    assert pa.__version__ in failures.FORM and hj.__version__ in failures.FORM
+    with monkeypatch.context() as other:
+        other.setattr(failures, "_as_text", lambda column: pa.array(["1E10"] * len(column)))
+        other.setattr(warehouse, "ERRORS_FORM", "3 0.0.9 25.0.0")
+        with hj.Engine(tmp_path / "w", clock="own") as engine:
+            engine.execute("CREATE TABLE t (k bigint, x double precision)")
+            engine.execute("CREATE MATERIALIZED VIEW v AS SELECT k / (x::bigint - 10000000000) AS q FROM t")
+            engine.apply({"t": [{"k": 0, "x": 1e10}]}, time=0)
+            assert fails(engine)
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.apply({"t": hj.deletes([{"k": 0, "x": 1e10}])}, time=1)
+        assert not fails(engine)
+
+
+def test_a_row_with_a_far_date_is_told() -> None:
+    engine = hj.Engine(clock="own")
+    engine.execute("CREATE TABLE t (d date); CREATE MATERIALIZED VIEW v AS SELECT d::timestamp AS at FROM t")
+    engine.apply({"t": pa.table({"d": pa.array([2_145_042_905], pa.int32()).cast(pa.date32())})}, time=1)
+    with pytest.raises(hj.DataError, match=r"t\.d = 5874897-12-31"):
+        engine.read("v")
 
 
 def test_an_error_made_by_spark_goes_by_this_process(spark: Any, tmp_path: Path) -> None:

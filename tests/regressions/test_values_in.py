@@ -121,11 +121,34 @@ def test_what_cannot_be_kept_says_what_to_do():
         ("numeric(8,2)", Decimal("0.125"), "round it to 2 digits after the point, or give the column more of them"),
         ("double precision", 2**53 + 1, "declare the column bigint or numeric"),
         ("real", 0.123456789, "declare the column double precision"),
+        ("timestamp", np.datetime64(1, "ns"), "floor the nanoseconds first"),
+        ("interval", np.timedelta64(1, "ns"), "floor the nanoseconds first"),
+        ("interval", pd.Timedelta(1, "ns"), "floor the nanoseconds first"),
+        ("timestamptz", "2024-01-01T00:00:00.1234567Z", "leave the digits after the sixth out, or declare the column"),
+        ("time", "00:00:00.0000001", "leave the digits after the sixth out, or declare the column"),
     ]:
         with pytest.raises(hj.InvalidRow) as caught:
             kept(kind, [{"x": value}])
         assert str(caught.value).startswith(f"t.x: row 0: {value!r} is not a valid {kind}")
         assert remedy in str(caught.value)
+
+
+def test_a_time_with_nanoseconds_says_what_to_do():
+    with pytest.raises(hj.InvalidRow, match="1 is not a valid time; the column holds microseconds: floor the nanos"):
+        kept("time", pa.table({"x": pa.array([1], pa.time64("ns"))}))
+
+
+@pytest.mark.parametrize(("kind", "value", "outcome"), [
+    ("date", np.datetime64("2024-02-29"), dt.date(2024, 2, 29)),
+    ("date", np.datetime64("2024-02"), dt.date(2024, 2, 1)),
+    ("timestamp", np.datetime64("2024-02-29"), dt.datetime(2024, 2, 29)), ("date", np.datetime64("NaT"), None),
+    ("timestamp", np.datetime64("2024-02-29T05"), dt.datetime(2024, 2, 29, 5)),
+    ("timestamp", np.datetime64("NaT", "us"), None), ("interval", np.timedelta64("NaT"), None),
+    ("interval", np.timedelta64(2, "h"), pa.MonthDayNano([0, 0, 7200 * 10**9])),
+])  # fmt: skip
+def test_moments_of_numpy_are_taken_in_every_unit(kind, value, outcome):
+    for rows in ([{"x": value}], [{"x": value}, {"x": None}], {"x": np.array([value])}):
+        assert kept(kind, rows)[0] == outcome
 
 
 @pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum(["a", "b"])])

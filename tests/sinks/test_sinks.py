@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -183,3 +184,20 @@ def test_a_warehouse_that_was_put_back_brings_its_table_back(tmp_path: Path) -> 
             engine.flush()
     found = DeltaTable(tmp_path / "out").to_pyarrow_table().to_pylist()
     assert sorted((row["k"], row["v"]) for row in found) == [(1, 1), (2, 3), (3, 3)]
+
+
+def test_what_a_copy_of_the_warehouse_wrote_does_not_stay(tmp_path: Path) -> None:
+    with hj.Engine(tmp_path / "a", clock="own") as engine:
+        engine.execute("CREATE TABLE t (k bigint PRIMARY KEY)")
+        engine.execute(f"CREATE SINK s FROM t INTO DELTA '{tmp_path}/out'")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    with hj.Engine(tmp_path / "a") as engine, hj.Engine(tmp_path / "b") as copy:
+        for time, (one, other) in enumerate([(engine, copy), (copy, engine), (engine, copy)]):
+            one.apply({"t": [{"k": time}]}, time=10 * time)
+            one.flush()
+            other.apply({"t": [{"k": 100 + time}]}, time=10 * time + 5)
+            with suppress(hj.StorageError):
+                other.flush()
+            other.flush()
+            expected = sorted(row["k"] for row in other.query("SELECT k FROM t").to_pylist())
+            assert sorted(DeltaTable(tmp_path / "out").to_pyarrow_table()["k"].to_pylist()) == expected

@@ -16,6 +16,7 @@ from halfjoin.catalog.models import Table
 from halfjoin.engine.feeds.debezium import Messages
 from halfjoin.engine.feeds.decode import fields
 from halfjoin.engine.feeds.files.block import Bad, Block, Raw, rows_together
+from halfjoin.engine.feeds.members import last_members
 from halfjoin.engine.feeds.source import POLL_BYTES
 from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.updates.updates import DIFF, TIME, Ints
@@ -46,7 +47,7 @@ def _block(lines: list[bytes], first: int, table: Table) -> Block:
         bad[row] = why
     usable = texts.is_valid().to_numpy(zero_copy_only=False) & ~_blank(texts)
     usable[list(bad)] = False
-    sieve = _Sieve(texts, table, bad)
+    sieve = _Sieve(last_members(pc.if_else(pa.array(usable), texts, None)), table, bad)
     sieve.pour(np.flatnonzero(usable))
     records: list[Bad] = [(int(number[row]), lines[row].decode(errors="backslashreplace"), why)
                           for row, why in sorted(bad.items())]  # fmt: skip

@@ -19,6 +19,7 @@ from halfjoin.engine.feeds.encodings import Encoding
 from halfjoin.engine.feeds.kafka.avro import Schemas, Unreadable, Writer
 from halfjoin.engine.feeds.kafka.options import KafkaOptions
 from halfjoin.engine.feeds.kafka.records import Records
+from halfjoin.engine.feeds.members import last_members
 from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.updates.updates import Ints
 from halfjoin.sql.types import FLOATS, INTEGERS, Kind
@@ -55,6 +56,7 @@ def envelopes(records: Records, options: KafkaOptions, table: Table, schemas: Sc
     _refuse(values, pa.array(np.ones(len(records), np.bool_)), "its value")
     if options.debezium:
         return Envelopes(values.json, *_grouped(values, None, envelope=True), values.bad)
+    values.json = last_members(values.json)
     keys = _keys(records, options, table, schemas)
     empty = pa.array([value is None for value in records.value], pa.bool_())
     bad = {**values.bad, **keys.bad, **_without_key(table, options, empty, keys)}
@@ -129,6 +131,7 @@ def _keys(records: Records, options: KafkaOptions, table: Table, schemas: Schema
     if options.key == "text" and first.type.kind not in _BARE:
         found.json = _quoted(found.json)
     _refuse(found, pa.array(np.full(count, not single)), "its key")
+    found.json = last_members(found.json)
     if single:
         plain = pc.invert(pc.starts_with(pc.utf8_ltrim_whitespace(found.json), "{"))
         wrapped = pc.binary_join_element_wise(f"{{{_name(first.name)}:", found.json, "}", "")

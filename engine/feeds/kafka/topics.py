@@ -41,6 +41,9 @@ class Topics:
         except KafkaException as problem:
             if problem.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise StorageError(f"the topic {topic} cannot be made: {problem.args[0].str()}") from None
+        except TimeoutError:
+            raise StorageError(f"the topic {topic} cannot be made: the brokers have not answered for {WAIT:g} seconds",
+                               remedy="make it with Kafka's tools, if they let nobody else make topics") from None
         finally:
             consumer.close()
 

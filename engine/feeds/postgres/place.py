@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from halfjoin.engine.feeds.postgres.shapes import Origin
 from halfjoin.engine.feeds.postgres.snapshot import Seen
 
 
@@ -20,6 +21,7 @@ class Place(BaseModel):
         seen: what the snapshot contains; None once the log is past it.
         inside: the place of the commit of a transaction of which the first `done` changes are in, as pieces.
         types: the types of the columns on the server, by table.
+        origins: what the tables are, by their names on the server.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -30,6 +32,7 @@ class Place(BaseModel):
     inside: int = 0
     done: int = 0
     types: dict[str, dict[str, tuple[int, int]]] = {}
+    origins: dict[str, Origin] = {}
 
     def text(self) -> str:
         """The position as a source stores it."""

@@ -21,7 +21,15 @@ from halfjoin.engine.feeds.postgres.changes import Part as OfTable
 from halfjoin.engine.feeds.postgres.log import Log, Part
 from halfjoin.engine.feeds.postgres.place import Place
 from halfjoin.engine.feeds.postgres.server import PostgresOptions, Server
-from halfjoin.engine.feeds.postgres.shapes import Shape, definitions, misfit, refuse_misfit, shapes
+from halfjoin.engine.feeds.postgres.shapes import (
+    Shape,
+    definitions,
+    made_anew,
+    misfit,
+    other,
+    refuse_misfit,
+    shapes,
+)
 from halfjoin.engine.feeds.postgres.snapshot import Snapshot, ended, newest
 from halfjoin.engine.feeds.postgres.wire import TRUNCATE, Relation, relation, truncated
 from halfjoin.engine.feeds.source import POLL_BYTES, POLL_ROWS, Kind, Lag, Opening, Polled
@@ -41,7 +49,7 @@ class PostgresReader:
         self._server = Server(opening.options)
         self._server.check_publication()
         self._found = self._shapes()
-        self._named = {(shape.schema, shape.name): table
+        self._named = {_key(shape): table
                        for table, shape in zip(self._tables, self._found.values(), strict=True)}  # fmt: skip
         self._stored: str | None = None
         self._place: Place | None = None
@@ -65,8 +73,9 @@ class PostgresReader:
         while True:
             found = self._next(self._place)
             left = ends - monotonic()
-            if found is None and left <= 0:
-                self._check_published()
+            if found is None and left <= 0 and self._place.phase == "changes":
+                self._server.check_publication()
+                self._check_origins(self._place)
             if found is not None or left <= 0:
                 return found
             sleep(min(_PAUSE, left))
@@ -129,7 +138,8 @@ class PostgresReader:
             raise Conflict("the replication slot was dropped while the rows were read", remedy=slot.ANEW,
                            name=server.options.slot)  # fmt: skip
         types = {_key(shape): dict(shape.types) for shape in self._found.values()}
-        return self._gives(Place(phase="changes", at=found.confirmed, seen=seen, types=types), batches)
+        origins = {_key(shape): shape.origin for shape in self._found.values()}
+        return self._gives(Place(phase="changes", at=found.confirmed, seen=seen, types=types, origins=origins), batches)
 
     def _changes(self, place: Place) -> Polled | None:
         """The next transactions; None if there are none for these tables."""
@@ -137,27 +147,38 @@ class PostgresReader:
         if not self._checked:
             slot.checked(self._server, stored.at)
             slot.advance(self._server, stored.at)
+            place = self._place = self._check_origins(place)
             self._checked = True
         while (part := self._log.read(place)) is not None:
             batches, place, last = self._batches(place, part)
             if batches or (last and stored.inside):
                 return self._gives(place, batches, last=last)
             self._place = place
-            if self._log.stopped:  # to read on, the slot must move
-                return self._gives(place, {}, last=not place.inside)
+            if self._log.stopped:
+                break
+        if self._log.stopped:  # to read on, the slot must move; also where the cursor had ended with the part before
+            return self._gives(place, {}, last=not place.inside)
         at = max(place.at, self._log.passed if not place.inside else 0)
         if at - stored.at < _IDLE_BYTES:
             return None
         return self._gives(place.model_copy(update={"at": at}), {})
 
-    def _check_published(self) -> None:
-        """Refuse a publication that does not have all tables any more."""
-        self._server.check_publication()
-        for name, now in self._shapes().items():
-            before = self._found[name]
-            if (before.schema, before.name, before.where) != (now.schema, now.name, now.where):
-                raise Conflict(f"the publication has other rows of {now} than when the source was opened",
-                               remedy=slot.ANEW, name=self._server.options.publication)  # fmt: skip
+    def _check_origins(self, place: Place) -> Place:
+        """The place, with what is not known yet of its tables, such as the numbers of columns that came since.
+
+        Raises:
+            Conflict: a table is not the one whose rows are here, or the publication does not have it any more.
+        """
+        origins = dict(place.origins)
+        for table, shape in zip(self._tables, self._shapes().values(), strict=True):
+            now, before = shape.origin, origins.get(_key(shape))
+            if before is not None:
+                problem = other(shape, before, table)
+                if problem is not None:
+                    raise problem
+                now = before.model_copy(update={"columns": {**now.columns, **before.columns}})
+            origins[_key(shape)] = now
+        return place.model_copy(update={"origins": origins})
 
     def _shapes(self) -> dict[str, Shape]:
         """The server's tables, by the names that they have in the engine."""
@@ -175,6 +196,8 @@ class PostgresReader:
         for which in part.which[kinds[part.which] == TRUNCATE].tolist():
             emptied.update(dict.fromkeys(truncated(found.one(which)), which))
         described = {which: relation(found.one(which)) for which in part.relations.tolist()}
+        origins = dict(place.origins)
+        ours = {origin.number: name for name, origin in origins.items()}
         numbers = found.number(rows, 1, 4)
         parts: dict[str, list[OfTable]] = defaultdict(list)
         cleared: dict[str, int] = {}
@@ -182,21 +205,29 @@ class PostgresReader:
         for number in sorted({*np.unique(numbers).tolist(), *emptied}):
             here = [(which, one) for which, one in described.items() if one.number == number]
             for one, chosen in self._spans(number, here, rows[numbers == number]):
-                table = self._named.get((one.schema, one.name))
+                named = ours.get(number, _key(one))  # what it was called when its rows were taken
+                table = self._named.get(named)
                 if table is None or (not len(chosen) and number not in emptied):
                     continue
-                problem = misfit(self._server, one, table, types[_key(one)]) if len(chosen) else None
+                problem = None
+                if named != _key(one) or number not in ours:
+                    problem = made_anew(named, table.name)
+                elif len(chosen):
+                    problem = misfit(self._server, one, table, types[named])
                 if problem is not None:
-                    return self._until(place, part, int(part.commits[chosen[0]]), problem)
+                    first = chosen[0] if len(chosen) else emptied[number]
+                    return self._until(place, part, int(part.commits[first]), problem)
                 if len(chosen):
-                    types[_key(one)] = {column.name: (column.type, column.modifier) for column in one.columns}
+                    types[named] = {column.name: (column.type, column.modifier) for column in one.columns}
+                    kept = {name: which for name, which in origins[named].columns.items() if name in types[named]}
+                    origins[named] = origins[named].model_copy(update={"columns": kept})
                 if number in emptied:
                     cleared[table.name] = emptied[number]
                     chosen = chosen[chosen > emptied[number]]
                 parts[table.name].append(OfTable(one, chosen))
         self._relations.update({one.number: one for one in described.values()})
         batches = {name: Changes(data, "messages", parts=some, emptied=name in cleared) for name, some in parts.items()}
-        return batches, part.place.model_copy(update={"types": types}), part.last
+        return batches, part.place.model_copy(update={"types": types, "origins": origins}), part.last
 
     def _spans(
         self, number: int, described: Sequence[tuple[int, Relation]], rows: Ints

@@ -6,8 +6,10 @@ there already may have other types, as long as the values fit, and further colum
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.feeds.postgres.server import PostgresOptions, Server
@@ -32,7 +34,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = ANY(
 """
 # A domain stands for the type below it.
 _COLUMNS = """
-SELECT a.attname, a.atttypid::int8, a.atttypmod, format_type(b.oid, b.modifier), a.attnotnull OR b.not_null,
+SELECT a.attname, a.attnum, a.atttypid::int8, a.atttypmod, format_type(b.oid, b.modifier), a.attnotnull OR b.not_null,
        e.typname, ARRAY(SELECT enumlabel::text FROM pg_enum WHERE enumtypid = e.oid ORDER BY enumsortorder)
 FROM pg_attribute a
 CROSS JOIN LATERAL (
@@ -52,9 +54,11 @@ WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated
 
 @dataclass(frozen=True, slots=True)
 class ServerColumn:
-    """A column of the server's. `text` is its type as SQL writes it; `enum`: the name of an enum, with `labels`."""
+    """A column of the server's. `number` is another one once it is dropped and added again. `text` is its type as SQL
+    writes it; `enum`: the name of an enum, with `labels`."""
 
     name: str
+    number: int
     type: int
     modifier: int
     text: str
@@ -63,11 +67,28 @@ class ServerColumn:
     labels: tuple[str, ...]
 
 
+class Origin(BaseModel):
+    """What a table of the server's was when its rows were taken: names alone do not tell it from one made anew.
+
+    Attributes:
+        number: its oid.
+        where: the rows that are published; None: all.
+        columns: the numbers of its columns, by their names.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int
+    where: str | None = None
+    columns: dict[str, int] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A table of the server's that is published. `key` identifies a row in the log; `where`: the rows that are
-    published, None: all; `parted`: it has partitions."""
+    """A table of the server's that is published. `number` is its oid; `key` identifies a row in the log; `where`: the
+    rows that are published, None: all; `parted`: it has partitions."""
 
+    number: int
     schema: str
     name: str
     key: tuple[str, ...]
@@ -83,6 +104,11 @@ class Shape:
     def types(self) -> Types:
         """The types of the columns."""
         return {column.name: (column.type, column.modifier) for column in self.columns}
+
+    @property
+    def origin(self) -> Origin:
+        """What the table is."""
+        return Origin(number=self.number, where=self.where, columns={one.name: one.number for one in self.columns})
 
 
 def definitions(
@@ -158,11 +184,11 @@ def _shape(server: Server, row: tuple[int, str, str, str, str, list[str]],
                        name=publication)  # fmt: skip
     attributes, where = published[schema, name]
     columns = tuple(
-        ServerColumn(column, type, modifier, text, not_null, enum, tuple(labels))
-        for column, type, modifier, text, not_null, enum, labels in server.rows(_COLUMNS, [number])
+        ServerColumn(column, place, type, modifier, text, not_null, enum, tuple(labels))
+        for column, place, type, modifier, text, not_null, enum, labels in server.rows(_COLUMNS, [number])
         if attributes is None or column in attributes
     )
-    return Shape(schema, name, tuple(key), identity, columns, where, kind == "p")
+    return Shape(number, schema, name, tuple(key), identity, columns, where, kind == "p")
 
 
 def _definition(name: str, shape: Shape) -> Definition:
@@ -247,11 +273,38 @@ def misfit(server: Server, relation: Relation, table: Table, types: Types) -> Co
                             remedy=f"run {alter} DROP COLUMN {quoted(gone)}, or {alter} RENAME COLUMN, and ALTER "
                                    "SOURCE ... RESUME", name=table.name)  # fmt: skip
     key = [column.name for column in relation.columns if column.key]
-    if table.primary_key and relation.identity != "f" and set(key) != set(table.primary_key) and key:
-        return Conflict(f"rows of {name} are identified by ({', '.join(key)}) now, and {table.name} has the PRIMARY "
-                        f"KEY ({', '.join(table.primary_key)})", remedy="set the table's REPLICA IDENTITY back, or "
-                        "make the table and the source anew", name=table.name)  # fmt: skip
-    return None
+    told = relation.identity == "d" or (relation.identity == "i" and bool(key))  # others do not tell the key
+    return other_key(name, key, table) if told else None
+
+
+def other_key(source: str, key: Collection[str], table: Table) -> Conflict | None:
+    """The error if another key than the table's identifies rows of the server's; None if it does not."""
+    if not table.primary_key or set(key) == set(table.primary_key):
+        return None
+    now = f"identified by ({', '.join(key)}) now" if key else "not identified by a key any more"
+    return Conflict(f"rows of {source} are {now}, and {table.name} has the PRIMARY KEY "
+                    f"({', '.join(table.primary_key)})", remedy="set the table's key and REPLICA IDENTITY back, or "
+                    "make the table and the source anew", name=table.name)  # fmt: skip
+
+
+def other(shape: Shape, origin: Origin, table: Table) -> Conflict | None:
+    """Why a table of the server's is not the one whose rows are here, although it has its name; None if it is."""
+    if shape.number != origin.number:
+        return made_anew(str(shape), table.name)
+    if shape.where != origin.where:
+        return Conflict(f"the publication has other rows of {shape} than when they were taken", remedy=ANEW,
+                        name=table.name)  # fmt: skip
+    for column in shape.columns:
+        if origin.columns.get(column.name, column.number) != column.number:
+            return Conflict(f"the column {column.name} of {shape} is another one of that name, and the log does not "
+                            "say what its rows have in it", remedy=ANEW, name=table.name)  # fmt: skip
+    return other_key(str(shape), shape.key, table)
+
+
+def made_anew(source: str, table: str) -> Conflict:
+    """The error of another table that has the name of the one that was followed."""
+    return Conflict(f"{source} is another table than the one whose rows were taken: it was made anew, or renamed",
+                    remedy=ANEW, name=table)  # fmt: skip
 
 
 def new_column(table: str, source: str, name: str, text: str) -> Conflict:
