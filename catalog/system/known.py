@@ -194,9 +194,18 @@ class Known:
         if constraint.key is not None:
             table, columns = self.catalog.tables[constraint.key.table], constraint.key.references
         assert isinstance(table, Table)
-        return next((one for one in self.relations if isinstance(one.item, Key) and one.item.table == table.name
-                     and one.item.unique and (one.name == constraint.name if constraint.key is None
-                                              else sorted(one.item.keys) == sorted(columns))), None)
+        return next((one for one, keys in self._unique.get(table.name, ())
+                     if (one.name == constraint.name if constraint.key is None
+                         else sorted(keys) == sorted(columns))), None)  # fmt: skip
+
+    @cached_property
+    def _unique(self) -> Mapping[str, list[tuple[Relation, tuple[str, ...]]]]:
+        """The indexes of keys, with the keys, by their tables."""
+        found: dict[str, list[tuple[Relation, tuple[str, ...]]]] = {}
+        for one in self.relations:
+            if isinstance(one.item, Key) and one.item.unique:
+                found.setdefault(one.item.table, []).append((one, one.item.keys))
+        return found
 
     def system_relations(self) -> Iterable[tuple[int, str, str, str]]:
         """Number, schema, name and kind of the tables of PostgreSQL's catalog."""

@@ -203,6 +203,7 @@ def pg_rewrite(known: Known) -> Rows:
 
 def pg_depend(known: Known) -> Rows:
     """Which view reads what, and which sequence numbers which column."""
+    sequences = {one.item.name: one for one in known.relations if isinstance(one.item, Sequence)}
     for one in known.relations:
         if isinstance(one.item, View):
             for name in one.item.reads:
@@ -212,9 +213,7 @@ def pg_depend(known: Known) -> Rows:
             yield {"classid": 2618, "objid": own_oid(f"rule {one.oid}"), "refclassid": 1259, "refobjid": one.oid,
                    "deptype": "i"}
         for number, column in enumerate(one.columns, 1):
-            sequence = next((s for s in known.relations if isinstance(s.item, Sequence)
-                             and s.item.name == column.sequence), None) if column.sequence else None
-            if sequence is not None:
+            if column.sequence and (sequence := sequences.get(column.sequence)) is not None:
                 yield {"classid": 1259, "objid": sequence.oid, "refclassid": 1259, "refobjid": one.oid,
                        "refobjsubid": number, "deptype": "i"}
 

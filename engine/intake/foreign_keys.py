@@ -39,9 +39,10 @@ def check(tables: Tables, changed: Mapping[str, Updates], *, deferred: bool = Tr
     Raises:
         InvalidRow: a row refers to a key that is not there, or the last row of a key goes that others refer to.
     """
+    losing = {name for name, rows in changed.items() if bool((rows.diff < 0).any())}  # others lose no key
     for table in tables.defined.values():
         for key in table.foreign_keys:
-            if (table.name in changed or key.table in changed) and (deferred or not key.deferred):
+            if (table.name in changed or key.table in losing) and (deferred or not key.deferred):
                 _check(tables, table, key, changed)
 
 

@@ -8,16 +8,17 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.catalog.catalog import Catalog
-from halfjoin.catalog.models import Table
+from halfjoin.catalog.models import ColumnModel, Table
 from halfjoin.engine.scalar import Scalar, compile
 from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import DataError, InvalidRow, shown
 from halfjoin.sql.bind.constraints import bind_check, bind_generated
-from halfjoin.sql.bind.named_types import VALUE, condition, violation
-from halfjoin.sql.expr import Column
-from halfjoin.sql.types import SqlType
+from halfjoin.sql.bind.named_types import VALUE, violation
+from halfjoin.sql.bind.named_types import condition as of_domain
+
+MOST_TABLES = 4096  # whose expressions are remembered
 
 
 def with_generated(table: Table, updates: Updates, *, given: bool = False) -> Updates:
@@ -28,17 +29,17 @@ def with_generated(table: Table, updates: Updates, *, given: bool = False) -> Up
         DataError: an expression fails for a row.
         InvalidRow: a value is NULL, and the column is NOT NULL; or the user gave another value.
     """
-    plain = tuple(column.column for column in table.columns if column.generated is None)
+    if all(column.generated is None for column in table.columns):
+        return updates
     made = {}
-    for column in table.columns:
-        if column.generated is not None:
-            made[column.name] = values(table, _value(column.generated, plain, column.type, table), updates)
-            if column.not_null and made[column.name].null_count:
-                raise InvalidRow("is NULL, and the column is NOT NULL", table=table.name, column=column.name,
-                                 code="23502")  # fmt: skip
-            if given:
-                _check_given(table, column.name, updates.columns[column.name], made[column.name])
-    return updates.with_columns(made) if made else updates
+    for column, value in _generated(table):
+        made[column.name] = values(table, value, updates)
+        if column.not_null and made[column.name].null_count:
+            raise InvalidRow("is NULL, and the column is NOT NULL", table=table.name, column=column.name,
+                             code="23502")  # fmt: skip
+        if given:
+            _check_given(table, column.name, updates.columns[column.name], made[column.name])
+    return updates.with_columns(made)
 
 
 def _check_given(table: Table, name: str, given: pa.Array, made: pa.Array) -> None:
@@ -61,42 +62,43 @@ def check(table: Table, updates: Updates) -> None:
         InvalidRow: one is false for a row; it is numbered in the updates.
         DataError: one fails for a row.
     """
-    domains = [(column, *one) for column in table.columns if column.domain for one in column.domain.checks]
-    if not table.checks and not domains:
+    if not table.checks and not any(column.domain and column.domain.checks for column in table.columns):
         return
-    columns = tuple(column.column for column in table.columns)
+    domains, conditions = _checks(table)
     added = np.flatnonzero(updates.diff > 0)
     rows = updates.take(added)
-    for column, name, text in domains:
+    for column, name, condition in domains:
         value = Updates({VALUE: rows.columns[column.name]}, rows.time, rows.diff)
-        held = values(table, _of_domain(text, column.type, table), value)
+        held = values(table, condition, value)
         wrong = np.flatnonzero(held.fill_null(True).to_numpy(zero_copy_only=False) == 0)
         if len(wrong):
             assert column.domain is not None
             raise InvalidRow(violation(column.domain, name), table=table.name, column=column.name,
                              row=int(added[wrong[0]]), code="23514")  # fmt: skip
-    for one in table.checks:
-        held = values(table, _condition(one.text, columns, table), rows)
+    for one, condition in zip(table.checks, conditions, strict=True):
+        held = values(table, condition, rows)
         wrong = np.flatnonzero(held.fill_null(True).to_numpy(zero_copy_only=False) == 0)
         if len(wrong):
             raise InvalidRow(f"violates check constraint {one.name}: {one.text}", table=table.name,
                              row=int(added[wrong[0]]), code="23514")  # fmt: skip
 
 
-# An expression is bound once, not for each batch.
-@lru_cache(maxsize=256)
-def _value(text: str, columns: tuple[Column, ...], type: SqlType, table: Table) -> Scalar:
-    return compile(bind_generated(text, columns, type, Catalog.knowing(table), table.name))
+# Expressions are bound once, not for each batch, and all of a table at once: to find them there is work, too.
+@lru_cache(maxsize=MOST_TABLES)
+def _generated(table: Table) -> tuple[tuple[ColumnModel, Scalar], ...]:
+    """The generated columns, and what computes each."""
+    plain, known = tuple(one.column for one in table.columns if one.generated is None), Catalog.knowing(table)
+    return tuple((one, compile(bind_generated(one.generated, plain, one.type, known, table.name)))
+                 for one in table.columns if one.generated is not None)  # fmt: skip
 
 
-@lru_cache(maxsize=256)
-def _condition(text: str, columns: tuple[Column, ...], table: Table) -> Scalar:
-    return compile(bind_check(text, columns, Catalog.knowing(table), table.name))
-
-
-@lru_cache(maxsize=256)
-def _of_domain(text: str, type: SqlType, table: Table) -> Scalar:
-    return compile(condition(text, type, Catalog.knowing(table)))
+@lru_cache(maxsize=MOST_TABLES)
+def _checks(table: Table) -> tuple[tuple[tuple[ColumnModel, str, Scalar], ...], tuple[Scalar, ...]]:
+    """The conditions of the columns' domains, with their columns and names; and those of the table."""
+    columns, known = tuple(one.column for one in table.columns), Catalog.knowing(table)
+    domains = tuple((one, name, compile(of_domain(text, one.type, known)))
+                    for one in table.columns if one.domain for name, text in one.domain.checks)  # fmt: skip
+    return domains, tuple(compile(bind_check(one.text, columns, known, table.name)) for one in table.checks)
 
 
 def values(table: Table, scalar: Scalar, updates: Updates) -> pa.Array:

@@ -15,8 +15,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from halfjoin.engine.linear.failures import NO_ERRORS, of_rows
+from halfjoin.engine.reduce.front import Wanted
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.law import Moments
+from halfjoin.engine.reduce.thinned import is_worth, lasting, thinned
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.radix import argsort, of_integers
@@ -91,12 +93,14 @@ def of_groups(
 
 
 def contents_of(
-    moments: Moments, rows: Updates, group: Ints, before: int, *, skipped: Mask | None = None, ordered: bool = False
-) -> Contents:
+    moments: Moments, rows: Updates, group: Ints, before: int, *, skipped: Mask | None = None, ordered: bool = False,
+    wanted: Wanted | None = None,
+) -> Contents:  # fmt: skip
     """The contents of groups at their moments, given all rows of the groups at closed times, and each row's group.
 
     Times below `before` were closed before these moments. `skipped`: the rows that do not show at the first moment of
-    their group, which is what the group was. `ordered`: the rows of each group are in the function's order.
+    their group, which is what the group was. `ordered`: the rows of each group are in the function's order. `wanted`:
+    the first rows are enough.
     """
     opens, which = where_true(moments.was), None
     ends = np.empty_like(opens)
@@ -107,6 +111,15 @@ def contents_of(
     else:
         first = opens[group] if skipped is None else opens[group] + skipped
         counts = ends[group] - first
+        if is_worth(counts):
+            starts = _starts(moments, opens, rows, group, before, skipped)
+            shows = starts < ends[group]  # of others, all copies cancel
+            given = rows.filter(shows), group[shows], starts[shows]
+            few = lasting(moments, *given) if wanted is None else thinned(wanted, moments, *given)
+            if few is not None:
+                found = rows.take(where_true(shows)[few.which])
+                found = Updates(found.columns, found.time, few.count)
+                return Contents(moments, found, few.moment, few.moment[:0], ordered=ordered and wanted is None)
         which = np.arange(len(rows)).repeat(counts)
         moment = np.arange(len(which)) + (first - (counts.cumsum() - counts)).repeat(counts)
         time = rows.time[which]
@@ -129,3 +142,13 @@ def contents_of(
         told = of_rows(found.take(negative), _NEGATIVE)
         contents.failed.append(moments.changes(told.columns, moment[negative], -told.diff))
     return contents
+
+
+def _starts(moments: Moments, opens: Ints, rows: Updates, group: Ints, before: int, skipped: Mask | None) -> Ints:
+    """The moment from which on each row shows."""
+    times = np.unique(moments.time)
+    shown = moments.group * len(times) + times.searchsorted(moments.time)  # ascending
+    found = shown.searchsorted(group * len(times) + times.searchsorted(rows.time))
+    late = rows.time >= before
+    earliest = opens[group] + (late if skipped is None else late | skipped)
+    return np.where(late, np.maximum(found, earliest), earliest)

@@ -62,6 +62,7 @@ class Seen:
         """The first rows of the groups, and which groups must be looked up. `opening`: as in `front_of`."""
         assert isinstance(self.wanted, Wanted)
         readable, group = self._readable(moments, runs, closing), moments.group_of_rows
+        updates = updates.select(known.rows.columns)
         found = front_of(
             self.wanted, known, updates, group, readable, closing.before, checked=self.checked, opening=opening)
         return self._keyed(moments, found)
@@ -101,19 +102,21 @@ class Seen:
 
         `group`: the group of each of `rows`. There are none if no group is plain.
         """
+        wanted = self.wanted if isinstance(self.wanted, Wanted) else None
         if rows is None:
             assert front is not None  # otherwise the rows are all there is
             skipped = np.ones(len(front.group), np.bool_) if front.begun else None
-            return contents_of(moments, front.rows, front.group, before, skipped=skipped, ordered=front.ordered)
+            return contents_of(moments, front.rows, front.group, before, skipped=skipped, ordered=front.ordered,
+                               wanted=wanted)  # fmt: skip
         mask = np.ones(len(rows), np.bool_) if front is None else front.plain[group]
         if self.wanted is not None and self.wanted.subject is not None:
             mask &= valid(rows.columns[self.wanted.subject])
         rows, group = rows.select(self.names).filter(mask), group[mask]
         if front is None or not len(front.rows):
-            return contents_of(moments, rows, group, before)
+            return contents_of(moments, rows, group, before, wanted=wanted)
         skipped = np.concatenate([np.full(len(front.group), front.begun), np.zeros(len(group), np.bool_)])
         rows, group = concat([front.rows, rows]), np.concatenate([front.group, group])
-        return contents_of(moments, rows, group, before, skipped=skipped)
+        return contents_of(moments, rows, group, before, skipped=skipped, wanted=wanted)
 
     def _known(self, values: pa.Array, updates: Updates) -> Known:
         """What the kept values tell of groups: the least ones tell the first rows. NULL: the group has no value."""

@@ -11,7 +11,8 @@ from halfjoin.planner.block import Block, Blocks, Function, Input
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.plan import InputKind
 from halfjoin.planner.rules.flatten_sides import with_padded, with_present
-from halfjoin.sql.expr import Call, Column, Expr, Literal, substitute
+from halfjoin.planner.rules.inline import inlined
+from halfjoin.sql.expr import Call, Column, Expr, Literal
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Semi, TableFunction, UnionAll, Values
 from halfjoin.sql.types import BOOLEAN, INTEGER
@@ -55,12 +56,12 @@ def _blocks(relation: Relation) -> Blocks:
             return tuple(_with_function(block, relation) for block in _blocks(relation.input))
         case Filter(input, predicate):
             return tuple(
-                replace(block, predicates=(*block.predicates, substitute(predicate, _meanings(block))))
+                replace(block, predicates=(*block.predicates, inlined(predicate, _meanings(block))))
                 for block in _blocks(input)
             )
         case Project(input, items):
             return tuple(
-                replace(block, outputs=tuple((column, substitute(expr, _meanings(block))) for column, expr in items))
+                replace(block, outputs=_inlined(items, _meanings(block)))
                 for block in _blocks(input)
             )
         case UnionAll(inputs, columns):
@@ -79,6 +80,10 @@ def _limit(count: int) -> None:
             f"joins over UNION ALL make {count} joins here; at most {MOST_BRANCHES} are allowed",
             remedy="make the UNION ALL a materialized view of its own, and join that",
         )
+
+
+def _inlined(items: tuple[tuple[Column, Expr], ...], meanings: Mapping[str, Expr]) -> tuple[tuple[Column, Expr], ...]:
+    return tuple((column, inlined(expr, meanings)) for column, expr in items)
 
 
 def _identity(columns: tuple[Column, ...]) -> tuple[tuple[Column, Expr], ...]:
@@ -105,7 +110,7 @@ def _joined(blocks: Blocks) -> Block:
 
 def _with_function(block: Block, call: TableFunction) -> Block:
     meanings = _meanings(block)
-    args = tuple(substitute(arg, meanings) for arg in call.args)
+    args = tuple(inlined(arg, meanings) for arg in call.args)
     function = Function(Explode(call.function, call.alias, args, call.outputs, call.ordinality, call.calls))
     outputs = block.outputs + _identity(function.columns)
     return replace(block, functions=(*block.functions, function), outputs=outputs)

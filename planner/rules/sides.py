@@ -13,6 +13,7 @@ from itertools import product
 from halfjoin.planner.block import Match
 from halfjoin.planner.nulls import is_null, never_null, rejects
 from halfjoin.planner.rules.fold_constants import fold
+from halfjoin.planner.rules.inline import inlined
 from halfjoin.planner.rules.split_conjuncts import split
 from halfjoin.sql.expr import FALSE, TRUE, Call, Column, Expr, Literal, columns_of, conjuncts, is_temporal, substitute
 from halfjoin.sql.functions import fallible, resolve
@@ -83,20 +84,20 @@ def side_of(relation: Relation) -> Side | None:
             below = side_of(input)
             if below is None or is_temporal(predicate):
                 return None
-            found = tuple(conjuncts(substitute(predicate, below.meanings)))
+            found = tuple(conjuncts(inlined(predicate, below.meanings)))
             return replace(below, conditions=(*below.conditions, *found))
         case Project(input, items):
             below = side_of(input)
             if below is None or any(is_temporal(expr) for _, expr in items):
                 return None
-            return replace(below, meanings={c.name: substitute(expr, below.meanings) for c, expr in items})
+            return replace(below, meanings={c.name: inlined(expr, below.meanings) for c, expr in items})
         case _:
             return None
 
 
 def asked(on: Expr, side: Side, meanings: Mapping[str, Expr] | None = None) -> On:
     """ON in its parts. `meanings`: what the other side's columns are."""
-    on = fold(substitute(on, {**(meanings or {}), **side.meanings}))
+    on = fold(inlined(on, {**(meanings or {}), **side.meanings}))
     names, matches, alone, own, rest = side.names, list[Match](), list[Expr](), list[Expr](), list[Expr]()
     for condition in split(on):
         read = columns_of(condition)
