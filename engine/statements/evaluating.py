@@ -26,6 +26,7 @@ from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import Updates, concat, some_below_zero
 from halfjoin.errors import DataError
+from halfjoin.planner.below_groups import below_groups
 from halfjoin.planner.group_functions import Aggregates
 from halfjoin.planner.known import lookups, reads_by_key
 from halfjoin.planner.plan import ArrangementKey, Join, Node, Reduce, ViewPlan
@@ -58,7 +59,8 @@ def prepare(state: State, relation: Relation) -> Evaluation:
 
 def planned_query(state: State, relation: Relation) -> ViewPlan:
     """The plan of a bound query."""
-    return plan_of_query(relation, state, QUERY.name, state.arranged)
+    lowered = below_groups(relation, lambda name: bool(state.unique_keys(name)))
+    return plan_of_query(lowered, state, QUERY.name, state.arranged)
 
 
 def compiled(state: State, planned: ViewPlan, nodes: Iterable[Node]) -> Evaluation:
