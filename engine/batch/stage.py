@@ -241,9 +241,8 @@ def stage(
     runs = dict(batch)
     errors: dict[str, Part] = {}
     lookup = state.before_and_after(runs, upper)
-    wiring, changed, values = state.wiring, set(runs), Changed(runs)
-    closed = {name for name in wiring.asked if state.collection(name).closes(state.upper, upper)}
-    due = wiring.due(changed, closed, values)
+    changed, values, closed = set(runs), Changed(runs), state.closing(upper)
+    due = state.wiring.due(changed, closed, values)
     looped, rounds = set[str](), dict[str, tuple[int, ...]]()
     work: dict[str, Work] = {}
     for number, name in enumerate(due, 1):

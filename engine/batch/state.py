@@ -191,6 +191,10 @@ class State:
         """What half-joins look up during a batch. The batch closes times below `upper` (None: no times)."""
         return Versions(self, staged, self.upper if upper is None else upper)
 
+    def closing(self, upper: int) -> set[str]:
+        """The collections in which a view asks whether keys are present, and of which updates close."""
+        return {name for name in self.wiring.asked if self.collection(name).closes(self.upper, upper)}
+
     def in_memory(self, changed: Iterable[str]) -> bool:
         """Whether changed tables, and all that the views over them look up, are in memory or likely to fit there."""
         found = [self.collection(name) for name in {*changed, *self._read(changed)}]
