@@ -131,3 +131,34 @@ def test_a_file_that_is_no_text_at_all_is_no_empty_file(engine: hj.Engine, folde
     polled = opened(engine, folder).poll(None, 0)
     assert polled is not None and [one.reason for one in polled.bad] == [
         "a.csv: is not CSV in UTF-8: its header is not"]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Arrow cannot give the text to Python
+def test_a_reader_that_has_failed_takes_nothing_from_the_next_one(
+    engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrow reads ahead in a thread, which goes on when a record cannot be told of."""
+    given, plain = list[Any](), csv_records.arrow_csv.open_csv
+
+    def opens(file: Any, *options: Any) -> Any:
+        for failed in given:  # as its thread does at any time
+            assert failed.read(31) == b""
+        if isinstance(file, csv_records._Given):
+            given.append(file)
+        return plain(file, *options)
+
+    monkeypatch.setattr(csv_records, "POLL_BYTES", 31)
+    monkeypatch.setattr(csv_records.arrow_csv, "open_csv", opens)
+    lines = [b"%d,x\xc3\xa9" % k for k in range(60)]
+    lines[9] = b"9,caf\xe9,3"
+    (folder / "a.csv").write_bytes(b"k,name\n" + b"\n".join(lines))
+    reading = opened(engine, folder)
+    found, position = list[int](), None
+    while (polled := reading.poll(position, 0)) is not None:
+        found += [k for rows in polled.batches.values() for k in rows["k"].to_pylist()]
+        position = polled.position
+        for file in given[:-1]:
+            assert file.read(31) == b""
+    reading.close()
+    assert found == [k for k in range(60) if k != 9] and len(given) >= 2
+    assert all(file.read(31) == b"" for file in given)

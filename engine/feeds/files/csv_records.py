@@ -9,6 +9,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from functools import partial
+from threading import Lock
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -31,6 +32,27 @@ _HEADER_BYTES = 1 << 20  # enough for any header
 _BAD_HEADER = "is not CSV in UTF-8: its header is not"
 _UNTOLD = "columns, got"  # in Arrow's error about a record of which it could not tell `invalid_row_handler`
 _AS_THEY_ARE = (*STRINGS, Kind.ENUM, Kind.JSON, Kind.JSONB)  # the engine reads these texts itself
+
+
+class _Given(io.RawIOBase):
+    """A file that is given to a reader of Arrow. It reads ahead in a thread of its own, also when it has failed; after
+    that it must not move the place at which another one reads the file."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file: BinaryIO | None = file
+        self._lock = Lock()
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        with self._lock:
+            return b"" if self._file is None else self._file.read(size)
+
+    def take_back(self) -> None:
+        """End the file here for the reader."""
+        with self._lock:
+            self._file = None
 
 
 def csv_blocks(file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[Raw]:
@@ -90,21 +112,32 @@ def _blocks(file: BinaryIO, options: FilesOptions, table: Table, reads: Texts) -
     start = file.tell()
     # A reader reads ahead in a thread of its own. So what finds the columns gets a copy of the beginning.
     beginning = file.read(_HEADER_BYTES)
+    given = _Given(file)
     try:
         alone = len(arrow_csv.open_csv(pa.BufferReader(beginning), reading, parsing[0], converting).schema) == 1
         file.seek(start)
         wrong.clear()
-        blocks = arrow_csv.open_csv(file, reading, parsing[alone], converting)
+        blocks = arrow_csv.open_csv(given, reading, parsing[alone], converting)
+        yield from _numbered(file, options, table, reads, blocks, wrong, first)
     except pa.ArrowInvalid as problem:
         if "Empty CSV file" not in str(problem):
             raise
         _check_text(beginning)
-        return
+    finally:
+        given.take_back()
+
+
+def _numbered(
+    file: BinaryIO, options: FilesOptions, table: Table, reads: Texts, blocks: Any, wrong: list[Bad], first: int
+) -> Iterator[Raw]:
+    """The blocks that Arrow reads, the first record of which has the number `first`. `wrong`: what it told of records
+    so far. A thread of Arrow's may add to it."""
     _check_header(blocks.schema, reads)
     for batch, rest in _looking_ahead(map(reads.values, blocks)):
         numbers = _numbers(first, len(batch), [number for number, *_ in wrong])
         last = int(numbers[-1]) if len(numbers) else first - 1
-        found, wrong[:] = [one for one in wrong if one[0] <= last], [one for one in wrong if one[0] > last]
+        found = [one for one in [*wrong] if one[0] <= last]
+        del wrong[: len(found)]
         first = last + 1
         if not rest and len(batch) and _unterminated(file, batch.column(batch.num_columns - 1)[-1], options):
             found.append((last, "", "unterminated CSV quoted field, which has the rest of the file"))
