@@ -260,7 +260,7 @@ def test_too_many_connections_are_refused() -> None:
 def test_a_statement_ends_at_its_timeout(raw: Raw) -> None:
     raw.query("SET statement_timeout = '200ms'")
     error = fields(dict(raw.query(SLOW))["E"])
-    assert error["C"] == "57014"
+    assert error["C"] == "57014", error
     assert _letters(raw.query("RESET statement_timeout; SELECT 1")) == "CTDCZ"
 
 
