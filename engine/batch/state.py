@@ -84,7 +84,7 @@ class State:
     clock: Clock | None = None
     memory: Memory = field(default_factory=Memory)
     pending: dict[str, Updates] = field(default_factory=dict)
-    outgrown: dict[str, None] = field(default_factory=dict)
+    outgrown: dict[str, None] = field(default_factory=dict, init=False)  # of this state, not of its copies
     _wiring: Wiring | None = field(default=None, init=False, repr=False, compare=False)
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 K = TypeVar("K")
@@ -20,34 +22,44 @@ class Counted(dict[K, V]):
 
     changes = 0
 
-    def __setitem__(self, key: K, value: V) -> None:
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Count before and after: what another thread derives in between, or what an interrupt leaves, is out of date
+        too."""
         self.changes += 1
-        super().__setitem__(key, value)
+        try:
+            yield
+        finally:
+            self.changes += 1
+
+    def __setitem__(self, key: K, value: V) -> None:
+        with self._changing():
+            super().__setitem__(key, value)
 
     def __delitem__(self, key: K) -> None:
-        self.changes += 1
-        super().__delitem__(key)
+        with self._changing():
+            super().__delitem__(key)
 
     def __ior__(self, other: Any) -> Any:  # type: ignore[misc]  # that of a dict is narrower, too
-        self.changes += 1
-        return super().__ior__(other)
+        with self._changing():
+            return super().__ior__(other)
 
     def clear(self) -> None:  # noqa: D102
-        self.changes += 1
-        super().clear()
+        with self._changing():
+            super().clear()
 
     def pop(self, *given: Any) -> Any:  # noqa: D102
-        self.changes += 1
-        return super().pop(*given)
+        with self._changing():
+            return super().pop(*given)
 
     def popitem(self) -> tuple[K, V]:  # noqa: D102
-        self.changes += 1
-        return super().popitem()
+        with self._changing():
+            return super().popitem()
 
     def setdefault(self, *given: Any) -> Any:  # noqa: D102
-        self.changes += 1
-        return super().setdefault(*given)
+        with self._changing():
+            return super().setdefault(*given)
 
     def update(self, *given: Any, **named: Any) -> None:  # noqa: D102
-        self.changes += 1
-        super().update(*given, **named)
+        with self._changing():
+            super().update(*given, **named)

@@ -13,6 +13,8 @@ import halfjoin as hj
 from halfjoin.engine.batch.wiring import Wiring
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.statements import replan
+from halfjoin.engine.statements.forking import forked
+from halfjoin.engine.system.counted import Counted
 from halfjoin.planner import wants
 from halfjoin.planner.drift import FEW, GROWTH
 from halfjoin.planner.wants import Want, together
@@ -98,6 +100,7 @@ def test_a_batch_plans_only_some_of_many_views_anew(monkeypatch: pytest.MonkeyPa
     for number in range(10, 13):
         engine.apply({"other": [{"id": number}]})
     assert len(planned) == 78 and not engine._state.outgrown
+    assert forked(engine._state).outgrown is not engine._state.outgrown
 
 
 def test_the_wiring_follows_every_definition() -> None:
@@ -112,6 +115,19 @@ def test_the_wiring_follows_every_definition() -> None:
         assert [*state.wiring.collections] == [*fresh.collections]
         assert state.wiring.asked == fresh.asked and state.wiring.limited == fresh.limited
         assert all(state.above([name]) == fresh.above([name]) for name in (*state.tables, *state.maintained))
+
+
+@pytest.mark.parametrize("change", [
+    lambda one: one.update(c=3), lambda one: one.__setitem__("a", 0), lambda one: one.__delitem__("a"),
+    lambda one: one.pop("a"), lambda one: one.popitem(), lambda one: one.clear(), lambda one: one.setdefault("c", 3),
+    lambda one: one.__ior__({"c": 3}),
+])  # fmt: skip
+def test_each_change_of_a_dict_counts_also_for_what_is_derived_meanwhile(change: Any) -> None:
+    known = Counted({"a": 1, "b": 2})
+    before = known.changes
+    change(known)
+    assert known != {"a": 1, "b": 2}
+    assert known.changes - before > 1  # what another thread derived after the first count is out of date as well
 
 
 FILTERS = ("status = 's1'", "status IN ('s1', 's2') AND customer > 3", "customer BETWEEN 2 AND 4",
