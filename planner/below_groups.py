@@ -9,9 +9,10 @@ Nothing below may fail: an error of another group is an error of the query, as i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
+from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import Call, Column, Expr, Literal, columns_of, conjunction, conjuncts, is_temporal, substitute
 from halfjoin.sql.functions.fallible import fallible
 from halfjoin.sql.relation import (
@@ -118,22 +119,6 @@ def _is_safe(relation: Relation, checked: Checked) -> bool:
                 pass
             case _:
                 return False
-        if any(is_temporal(expr) or fallible(expr) for expr in _expressions(part)):
+        if any(is_temporal(expr) or fallible(expr) for expr in expressions(part)):
             return False
     return True
-
-
-def _expressions(part: Relation) -> Iterator[Expr]:
-    match part:
-        case Filter(_, predicate):
-            yield predicate
-        case Project(_, items):
-            yield from (expr for _, expr in items)
-        case Outer(_, _, on) | Semi(_, _, on):
-            yield on
-        case Aggregate(_, keys, calls):
-            yield from (expr for _, expr in keys)
-            for _, call in calls:
-                yield from (*call.args, *(() if call.condition is None else (call.condition,)))
-        case Window(_, partition, order) | TopK(_, partition, order):
-            yield from (*partition, *(key.expr for key in order))

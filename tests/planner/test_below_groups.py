@@ -36,6 +36,12 @@ QUERIES = (
     "SELECT k, count(*) AS n FROM loose GROUP BY k HAVING k = 1",
     "SELECT a.k, a.n FROM totals a JOIN t ON t.k = a.k WHERE a.k = 1 AND t.id = 2",
     "SELECT * FROM (SELECT k, sum(10 / x) AS q FROM t GROUP BY k) q WHERE k = 1",
+    "SELECT * FROM (SELECT k, 10 / sum(x) AS q FROM t GROUP BY k) q WHERE k = 1",
+    "SELECT * FROM (SELECT k, count(*) AS n FROM t GROUP BY k HAVING 10 / sum(x) > 1) q WHERE k = 1",
+    "SELECT * FROM (SELECT k, 10 / sum(x) AS q FROM t GROUP BY k) q WHERE k = 1 AND q > 2",
+    "SELECT * FROM (SELECT k, count(*) AS n FROM (SELECT k FROM t ORDER BY x, id LIMIT 3) u GROUP BY k) q WHERE k = 1",
+    "SELECT * FROM (SELECT k, count(*) AS n FROM t LEFT JOIN (SELECT id AS i FROM t WHERE x > 1) u ON i = id "
+    "GROUP BY k) q WHERE k = 1",
     "SELECT * FROM (SELECT k, string_agg(s, ',' ORDER BY id) AS q FROM t GROUP BY k) q WHERE k = 1",
 )  # fmt: skip
 ROWS = st.tuples(
@@ -67,6 +73,15 @@ def test_the_answers_and_errors_are_those_of_all_groups(rows: list[tuple[Any, ..
         whole.execute(SCHEMA)
         whole.apply({name: engine.read(name) for name in ("t", "loose")}, time=1)
         assert found == [answer(whole, sql) for sql in QUERIES]
+
+
+def test_a_group_of_a_random_number_is_not_drawn_again() -> None:
+    engine = hj.Engine(clock="own")
+    engine.execute(SCHEMA)
+    engine.apply({"t": [{"id": id} for id in range(200)]}, time=1)
+    sql = "SELECT (random() * 3)::integer AS r, count(*) AS n FROM t GROUP BY (random() * 3)::integer"
+    found = engine.query(f"SELECT * FROM ({sql}) q WHERE r = 1").to_pylist()
+    assert [row["r"] for row in found] == [1] and found[0]["n"] < 200
 
 
 def by_key(engine: hj.Engine, sql: str) -> bool:
