@@ -18,7 +18,7 @@ from halfjoin.engine.loop.steps import HERE, Steps
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, Version
 
-Output: TypeAlias = "Updates | Part"  # a runner's output: in memory, or left in the files that tasks wrote
+Output: TypeAlias = "Updates | Part"  # a runner's output: in memory, perhaps with an index, or in files of tasks
 
 
 class Held(Protocol):

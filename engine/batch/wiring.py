@@ -7,8 +7,7 @@ changes, so a batch costs nothing for those of other values either.
 
 from __future__ import annotations
 
-from collections.abc import Collection as Names
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any, NamedTuple
 
 from halfjoin.engine.arrange.collection import Collection
@@ -64,9 +63,9 @@ class Wiring:
         itself is one of them."""
         return self._reached([place for name in changed for place in self._from(name)])
 
-    def due(self, changed: Names[str], closed: Names[str], values: Changed) -> list[str]:
-        """As `above`, for what a batch changes, without nodes which no change passes a gate of; and all over what
-        `closed`."""
+    def due(self, changed: Set[str], closed: Set[str], values: Changed) -> list[str]:
+        """The nodes that a batch may concern, in order of dependency: those over changed collections whose gates let a
+        change pass, those over collections of which updates have `closed`, and all over these."""
         found = [place for name in closed for place in self._from(name)]
         for name in changed:
             if name in self._places or name in closed:
