@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -21,6 +20,7 @@ from halfjoin.engine.scalar.json_input import holds_json, json_text, texts_of
 from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.engine.scalar.nested_arrays import uneven
 from halfjoin.engine.scalar.precision import rounds, to_digits
+from halfjoin.engine.scalar.python_values import is_string, missing, plain, too_fine
 from halfjoin.engine.scalar.row_input import of_python
 from halfjoin.engine.scalar.sound import DAYS, MICROS, Unsound, check_sound
 from halfjoin.engine.scalar.values import raw, valid
@@ -38,9 +38,6 @@ _FAR_TEXT = r"^\s*(\d{5,}-\d\d-\d\d\b.*|\d{4,}-\d\d-\d\d\b.*\sBC\s*)$"
 _DATES = pa.date32()
 _DAY_MICROS = 24 * 60 * 60 * 1_000_000
 _MOST_REAL = 3.4028235e38
-_MISSING = ("NAType", "NaTType")  # types of pandas
-_FINE = {"Timestamp": "nanosecond", "Timedelta": "nanoseconds"}  # types of pandas, and what each calls its nanoseconds
-_FLOOR = "the column holds microseconds: floor the nanoseconds first, for example with .dt.floor('us')"
 _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _LISTS = (pt.is_list, pt.is_large_list, pt.is_fixed_size_list, pt.is_list_view, pt.is_large_list_view)
 _MOMENTS = frozenset((Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ))
@@ -76,7 +73,7 @@ def convert(table: str, name: str, kind: SqlType, given: Any, *, leaving: bool =
                              row=row, value=value) from None  # fmt: skip
         outside = kind.kind in INTEGERS and isinstance(value, int) and not isinstance(value, bool)
         why = f"is out of range for {kind}" if outside else f"is not a valid {kind}"
-        remedy = _too_fine(given[row], kind) or _remedy(value, kind)
+        remedy = too_fine(given[row], kind) or _remedy(value, kind)
         raise InvalidRow(why, remedy=None if outside else remedy, table=table, column=name, row=row,
                          value=value) from None  # fmt: skip
 
@@ -125,7 +122,7 @@ def _unsound(given: Any, row: int, kind: SqlType) -> Unsound | None:
     """Why the value of a row is none of SQL; None if it is one of another type."""
     try:
         value = _array(_part(given, row, row + 1), kind)
-        if _is_string(value.type):
+        if is_string(value.type):
             check_sound(value.cast(pa.string()))
         _made(value, kind)
     except Unsound as problem:
@@ -150,25 +147,6 @@ def _remedy(value: Any, kind: SqlType) -> str | None:
     if kind.kind in FLOATS and not isinstance(value, float):
         return "declare the column bigint or numeric, or round it to a float first"
     return None
-
-
-def _too_fine(value: Any, kind: SqlType) -> str | None:
-    """The remedy for a moment, a time or an interval with nanoseconds; None for other values."""
-    if kind.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIME, Kind.INTERVAL):
-        return None
-    given = value.as_py() if isinstance(value, pa.Scalar) and _is_string(value.type) else value
-    if isinstance(given, str):
-        return ("the column holds microseconds: leave the digits after the sixth out, or declare the column text and "
-                "cast it in a view, which rounds") if re.search(r"[.,]\d{6}\d*[1-9]", given) else None  # fmt: skip
-    if isinstance(value, pa.Scalar):
-        fine = getattr(value.type, "unit", "") == "ns" and value.value % 1000
-    elif isinstance(value, np.datetime64 | np.timedelta64):
-        if isinstance(value, np.timedelta64) != (kind.kind is Kind.INTERVAL):
-            return None
-        fine = np.datetime_data(value.dtype)[0] == "ns" and int(value.astype(np.int64)) % 1000
-    else:
-        fine = _pandas_nanos(value)
-    return _FLOOR if fine else None
 
 
 def _first_bad(given: Any, kind: SqlType) -> int:
@@ -225,7 +203,7 @@ def _is_text(given: Any) -> bool:
     type = given.type if isinstance(given, pa.Array) else None
     while type is not None and (pt.is_dictionary(type) or pt.is_run_end_encoded(type) or _is_list(type)):
         type = type.value_type
-    return type is not None and (pt.is_null(type) or isinstance(type, pa.BaseExtensionType) or _is_string(type))
+    return type is not None and (pt.is_null(type) or isinstance(type, pa.BaseExtensionType) or is_string(type))
 
 
 def _of_python(given: Sequence[Any], kind: SqlType) -> pa.Array:
@@ -235,8 +213,8 @@ def _of_python(given: Sequence[Any], kind: SqlType) -> pa.Array:
     Raises:
         As `_convert`.
     """
-    if kind.element is not None and all(_missing(one) or isinstance(one, (list, tuple)) for one in given):
-        lists = [None if _missing(one) else one for one in given]
+    if kind.element is not None and all(missing(one) or isinstance(one, (list, tuple)) for one in given):
+        lists = [None if missing(one) else one for one in given]
         offsets = np.cumsum([0, *(0 if one is None else len(one) for one in lists)]).astype(np.int32)
         items = _array([item for one in lists for item in one or ()], kind.element)
         mask = pa.array([one is None for one in lists], pa.bool_())
@@ -251,54 +229,11 @@ def _of_python(given: Sequence[Any], kind: SqlType) -> pa.Array:
         order = np.full(len(given), -1)
         order[np.concatenate([*places.values()])] = np.arange(sum(map(len, made)))
         return pa.concat_arrays(made).take(pa.array(order, mask=order < 0))
-    plain, from_pandas = _plain(given, *types), innermost(kind).kind not in FLOATS
+    values, from_pandas = plain(given, *types), innermost(kind).kind not in FLOATS
     try:
-        return pa.array(plain, from_pandas=from_pandas)
+        return pa.array(values, from_pandas=from_pandas)
     except OverflowError:  # integers of more than 64 bits
-        return pa.array([Decimal(value) if isinstance(value, int) else value for value in plain])
-
-
-def _plain(given: Sequence[Any], of: type = NoneType) -> Sequence[Any]:
-    """Values of one type, and None, as Arrow reads them without a loss."""
-    if of.__name__ in _MISSING:
-        return [None] * len(given)
-    if of.__name__ in _FINE:  # Arrow would drop the nanoseconds
-        return [_whole(value) for value in given]
-    if issubclass(of, np.datetime64 | np.timedelta64):
-        return [None if value is None else _of_numpy(value) for value in given]
-    if issubclass(of, UUID):
-        return [None if value is None else str(value) for value in given]
-    if issubclass(of, Decimal):  # NaN is a value of numeric, unlike a float's NaN, which pandas writes
-        for value in given:
-            if value is not None and value.is_nan():
-                raise ValueError(value)
-    return given if isinstance(given, list) else list(given)
-
-
-def _whole(value: Any) -> Any:
-    if _pandas_nanos(value):
-        raise ValueError(value)
-    return value
-
-
-def _pandas_nanos(value: Any) -> int:
-    """The nanoseconds of pandas' Timestamp or Timedelta; 0 for other values."""
-    name = _FINE.get(type(value).__name__)
-    return 0 if name is None else int(getattr(value, name, 0))
-
-
-def _of_numpy(value: np.datetime64 | np.timedelta64) -> Any:
-    """NumPy's moment, day or duration in a unit that Arrow takes; NaT is missing."""
-    unit, days = np.datetime_data(value.dtype)[0], isinstance(value, np.datetime64)
-    if np.isnat(value):
-        return None
-    if days and unit in ("Y", "M", "W", "D"):
-        return value.astype("datetime64[D]").item()
-    return value.astype(f"{'datetime64' if days else 'timedelta64'}[s]") if unit in ("W", "D", "h", "m") else value
-
-
-def _missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in _MISSING or (isinstance(value, float) and value != value)
+        return pa.array([Decimal(value) if isinstance(value, int) else value for value in values])
 
 
 def _rounded(array: pa.Array, kind: SqlType) -> pa.Array:
@@ -311,7 +246,7 @@ def _rounded(array: pa.Array, kind: SqlType) -> pa.Array:
 
 def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
     wanted, source = arrow_type(kind), array.type
-    text = _is_string(source)
+    text = is_string(source)
     if array.null_count == len(array):  # in pandas a column without values can have any type
         return pa.nulls(len(array), wanted)
     match kind.kind:
@@ -372,10 +307,6 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             return _list(array, kind.element)
         case _:
             raise TypeError(f"no column can be {kind}")
-
-
-def _is_string(type: pa.DataType) -> bool:
-    return bool(pt.is_string(type) or pt.is_large_string(type) or pt.is_string_view(type))
 
 
 def _is_list(type: pa.DataType) -> bool:
@@ -499,7 +430,7 @@ def _intervals(array: pa.Array, source: pa.DataType) -> pa.Array:
         micros = array.cast(pa.duration("us")).view(pa.int64())
         whole = raw(micros)
         return intervals(0, whole // DAY, whole % DAY, ~valid(micros))
-    elif _is_string(source):
+    elif is_string(source):
         found = [None if text is None else _interval_of(text) for text in array.to_pylist()]
         months, days, micros = (np.array([one[i] if one else 0 for one in found], np.int64) for i in range(3))
         return intervals(months, days, micros, np.array([one is None for one in found]))
