@@ -1,0 +1,49 @@
+"""Values in files are those that are written: not rounded, not those of another member, not numbers of rows."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+import halfjoin as hj
+from tests.feeds import test_files_source
+
+engine, folder, source = test_files_source.engine, test_files_source.folder, test_files_source.source
+
+
+def test_of_members_with_one_name_the_last_counts(engine: hj.Engine, folder: Path) -> None:
+    engine.execute("CREATE TABLE objects (k bigint PRIMARY KEY, n numeric(30,2), j jsonb, v text)")
+    (folder / "a.jsonl").write_text(
+        '{"k": 1, "n": 1.5, "j": {"x": 1}, "n" : 12345678901234567890.5, "j": {"x": 2, "x": 3.10}, "v": "a"}\n'
+        '{"k": 2, "v": "b"}\n\nbad\n[1, 1]\n'
+        '{"k": 8, "\\u006b": 9, "v": ["}", {"v": 1}], "k":3, "v": "{\\"", "n": NaN, "n": null }\n'
+    )  # fmt: skip
+    engine.create_source("s", "files", "objects", errors="table", path=folder, settle=0)
+    engine.run_sources(0)
+    assert sorted(tuple(row.values()) for row in engine.query("SELECT * FROM objects").to_pylist()) == [
+        (1, Decimal("12345678901234567890.50"), '{"x": 3.1}', "a"), (2, None, None, "b"), (3, None, None, '{"')]
+    assert len(engine.read("s_errors")) == 2
+
+
+def test_a_numeric_of_csv_is_not_rounded(engine: hj.Engine, folder: Path) -> None:
+    """As JSON lines, Parquet and `halfjoin load` do not round it; and a wrong text beside it hides it not."""
+    source(engine, folder, errors="table")
+    (folder / "a.csv").write_text("k,price\n1,1.005\n2,1.5e1\n3,2.500\n4,\n")
+    (folder / "b.csv").write_text("k,price\n5,1.005\n6,x\n7, 2.50 \n8,1_000.001\n9,1e-40\n")
+    engine.run_sources(0)
+    prices = {row["k"]: row["price"] for row in engine.read("t").to_pylist()}
+    assert prices == {2: 15, 3: Decimal("2.5"), 4: None, 7: Decimal("2.5")}
+    bad = engine.query("SELECT place, reason FROM s_errors ORDER BY place").to_pylist()
+    assert [one["place"] for one in bad] == ["a.csv:2", "b.csv:2", "b.csv:3", "b.csv:5", "b.csv:6"]
+    assert bad[0]["reason"].startswith("price: 1.005 is not a valid numeric(8,2); round it to 2 digits after the point")
+
+
+def test_a_parquet_file_of_pandas_may_have_row_numbers(engine: hj.Engine, folder: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"k": [1, 2, 3], "name": ["a", "b", "c"]})
+    frame[frame.k > 1].to_parquet(folder / "a.parquet")  # a part of a frame keeps the numbers of its rows
+    source(engine, folder)
+    engine.run_sources(0)
+    assert sorted(engine.read("t")["k"].to_pylist()) == [2, 3]
