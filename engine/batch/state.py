@@ -112,9 +112,11 @@ class State:
     @property
     def wiring(self) -> Wiring:
         """How the collections are connected by the present definitions."""
-        if self._wiring is None or not self._wiring.holds(self.tables, self.maintained):
-            self._wiring = Wiring(self.tables, self.maintained)
-        return self._wiring
+        known, tables, nodes = self._wiring, self.tables, self.maintained
+        if (known is None or known.tables is not tables or known.nodes is not nodes
+                or known.changes != tables.changes + nodes.changes):  # each batch asks several times
+            known = self._wiring = Wiring(tables, nodes)
+        return known
 
     def keep_promises(self) -> None:
         """Keep the errors of each view as long as any view above it can be read, since they are errors of that one too.

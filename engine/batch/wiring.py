@@ -31,11 +31,11 @@ class Wiring:
 
     `collections`: those of tables, then the contents and the errors of each node. `asked`: the collections in which a
     node asks whether keys are there, or whose groups it reduces. `limited`: by collection, the views that are planned
-    anew when it has grown.
+    anew when it has grown. `tables`, `nodes`, `changes`: what it was made from, and how often these had changed.
     """
 
     def __init__(self, tables: Counted[str, Collection], nodes: Counted[str, Any]) -> None:
-        self._tables, self._nodes, self._changes = tables, nodes, tables.changes + nodes.changes
+        self.tables, self.nodes, self.changes = tables, nodes, tables.changes + nodes.changes
         self.collections = [*tables.values(), *(part for one in nodes.values() for part in (one.contents, one.errors))]
         self._names, self._flows = list(nodes), [one.dataflow for one in nodes.values()]
         self._places = {name: place for place, name in enumerate(nodes)}
@@ -53,10 +53,6 @@ class Wiring:
             if one.dataflow.loop:
                 loops.setdefault(one.dataflow.loop, []).append(place)
         self._beside = {place: together for together in loops.values() for place in together}  # a loop is one node
-
-    def holds(self, tables: Counted[str, Collection], nodes: Counted[str, Any]) -> bool:
-        """Whether these are the tables and nodes that it was made from, and they have not changed since."""
-        return tables is self._tables and nodes is self._nodes and tables.changes + nodes.changes == self._changes
 
     def above(self, changed: Iterable[str]) -> list[str]:
         """The nodes over changed collections, and those over them, in order of dependency. A node that has changed

@@ -54,6 +54,8 @@ def reconsider(state: State, runners: Runners, changed: Collection[str], keep: K
     """
     limited = state.wiring.limited
     rows = {name: state.rows(name) for name in changed if name in limited}
+    if not rows and not state.outgrown:
+        return
     over = dict.fromkeys(view for name in rows for view in limited[name])
     state.outgrown.update(dict.fromkeys(name for name in over if outgrown(state.maintained[name].limits, rows)))
     some = [*islice(state.outgrown, _MOST)] if state.outgrown else []

@@ -25,7 +25,7 @@ SCHEMA = """
     CREATE TABLE names (p integer PRIMARY KEY, name text)
 """
 LIMITS = {
-    "no view": ("", 480, 310),
+    "no view": ("", 470, 301),
     "count": ("SELECT g, count(*) AS n FROM numbers GROUP BY g", 840, 435),
     "sum": ("SELECT g, sum(x) AS s FROM numbers GROUP BY g", 1_370, 715),
     "avg": ("SELECT g, avg(x) AS a FROM numbers GROUP BY g", 1_405, 765),
