@@ -27,6 +27,7 @@ _GUIDE_FROM = 1 << 10  # entries
 _GUIDED_FROM = 1 << 20  # probes times entries; below it a plain search is faster: no setup, and most reads hit a cache
 _FEW = 16  # probes; below it a plain search is as fast, whatever the size of the index
 _TOGETHER = 1 << 14  # groups to count at a time, which bounds the memory
+_ROWS = np.dtype(np.uint32)
 _PARTS, _PART = 16, 1 << 10  # parts of an index, and entries of each, that are a sample of it
 _NEXT = np.arange(1, 8)[:, None]  # the entries after the first entry of a group
 
@@ -264,4 +265,4 @@ def count_all(probes: Ints, indexes: Sequence[Index]) -> Ints:
 def index_of(values: Ints, rows: NDArray[Any], exact: bool, partial: Partial | None = None) -> Index:
     """The index of these sorted codes, and the row of each; a large one gets a guide."""
     guide = guide_to(values) if len(values) >= _GUIDE_FROM else None
-    return Index(values, rows.astype(np.uint32, copy=False), exact, guide, partial)
+    return Index(values, rows if rows.dtype is _ROWS else rows.astype(np.uint32), exact, guide, partial)

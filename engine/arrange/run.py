@@ -382,11 +382,12 @@ class Run:
 
 def make_run(updates: Updates, upper: int, indexes: dict[ArrangementKey, Index] | None = None) -> Run:
     """A run of updates, with the indexes that exist already. Times below `upper` are closed."""
-    if updates.time.strides == (0,) and len(updates) and updates.time.item(0) < upper:
+    time = updates.time
+    if time.strides == (0,) and len(time) and time.item(0) < upper:
         # Only a row that comes and goes in the same batch could cancel.
         return Run(updates, indexes or {}, None, _AS_IT_IS)
-    rows = (updates.time >= upper).nonzero()[0]
-    return Run(updates, indexes or {}, build_from_codes(updates.time[rows], rows, True) if len(rows) else None)
+    rows = (time >= upper).nonzero()[0]
+    return Run(updates, indexes or {}, build_from_codes(time[rows], rows, True) if len(rows) else None)
 
 
 def loaded_runs(pieces: Iterable[Updates], upper: int) -> list[Run]:

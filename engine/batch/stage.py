@@ -29,7 +29,7 @@ from halfjoin.engine.intake.foreign_keys import Tables
 from halfjoin.engine.intake.foreign_keys import check as check_foreign_keys
 from halfjoin.engine.intake.generated import check as check_row_by_row
 from halfjoin.engine.intake.generated import with_generated
-from halfjoin.engine.intake.primary_key import key_of
+from halfjoin.engine.intake.primary_key import key_of, primary_key
 from halfjoin.engine.intake.primary_key import known as without_nulls
 from halfjoin.engine.intake.referential import Effects
 from halfjoin.engine.intake.rows import Submitted, unnumbered
@@ -154,7 +154,7 @@ def runs_of(
         constrained = table.constrained
         if rows.whole:
             if rows.unnamed:  # what they do not name is of the batch's own rows, as no other row stays
-                rows_key = key_of(table, table.primary_key, collection)
+                rows_key = primary_key(table)
                 updates = filled(rows_key, [], updates, rows.unnamed, rows.moved, upsert=rows.upsert)
                 rows = replace(rows, unnamed={})
             updates = _in_place_of(collection.as_of(time, distinct=True), updates, time, upsert=rows.upsert)
@@ -162,8 +162,8 @@ def runs_of(
         if constrained and not rows.unnamed:
             updates = with_generated(table, updates, given=True)
         if table.primary_key:
-            key = key_of(table, table.primary_key, collection)
-            candidates = key.candidates(collection.looked_up(len(updates)), updates, closed=state.upper)
+            key = primary_key(table)
+            candidates = key.candidates(collection.looked_up(len(updates.time)), updates, closed=state.upper)
             if rows.unnamed:
                 unnamed = {one.name: rows.unnamed[one.name] for one in table.columns
                            if one.name in rows.unnamed and one.generated is None}  # fmt: skip
@@ -184,9 +184,11 @@ def runs_of(
                     raise
                 raise unnumbered(problem, table, pa.table(updates.columns)) from None  # not in the order of the rows
             changed[name] = updates
-        if np.count_nonzero(updates.diff) < len(updates):
+        length = len(updates.time)
+        if np.count_nonzero(updates.diff) < length:
             updates, indexes = updates.filter(updates.diff != 0), {}
-        if len(updates):
+            length = len(updates)
+        if length:
             runs[name] = make_run(updates, upper, indexes)
     if changed and follow and any(key.on_delete for one in state.catalog.tables.values() for key in one.foreign_keys):
         every = Effects(Tables(state.catalog.tables, state.tables), dict(changed)).follow({})
@@ -207,7 +209,7 @@ def _check_unique(table: Table, collection: Collection, updates: Updates, upper:
         InvalidRow: a key would have two rows.
     """
     for one in table.unique:
-        key, asked = key_of(table, one.columns, collection), without_nulls(updates, one.columns)
+        key, asked = key_of(table, one.columns), without_nulls(updates, one.columns)
         rows = updates.filter(asked)
         try:
             key.check(key.candidates(collection.looked_up(len(rows)), rows, closed=upper), rows)

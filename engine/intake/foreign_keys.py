@@ -144,7 +144,7 @@ def _rows(tables: Tables, table: Table, names: tuple[str, ...], wanted: Updates,
           shown: Sequence[str]) -> Updates:
     """The columns `shown` of a table's rows with some keys, as of `first` and later."""
     collection = tables.rows[table.name]
-    key = key_of(table, names, collection)
+    key = key_of(table, names)
     asked = wanted.renamed([(str(place), name) for place, name in enumerate(names)])
     asked = Updates(asked.columns, constant(first, len(asked)), constant(1, len(asked)))
     candidates = key.candidates(collection.looked_up(len(asked)), asked, shown)

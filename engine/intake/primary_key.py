@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.index import Index, KeyColumns, RowNumbers, build, find_all, index_of
+from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.intake.key_pairs import KeyedRows, plain
@@ -246,21 +246,25 @@ def arrangement_of(table: Table, names: Sequence[str]) -> ArrangementKey:
     return _arrangement(table.name, tuple(key))
 
 
-@by_identity
-def _of_primary(table: Table) -> ArrangementKey:
-    return arrangement_of(table, table.primary_key)
-
-
 @lru_cache(maxsize=256)
 def _arrangement(table: str, key: tuple[tuple[str, SqlType, bool], ...]) -> ArrangementKey:
     """One object for equal keys, so that a run finds it among its indexes without a comparison."""
     return ArrangementKey(table, tuple(Column(*column) for column in sorted(key, key=itemgetter(0))))
 
 
-def key_of(table: Table, names: Sequence[str], collection: Collection) -> PrimaryKey:
-    """A key of a table whose arrangement is shared."""
-    arrangement = _of_primary(table) if names is table.primary_key else arrangement_of(table, names)
-    return PrimaryKey(table, arrangement, collection.arrangements[arrangement].columns, tuple(names))
+def key_of(table: Table, names: Sequence[str]) -> PrimaryKey:
+    """A key of a table, and its arrangement, which is shared."""
+    if names is table.primary_key:
+        return primary_key(table)
+    arrangement = arrangement_of(table, names)
+    return PrimaryKey(table, arrangement, key_columns(arrangement, {}), tuple(names))
+
+
+@by_identity
+def primary_key(table: Table) -> PrimaryKey:
+    """The PRIMARY KEY of a table that has one."""
+    arrangement = arrangement_of(table, table.primary_key)
+    return PrimaryKey(table, arrangement, key_columns(arrangement, {}), table.primary_key)
 
 
 def known(updates: Updates, names: Sequence[str]) -> Mask:

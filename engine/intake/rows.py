@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.intake.as_they_are import MOST_COPIES, as_they_are
 from halfjoin.engine.intake.schemas import counts_rows
 from halfjoin.engine.intake.times import to_time
 from halfjoin.engine.intake.upserts import refuse_unordered
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 # Python's types whose values Arrow reads as they are, also beside each other, where it does not refuse them. A date
 # beside a datetime it would cut, True beside a number is 1, and dicts become structs, which all have the same fields.
 _ALIKE = {"NoneType", "NAType", "str", "bytes", "int", "float", "Decimal", "date"}
-_MOST_COPIES = 2**31  # per update, so that the product of two diffs fits into an int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,11 @@ def submitted(table: Table, rows: Any) -> Submitted:
         InvalidRow: a value does not fit its column's type, or is NULL in a column that is NOT NULL.
         InvalidTime: a value of `__time` is not a time.
     """
+    if type(rows) is pa.Table:
+        known = as_they_are(table, rows)
+        if known is not None:
+            columns, length, diff = known
+            return Submitted(columns, length, None, diff)
     return rows.checked(table) if isinstance(rows, GivenRows) else _checked(table, rows, "plain", {})
 
 
@@ -278,7 +283,7 @@ def _from_table(table: Table, rows: pa.Table) -> tuple[dict[str, Any], int, dict
         columns = [_one_chunk(column) for column in batches[0].columns]
     else:
         columns = batches[0].columns
-    return dict(zip(_once(table, rows.column_names), columns, strict=True)), rows.num_rows, {}
+    return dict(zip(_once(table, rows.schema.names), columns, strict=True)), rows.num_rows, {}
 
 
 def _from_pandas(table: Table, frame: Any) -> dict[str, Any]:
@@ -359,16 +364,16 @@ def _diffs(table: Table, given: Any) -> Ints:
         values: Ints = (array if exact else array.cast(pa.int64())).to_numpy(zero_copy_only=False)
         if len(values):
             least, most = ends(values)
-            if least < -_MOST_COPIES or most > _MOST_COPIES:
+            if least < -MOST_COPIES or most > MOST_COPIES:
                 raise OverflowError
     except (pa.ArrowException, TypeError, OverflowError):
         plain = given.to_pylist() if isinstance(given, pa.Array) else given
         wrong = (row for row, value in enumerate(plain)
-                 if not isinstance(value, Integral) or abs(int(value)) > _MOST_COPIES)  # fmt: skip
+                 if not isinstance(value, Integral) or abs(int(value)) > MOST_COPIES)  # fmt: skip
         row = next(wrong, None)
         value = None if row is None else plain[row]
         why = "must be whole numbers" if row is None else f"{'NULL ' if value is None else ''}is not a whole number"
-        raise InvalidRow(f"{why} within {_MOST_COPIES:,}", table=table.name, column=DIFF, row=row,
+        raise InvalidRow(f"{why} within {MOST_COPIES:,}", table=table.name, column=DIFF, row=row,
                          value=value) from None  # fmt: skip
     return values
 

@@ -2,6 +2,8 @@
 
 #include "columns.h"
 
+#include <math.h>
+
 /* (least, greatest) of at least one int64; or None. */
 PyObject *py_bounds(PyObject *self, PyObject *values) {
     Array array = {0};
@@ -59,13 +61,23 @@ static int have_digits(const Column *column, int64_t digits) {
     return 1;
 }
 
+/* Whether no float is -0, which is stored as 0. */
+static int are_stored(const Column *column) {
+    for (int64_t i = 0; i < column->length; i++) {
+        double value = float_at(column, i);
+        if (value == 0 && signbit(value) && is_valid(column, i)) return 0;
+    }
+    return 1;
+}
+
 static int is_sound(const Column *column, int64_t low, int64_t high) {
     if (column->kind == TEXT) return are_ascii(column);
+    if (column->kind == FLOATING) return are_stored(column);
     return column->kind == WORDS ? have_digits(column, high) : are_between(column, low, high);
 }
 
-/* Whether each column plainly has sound values: texts of ASCII, integers between bounds, or decimals with no more digits
-   than the second bound; True or False. */
+/* Whether each column plainly has sound values: texts of ASCII, floats other than -0, integers between bounds, or decimals
+   with no more digits than the second bound; True or False. */
 PyObject *py_sound(PyObject *self, PyObject *args) {
     PyObject *list, *bounds;
     Columns columns = {0};

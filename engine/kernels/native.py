@@ -60,8 +60,9 @@ def bounds(values: Ints) -> tuple[int, int] | None:
 
 
 def sound(columns: list[pa.Array], bounds: list[tuple[int, int]]) -> bool:
-    """Whether the values of columns plainly are what SQL has: texts of ASCII without NUL, dates and times between their
-    column's `bounds`, decimals with no more digits than the second of them. False: somebody must look closer."""
+    """Whether the values of columns plainly are what SQL has: texts of ASCII without NUL, floats other than -0, dates
+    and times between their column's `bounds`, decimals with no more digits than the second of them. False: somebody
+    must look closer."""
     return on and _native.sound(columns, bounds)
 
 

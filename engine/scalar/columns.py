@@ -97,8 +97,8 @@ def is_checked(kind: SqlType) -> bool:
 
 def ends_of(kind: SqlType) -> tuple[int, int] | None:
     """The least and the greatest value of a type of which values of the right Arrow type may be wrong, but are not
-    changed; 0 and 0 for texts, 0 and the digits for numerics. None: another type."""
-    if kind.kind in (Kind.TEXT, Kind.VARCHAR) and kind.precision is None:
+    changed; 0 and 0 for texts and for floats (of which -0 is), 0 and the digits for numerics. None: another type."""
+    if kind.kind in FLOATS or (kind.kind in (Kind.TEXT, Kind.VARCHAR) and kind.precision is None):
         return 0, 0
     if kind.kind is Kind.NUMERIC and kind.precision is not None:
         return 0, kind.precision

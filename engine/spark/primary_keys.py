@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.part import Part
-from halfjoin.engine.intake.primary_key import PrimaryKey, arrangement_of
+from halfjoin.engine.intake.primary_key import primary_key
 from halfjoin.engine.intake.rows import Submitted, unnumbered
 from halfjoin.engine.intake.unnamed import filled
 from halfjoin.engine.intake.upserts import refuse_unordered
@@ -75,8 +74,7 @@ class _Keys:
     def __call__(self, batches: Batches) -> Batches:
         for number in (number for batch in batches for number in batch.column(0).to_pylist()):
             changed = self.lots[number].read(self.new, self.names)
-            arrangement = arrangement_of(self.table, self.table.primary_key)
-            key = PrimaryKey(self.table, arrangement, key_columns(arrangement, {}), self.table.primary_key)
+            key = primary_key(self.table)
             candidates = key.candidates(self.there, changed)
             try:
                 if self.upsert:

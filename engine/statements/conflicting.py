@@ -70,7 +70,7 @@ def _there(state: State, table: Table, key: tuple[str, ...], rows: Updates) -> t
     _, first = np.unique(groups([rows.columns[name] for name in key], len(rows))[asked], return_index=True)
     wanted = rows.take(asked[first])
     wanted = Updates(wanted.columns, constant(max(start.upper - 1, 0), len(wanted)), wanted.diff)
-    found = key_of(table, key, start.tables[table.name])
+    found = key_of(table, key)
     held = found.there(found.candidates(start.tables[table.name].runs, wanted), wanted)
     numbers = groups([concat([held, rows]).columns[name] for name in key], len(held) + len(rows))
     place = np.full(int(numbers.max(initial=-1)) + 1, NONE)

@@ -15,7 +15,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.foreign_keys import Tables
 from halfjoin.engine.intake.foreign_keys import check as check_foreign_keys
 from halfjoin.engine.intake.generated import check as check_row_by_row
-from halfjoin.engine.intake.primary_key import key_of, known
+from halfjoin.engine.intake.primary_key import key_of, known, primary_key
 from halfjoin.engine.statements.following import follow
 from halfjoin.engine.statements.framing import Change, between
 from halfjoin.engine.statements.tables import refer
@@ -82,14 +82,14 @@ def check_rows(state: State, table: Table) -> None:
         raise problem.with_(row=None) from None
     if table.primary_key:
         try:
-            key_of(table, table.primary_key, collection).check([], consolidate(every))
+            primary_key(table).check([], consolidate(every))
         except InvalidRow as problem:
             raise problem.with_(row=None, reason="could not create the PRIMARY KEY: at a time that can be read "
                                 f"{problem.reason}") from None  # fmt: skip
     for one in table.unique:
         asked = rows.filter(known(rows, one.columns))
         try:
-            key_of(table, one.columns, collection).check([], asked)
+            key_of(table, one.columns).check([], asked)
         except InvalidRow as problem:
             raise problem.with_(row=None, reason=f"could not create unique constraint {one.name}") from None
     if table.foreign_keys and len(rows):

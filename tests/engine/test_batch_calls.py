@@ -25,21 +25,21 @@ SCHEMA = """
     CREATE TABLE names (p integer PRIMARY KEY, name text)
 """
 LIMITS = {
-    "no view": ("", 470, 301),
-    "count": ("SELECT g, count(*) AS n FROM numbers GROUP BY g", 840, 435),
-    "sum": ("SELECT g, sum(x) AS s FROM numbers GROUP BY g", 1_370, 715),
-    "avg": ("SELECT g, avg(x) AS a FROM numbers GROUP BY g", 1_405, 765),
-    "min": ("SELECT g, min(x) AS m FROM numbers GROUP BY g", 885, 680),
-    "top 10": ("SELECT id, x FROM numbers ORDER BY x DESC LIMIT 10", 820, 663),
-    "median": ("SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS m FROM numbers GROUP BY g", 1_700, 1_600),
-    "row_number": ("SELECT id, row_number() OVER (PARTITION BY p ORDER BY x, id) AS r FROM numbers", 2_510, 1_575),
-    "inner join": ("SELECT id, name FROM numbers JOIN names ON names.p = numbers.p", 670, 505),
-    "left join": ("SELECT id, name FROM numbers LEFT JOIN names ON names.p = numbers.p", 785, 665),
+    "no view": ("", 470, 270),
+    "count": ("SELECT g, count(*) AS n FROM numbers GROUP BY g", 840, 405),
+    "sum": ("SELECT g, sum(x) AS s FROM numbers GROUP BY g", 1_370, 665),
+    "avg": ("SELECT g, avg(x) AS a FROM numbers GROUP BY g", 1_405, 715),
+    "min": ("SELECT g, min(x) AS m FROM numbers GROUP BY g", 885, 638),
+    "top 10": ("SELECT id, x FROM numbers ORDER BY x DESC LIMIT 10", 820, 624),
+    "median": ("SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS m FROM numbers GROUP BY g", 1_700, 1_540),
+    "row_number": ("SELECT id, row_number() OVER (PARTITION BY p ORDER BY x, id) AS r FROM numbers", 2_510, 1_515),
+    "inner join": ("SELECT id, name FROM numbers JOIN names ON names.p = numbers.p", 670, 463),
+    "left join": ("SELECT id, name FROM numbers LEFT JOIN names ON names.p = numbers.p", 785, 620),
 }
 OF_100 = {
-    "a filtered join": ("SELECT id, x, name FROM numbers JOIN names ON names.p = numbers.p WHERE x > 9", 1_280, 585),
+    "a filtered join": ("SELECT id, x, name FROM numbers JOIN names ON names.p = numbers.p WHERE x > 9", 1_280, 545),
     "sums of a join": ("SELECT name, count(*) AS n, sum(x) AS s FROM numbers JOIN names ON names.p = numbers.p "
-                       "GROUP BY name", 2_800, 850),
+                       "GROUP BY name", 2_800, 800),
 }  # fmt: skip
 
 
