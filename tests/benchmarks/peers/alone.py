@@ -28,6 +28,7 @@ CONTENDERS = {  # as the table names them: the class, what the environment adds
     OURS: ("ours.Halfjoin", {}),
     "halfjoin, no kernels": ("ours.Halfjoin", {"HALFJOIN_NATIVE": "0"}),
     "SQLite, by hand": ("sqlite.Sqlite", {}),
+    "SQLite, with history": ("sqlite_history.SqliteHistory", {}),
     PATHWAY: ("pathway.Pathway", {}),
     "DuckDB, again": ("duck.Duckdb", {}),
     "NumPy, by hand": ("kernel.Kernel", {}),

@@ -17,6 +17,7 @@ import numpy as np
 from examples.tpch import KEYS
 from tests.benchmarks.peers.integers import BUILDING, DAY, Columns, Tables, integers
 
+Rows: TypeAlias = list[tuple[int, ...]]
 Changed: TypeAlias = dict[str, list[tuple[tuple[int, ...], int]]]  # rows and their diffs
 
 SCHEMA = """
@@ -63,31 +64,38 @@ class Sqlite:
         self._view, self._base = view, sqlite3.connect(":memory:", isolation_level=None)
         self._base.executescript(SCHEMA + KEPT[view])
         self._gone, self._come = ({name: _statements(name, view, sign) for name in PATHS} for sign in (-1, +1))
-        self.apply({name: [(row, 1) for row in rows] for name, rows in map(_rows, tables.items())})
+        Sqlite.apply(self, {name: [(row, 1) for row in rows] for name, rows in map(_rows, tables.items())})
 
     def prepare(self, batch: Tables) -> Changed:
         """The rows as tuples of Python, which SQLite takes."""
         return {name: [(row[:-1], row[-1]) for row in rows] for name, rows in map(_rows, batch.items())}
 
-    def apply(self, batch: Changed) -> None:
+    def apply(self, batch: Changed) -> Rows | None:
         """Change the tables and the view in one transaction."""
-        run = self._base
-        run.execute("BEGIN")
+        self._base.execute("BEGIN")
+        self._carry_out(batch)
+        self._base.execute("COMMIT")
+        return None
+
+    def _carry_out(self, batch: Changed) -> None:
         for name, changed in batch.items():
             net: Counter[tuple[int, ...]] = Counter()
             for row, diff in changed:
                 net[row] += diff
             gone = [row for row, diff in net.items() if diff < 0]
             come = [row for row, diff in net.items() if diff > 0]
-            kept, table = self._gone[name]
-            run.executemany(kept, gone)
-            run.executemany(table, [row[: len(KEYS[name])] for row in gone])
-            kept, table = self._come[name]
-            run.executemany(kept, come)
-            run.executemany(table, come)
+            self._change(name, gone, come)
         if self._view == "groups":
-            run.execute("DELETE FROM kept WHERE n = 0")
-        run.execute("COMMIT")
+            self._base.execute("DELETE FROM kept WHERE n = 0")
+
+    def _change(self, name: str, gone: Rows, come: Rows) -> None:
+        """Take rows of a table out, and add others."""
+        kept, table = self._gone[name]
+        self._base.executemany(kept, gone)
+        self._base.executemany(table, [row[: len(KEYS[name])] for row in gone])
+        kept, table = self._come[name]
+        self._base.executemany(kept, come)
+        self._base.executemany(table, come)
 
     def contents(self) -> Columns:
         """The view's rows."""
@@ -97,7 +105,7 @@ class Sqlite:
         return {name: rows[:, at] for at, name in enumerate(names) if name != "n"}
 
 
-def _rows(table: tuple[str, object]) -> tuple[str, list[tuple[int, ...]]]:
+def _rows(table: tuple[str, object]) -> tuple[str, Rows]:
     name, rows = table
     return name, list(zip(*(column.tolist() for column in integers(rows).values()), strict=True))
 
