@@ -41,7 +41,9 @@ def _execute(most: int = 0, portal: str = "") -> tuple[str, bytes]:
 
 
 # Many short steps, as cancelling waits for the end of one.
-SLOW = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 900000) SELECT count(*) FROM r"
+# Seconds: an interrupt that falls into a finalizer is lost, and comes again after half a second.
+SLOW = ("WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT n + 1 FROM r, generate_series(1, 3000) WHERE n < 900000) "
+        "SELECT count(*) FROM r")  # fmt: skip
 SYNC, FLUSH, DESCRIBE = ("S", b""), ("H", b""), ("D", b"P\0")
 
 
