@@ -126,11 +126,6 @@ def submitted(table: Table, rows: Any) -> Submitted:
         InvalidRow: a value does not fit its column's type, or is NULL in a column that is NOT NULL.
         InvalidTime: a value of `__time` is not a time.
     """
-    if type(rows) is pa.Table:
-        known = as_they_are(table, rows)
-        if known is not None:
-            columns, length, diff = known
-            return Submitted(columns, length, None, diff)
     return rows.checked(table) if isinstance(rows, GivenRows) else _checked(table, rows, "plain", {})
 
 
@@ -157,6 +152,11 @@ def keyed(table: Table, rows: pa.Table, unnamed: Mapping[str, Mask]) -> Submitte
 
 
 def _checked(table: Table, rows: Any, meaning: str, lacking: Mapping[str, Mask]) -> Submitted:
+    known = as_they_are(table, rows) if type(rows) is pa.Table and not lacking else None
+    if known is not None and (meaning == "plain" or known[2] is None):
+        columns, length, diff = known
+        diff = np.full(length, -1, np.int64) if meaning == "deletes" else diff
+        return Submitted(columns, length, None, diff, meaning == "upserts")
     source, length, found = _source(table, rows)
     lacking = {**found, **lacking}
     plain, sound = _types(table), _sound(table, source)
@@ -165,7 +165,7 @@ def _checked(table: Table, rows: Any, meaning: str, lacking: Mapping[str, Mask])
             raise UnknownName(f"column of {table.name}", name, list(plain))
     diff = _diffs(table, source[DIFF]) if DIFF in source else None
     leaving = meaning == "deletes" or (diff is not None and some_below_zero(diff))
-    columns, unnamed = {}, {}
+    columns, unnamed = dict[str, pa.Array](), dict[str, Mask]()
     keyed = bool(table.primary_key) and meaning in ("upserts", "deletes")  # then rows may leave out other columns
     for column in table.columns:
         given = source.get(column.name)

@@ -15,7 +15,7 @@ from halfjoin.engine.kernels import native
 TABLE = """
 CREATE TABLE t (
   i integer NOT NULL, l bigint, d double precision, r real, b boolean, n numeric(4,1), x text NOT NULL, a date,
-  p timestamp
+  p timestamp, PRIMARY KEY (i)
 )
 """
 VALUES = {
@@ -65,19 +65,24 @@ def tables(draw):
     return rows
 
 
-def outcome(rows):
+MEANINGS = [lambda rows: rows, hj.inserts, hj.deletes, hj.upserts]
+
+
+def outcome(rows, meaning, form):
     with hj.Engine() as engine:
         engine.execute(TABLE)
         try:
-            engine.apply({"t": rows}, time=1)
+            if meaning is hj.deletes and "__diff" not in rows.schema.names:
+                engine.apply({"t": rows}, time=0)
+            engine.apply({"t": meaning(form(rows))}, time=1)
         except hj.HalfjoinError as problem:
             return type(problem), str(problem)
         return sorted(map(repr, engine.read("t").to_pylist()))
 
 
-@given(tables())
-def test_they_are_the_rows_of_any_other_form(rows):
-    assert outcome(rows) == outcome(rows.to_reader())
+@given(tables(), st.sampled_from(MEANINGS))
+def test_they_are_the_rows_of_any_other_form(rows, meaning):
+    assert outcome(rows, meaning, lambda given: given) == outcome(rows, meaning, pa.Table.to_reader)
 
 
 def test_only_what_is_plainly_right_is_taken():
