@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 from decimal import Decimal
+from fractions import Fraction
 
 import duckdb
 import numpy as np
@@ -126,6 +127,9 @@ def test_what_cannot_be_kept_says_what_to_do():
         ("interval", pd.Timedelta(1, "ns"), "floor the nanoseconds first"),
         ("timestamptz", "2024-01-01T00:00:00.1234567Z", "leave the digits after the sixth out, or declare the column"),
         ("time", "00:00:00.0000001", "leave the digits after the sixth out, or declare the column"),
+        ("time", dt.time(1, 2, tzinfo=dt.UTC), "a time has no time zone"),
+        ("numeric(8,2)", Fraction(1, 4), "give a Decimal"),
+        ("numeric(8,2)", np.timedelta64(5, "D"), ""),
     ]:
         with pytest.raises(hj.InvalidRow) as caught:
             kept(kind, [{"x": value}])
@@ -290,3 +294,34 @@ def test_what_a_table_cannot_be_like_is_an_error_of_halfjoin(like):
 def test_a_type_of_polars_that_arrow_has_not_is_named():
     with pytest.raises(hj.InvalidRow, match=r"_pli128.*cast what Arrow does not know"):
         kept("bigint", pl.DataFrame({"x": [1]}, schema={"x": pl.Int128}))
+
+
+def test_periods_of_pandas_are_no_integers():
+    """Arrow has the number of months since 1970 for a month."""
+    months = pd.DataFrame({"x": pd.period_range("2024-01", periods=2, freq="M")})
+    for kind in ("bigint", "date", "text", "jsonb"):
+        with pytest.raises(hj.InvalidRow, match=r"648 is not a valid .*; turn periods into timestamps first"):
+            kept(kind, months)
+
+
+def test_booleans_of_eight_bits_are_booleans():
+    bits = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0, None], pa.int8()))
+    assert kept("boolean", pa.table({"x": bits})) == [True, False, None]
+    with pytest.raises(hj.InvalidRow, match="True is not a valid bigint"):
+        kept("bigint", pa.table({"x": bits}))
+
+
+@pytest.mark.parametrize("value", [
+    np.datetime64(1, "ns"), np.datetime64("2024-02-29"), np.timedelta64(5, "Y"), np.timedelta64(5, "ns"),
+    np.array([1, 2], "datetime64[ns]"), {"a": np.timedelta64(5, "ns")}, np.longdouble(1.5), [np.longdouble(1.5)],
+])  # fmt: skip
+def test_what_numpy_has_and_json_has_not_is_refused(value):
+    """NumPy's own plain values are integers for moments of nanoseconds and durations of years."""
+    with pytest.raises(hj.InvalidRow, match="is not a valid jsonb"):
+        kept("jsonb", [{"x": value}])
+
+
+@pytest.mark.parametrize("value", [pd.NaT, pd.NA, NAN, np.datetime64("NaT"), np.timedelta64("NaT")])
+def test_what_is_missing_is_null_of_jsonb_too(value):
+    assert kept("jsonb", [{"x": value}]) == [None]
+    assert kept("timestamp[]", [{"x": value}, {"x": [value]}]) == [None, [None]]
