@@ -281,6 +281,18 @@ def test_a_table_like_a_frame_has_the_columns_that_its_rows_have():
             assert {"k": 2, "v": 4} in engine.read("t").to_pylist()
 
 
+@pytest.mark.parametrize(("array", "kind"), [
+    (pa.array([b"0123456789abcdef"], pa.uuid()), "uuid"), (pa.array([[1, 2]], pa.list_view(pa.int64())), "bigint[]"),
+    (pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1], pa.int8())), "boolean"),
+    (pa.compute.run_end_encode(pa.array(["a", "a"])), "text"),
+])  # fmt: skip
+def test_a_table_is_like_all_rows_that_it_takes(array, kind):
+    with hj.Engine() as engine:
+        engine.create_table("t", like=pa.table({"x": array}))
+        engine.apply({"t": pa.table({"x": array})})
+        assert engine.read("t")["x"].to_pylist() == kept(kind, pa.table({"x": array}))
+
+
 @pytest.mark.parametrize("like", [
     pd.DataFrame({"a": [1, "x"]}), pd.DataFrame([[1, 2]], columns=["a", "a"]), pd.DataFrame({"a": [2**70]}),
     pd.DataFrame({"a": [1j]}), pl.Series("a", [1]), pl.DataFrame({"a": [1]}, schema={"a": pl.Int128}),
