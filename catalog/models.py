@@ -6,6 +6,7 @@ from collections.abc import Sequence as Numbers
 from itertools import chain
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import PydanticSerializationError
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Column
@@ -276,3 +277,12 @@ class Document(BaseModel):
     sequences: tuple[Sequence, ...] = ()
     meaning: int = 1  # what the version that wrote it gave each expression; see `halfjoin.version`
     comments: dict[str, str] = {}  # of what is not a definition of its own: `type mood`, `schema s`
+
+    def text(self) -> str:
+        """The document as JSON. Pydantic has an error of its own for a Ctrl-C that reaches it."""
+        try:
+            return self.model_dump_json()
+        except PydanticSerializationError as problem:
+            if not str(problem).startswith("Error serializing to JSON: KeyboardInterrupt"):
+                raise
+            raise KeyboardInterrupt from problem

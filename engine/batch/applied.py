@@ -12,7 +12,7 @@ from halfjoin.engine.arrange.changes import changes_of, size
 from halfjoin.engine.batch.clock import Clock, shown
 from halfjoin.engine.display.changes import changes_html
 from halfjoin.engine.display.html import note, piece
-from halfjoin.errors import UnknownName
+from halfjoin.errors import Conflict, UnknownName
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,22 @@ class Applied:
         return Applied(self.time, self.upper, self.runner, seconds, self.diffs, self.reason, self.frames,
                        self.errors, self.clock)  # fmt: skip
 
+    def __reduce__(self) -> tuple[type[Applied], tuple[Any, ...]]:
+        """A copy, also in another process, has its changes in memory and no engine."""
+        return Applied, (self.time, self.upper, self.runner, self.seconds, dict(self.diffs), self.reason, None,
+                         dict(self.errors), self.clock)  # fmt: skip
+
     def dataframe(self, view: str) -> Any:
         """A view's changes in `diffs` as a Spark DataFrame, not collected. A time of day is text.
 
         Raises:
             UnknownName: `diffs` does not have that view.
+            Conflict: this is a copy.
         """
-        if view not in self.diffs or self.frames is None:
+        if view not in self.diffs:
             raise UnknownName("view", view, self.diffs)
+        if self.frames is None:
+            raise Conflict("a copy of an outcome has no DataFrames", remedy=f"take the table diffs[{view!r}]")
         return self.frames(view)
 
     def __repr__(self) -> str:

@@ -56,6 +56,9 @@ def decimal_type(precision: int, scale: int) -> Any:
     return pa.decimal128(precision, scale) if precision <= STORED_DIGITS else pa.decimal256(precision, scale)
 
 
+_EXTENSIONS = {"arrow.uuid": sql.UUID, "arrow.bool8": sql.BOOLEAN}
+
+
 def sql_type(type: Any) -> SqlType:
     """The SQL type for the values of an Arrow type. 8-bit and unsigned integers get the next wider type.
 
@@ -63,10 +66,13 @@ def sql_type(type: Any) -> SqlType:
         UnsupportedSQL: the Arrow type has no SQL type.
     """
     t = pa.types
-    if t.is_list(type) or t.is_large_list(type) or t.is_fixed_size_list(type):
+    lists = (t.is_list, t.is_large_list, t.is_fixed_size_list, t.is_list_view, t.is_large_list_view)
+    if any(matches(type) for matches in lists):
         return sql.array(sql_type(type.value_type))
-    if t.is_dictionary(type):
+    if t.is_dictionary(type) or t.is_run_end_encoded(type):
         return sql_type(type.value_type)
+    if isinstance(type, pa.BaseExtensionType) and type.extension_name in _EXTENSIONS:
+        return _EXTENSIONS[type.extension_name]
     if t.is_decimal(type):
         return sql.numeric(type.precision, type.scale)
     if t.is_uint64(type):

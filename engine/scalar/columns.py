@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
-from numbers import Real
+from datetime import time
+from decimal import Decimal, InvalidOperation
+from numbers import Rational, Real
 from types import NoneType
 from typing import Any
 from uuid import UUID
@@ -71,9 +72,10 @@ def convert(table: str, name: str, kind: SqlType, given: Any, *, leaving: bool =
         if unsound is not None:
             raise InvalidRow(unsound.reason, remedy=unsound.remedy, code=unsound.code, table=table, column=name,
                              row=row, value=value) from None  # fmt: skip
-        outside = kind.kind in INTEGERS and isinstance(value, int) and not isinstance(value, bool)
+        period = _of_period(given)
+        outside = kind.kind in INTEGERS and isinstance(value, int) and not isinstance(value, bool) and period is None
         why = f"is out of range for {kind}" if outside else f"is not a valid {kind}"
-        remedy = too_fine(given[row], kind) or _remedy(value, kind)
+        remedy = period or too_fine(given[row], kind) or _remedy(value, kind)
         raise InvalidRow(why, remedy=None if outside else remedy, table=table, column=name, row=row,
                          value=value) from None  # fmt: skip
 
@@ -136,11 +138,19 @@ def _remedy(value: Any, kind: SqlType) -> str | None:
     """The remedy for a number that the conversion would round; None for other values."""
     if has_rows(kind):
         return f"give tuples or dicts of the fields {', '.join(field_names(innermost(kind)))}"
+    if isinstance(value, time) and value.tzinfo is not None:
+        return "a time has no time zone: leave it out with .replace(tzinfo=None), or give a timestamptz"
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         return None
     if not (value.is_finite() if isinstance(value, Decimal) else value - value == 0):
         return "declare the column double precision" if kind.kind is Kind.NUMERIC else None
-    if kind.kind is Kind.NUMERIC and Decimal(str(value)).copy_abs() < 10 ** ((kind.precision or 0) - (kind.scale or 0)):
+    if kind.kind is Kind.NUMERIC:
+        try:
+            fits = Decimal(str(value)).copy_abs() < 10 ** ((kind.precision or 0) - (kind.scale or 0))
+        except InvalidOperation:  # the text of a Fraction is no decimal, nor that of NumPy's durations, which are Real
+            return "give a Decimal" if isinstance(value, Rational) and not isinstance(value, np.generic) else None
+        if not fits:
+            return None
         return f"round it to {kind.scale} digits after the point, or give the column more of them"
     if kind.kind is Kind.REAL and isinstance(value, float) and abs(value) < _MOST_REAL:
         return "round it to a real first, or declare the column double precision"
@@ -186,7 +196,7 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
         given = pa.array([json_text(value, kind) for value in values], arrow_type(kind))
     array = given if isinstance(given, pa.Array) else _of_python(given, kind)
     if isinstance(array, pa.ExtensionArray):
-        array = array.storage
+        array = _storage(array)
     if pt.is_run_end_encoded(array.type):
         array = pc.run_end_decode(array)
     if pt.is_dictionary(array.type):
@@ -196,6 +206,23 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
     if pt.is_floating(array.type) and innermost(kind).kind not in FLOATS:
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     return array
+
+
+def _storage(array: pa.ExtensionArray) -> pa.Array:
+    """The values of an extension type as Arrow keeps them.
+
+    Raises:
+        TypeError: they are pandas' periods, kept as the number of months, say, since 1970.
+    """
+    if _of_period(array) is not None:
+        raise TypeError("a number that stands for a period")
+    return array.storage.cast(pa.bool_()) if array.type.extension_name == "arrow.bool8" else array.storage
+
+
+def _of_period(given: Any) -> str | None:
+    """The remedy for pandas' periods; None for other values."""
+    period = isinstance(given, pa.ExtensionArray) and given.type.extension_name == "pandas.period"
+    return "turn periods into timestamps first, with .dt.to_timestamp()" if period else None
 
 
 def _is_text(given: Any) -> bool:

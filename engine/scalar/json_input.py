@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.scalar.python_values import missing
 from halfjoin.sql.functions.json_text import Json, JsonError, canonical, checked, in_order, written
 from halfjoin.sql.types import Kind, SqlType
 
@@ -30,12 +31,12 @@ def texts_of(kind: Kind, texts: pa.Array) -> pa.Array:
 
 
 def json_text(value: Any, kind: SqlType) -> Any:
-    """The text of one Python value of a column: of a str itself, which is a text of JSON. NaN and None are NULL.
+    """The text of one Python value of a column: of a str itself, which is a text of JSON. What is missing is NULL.
 
     Raises:
         JsonError, TypeError: it is not JSON.
     """
-    if value is None or (isinstance(value, float) and value != value) or type(value).__name__ == "NAType":
+    if missing(value):
         return None
     if kind.element is not None:
         return [json_text(item, kind.element) for item in value]
@@ -62,6 +63,9 @@ def _json(value: Any) -> Json:
             return {key: _json(item) for key, item in value.items()}
         case list() | tuple():
             return [_json(item) for item in value]
-        case np.ndarray() | np.generic():  # pandas has them inside of lists and dicts that it read from a file
-            return _json(value.tolist())
+        # pandas has them inside of lists and dicts that it read from a file. Moments with nanoseconds would be numbers.
+        case np.ndarray() | np.generic() if value.dtype.kind not in "mM":
+            made = value.tolist()
+            if type(made) is not type(value):  # as of a longdouble
+                return _json(made)
     raise TypeError(f"a {type(value).__name__} is not JSON")

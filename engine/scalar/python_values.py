@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import time
 from decimal import Decimal
 from types import NoneType
 from typing import Any
@@ -28,6 +29,8 @@ def plain(given: Sequence[Any], of: type = NoneType) -> Sequence[Any]:
         return [_whole(value) for value in given]
     if issubclass(of, np.datetime64 | np.timedelta64):
         return [None if value is None else _of_numpy(value) for value in given]
+    if issubclass(of, time) and any(value is not None and value.tzinfo is not None for value in given):
+        raise ValueError("Arrow would drop the time zone")
     if issubclass(of, UUID):
         return [None if value is None else str(value) for value in given]
     if issubclass(of, Decimal):  # NaN is a value of numeric, unlike a float's NaN, which pandas writes
@@ -60,7 +63,9 @@ def _of_numpy(value: np.datetime64 | np.timedelta64) -> Any:
 
 
 def missing(value: Any) -> bool:
-    """Whether it stands for NULL: None, NaN, or what pandas writes for it."""
+    """Whether it stands for NULL: None, NaN, or what pandas and NumPy write for it."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
     return value is None or type(value).__name__ in _MISSING or (isinstance(value, float) and value != value)
 
 

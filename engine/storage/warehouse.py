@@ -328,7 +328,7 @@ class Warehouse:
         dropped collections."""
         now = collections(state)
         there = {id(collection) for _, _, collection in now}
-        catalog = state.catalog.document().model_dump_json()
+        catalog = state.catalog.document().text()
         new = [item for item in now if id(item[2]) not in self._numbers]
         gone = [number for number, collection in self._ids.items() if id(collection) not in there]
         gone += self._stale

@@ -112,7 +112,9 @@ def constant(value: object) -> exp.Expr:
     if type(value).__name__ in _MISSING:
         return exp.Null()
     if getattr(getattr(value, "dtype", None), "kind", "") in _NUMBERS and hasattr(value, "tolist"):
-        return constant(value.tolist())
+        plain = value.tolist()
+        if type(plain) is not type(value):  # as of a longdouble
+            return constant(plain)
     if (text := typed_text(value)) is not None:
         return exp.Cast(this=exp.Literal.string(text[0]), to=exp.DataType.build(text[1]))
     match value:
@@ -128,15 +130,23 @@ def constant(value: object) -> exp.Expr:
             check_nul(value, "a parameter")
             return exp.Literal.string(value)
         case dict():
-            return exp.Literal.string(json.dumps(value))
+            try:
+                return exp.Literal.string(json.dumps(value))
+            except (TypeError, ValueError, RecursionError) as problem:
+                raise UnsupportedSQL(f"a dict that is a parameter is not JSON: {problem}",
+                                     remedy="give a text of JSON") from None  # fmt: skip
         case list() | tuple():
             return exp.Array(expressions=[constant(one) for one in value]) if value else exp.Literal.string("{}")
+        case time():
+            raise UnsupportedSQL("a parameter cannot be a time of day with a time zone",
+                                 remedy="leave the zone out with .replace(tzinfo=None), or give a datetime")
     raise UnsupportedSQL(f"a parameter cannot be a {type(value).__name__}",
                          remedy="give a number, text, bytes, a date or time, a UUID, a list or None")
 
 
 def typed_text(value: object) -> tuple[str, str] | None:
-    """The text and the SQL type of a value that is written as a cast; None for others."""
+    """The text and the SQL type of a value that is written as a cast; None for others, among them a time of day with a
+    time zone, which the cast would drop."""
     match value:
         case float():
             return repr(value).replace("inf", "Infinity"), "DOUBLE"
@@ -146,11 +156,12 @@ def typed_text(value: object) -> tuple[str, str] | None:
             return value.isoformat(" "), "TIMESTAMP" if value.tzinfo is None else "TIMESTAMPTZ"
         case date():
             return value.isoformat(), "DATE"
-        case time():
+        case time() if value.tzinfo is None:
             return value.isoformat(), "TIME"
         case timedelta():
             micros = value.seconds * 1_000_000 + value.microseconds
-            return f"{value.days} days {micros} microseconds", "INTERVAL"
+            nanos = getattr(value, "nanoseconds", 0)  # of pandas; the cast rounds
+            return f"{value.days} days {micros}.{nanos:03} microseconds", "INTERVAL"
         case (int(months), int(days), int(nanos)) if hasattr(value, "nanoseconds") and nanos % 1000 == 0:
             return f"{months} months {days} days {nanos // 1000} microseconds", "INTERVAL"  # as Arrow has it
         case bytes():

@@ -7,6 +7,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import halfjoin as hj
@@ -48,10 +50,20 @@ def test_parameters_are_never_text_of_the_statement(engine: hj.Engine) -> None:
     ("CREATE VIEW v AS SELECT $1 AS x", [1], "takes the value number 1; write the values into the statement"),
     ("SELECT k FROM t WHERE k = ?", [1], r"takes the value number 1; write \$1 where it goes"),
     ("SELECT k FROM t WHERE k IN $1", [(1, 2)], r"write IN \(1, 2\), or = ANY\(\$1\)"),
+    ("SELECT $1", [time(1, 2, tzinfo=UTC)], "cannot be a time of day with a time zone; leave the zone out"),
+    ("SELECT $1", [[time(1, 2, tzinfo=UTC)]], "cannot be a time of day with a time zone"),
+    ("SELECT $1", [np.longdouble(1.5)], "a parameter cannot be a longdouble"),
+    ("SELECT $1", [{"at": date(2024, 1, 2)}], "is not JSON: .* date .*; give a text of JSON"),
 ])  # fmt: skip
 def test_wrong_parameters_are_refused(engine: hj.Engine, sql: str, params: Any, why: str) -> None:
     with pytest.raises(hj.UnsupportedSQL, match=why):
         engine.execute(sql, params)
+
+
+def test_the_nanoseconds_of_pandas_are_rounded_as_a_cast_rounds(engine: hj.Engine) -> None:
+    for nanos, micros in ((999, 1), (1400, 1), (1600, 2)):
+        found = engine.query("SELECT $1 = $2 AS x", [pd.Timedelta(nanos), timedelta(microseconds=micros)])
+        assert found.to_pylist() == [{"x": True}]
 
 
 def test_parameters_may_come_from_numpy_and_pandas(engine: hj.Engine) -> None:

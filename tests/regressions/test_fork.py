@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import multiprocessing
 import os
 import pickle
@@ -238,6 +239,20 @@ def test_a_child_may_have_an_engine_of_its_own(tmp_path: Path) -> None:
 def test_an_engine_is_not_sent_to_other_processes() -> None:
     with hj.Engine() as engine, pytest.raises(hj.Conflict, match="belongs to the process that opened it"):
         pickle.dumps(engine)
+
+
+def test_the_outcome_of_a_batch_is_sent_to_other_processes(tmp_path: Path) -> None:
+    with hj.Engine(tmp_path) as engine:
+        _filled(engine)
+        made = engine.apply({"t": [{"k": 2}]}, time=2)
+        copies = [pickle.loads(pickle.dumps(made)), copy.deepcopy(made)]
+        assert copies == [made, made]
+    for one in copies:
+        assert one.diffs["v"].to_pylist() == [{"k": 2, "__time": 2, "__diff": 1}]
+        with pytest.raises(hj.Conflict, match=r"has no DataFrames; take the table diffs\['v'\]"):
+            one.dataframe("v")
+        with pytest.raises(hj.UnknownName):
+            one.dataframe("x")
 
 
 def test_a_child_of_an_engine_with_a_sink_ends(tmp_path: Path) -> None:

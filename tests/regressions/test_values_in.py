@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 from decimal import Decimal
+from fractions import Fraction
 
 import duckdb
 import numpy as np
@@ -126,6 +127,9 @@ def test_what_cannot_be_kept_says_what_to_do():
         ("interval", pd.Timedelta(1, "ns"), "floor the nanoseconds first"),
         ("timestamptz", "2024-01-01T00:00:00.1234567Z", "leave the digits after the sixth out, or declare the column"),
         ("time", "00:00:00.0000001", "leave the digits after the sixth out, or declare the column"),
+        ("time", dt.time(1, 2, tzinfo=dt.UTC), "a time has no time zone"),
+        ("numeric(8,2)", Fraction(1, 4), "give a Decimal"),
+        ("numeric(8,2)", np.timedelta64(5, "D"), ""),
     ]:
         with pytest.raises(hj.InvalidRow) as caught:
             kept(kind, [{"x": value}])
@@ -277,6 +281,18 @@ def test_a_table_like_a_frame_has_the_columns_that_its_rows_have():
             assert {"k": 2, "v": 4} in engine.read("t").to_pylist()
 
 
+@pytest.mark.parametrize(("array", "kind"), [
+    (pa.array([b"0123456789abcdef"], pa.uuid()), "uuid"), (pa.array([[1, 2]], pa.list_view(pa.int64())), "bigint[]"),
+    (pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1], pa.int8())), "boolean"),
+    (pa.compute.run_end_encode(pa.array(["a", "a"])), "text"),
+])  # fmt: skip
+def test_a_table_is_like_all_rows_that_it_takes(array, kind):
+    with hj.Engine() as engine:
+        engine.create_table("t", like=pa.table({"x": array}))
+        engine.apply({"t": pa.table({"x": array})})
+        assert engine.read("t")["x"].to_pylist() == kept(kind, pa.table({"x": array}))
+
+
 @pytest.mark.parametrize("like", [
     pd.DataFrame({"a": [1, "x"]}), pd.DataFrame([[1, 2]], columns=["a", "a"]), pd.DataFrame({"a": [2**70]}),
     pd.DataFrame({"a": [1j]}), pl.Series("a", [1]), pl.DataFrame({"a": [1]}, schema={"a": pl.Int128}),
@@ -290,3 +306,34 @@ def test_what_a_table_cannot_be_like_is_an_error_of_halfjoin(like):
 def test_a_type_of_polars_that_arrow_has_not_is_named():
     with pytest.raises(hj.InvalidRow, match=r"_pli128.*cast what Arrow does not know"):
         kept("bigint", pl.DataFrame({"x": [1]}, schema={"x": pl.Int128}))
+
+
+def test_periods_of_pandas_are_no_integers():
+    """Arrow has the number of months since 1970 for a month."""
+    months = pd.DataFrame({"x": pd.period_range("2024-01", periods=2, freq="M")})
+    for kind in ("bigint", "date", "text", "jsonb"):
+        with pytest.raises(hj.InvalidRow, match=r"648 is not a valid .*; turn periods into timestamps first"):
+            kept(kind, months)
+
+
+def test_booleans_of_eight_bits_are_booleans():
+    bits = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0, None], pa.int8()))
+    assert kept("boolean", pa.table({"x": bits})) == [True, False, None]
+    with pytest.raises(hj.InvalidRow, match="True is not a valid bigint"):
+        kept("bigint", pa.table({"x": bits}))
+
+
+@pytest.mark.parametrize("value", [
+    np.datetime64(1, "ns"), np.datetime64("2024-02-29"), np.timedelta64(5, "Y"), np.timedelta64(5, "ns"),
+    np.array([1, 2], "datetime64[ns]"), {"a": np.timedelta64(5, "ns")}, np.longdouble(1.5), [np.longdouble(1.5)],
+])  # fmt: skip
+def test_what_numpy_has_and_json_has_not_is_refused(value):
+    """NumPy's own plain values are integers for moments of nanoseconds and durations of years."""
+    with pytest.raises(hj.InvalidRow, match="is not a valid jsonb"):
+        kept("jsonb", [{"x": value}])
+
+
+@pytest.mark.parametrize("value", [pd.NaT, pd.NA, NAN, np.datetime64("NaT"), np.timedelta64("NaT")])
+def test_what_is_missing_is_null_of_jsonb_too(value):
+    assert kept("jsonb", [{"x": value}]) == [None]
+    assert kept("timestamp[]", [{"x": value}, {"x": [value]}]) == [None, [None]]

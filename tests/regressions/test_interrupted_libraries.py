@@ -1,9 +1,11 @@
-"""When Ctrl-C reaches DuckDB, which raises a RuntimeError for it, the caller gets a KeyboardInterrupt."""
+"""When Ctrl-C reaches a library that raises an error of its own for it, the caller gets a KeyboardInterrupt."""
 
 import pyarrow as pa
 import pytest
+from pydantic_core import PydanticSerializationError
 
 import halfjoin as hj
+from halfjoin.catalog.models import Document
 from halfjoin.engine.scalar import duck
 
 
@@ -33,3 +35,14 @@ def test_an_interrupted_query_is_keyboardinterrupt(monkeypatch):
             patch.setattr(duck, "_connection", Interrupted)
             engine.query("SELECT replace(x::text, x::text, '2') AS n FROM t")
         assert engine.query("SELECT count(*) AS n FROM t").to_pylist() == [{"n": 1}]
+
+
+def test_an_interrupted_catalog_is_keyboardinterrupt(monkeypatch, tmp_path):
+    def interrupted(_):
+        raise PydanticSerializationError("Error serializing to JSON: KeyboardInterrupt: ")
+
+    with hj.Engine(tmp_path) as engine:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(Document, "model_dump_json", interrupted)
+            engine.execute("CREATE TABLE t (x bigint)")
+        engine.execute("CREATE TABLE t (x bigint)")
