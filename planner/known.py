@@ -38,7 +38,8 @@ from halfjoin.planner.plan import (
     ViewPlan,
 )
 from halfjoin.planner.rules.sides import Side
-from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, columns_of, rewrite
+from halfjoin.sql.bind.scalar import CHANCE
+from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, columns_of, rewrite, walk
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import Scan
 from halfjoin.sql.types import Kind, SqlType, innermost
@@ -166,8 +167,17 @@ def known_of_path(path: Path, estimates: Estimates, arranged: Arranged) -> Known
 def found_by_keys(side: Side, estimates: Estimates, arranged: Arranged) -> bool:
     """Whether the conditions of a looked-up side tell the keys of few of the rows of a large collection."""
     source = side.source
-    if not isinstance(source, Scan) or not side.conditions or not estimates.facts.rows(source.collection) > _SMALL:
+    return isinstance(source, Scan) and estimates.facts.rows(source.collection) > _SMALL and are_few(
+        side, estimates, arranged)  # fmt: skip
+
+
+def are_few(side: Side, estimates: Estimates, arranged: Arranged) -> bool:
+    """Whether the conditions of a side tell the keys of few rows of a collection."""
+    source = side.source
+    if not isinstance(source, Scan) or not side.conditions:
         return False
+    if estimates.rows(source.collection) <= _SMALL:
+        return any(True for condition in side.conditions for _ in told(condition))
     bare = {column.name: column.name[len(source.alias) + 1 :] for column in source.columns}
     return known_of(source.collection, (Filter(side.conditions),), bare, estimates, arranged) is not None
 
@@ -176,6 +186,11 @@ def _known_in(path: Path, half_join: HalfJoin, arranged: Arranged) -> Iterator[K
     """The arrangements that find the rows of a path's input whose keys a present input has."""
     bare = {name: column for column, name in path.fetch}
     source, found = half_join.arrangement, dict[Expr, Expr]()
+    conditions = [one for step in (source.through.steps if source.through is not None else ())
+                  if isinstance(step, Filter) for one in step.predicates]  # fmt: skip
+    if any(isinstance(part, Call) and part.function in CHANCE for expr in (*source.keys, *conditions)
+           for part in walk(expr)):  # what is drawn for a row is not drawn twice
+        return
     for probe, theirs, null_safe in zip(half_join.probe, source.keys, half_join.null_safe, strict=True):
         if columns_of(probe) <= bare.keys() and not null_safe:
             found |= dict.fromkeys(_without_casts(_renamed(probe, bare)), theirs)
