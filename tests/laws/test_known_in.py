@@ -12,7 +12,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.join import known as engine_known
-from halfjoin.engine.statements import evaluating
+from halfjoin.engine.statements import evaluating, reading
 from halfjoin.planner import known
 from halfjoin.planner.plan import KnownIn
 from tests.laws.test_known_keys import DDL, World, both  # noqa: F401
@@ -143,6 +143,26 @@ def test_changes_are_those_of_scans(seed: int, key: str, used: list[KnownIn]) ->
         assert outcomes[0] == outcomes[1], change
         assert bag(engine.read("keyed")) == bag(engine.read("plain")), change
     assert used
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_copies_of_rows_are_counted_by_an_index(on_disk: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of a table without a PRIMARY KEY, joined statements must know how often it has a row."""
+    engine = hj.Engine(tmp_path / "w" if on_disk else None)
+    engine.execute("CREATE TABLE t (k bigint, y integer); CREATE TABLE few (k bigint, z integer)")
+    engine.execute("CREATE INDEX ON t (k)")
+    engine.execute("INSERT INTO t SELECT i / 2, i / 4 FROM generate_series(0, 3999) AS s (i); "
+                   "INSERT INTO few VALUES (1, 7), (1, 7), (5, 8), (NULL, 1); UPDATE t SET k = NULL WHERE k = 9")
+    if on_disk:
+        engine.flush()
+        engine.close()
+        engine = hj.Engine(tmp_path / "w")
+    with engine:
+        monkeypatch.setattr(reading, "contents", None)
+        made = engine.execute("UPDATE t SET y = z FROM few WHERE few.k = t.k RETURNING t.k, t.y").to_pylist()
+        assert sorted(tuple(row.values()) for row in made) == [(1, 7), (1, 7), (5, 8), (5, 8)]
+        assert engine.execute("DELETE FROM t USING few WHERE few.k = t.k AND few.z = 7").to_pylist() == [{"count": 2}]
+        assert engine.query("SELECT count(*) AS n, count(k) AS k FROM t").to_pylist() == [{"n": 3998, "k": 3996}]
 
 
 def test_explain_says_whose_keys_are_looked_up() -> None:
