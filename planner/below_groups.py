@@ -34,6 +34,7 @@ from halfjoin.sql.relation import (
 _COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">=", "in", "is null"))
 _SUMS = frozenset(("count", "sum", "avg", "min", "max"))  # what fails of these fails above the groups
 _RANKS = frozenset(("row_number", "rank", "dense_rank"))
+Restrict = Callable[[Relation, Expr], Relation]  # leaves rows with some values of an expression
 Checked = Callable[[str], bool]  # whether a table or view has no row fewer than no times, as its key tells
 
 
@@ -44,65 +45,69 @@ def below_groups(relation: Relation, checked: Checked) -> Relation:
         return relation
     input, left = relation.input, list[Expr]()
     for condition in conjuncts(relation.predicate):
-        lowered = _lowered(condition, input, checked) if _compares(condition) else None
-        if lowered is None:
+        made = _lowered(condition, input, checked) if compares(condition) else None
+        if made is None:
             left.append(condition)
         else:
-            input = lowered
+            input = made
     if input is relation.input:
         return relation
     return Filter(input, conjunction(tuple(left))) if left else input
 
 
-def _compares(condition: Expr) -> bool:
+def _lowered(condition: Expr, relation: Relation, checked: Checked) -> Relation | None:
+    """The relation with a condition on its rows below its groups; None: it does not get there."""
+    (name,) = columns_of(condition)
+    return lowered(name, lambda input, expr: Filter(input, substitute(condition, {name: expr})), relation, checked,
+                   whole=True)  # fmt: skip
+
+
+def compares(condition: Expr) -> bool:
     """Whether it is a comparison of a column with constants."""
     return (isinstance(condition, Call) and condition.function in _COMPARISONS and len(columns_of(condition)) == 1
             and all(isinstance(arg, Column | Literal) for arg in condition.args))  # fmt: skip
 
 
-def _lowered(condition: Expr, relation: Relation, checked: Checked) -> Relation | None:
-    """The relation with a condition on its rows below its groups; None: it does not get there."""
-    (name,) = columns_of(condition)
+def lowered(name: str, restrict: Restrict, relation: Relation, checked: Checked, *, whole: bool) -> Relation | None:
+    """The relation with some of its rows, as a column of them tells, chosen below its groups; None: it does not get
+    there. `whole`: the others must go; otherwise they may."""
+
+    def below(name: str, input: Relation) -> Relation | None:
+        return lowered(name, restrict, input, checked, whole=whole)
+
+    def chosen(expr: Expr, input: Relation) -> Relation:
+        made = below(expr.name, input) if isinstance(expr, Column) else None
+        return restrict(input, expr) if made is None else made
+
     match relation:
         case Filter(input):
-            lowered = _lowered(condition, input, checked)
-            return None if lowered is None else replace(relation, input=lowered)
+            made = below(name, input)
+            return None if made is None else replace(relation, input=made)
         case Project(input, items):
             expr = next(expr for column, expr in items if column.name == name)
-            if not isinstance(expr, Column):
-                return None
-            lowered = _lowered(substitute(condition, {name: expr}), input, checked)
-            return None if lowered is None else replace(relation, input=lowered)
+            made = below(expr.name, input) if isinstance(expr, Column) else None
+            return None if made is None else replace(relation, input=made)
         case Aggregate(input, keys):
             key = next((expr for column, expr in keys if column.name == name), None)
-            if key is None or not _is_safe(relation, checked):
-                return None
-            return replace(relation, input=_with(substitute(condition, {name: key}), input, checked))
+            return None if key is None or not is_safe(relation, checked) else replace(
+                relation, input=chosen(key, input))  # fmt: skip
         case Window(input, partition) | TopK(input, partition):
-            names = [expr.name for expr in partition if isinstance(expr, Column)]
-            if name not in names or not _is_safe(relation, checked):
-                return None
-            return replace(relation, input=_with(condition, input, checked))
+            key = next((expr for expr in partition if isinstance(expr, Column) and expr.name == name), None)
+            return None if key is None or not is_safe(relation, checked) else replace(
+                relation, input=chosen(key, input))  # fmt: skip
         case UnionAll(inputs, columns):
             place = [column.name for column in columns].index(name)
-            named = [substitute(condition, {name: one.columns[place]}) for one in inputs]
-            found = [_lowered(part, one, checked) for part, one in zip(named, inputs, strict=True)]
+            found = [below(one.columns[place].name, one) for one in inputs]
             if all(one is None for one in found):
                 return None
             return replace(relation, inputs=tuple(
-                Filter(one, part) if made is None else made
-                for made, part, one in zip(found, named, inputs, strict=True)))  # fmt: skip
+                made if made is not None else restrict(one, one.columns[place]) if whole else one
+                for made, one in zip(found, inputs, strict=True)))  # fmt: skip
         case _:
             return None
 
 
-def _with(condition: Expr, relation: Relation, checked: Checked) -> Relation:
-    """The relation's rows that meet a condition."""
-    lowered = _lowered(condition, relation, checked) if _compares(condition) else None
-    return Filter(relation, condition) if lowered is None else lowered
-
-
-def _is_safe(relation: Relation, checked: Checked) -> bool:
+def is_safe(relation: Relation, checked: Checked) -> bool:
     """Whether no row or group in it can be an error."""
     for part in every_part(relation):
         match part:

@@ -16,9 +16,10 @@ again finds its nodes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import TypeAlias
 
 from halfjoin.planner.canonical import canonical
 from halfjoin.planner.facts import Facts
@@ -50,7 +51,7 @@ from halfjoin.planner.regions import (
 from halfjoin.planner.rounds import Nested, Rounded, Rounds
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
-from halfjoin.planner.rules.sides import asked, shown, side_of
+from halfjoin.planner.rules.sides import Side, asked, shown, side_of
 from halfjoin.planner.unkeyed import unkeyed
 from halfjoin.sql.bind.context import Aliases
 from halfjoin.sql.expr import Column, Expr
@@ -75,10 +76,18 @@ from halfjoin.sql.relation import (
 )
 from halfjoin.sql.types import BIGINT
 
+Found: TypeAlias = Callable[[Side], bool]
 
-def cut(relation: Relation, facts: Facts) -> tuple[Relation, tuple[CutNode | Reduce, ...]]:
-    """The relation with scans of node collections in place of the parts cut out; the nodes in order of dependency."""
-    cutter = _Cutter(facts, _repeated(relation))
+
+def cut(
+    relation: Relation, facts: Facts, found: Found = lambda _: False
+) -> tuple[Relation, tuple[CutNode | Reduce, ...]]:
+    """The relation with scans of node collections in place of the parts cut out; the nodes in order of dependency.
+
+    `found`: of a query, whether the keys of a looked-up side find its rows. Such a side is a node, since an index of
+    the rows that meet its conditions would be made of all rows.
+    """
+    cutter = _Cutter(facts, _repeated(relation), found)
     whole, _ = cutter.region(cutter.reduced(narrowed(by_length(simplified(relation), cutter.aliases))))
     return whole, tuple(cutter.nodes.values())
 
@@ -95,7 +104,8 @@ def _repeated(relation: Relation) -> frozenset[str]:
 @dataclass
 class _Cutter:
     facts: Facts
-    repeated: frozenset[str] = frozenset()  # aliases of several scans: a domain has those of the rows that it is of
+    repeated: frozenset[str]  # aliases of several scans: a domain has those of the rows that it is of
+    found: Found
     nodes: dict[str, CutNode | Reduce] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=Aliases)
     loops: dict[str, Sequence[CutNode]] = field(default_factory=dict)
@@ -323,7 +333,9 @@ class _Cutter:
         side = side_of(part)
         if always and not may_be_kept(part):
             return part
-        if side is not None and (outer is None or shown(side, asked(outer, side)) is not None):
+        if side is not None and (outer is None or shown(side, asked(outer, side)) is not None) and not (
+            self.found(side) and may_be_kept(part)
+        ):
             return part
         if not may_be_kept(part, failing=True):
             raise cannot_be_kept(part)

@@ -12,14 +12,14 @@ from dataclasses import replace
 
 from halfjoin.planner import kinds
 from halfjoin.planner.agenda import Agenda
-from halfjoin.planner.block import Block, Input
+from halfjoin.planner.block import Block, Input, inputs_of
 from halfjoin.planner.cost import path_cost
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.fallibility import step_fallible
-from halfjoin.planner.known import Arranged, beginning, filling_cost, known_of
+from halfjoin.planner.known import Arranged, beginning, filling_cost, known_of, known_of_path
 from halfjoin.planner.linear import Step
 from halfjoin.planner.paths import in_order, path_maker
-from halfjoin.planner.plan import ArrangementKey, Branch, InputKind, Path
+from halfjoin.planner.plan import ArrangementKey, Branch, InputKind, Known, KnownIn, Path
 
 
 def filling(
@@ -29,16 +29,25 @@ def filling(
     """As `paths.branch`, of a query. The paths are in the order of their inputs, with the known keys of these. `own`:
     the nodes of the query."""
     steps = {i: _first_steps(block, block.inputs[i]) for i in in_order(block)}
-    known = {i: None if item.constant is not None or item.collection in own else
+    known: dict[int, Known | KnownIn | None] = {i: None if item.constant is not None or item.collection in own else
              known_of(item.collection, steps[i], {one.name: item.bare(one.name) for one in item.columns}, estimates,
                       arranged) for i, item in enumerate(block.inputs)}  # fmt: skip
+    asking = frozenset[str]().union(*(inputs_of(match.probe, block.owners) for item in block.inputs
+                                      if item.kind is InputKind.PRESENT for match in item.on))  # fmt: skip
     plain = [i for i in in_order(block) if block.inputs[i].kind is InputKind.PLAIN]
     begins = {i: beginning(block.inputs[i].collection, known[i], estimates)[1] for i in plain}
+    make, made = path_maker(block, number, estimates, chosen), dict[int, Path]()
+    paths, costs = dict[int, Path](), dict[int, float]()
+    for i in plain:
+        item = block.inputs[i]
+        if item.alias in asking and item.constant is None and item.collection not in own:
+            made[i] = make(i)
+            known[i] = known_of_path(made[i], estimates, arranged)
+            begins[i] = beginning(item.collection, known[i], estimates)[1]
     by_key = any(known[i] is not None for i in plain)
-    make, paths, costs = path_maker(block, number, estimates, chosen), dict[int, Path](), dict[int, float]()
     for i in sorted(plain, key=begins.__getitem__):
         if not costs or begins[i] <= min(costs.values()):
-            paths[i] = replace(make(i), known=known[i])
+            paths[i] = replace(made.get(i) or make(i), known=known[i])
             costs[i] = filling_cost(paths[i], own, estimates) if by_key else (
                 begins[i] * path_cost(paths[i], estimates).lookups)  # fmt: skip
     for i in in_order(block):

@@ -1,5 +1,8 @@
 """Finds the inputs of a query of which few keys are known: `WHERE k = 5`, `k IN (1, 2)`, `k = ANY ($1)`.
 
+The keys may be those of another table's few rows, too: `WHERE k IN (SELECT k FROM small)`, `EXISTS (...)`. These rows
+are read first, and the path still asks whether a key is present.
+
 A constant is one more changed row: it is looked up in an arrangement that exists, and what it finds goes down the
 delta path of its input. So such a query does the work of a small batch, however many rows there are. Where no
 arrangement fits, the input is scanned.
@@ -7,8 +10,8 @@ arrangement fits, the input is scanned.
 The operator of the path still tests every row that is found. So a key may find too many rows (it is rounded, or its
 code is that of another one), and the answer is that of a scan. It must never find too few. Hence:
 
-- only predicates count that every row must meet before any expression can fail for it, since a scan reports the rows
-  that fail;
+- only predicates and present inputs count that every row must meet before any expression can fail for it, since a
+  scan reports the rows that fail;
 - a cast around the key is looked through only if it keeps different values different.
 """
 
@@ -20,18 +23,31 @@ from math import prod
 
 from halfjoin.planner.cost import path_cost
 from halfjoin.planner.estimates import Estimates
-from halfjoin.planner.facts import Facts
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.linear import Filter, Keep, Step
-from halfjoin.planner.plan import ArrangementKey, Branch, InputKind, Join, Known, Path, Reduce, ViewPlan
-from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, rewrite
+from halfjoin.planner.plan import (
+    ArrangementKey,
+    Branch,
+    HalfJoin,
+    InputKind,
+    Join,
+    Known,
+    KnownIn,
+    Path,
+    Reduce,
+    ViewPlan,
+)
+from halfjoin.planner.rules.sides import Side
+from halfjoin.sql.bind.scalar import CHANCE
+from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, columns_of, rewrite, walk
 from halfjoin.sql.functions import fallible
+from halfjoin.sql.relation import Scan
 from halfjoin.sql.types import Kind, SqlType, innermost
 from halfjoin.sql.unseen import is_unseen
 
 MOST_KEYS = 10_000  # combinations of the values of several columns
 _SMALL = 1000.0  # rows; among so few a lookup is as good as a scan
-_SCANNED = 8.0  # rows that a scan reads in the time in which a lookup finds one, or an index gets one
+SCANNED = 8.0  # rows that a scan reads in the time in which a lookup finds one, or an index gets one
 _KEYS = frozenset((
     Kind.BOOLEAN, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC, Kind.TEXT, Kind.VARCHAR, Kind.CHAR,
     Kind.BYTEA, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.UUID, Kind.ENUM,
@@ -46,21 +62,12 @@ _EXACT: Mapping[Kind, frozenset[Kind]] = {  # casts that keep different values d
 Arranged = Callable[[str], Iterable[ArrangementKey]]  # the arrangements of a collection
 
 
-def with_known(plan: ViewPlan, facts: Facts, arranged: Arranged) -> ViewPlan:
-    """The plan of a query, with the known keys of its inputs. Where they tell which rows matter, they fill the join."""
-    own = {node.output for node in plan.nodes}
-    estimates = Estimates(facts, {}, plan.output.output)
-    nodes = tuple(join_with_known(node, own, estimates, arranged) if isinstance(node, Join) and not node.loops else node
-                  for node in plan.nodes)  # fmt: skip
-    return replace(plan, nodes=nodes)
-
-
 def reads_by_key(plan: ViewPlan) -> bool:
     """Whether the query scans nothing: it begins with known keys and constants, and looks the rest up."""
     return not any(True for _ in scans(plan))
 
 
-def lookups(plan: ViewPlan) -> Iterator[Known]:
+def lookups(plan: ViewPlan) -> Iterator[Known | KnownIn]:
     """Where a query begins with lookups."""
     for join in plan.joins:
         for branch in join.branches:
@@ -80,11 +87,20 @@ def scans(plan: ViewPlan) -> Iterator[str]:
         for branch in node.branches:
             for number, path in enumerate(branch.paths):
                 if (number == branch.fill or _reports(path)) and path.collection not in own and not path.constant:
-                    yield from [path.collection] if path.known is None else []
+                    yield from _scanned(path, own)
             for stage in branch.paths[branch.fill].stages:
                 key = stage.half_join.arrangement
                 if not key.keys and key.constant is None and key.collection not in own:
                     yield key.collection
+
+
+def _scanned(path: Path, own: Collection[str]) -> Iterator[str]:
+    """What is read whole to find the rows with which a path begins."""
+    if path.known is None:
+        yield path.collection
+    elif isinstance(path.known, KnownIn):
+        source = path.known.source
+        yield from [source.collection] if source.constant is None and source.collection not in own else []
 
 
 def join_with_known(join: Join, own: Collection[str], estimates: Estimates, arranged: Arranged) -> Join:
@@ -110,12 +126,16 @@ def _reports(path: Path) -> bool:
     return path.source.reports is not None and any(map(step_fallible, path.source.steps))
 
 
-def beginning(collection: str, known: Known | None, estimates: Estimates) -> tuple[float, float]:
+def beginning(collection: str, known: Known | KnownIn | None, estimates: Estimates) -> tuple[float, float]:
     """The rows with which a path begins to fill, and the work to find them, in rows scanned."""
     if known is None:
         return estimates.rows(collection), estimates.rows(collection)
+    if isinstance(known, KnownIn):
+        keys = estimates.rows(known.source.collection)
+        rows = min(keys * _fan_out(known.arrangement, estimates), estimates.rows(collection))
+        return rows, keys + SCANNED * max(keys, rows)
     rows = _found(known.arrangement, known.values, estimates)
-    return rows, _SCANNED * rows
+    return rows, SCANNED * rows
 
 
 def filling_cost(path: Path, own: Collection[str], estimates: Estimates) -> float:
@@ -124,14 +144,60 @@ def filling_cost(path: Path, own: Collection[str], estimates: Estimates) -> floa
     missing = [stage.half_join.arrangement for stage in path.stages]
     missing = [key for key in missing if key.constant is None and key.collection not in own
                and not (key.keys and estimates.facts.users(key) is not None)]  # fmt: skip
-    return begin + _SCANNED * (rows * (path_cost(path, estimates).lookups - 1)
-                               + sum(estimates.rows(key.collection) for key in missing))  # fmt: skip
+    return begin + SCANNED * (rows * (path_cost(path, estimates).lookups - 1)
+                              + sum(estimates.rows(key.collection) for key in missing))  # fmt: skip
 
 
-def known_of_path(path: Path, estimates: Estimates, arranged: Arranged) -> Known | None:
-    """As `known_of`, of the input of a path."""
+def known_of_path(path: Path, estimates: Estimates, arranged: Arranged) -> Known | KnownIn | None:
+    """As `known_of`, of the input of a path; or the keys of a present input, if these find fewer rows."""
     bare = {name: column for column, name in path.fetch}
-    return known_of(path.collection, path.source.steps, bare, estimates, arranged)
+    known = known_of(path.collection, path.source.steps, bare, estimates, arranged)
+    if path.kind is not InputKind.PLAIN or any(map(step_fallible, path.source.steps)):
+        return known
+
+    def work(one: Known | KnownIn | None) -> float:
+        return beginning(path.collection, one, estimates)[1]
+
+    present = [stage.half_join for stage in path.stages if stage.half_join.kind is InputKind.PRESENT]
+    ways = [way for half_join in present for way in _known_in(path, half_join, arranged)]
+    good = [way for way in ways if estimates.rows(path.collection) > _SMALL and work(way) < work(known)]
+    return min(good, key=lambda way: (work(way), str(way.arrangement)), default=known)
+
+
+def found_by_keys(side: Side, estimates: Estimates, arranged: Arranged) -> bool:
+    """Whether the conditions of a looked-up side tell the keys of few of the rows of a large collection."""
+    source = side.source
+    return isinstance(source, Scan) and estimates.facts.rows(source.collection) > _SMALL and are_few(
+        side, estimates, arranged)  # fmt: skip
+
+
+def are_few(side: Side, estimates: Estimates, arranged: Arranged) -> bool:
+    """Whether the conditions of a side tell the keys of few rows of a collection."""
+    source = side.source
+    if not isinstance(source, Scan) or not side.conditions:
+        return False
+    if estimates.rows(source.collection) <= _SMALL:
+        return any(True for condition in side.conditions for _ in told(condition))
+    bare = {column.name: column.name[len(source.alias) + 1 :] for column in source.columns}
+    return known_of(source.collection, (Filter(side.conditions),), bare, estimates, arranged) is not None
+
+
+def _known_in(path: Path, half_join: HalfJoin, arranged: Arranged) -> Iterator[KnownIn]:
+    """The arrangements that find the rows of a path's input whose keys a present input has."""
+    bare = {name: column for column, name in path.fetch}
+    source, found = half_join.arrangement, dict[Expr, Expr]()
+    conditions = [one for step in (source.through.steps if source.through is not None else ())
+                  if isinstance(step, Filter) for one in step.predicates]  # fmt: skip
+    if any(isinstance(part, Call) and part.function in CHANCE for expr in (*source.keys, *conditions)
+           for part in walk(expr)):  # what is drawn for a row is not drawn twice
+        return
+    for probe, theirs, null_safe in zip(half_join.probe, source.keys, half_join.null_safe, strict=True):
+        if columns_of(probe) <= bare.keys() and not null_safe:
+            found |= dict.fromkeys(_without_casts(_renamed(probe, bare)), theirs)
+    there = [key for key in (arranged(path.collection) if found else ()) if key.keys and key.through is None]
+    for key in there:
+        if found.keys() >= set(key.keys):
+            yield KnownIn(key, replace(source, keys=tuple(found[expr] for expr in key.keys)))
 
 
 def known_of(
@@ -145,13 +211,16 @@ def known_of(
     ways = [way for way in ways if len(way.values) == 1 or prod(map(len, way.values)) <= MOST_KEYS]
     rows = estimates.rows(collection)
     found = {way: _found(way.arrangement, way.values, estimates) for way in ways}
-    good = [way for way in ways if rows <= _SMALL or found[way] * _SCANNED <= rows]
+    good = [way for way in ways if rows <= _SMALL or found[way] * SCANNED <= rows]
     return min(good, key=lambda way: (found[way], -len(way.values), str(way.arrangement)), default=None)
 
 
 def _found(key: ArrangementKey, values: Sequence[Sequence[Literal]], estimates: Estimates) -> float:
-    probe = [Literal(None, expr.type) for expr in key.keys]
-    return prod(map(len, values)) * estimates.fan_out(key, probe, {})
+    return prod(map(len, values)) * _fan_out(key, estimates)
+
+
+def _fan_out(key: ArrangementKey, estimates: Estimates) -> float:
+    return estimates.fan_out(key, [Literal(None, expr.type) for expr in key.keys], {})
 
 
 def _values(steps: Sequence[Step], bare: Mapping[str, str]) -> dict[Expr, tuple[Literal, ...]]:
@@ -167,29 +236,32 @@ def _values(steps: Sequence[Step], bare: Mapping[str, str]) -> dict[Expr, tuple[
 def certain(steps: Sequence[Step], bare: Mapping[str, str]) -> Iterator[Expr]:
     """Predicates over the collection's columns that each row must meet before any expression can fail for it. `bare`:
     these columns by their names in the steps."""
-
-    def named(node: Expr) -> Expr:
-        return replace(node, name=bare[node.name]) if isinstance(node, Column) else node
-
     for step in steps:
         if isinstance(step, Keep):
             continue
         if not isinstance(step, Filter):
             break
-        yield from (rewrite(predicate, named) for predicate in step.predicates if not fallible(predicate))
+        yield from (_renamed(predicate, bare) for predicate in step.predicates if not fallible(predicate))
         if step_fallible(step):  # for rows that a later step drops, an expression may have failed here
             break
+
+
+def _renamed(expr: Expr, bare: Mapping[str, str]) -> Expr:
+    return rewrite(expr, lambda node: replace(node, name=bare[node.name]) if isinstance(node, Column) else node)
 
 
 def told(predicate: Expr) -> Iterator[tuple[Expr, tuple[Literal, ...]]]:
     """The expressions that a predicate compares with constants, and those constants; also without casts."""
     found = _compared(predicate)
-    if found is None:
-        return
-    key, values = found
+    if found is not None:
+        yield from ((key, found[1]) for key in _without_casts(found[0]))
+
+
+def _without_casts(key: Expr) -> Iterator[Expr]:
+    """The expression, and what it is without casts that keep different values different, where these can be keys."""
     while True:
         if key.type.kind in _KEYS:
-            yield key, values
+            yield key
         if not isinstance(key, Cast) or not _exact(key.arg.type, key.type):
             return
         key = key.arg

@@ -154,6 +154,15 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownIn:
+    """As `Known`, where the keys are those of the rows of a present input, of which there are few. `source`: computes
+    them from its rows, in the order of the arrangement's keys."""
+
+    arrangement: ArrangementKey
+    source: ArrangementKey
+
+
+@dataclass(frozen=True, slots=True)
 class Path:
     """How a change of one input becomes changes of the view."""
 
@@ -167,7 +176,7 @@ class Path:
     kind: InputKind = InputKind.PLAIN  # of the path's own input
     appearing: Appearing | None = None  # set if that input is not plain
     constant: bool = False  # whether its input never changes, so the path can only fill
-    known: Known | None = None  # of a query: rows without these keys need not be read to fill (`planner.known`)
+    known: Known | KnownIn | None = None  # of a query: rows without these keys need not be read to fill
 
     @property
     def fixed(self) -> tuple[Stage, ...]:

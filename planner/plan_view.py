@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from halfjoin.planner.block import Blocks
 from halfjoin.planner.cost import path_cost
 from halfjoin.planner.cut import cut
-from halfjoin.planner.estimates import Estimates
+from halfjoin.planner.estimates import Estimates, selectivity
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.filling import filling
 from halfjoin.planner.group_functions import Aggregates
-from halfjoin.planner.known import Arranged, join_with_known
+from halfjoin.planner.known import Arranged, beginning, found_by_keys, join_with_known
 from halfjoin.planner.paths import branch
 from halfjoin.planner.plan import ArrangementKey, Constant, Join, Node, Reduce, ViewPlan
 from halfjoin.planner.rules import normal_form
@@ -44,7 +45,8 @@ def trace(
     estimates = Estimates(facts, {}, name)
     steps: list[tuple[str, Blocks]] = []
     nodes: list[Node] = []
-    relation, below = cut(relation, facts)
+    relation, below = cut(relation, facts) if arranged is None else cut(
+        relation, facts, partial(found_by_keys, estimates=estimates, arranged=arranged))  # fmt: skip
     for one in below:
         if isinstance(one, Reduce):
             nodes.append(one)
@@ -84,8 +86,11 @@ def _join(
 def _rows(join: Join, estimates: Estimates) -> float:
     """The estimated rows of a node's output."""
     estimates = estimates.with_constants(join.constants)
-    fills = [one.paths[one.fill] for one in join.branches]
-    return sum(estimates.rows(path.collection) * path_cost(path, estimates).results for path in fills)
+    rows = 0.0
+    for path in (one.paths[one.fill] for one in join.branches):
+        results, found = path_cost(path, estimates).results, beginning(path.collection, path.known, estimates)[0]
+        rows += min(estimates.rows(path.collection) * results, found * results / selectivity(path.source))
+    return rows
 
 
 def _identifying(reduce: Reduce) -> frozenset[str] | None:

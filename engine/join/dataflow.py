@@ -127,9 +127,8 @@ class Dataflow:
                 for number, path in enumerate(paths):
                     if number != branch.fill and not path.source.reports:
                         continue
-                    runs = whole(path.spec.collection, Version.AFTER)
-                    read = present(runs, closed, path.reads) if path.known is None else path.known(
-                        runs, closed, upper, path.reads)  # fmt: skip
+                    read = path.known(whole, closed, upper, path.reads) if path.known is not None else present(
+                        whole(path.spec.collection, Version.AFTER), closed, path.reads)  # fmt: skip
                     for one in read:
                         change = one.settled(closed) if closed > MINIMUM else one
                         if number == branch.fill:

@@ -1,4 +1,5 @@
-"""Finds the rows of a collection whose keys a query tells: `WHERE k = 5`, `k IN (1, 2)` (`planner.known`).
+"""Finds the rows of a collection whose keys a query tells: `WHERE k = 5`, `k IN (1, 2)`, or that another collection
+has: `k IN (SELECT k FROM small)` (`planner.known`).
 
 The keys are looked up in every run of an arrangement, as a half-join looks up changed rows. Codes are compared, not
 keys: the operator of the path tests each row that is found. No row is found twice, since no code is asked for twice.
@@ -8,23 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from halfjoin.engine.arrange.index import KeyColumns
 from halfjoin.engine.arrange.keys import key_columns
-from halfjoin.engine.arrange.part import Part
+from halfjoin.engine.arrange.part import present
+from halfjoin.engine.join.closing import RunsOf
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.engine.updates.codes import codes, distinct
 from halfjoin.engine.updates.consolidate import cancel
+from halfjoin.engine.updates.consolidate import distinct as distinct_rows
 from halfjoin.engine.updates.updates import Ints, Updates, concat, gathered, indices_of
-from halfjoin.planner.plan import ArrangementKey, Known
-from halfjoin.sql.expr import Column, Literal
+from halfjoin.planner.known import SCANNED
+from halfjoin.planner.liveness import reads
+from halfjoin.planner.plan import ArrangementKey, Known, KnownIn, Version
+from halfjoin.sql.expr import Column, Literal, columns_of
 from halfjoin.sql.functions import cast
 from halfjoin.sql.types import Kind, SqlType
 
@@ -41,12 +48,12 @@ class KnownRows:
     keys: list[pa.Array]
     codes: Ints
 
-    def __call__(self, parts: Sequence[Part], closed: int, upper: int, names: Sequence[str]) -> Iterator[Updates]:
+    def __call__(self, lookup: RunsOf, closed: int, upper: int, names: Sequence[str]) -> Iterator[Updates]:
         """The updates with times below `upper` that have one of the keys, with the columns `names`, added up: only the
         contents at `upper - 1` matter, so their times have no meaning. Updates below `closed` may be added up before.
         """
         found = list[Updates]()
-        for part in parts if len(self.codes) else ():
+        for part in lookup(self.arrangement.collection, Version.AFTER) if len(self.codes) else ():
             for run in part.narrowed(self.arrangement, self.columns, self.keys, names):
                 for index in run.entries(self.arrangement, self.columns, closed):
                     for _, rows in index.find(self.codes):
@@ -62,8 +69,45 @@ class KnownRows:
             yield cancel(whole, by_time=False)
 
 
-def compile_known(known: Known, registry: Registry) -> KnownRows:
+@dataclass(frozen=True, slots=True)
+class RowsKnownIn:
+    """A compiled `KnownIn`. `keys`: computes the keys from the columns `reads` of the collection that has them, which
+    are of these `types`, there and here."""
+
+    arrangement: ArrangementKey
+    columns: KeyColumns
+    source: str
+    keys: KeyColumns
+    types: Sequence[tuple[SqlType, SqlType]]
+    reads: Sequence[str]
+
+    def __call__(self, lookup: RunsOf, closed: int, upper: int, names: Sequence[str]) -> Iterator[Updates]:
+        """As `KnownRows`, or all updates, if there are more keys than was expected."""
+        keys = self._keys(lookup, closed)
+        found = distinct(codes(keys, len(keys[0])))
+        parts = lookup(self.arrangement.collection, Version.AFTER)
+        if SCANNED * len(found) > sum(map(len, parts)):
+            return present(parts, closed, names)
+        return KnownRows(self.arrangement, self.columns, keys, found)(lookup, closed, upper, names)
+
+    def _keys(self, lookup: RunsOf, closed: int) -> list[pa.Array]:
+        """The keys, as the arrangement has them, without NULLs. There may be keys of rows that have gone."""
+        found = [[pa.nulls(0, arrow_type(there)) for there, _ in self.types]]
+        for rows in present(lookup(self.source, Version.AFTER), closed, self.reads):
+            arrays, _ = self.keys(rows)
+            found.append([array.take(indices_of(distinct_rows(arrays, len(arrays[0])))) for array in arrays])
+        each = [_fitted(pa.concat_arrays(arrays), *types)
+                for arrays, types in zip(zip(*found, strict=True), self.types, strict=True)]  # fmt: skip
+        there = reduce(pc.and_, (array.is_valid() for array in each))
+        return [array.filter(there) for array in each]
+
+
+def compile_known(known: Known | KnownIn, registry: Registry) -> KnownRows | RowsKnownIn:
     """Make the lookup of known keys executable. A value that the key's type does not have finds nothing."""
+    return _compiled(known, registry) if isinstance(known, Known) else _compiled_in(known, registry)
+
+
+def _compiled(known: Known, registry: Registry) -> KnownRows:
     key = known.arrangement
     each = [cells_of(values, expr.type) for expr, values in zip(key.keys, known.values, strict=True)]
     if len(each) == 1:
@@ -74,15 +118,27 @@ def compile_known(known: Known, registry: Registry) -> KnownRows:
     return KnownRows(key, key_columns(key, registry), keys, distinct(codes(keys, len(keys[0]))))
 
 
+def _compiled_in(known: KnownIn, registry: Registry) -> RowsKnownIn:
+    key, source = known.arrangement, known.source
+    read = frozenset[str]().union(*map(columns_of, source.keys),
+                                  *map(reads, source.through.steps if source.through is not None else ()))
+    return RowsKnownIn(
+        key, key_columns(key, registry), source.collection, key_columns(source, registry),
+        [(there.type, here.type) for there, here in zip(source.keys, key.keys, strict=True)], sorted(read),
+    )  # fmt: skip
+
+
 def cells_of(values: Sequence[Literal], type: SqlType) -> pa.Array:
     """The values as a column of a key. Those that do not fit its type are left out."""
     cells = list[pa.Array]()
     for own in dict.fromkeys(value.type for value in values):
         column = array_of_constants([value.value for value in values if value.type == own], own)
-        if own != type and not any(own.kind in kinds and type.kind in kinds for kinds in _ALIKE):
-            made = compile(cast(Column(_VALUE, own), type, explicit=True)).evaluate({_VALUE: column}, len(column))
-            column = made.values
-        elif own.kind in _ALIKE[0]:
-            column = column.cast(pa.int64())
-        cells.append(column.drop_null())
+        cells.append(_fitted(column, own, type).drop_null())
     return pa.concat_arrays(cells) if cells else pa.nulls(0, arrow_type(type))
+
+
+def _fitted(column: pa.Array, own: SqlType, type: SqlType) -> pa.Array:
+    """Values as those of a key, NULL where they do not fit its type."""
+    if own != type and not any(own.kind in kinds and type.kind in kinds for kinds in _ALIKE):
+        return compile(cast(Column(_VALUE, own), type, explicit=True)).evaluate({_VALUE: column}, len(column)).values
+    return column.cast(pa.int64()) if own.kind in _ALIKE[0] else column

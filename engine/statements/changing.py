@@ -13,15 +13,20 @@ import pyarrow as pa
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.expand import expand
+from halfjoin.engine.arrange.keys import key_columns
+from halfjoin.engine.batch.readable import closed
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.generated import with_generated
 from halfjoin.engine.intake.referential import Pairs
+from halfjoin.engine.join.known import KnownRows
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.statements import reading
 from halfjoin.engine.statements.conflicting import inserted
 from halfjoin.engine.statements.evaluating import evaluate
+from halfjoin.engine.statements.moment import Moment
 from halfjoin.engine.statements.querying import first
 from halfjoin.engine.statements.scratch import SCRATCH, beside, numbered, singly
+from halfjoin.engine.updates.codes import codes, distinct
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints, Updates, concat, constant
 from halfjoin.errors import InvalidRow, UnsupportedSQL
@@ -106,11 +111,25 @@ def _counts(state: State, bound: BoundChange, old: Updates) -> tuple[Ints, Ints]
     table = state.catalog.table(bound.target.table)
     if table.primary_key:
         return groups([old.columns[name] for name in table.primary_key], len(old)), constant(1, len(old))
-    there = reading.contents(state, table.name, None, distinct=True)
+    there = _candidates(state, table.name, old)
     numbers = groups(list(concat([old, there]).columns.values()), len(old) + len(there))
     counts = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
     np.add.at(counts, numbers[len(old):], there.diff)
     return numbers[: len(old)], counts[numbers[: len(old)]]
+
+
+def _candidates(state: State, table: str, rows: Updates) -> Updates:
+    """Rows of a table, among them all that equal one of these: those with their keys in an index, if there is one."""
+    names = list(rows.columns)
+    keys = [key for key in state.arranged(table) if key.keys and key.through is None and all(
+        isinstance(expr, Column) and not rows.columns[expr.name].null_count for expr in key.keys)]  # fmt: skip
+    if not keys:
+        return reading.contents(state, table, None, distinct=True)
+    key = max(keys, key=lambda one: (state.distinct(one) or 0, str(one)))
+    values = [rows.columns[expr.name] for expr in key.keys if isinstance(expr, Column)]
+    lookup = KnownRows(key, key_columns(key, state.functions), values, distinct(codes(values, len(rows))))
+    moment = Moment(closed(state), closed(state).upper - 1)
+    return concat([rows.slice(0, 0), *lookup(moment, moment.closed, moment.time + 1, names)])
 
 
 def _merged(state: State, bound: BoundChange) -> Changed:

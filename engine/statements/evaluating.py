@@ -26,9 +26,11 @@ from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import Updates, concat, some_below_zero
 from halfjoin.errors import DataError
+from halfjoin.planner.asked_groups import asked_groups
 from halfjoin.planner.below_groups import below_groups
+from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.group_functions import Aggregates
-from halfjoin.planner.known import lookups, reads_by_key
+from halfjoin.planner.known import are_few, lookups, reads_by_key
 from halfjoin.planner.plan import ArrangementKey, Join, Node, Reduce, ViewPlan
 from halfjoin.planner.plan_view import plan_of_query
 from halfjoin.sql.relation import Relation
@@ -59,8 +61,13 @@ def prepare(state: State, relation: Relation) -> Evaluation:
 
 def planned_query(state: State, relation: Relation) -> ViewPlan:
     """The plan of a bound query."""
-    lowered = below_groups(relation, lambda name: bool(state.unique_keys(name)))
-    return plan_of_query(lowered, state, QUERY.name, state.arranged)
+
+    def checked(name: str) -> bool:
+        return bool(state.unique_keys(name))
+
+    few = partial(are_few, estimates=Estimates(state, {}, QUERY.name), arranged=state.arranged)
+    asked = asked_groups(below_groups(relation, checked), checked, few)
+    return plan_of_query(asked, state, QUERY.name, state.arranged)
 
 
 def compiled(state: State, planned: ViewPlan, nodes: Iterable[Node]) -> Evaluation:

@@ -9,12 +9,12 @@ from typing import Literal, TypeAlias
 from halfjoin.catalog.models import Figures
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.spark.runners import Runners
+from halfjoin.engine.statements.evaluating import planned_query
 from halfjoin.engine.statements.reading import quoted
 from halfjoin.engine.statements.statistics import Statistics
 from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL, bounded
 from halfjoin.planner import explain as explanations
 from halfjoin.planner.figures import Noted
-from halfjoin.planner.known import with_known
 from halfjoin.planner.plan import ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
@@ -60,8 +60,8 @@ def explain_query(state: State, runners: Runners, query: Query, sql: str, format
     """The plan that a query would have as a view, and how the query itself begins."""
     relation = bind(query, state.catalog, sql)
     planned = plan(relation, Noted(Statistics(state)), "query")
-    own = with_known(plan(relation, state, "query"), state, state.arranged)
-    return _show(state, runners, planned, "query", format, begins=explanations.reads(own))
+    begins = explanations.reads(planned_query(state, relation))
+    return _show(state, runners, planned, "query", format, begins=begins)
 
 
 def _show(

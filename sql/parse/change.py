@@ -8,7 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from halfjoin.sql.parse.create import table_name
-from halfjoin.sql.parse.locate import as_query, name_of, only, refuse
+from halfjoin.sql.parse.locate import name_of, only, refuse
 from halfjoin.sql.parse.syntax import FieldChange
 from halfjoin.sql.statements import Assignment, Delete, Insert, Merge, OnConflict, Truncate, Update, When
 
@@ -245,7 +245,7 @@ def _items(tables: Sequence[exp.Expr]) -> tuple[exp.From | None, tuple[exp.Join,
     for table in tables:
         own = table.args.pop("joins", None) or []
         if first is None:
-            first = exp.From(this=as_query(table) if isinstance(table, exp.Values) else table)
+            first = exp.From(this=table)
         else:
             joins.append(comma(table))
         joins += own

@@ -275,6 +275,15 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
             self.raise_error("Expecting another item")
         return items
 
+    def _parse_table(self, schema: bool = False, joins: bool = False, *args: Any, **options: Any) -> exp.Expr | None:
+        """Parse an item of FROM. With `joins`, as in UPDATE, what is joined to VALUES or to a function belongs to it.
+        """
+        made = super()._parse_table(schema, joins, *args, **options)
+        if joins and made is not None:
+            for join in self._parse_joins():
+                made.append("joins", join)
+        return made
+
     def _parse_derived_table_values(self, allow_value_synonym: bool = False) -> exp.Values | None:
         """Parse VALUES, unless it is the first part of a query in parentheses."""
         if self._curr and self._curr.token_type is TokenType.L_PAREN and self._after_values() is not TokenType.R_PAREN:

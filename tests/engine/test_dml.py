@@ -113,6 +113,20 @@ def test_copies_of_a_row_all_change(engine: hj.Engine) -> None:
     assert caught.value.sqlstate == "21000"
 
 
+def test_values_are_what_others_are_joined_to(engine: hj.Engine) -> None:
+    engine.execute("INSERT INTO t (k, a) VALUES (1, 7), (2, 8), (3, 9)")
+    for source, shown in [
+        ("(VALUES (1, 70), (2, 80)) AS s (k, a)", [(1, 70), (2, 80)]),
+        ("(VALUES (1, 71), (9, 81)) s (k, a), (VALUES (1)) one (x)", [(1, 71)]),
+        ("(VALUES (2), (3)) x (k) JOIN (VALUES (2, 5)) s (k, a) ON s.k = x.k", [(2, 5)]),
+        ("unnest(ARRAY[2, 3]) x (k) JOIN (VALUES (3, 6)) s (k, a) USING (k)", [(3, 6)]),
+    ]:
+        made = engine.execute(f"UPDATE t SET a = s.a FROM {source} WHERE t.k = s.k RETURNING t.k, t.a").to_pylist()
+        assert sorted(tuple(row.values()) for row in made) == shown
+    gone = engine.execute("DELETE FROM t USING (VALUES (1), (3)) AS s (k) WHERE t.k = s.k RETURNING t.k").to_pylist()
+    assert sorted(row["k"] for row in gone) == [1, 3]
+
+
 def test_a_view_cannot_be_changed(engine: hj.Engine) -> None:
     engine.execute("CREATE MATERIALIZED VIEW v AS SELECT k FROM t; CREATE VIEW p AS SELECT k FROM t")
     for sql in ("INSERT INTO v VALUES (1)", "UPDATE p SET k = 1", "DELETE FROM v", "TRUNCATE p",

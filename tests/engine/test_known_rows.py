@@ -31,6 +31,10 @@ QUERIES = {  # with the rows that each finds, in all its tables
     "SELECT * FROM priced WHERE k = 77": LINES,
     "SELECT k FROM orders WHERE k = 77 AND 10 / (k - 77 + 1) > 0": 1,
     "SELECT o.k FROM orders o JOIN (VALUES (1), (2)) v (x) ON o.k = v.x": 2,
+    "SELECT o.k FROM orders o JOIN unnest(ARRAY[1, 2]) v (x) ON o.k = v.x": 2,
+    "SELECT * FROM orders WHERE k IN (VALUES (1), (2), (1))": 5,
+    "SELECT * FROM line WHERE o IN (SELECT k FROM orders WHERE customer = 9)": 10 + 10 * LINES,
+    "SELECT o.k FROM orders o WHERE EXISTS (SELECT 1 FROM line l WHERE l.o = o.k AND l.o = 77)": LINES + 1,
 }  # fmt: skip
 SCANNED = {
     "SELECT * FROM orders WHERE k > 49998": "scans orders", "SELECT * FROM line WHERE price = 1": "scans line",

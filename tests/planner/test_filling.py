@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
 
 import halfjoin as hj
 from halfjoin.engine.arrange.index import Index
+from halfjoin.engine.batch.state import State
 from halfjoin.engine.join import dataflow
 from halfjoin.engine.statements.evaluating import planned_query
-from halfjoin.planner.known import with_known
+from halfjoin.planner.estimates import Estimates
+from halfjoin.planner.known import join_with_known
 from halfjoin.planner.links import equality
 from halfjoin.planner.plan import Join, ViewPlan
 from halfjoin.planner.plan_view import plan
@@ -54,6 +57,13 @@ def test_only_needed_paths_are_made(engine: hj.Engine, sql: str, made: list[str]
     assert paths(engine, sql)[0] == made
 
 
+def with_known(plan: ViewPlan, state: State) -> ViewPlan:
+    """The plan of a view with the known keys of its inputs, as a query has them."""
+    own, estimates = [node.output for node in plan.nodes], Estimates(state, {}, plan.output.output)
+    return replace(plan, nodes=tuple(join_with_known(node, own, estimates, state.arranged)
+                                     if isinstance(node, Join) else node for node in plan.nodes))  # fmt: skip
+
+
 def fills(planned: ViewPlan) -> list[str]:
     return [branch.paths[branch.fill].alias for node in planned.nodes if isinstance(node, Join)
             for branch in node.branches]  # fmt: skip
@@ -66,7 +76,7 @@ def test_a_query_fills_by_the_path_that_costs_least_of_all(engine: hj.Engine) ->
                  *(pick(["a.k = 7", "a.k IN (1, 2)", "b.k = 9", "c.y = 3", "a.x = 1", "b.z < 10", "b.z = 5"])
                    for _ in range(pick([0, 1, 2])))]  # fmt: skip
         sql = f"SELECT {pick(['a.x, c.d', 'count(*) AS n'])} FROM a, b, c WHERE {' AND '.join(where)}"
-        whole = with_known(plan(relation(engine, sql), state, "query"), state, state.arranged)
+        whole = with_known(plan(relation(engine, sql), state, "query"), state)
         own = planned_query(state, relation(engine, sql))
         assert fills(own) == fills(whole), sql
         assert set(own.collections) == set(whole.collections)

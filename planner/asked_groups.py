@@ -1,0 +1,107 @@
+"""Queries: rows that are joined to groups by their keys tell which groups are asked for.
+
+In `SELECT (SELECT count(*) FROM line WHERE line.o = orders.k) FROM orders WHERE orders.k = 5` and in a join with a view
+that has GROUP BY, only the groups of few keys can have a partner. So the input of the groups is joined with the rows
+that have these keys, as by `line.o IN (SELECT k FROM orders WHERE k = 5)`, and `planner.known` looks them up. The other
+groups are not made. Where the keys are many, they are all made, as in a view.
+
+Nothing may fail in the groups or in the rows that ask (as in `planner.below_groups`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from operator import is_not
+
+from halfjoin.planner.below_groups import Checked, compares, is_safe, lowered
+from halfjoin.planner.rules.find_equalities import comparable
+from halfjoin.planner.rules.sides import Side, side_of
+from halfjoin.sql.bind.domain import supplier
+from halfjoin.sql.expr import Call, Column, Expr, columns_of, conjunction, conjuncts, substitute
+from halfjoin.sql.functions import resolve
+from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Semi, with_inputs
+
+Few = Callable[[Side], bool]  # whether its conditions tell the keys of few rows
+
+
+def asked_groups(relation: Relation, checked: Checked, few: Few, above: Sequence[Expr] = ()) -> Relation:
+    """The same query without groups that nothing asks for. `above`: conditions that each of the rows must meet."""
+
+    def below(relation: Relation, above: Iterable[Expr] = ()) -> Relation:
+        names = {column.name for column in relation.columns}
+        return asked_groups(relation, checked, few, [one for one in above if columns_of(one) <= names])
+
+    match relation:
+        case Filter(_, predicate):
+            return with_inputs(relation, lambda one: below(one, (*above, *conjuncts(predicate))))
+        case Project(_, items):
+            named = {column.name: expr for column, expr in items if isinstance(expr, Column)}
+            meant = [substitute(one, named) for one in above if columns_of(one) <= named.keys()]
+            return with_inputs(relation, lambda one: below(one, meant))
+        case Outer(left, right, on, full=False):
+            made, groups = below(left, above), below(right)
+            groups = _asked(groups, [left], conjuncts(on), above, checked, few)
+            return relation if made is left and groups is right else replace(relation, left=made, right=groups)
+        case Join(inputs):
+            others = [[other for other in inputs if other is not one] for one in inputs]
+            now = tuple(_asked(below(one, above), rest, above, above, checked, few)
+                        for one, rest in zip(inputs, others, strict=True))  # fmt: skip
+            return Join(now) if any(map(is_not, now, inputs)) else relation
+        case _:
+            return with_inputs(relation, below)
+
+
+def _asked(
+    relation: Relation, others: Iterable[Relation], equalities: Iterable[Expr], above: Iterable[Expr], checked: Checked,
+    few: Few,
+) -> Relation:  # fmt: skip
+    """The relation without groups that have no partner in one of the others, to which the equalities join it."""
+    names = {column.name for column in relation.columns}
+    for equality in equalities:
+        if not (isinstance(equality, Call) and equality.function == "="):
+            continue
+        for theirs, ours in (equality.args, equality.args[::-1]):
+            column, key = comparable(theirs), comparable(ours)
+            if not isinstance(column, Column) or column.name not in names or not isinstance(key, Column):
+                continue
+            for other in others:
+                asking = _asking(other, key, above)
+                if asking is None or not few(asking[0]) or not is_safe(asking[1], checked):
+                    continue
+                made = lowered(column.name, _kept(theirs, column.name, ours, key, asking[1]), relation, checked,
+                               whole=False)  # fmt: skip
+                if made is not None:
+                    return made
+    return relation
+
+
+def _asking(relation: Relation, key: Column, above: Iterable[Expr]) -> tuple[Side, Relation] | None:
+    """Rows of one table that have all values of a column `key` of the relation, in a column of that name; None if they
+    are not those of one table. Of the conditions only comparisons with constants count: they hold, or not, each time.
+    """
+    if key.name not in {column.name for column in relation.columns}:
+        return None
+    named = {column.name for column in relation.columns}
+    own = tuple(one for one in above if compares(one) and columns_of(one) <= named)
+    side = side_of(supplier(Filter(relation, conjunction(own)) if own else relation, {key.name}))
+    meaning = None if side is None else side.meanings[key.name]
+    if side is None or not isinstance(side.source, Scan) or not isinstance(meaning, Column):
+        return None
+    side = replace(side, conditions=tuple(filter(compares, side.conditions)))
+    if not side.conditions:
+        return None
+    return side, Project(Filter(side.source, conjunction(side.conditions)), ((key, meaning),))
+
+
+def _kept(theirs: Expr, name: str, ours: Expr, key: Column, asking: Relation) -> Callable[[Relation, Expr], Relation]:
+    """What leaves the rows of groups for which there is a row that asks. `theirs`, `ours`: the sides of the equality,
+    over columns called `name` and `key.name`."""
+    alias, _, bare = name.rpartition(".")
+    column = replace(key, name=f"{alias}#asked.{bare}")  # no alias of a relation
+
+    def restrict(relation: Relation, expr: Expr) -> Relation:
+        same = resolve("=", (substitute(theirs, {name: expr}), substitute(ours, {key.name: column})))
+        return Semi(relation, Project(asking, ((column, key),)), same)
+
+    return restrict
