@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from typing import TypeAlias
 
@@ -27,7 +26,6 @@ from halfjoin.engine.join.closing import RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.loop.first import FirstRow
-from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents, contents_of
 from halfjoin.engine.reduce.flow import columns_read
@@ -35,6 +33,7 @@ from halfjoin.engine.reduce.law import Moments, moments_of
 from halfjoin.engine.reduce.lifted import Lifted, lift, sums_of
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
 from halfjoin.engine.reduce.own import answers
+from halfjoin.engine.reduce.shown import of_top, of_windows
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.codes import codes
@@ -199,13 +198,10 @@ class RoundReduce:
                 made, failed = aggregated(function, lifted, moments, None, each, self.registry)
             case Windows():
                 assert contents is not None
-                rows_ = contents.evaluated(partial(windows.evaluate, function, registry=self.registry))
-                made, failed = moments.changes(rows_.columns, rows_.numbers, rows_.count), empty(ERROR_SCHEMA)
+                made, failed = of_windows(function, contents, self.registry, whole=False), empty(ERROR_SCHEMA)
             case Top():
                 assert contents is not None
-                positions, count = top.evaluate(function, contents.groups)
-                made, failed = moments.changes(
-                    contents.rows.take(positions).columns, contents.moment[positions], count), empty(ERROR_SCHEMA)
+                made, failed = of_top(function, contents), empty(ERROR_SCHEMA)
             case Own():
                 assert contents is not None
                 given = answers(function, contents, None, self.registry)

@@ -10,7 +10,6 @@ although the rows do not cancel. Then the row is kept, as the sums are needed la
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,7 @@ from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.contents import Contents, of_groups
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.lifted import Lifted, sums_of
-from halfjoin.engine.reduce.ordered import evaluate
+from halfjoin.engine.reduce.over_time import at_moments
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar.values import valid
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, gather, indices_of, taken, where_true
@@ -51,7 +50,7 @@ def aggregated(
         if not isinstance(seen, Contents):
             answers[one.column.name] = seen
             continue
-        made = seen.evaluated(partial(evaluate, one, registry=registry))
+        made = at_moments(one, seen, registry)
         if kept is not None:  # what was is there as it was kept
             places = np.where(moments.was, moments.group, moments.groups + np.arange(len(moments)))
             made = gather(pa.concat_arrays([kept[one.column.name], made]), indices_of(places))
@@ -88,7 +87,7 @@ def _is_left(
     for seen in contents:
         if not isinstance(seen, Contents):  # the row with the value is there
             return np.ones(len(moment), np.bool_)
-        left |= np.diff(seen.groups.starts)[moment] > 0
+        left |= seen.sizes[moment] > 0
     return left
 
 

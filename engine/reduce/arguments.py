@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol, Self
 
 import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.reduce.groups import Segments
 from halfjoin.engine.updates.updates import Ints
+
+
+class SortedValues(Protocol):
+    """The values of groups in order, without NULLs."""
+
+    @property
+    def args(self) -> tuple[pa.Array, ...]:
+        """One array, with all values."""
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of values of each group."""
+
+    def __len__(self) -> int:
+        """The number of groups."""
+
+    def position(self, place: Ints) -> Ints:
+        """Where in the array the value with this number in each group is, from 0; anywhere for an empty group."""
+
+    def of(self, values: pa.Array) -> Self:
+        """The same with another array."""
 
 
 @dataclass(frozen=True)
@@ -37,3 +59,12 @@ class Arguments(Segments):
         """The number of values of each group, with their counts."""
         found: Ints = self.before[1:] - self.before[:-1]
         return found
+
+    def position(self, place: Ints) -> Ints:
+        """The position of the value with this number in each group, from 0; any position for an empty group."""
+        found = self.ends.searchsorted(self.before[:-1] + place, "right")
+        return np.minimum(found, max(len(self.count) - 1, 0))
+
+    def of(self, values: pa.Array) -> Self:
+        """The same with another array."""
+        return replace(self, args=(values,))

@@ -6,7 +6,7 @@ is there, and the function does not see it. A group for which the function fails
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from halfjoin.engine.linear.failures import NO_ERRORS, of_rows
 from halfjoin.engine.reduce.front import Wanted
 from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.reduce.lasting import Lasting, lasting
 from halfjoin.engine.reduce.law import Moments
-from halfjoin.engine.reduce.thinned import is_worth, lasting, thinned
+from halfjoin.engine.reduce.thinned import is_worth, thinned
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.radix import argsort, of_integers
@@ -41,7 +42,8 @@ Made = TypeVar("Made")
 @dataclass
 class Contents:
     """The rows of groups at their moments, in order of the moments; `rows.diff` counts copies. Equal rows may be apart.
-    `negative`: the moments of rows with negative counts. `ordered`: as in `Groups`.
+    `negative`: the moments of rows with negative counts. `ordered`: as in `Groups`. `lasting`: the moments at which
+    each of the `rows` is there, if these are too many for one list; then `moment` is empty.
     """
 
     moments: Moments
@@ -50,12 +52,46 @@ class Contents:
     negative: Ints
     failed: list[Updates] = field(default_factory=list)
     ordered: bool = False
+    lasting: Lasting | None = None
 
     @property
     def groups(self) -> Groups:
         """The rows as groups, one for each moment; a group may be empty."""
+        if self.lasting is not None:
+            return self._between(self.lasting, 0, len(self.moments)).groups
         starts = self.moment.searchsorted(np.arange(len(self.moments) + 1))
         return Groups(self.rows.columns, self.rows.diff, starts, self.ordered)
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of rows at each moment."""
+        if self.lasting is not None:
+            return self.lasting.sizes(len(self.moments))
+        return np.bincount(self.moment, minlength=len(self.moments))
+
+    def pieces(self) -> Iterator[tuple[Contents, bool]]:
+        """The contents, a piece of bounded size at a time. A piece that goes on with a group begins with the moment
+        before (True), so that it has all changes at its other moments."""
+        if self.lasting is None:
+            yield self, False
+            return
+        for first, after in self.lasting.pieces(self.moments):
+            goes_on = not self.moments.was[first]
+            one = self._between(self.lasting, first - goes_on, after)
+            yield one, goes_on
+            self.failed += one.failed
+
+    def _between(self, lasting: Lasting, first: int, after: int) -> Contents:
+        """The contents from one moment on, before another."""
+        which, moment, count = lasting.at(self.moments, first, after)
+        rows = self.rows.take(which)
+        return Contents(self.moments.part(first, after), Updates(rows.columns, rows.time, count), moment - first,
+                        moment[:0], ordered=self.ordered)  # fmt: skip
+
+    def values(self, function: Callable[[Groups], pa.Array]) -> pa.Array:
+        """The values of a function at the moments, as `evaluated`."""
+        found = [one.evaluated(function)[int(goes_on) :] for one, goes_on in self.pieces()]
+        return pa.concat_arrays(found) if len(found) > 1 else found[0]
 
     def evaluated(self, function: Callable[[Groups], Made]) -> Made:
         """A function of the groups. Groups for which it fails become errors, and empty."""
@@ -115,11 +151,17 @@ def contents_of(
             starts = _starts(moments, opens, rows, group, before, skipped)
             shows = starts < ends[group]  # of others, all copies cancel
             given = rows.filter(shows), group[shows], starts[shows]
-            few = lasting(moments, *given) if wanted is None else thinned(wanted, moments, *given)
-            if few is not None:
-                found = rows.take(where_true(shows)[few.which])
-                found = Updates(found.columns, found.time, few.count)
-                return Contents(moments, found, few.moment, few.moment[:0], ordered=ordered and wanted is None)
+            if wanted is None:
+                long = lasting(moments, *given)
+                if long is not None:
+                    none = starts[:0]
+                    return Contents(moments, given[0], none, none, ordered=ordered, lasting=long)
+            else:
+                few = thinned(wanted, moments, *given)
+                if few is not None:
+                    found = given[0].take(few.which)
+                    found = Updates(found.columns, found.time, few.count)
+                    return Contents(moments, found, few.moment, few.moment[:0])
         which = np.arange(len(rows)).repeat(counts)
         moment = np.arange(len(which)) + (first - (counts.cumsum() - counts)).repeat(counts)
         time = rows.time[which]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,7 @@ from halfjoin.engine.join.closing import Closing, RunsOf
 from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.linear.tables import Registry
-from halfjoin.engine.reduce import at_once, top, windows
+from halfjoin.engine.reduce import at_once
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.by_kernel import summed_groups
 from halfjoin.engine.reduce.contents import Contents
@@ -27,6 +26,7 @@ from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
 from halfjoin.engine.reduce.own import answers
 from halfjoin.engine.reduce.regions import Regions, regions_of
 from halfjoin.engine.reduce.seen import Seen, seen_by
+from halfjoin.engine.reduce.shown import of_top, of_windows
 from halfjoin.engine.reduce.unmoved import keeps_rows, keeps_values
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.consolidate import cancel, consolidate
@@ -95,7 +95,7 @@ class ReduceFlow:
         front = replace(seen.nothing(moments, updates), plain=plain)
         rows, group = self._looked_up(stream, updates, [front], lookup, closing)
         contents = seen.contents(moments, front, rows, group, closing.before)
-        return self._made(None, moments, None, {seen: contents}, found)
+        return self._made(None, moments, None, {seen: contents}, found, whole=not closing.failing(self.plan.output))
 
     @property
     def _sums(self) -> Aggregates:
@@ -206,7 +206,7 @@ class ReduceFlow:
             return
         group = moments.group_of_rows
         contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
-        yield self._made(self._lifted(updates), moments, None, contents, gathered=gathered)
+        yield self._made(self._lifted(updates), moments, None, contents, whole=True, gathered=gathered)
 
     def added_up(self, pieces: Iterable[Updates]) -> tuple[Updates, Updates] | None:
         """As `fill`, given the updates of the history, of which only one piece is in memory. None: values other than
@@ -247,26 +247,22 @@ class ReduceFlow:
     def _made(
         self, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
         contents: Mapping[Seen, Contents | None], regions: Sequence[Updates] = (), *, was: Updates | None = None,
-        gathered: bool = False,
+        whole: bool = False, gathered: bool = False,
     ) -> tuple[Updates, Updates]:  # fmt: skip
         """The output and error updates of groups at their moments. `regions`: those of a window that are there already.
-        `was`: the output's rows of the groups."""
+        `was`: the output's rows of the groups. `whole`: the function has not failed for what the groups were."""
         parts, failed = [contents[one] for one in self._seen if one in contents], NO_ERRORS
         seen = [one for one in parts if one is not None]
         match self.plan.function:
             case Aggregates() as function:
                 made, failed = aggregated(function, lifted, moments, kept, parts, self.registry)
             case Windows() as function:
-                evaluate = partial(windows.evaluate, function, registry=self.registry)
-                found = [one.evaluated(evaluate) for one in seen]
-                made = concat([*(moments.changes(one.columns, one.numbers, one.count, distinct=gathered)
-                                 for one in found), *regions])  # fmt: skip
+                made = concat([*(of_windows(function, one, self.registry, whole=whole, distinct=gathered)
+                                 for one in seen), *regions])  # fmt: skip
             case Top() if not seen:
                 made = empty(self.schema)
             case Top() as function:
-                positions, count = top.evaluate(function, seen[0].groups)
-                columns = seen[0].rows.take(positions).columns
-                made = moments.changes(columns, seen[0].moment[positions], count, distinct=gathered)
+                made = of_top(function, seen[0], distinct=gathered)
             case Own() as function:
                 given = answers(function, seen[0], was, self.registry)
                 made = moments.changes(given.columns, given.time, given.diff, distinct=gathered)

@@ -92,6 +92,14 @@ class Moments:
         """Which of the input's updates belong to the first moment of their group after what it was."""
         return self.was[self.moment_of_rows - 1]
 
+    def part(self, first: int, after: int) -> Moments:
+        """Some of the moments, for the changes at them: `first` is what its group was, and those before `after` follow.
+        They have no updates."""
+        was = self.was[first:after].copy()
+        was[:1] = True
+        return Moments(self.keys, self.groups, self.group[first:after], self.time[first:after], was, self.rows[:0],
+                       self.starts[:0])  # fmt: skip
+
     def interleaved(self) -> Ints:
         """For each moment its place in a list of what all groups were, followed by the other moments."""
         places = np.empty(len(self), np.int64)

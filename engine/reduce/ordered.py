@@ -11,7 +11,7 @@ import pyarrow.types as pt
 from halfjoin.engine.linear.tables import NO_FUNCTIONS, Registry, group_function
 from halfjoin.engine.reduce import user
 from halfjoin.engine.reduce.added import added
-from halfjoin.engine.reduce.arguments import Arguments
+from halfjoin.engine.reduce.arguments import Arguments, SortedValues
 from halfjoin.engine.reduce.collect import array_agg, string_agg
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.percentiles import Fractions, mode, percentile_cont, percentile_disc
@@ -57,7 +57,7 @@ def evaluate(part: Ordered, groups: Groups, registry: Registry = NO_FUNCTIONS) -
     if part.function in ORDERED_SETS:
         assert subject is not None
         rows = _rows(groups if groups.ordered else groups.take(sort(groups, part.order).positions), subject)
-        return _of_sorted(part, rows, fractions).cast(kind)
+        return mode(rows).cast(kind) if part.function == "mode" else of_sorted(part, rows, fractions)
     sums = decompose(AggregateCall(part.function, part.args, part.column.type))
     assert sums is not None, f"no such aggregate: {part.function}"
     return added(sums, groups)
@@ -125,16 +125,21 @@ def _fractions(part: Ordered, groups: Groups) -> Fractions:
     """The fraction of a percentile, or its fractions. One that a column has is the same in all rows of a group."""
     (fraction,) = part.args
     if not isinstance(fraction, Column):
-        found: Fractions = scalar.compile(fraction).evaluate({}, 1).values[0].as_py()
-        return found
+        return constant_fractions(part)
     firsts = pa.array(groups.starts[:-1], mask=np.diff(groups.starts) == 0)
     return groups.columns[fraction.name].take(firsts)
 
 
-def _of_sorted(part: Ordered, rows: Arguments, fractions: Fractions) -> pa.Array:
-    if part.function == "mode":
-        return mode(rows)
+def constant_fractions(part: Ordered) -> Fractions:
+    """The fraction of a percentile, or its fractions, if no column has them."""
+    found: Fractions = scalar.compile(part.args[0]).evaluate({}, 1).values[0].as_py()
+    return found
+
+
+def of_sorted(part: Ordered, rows: SortedValues, fractions: Fractions) -> pa.Array:
+    """The percentile of each group."""
     kind = rows.args[0].type
     if part.function == "percentile_cont" and not (pt.is_floating(kind) or pt.is_interval(kind)):  # integers
-        rows = Arguments((rows.args[0].cast(pa.float64(), safe=False),), rows.count, rows.starts)
-    return (percentile_cont if part.function == "percentile_cont" else percentile_disc)(rows, fractions)
+        rows = rows.of(rows.args[0].cast(pa.float64(), safe=False))
+    found = (percentile_cont if part.function == "percentile_cont" else percentile_disc)(rows, fractions)
+    return found.cast(arrow_type(part.column.type))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.reduce.arguments import Arguments
+from halfjoin.engine.reduce.arguments import Arguments, SortedValues
 from halfjoin.engine.reduce.words import differ, words
 from halfjoin.engine.scalar import moments
 from halfjoin.engine.scalar.failures import Failed
@@ -21,7 +21,7 @@ Fraction: TypeAlias = float | npt.NDArray[np.float64]  # of all groups, or of ea
 Fractions: TypeAlias = float | list[float | None] | pa.Array | None  # one, an array of them, or one for each group
 
 
-def percentile_cont(rows: Arguments, fractions: Fractions) -> pa.Array:
+def percentile_cont(rows: SortedValues, fractions: Fractions) -> pa.Array:
     """The number or interval at a fraction of the way from the first value to the last; it may lie between two values.
 
     `args`: sorted doubles or intervals without NULLs. An array of fractions gives an array of them.
@@ -37,7 +37,7 @@ def percentile_cont(rows: Arguments, fractions: Fractions) -> pa.Array:
         if not len(values):
             return pa.nulls(len(rows), pa.float64())
         low, high = places("percentile_cont", fraction, rows.sizes)
-        first, last = (values[_position(rows, side)] for side in (low, high))
+        first, last = (values[rows.position(side)] for side in (low, high))
         part = fraction * np.maximum(rows.sizes - 1, 0) - low
         with np.errstate(invalid="ignore", over="ignore"):
             between = first + part * (last - first)
@@ -46,16 +46,16 @@ def percentile_cont(rows: Arguments, fractions: Fractions) -> pa.Array:
     return _of_each(fractions, at, rows)
 
 
-def _between_intervals(rows: Arguments, fraction: Fraction) -> pa.Array:
+def _between_intervals(rows: SortedValues, fraction: Fraction) -> pa.Array:
     """As PostgreSQL computes it: the lower interval, plus a part of the difference."""
     empty = rows.sizes == 0
     low, high = places("percentile_cont", fraction, rows.sizes)
-    first, last = (rows.args[0].take(pa.array(_position(rows, side), mask=empty)) for side in (low, high))
+    first, last = (rows.args[0].take(pa.array(rows.position(side), mask=empty)) for side in (low, high))
     part = pa.array(fraction * np.maximum(rows.sizes - 1, 0) - low)
     return moments.combine(first, moments.scaled(moments.combine(last, first, -1), part, "*"), 1)
 
 
-def percentile_disc(rows: Arguments, fractions: Fractions) -> pa.Array:
+def percentile_disc(rows: SortedValues, fractions: Fractions) -> pa.Array:
     """The first value that has at least this fraction of the values at or before it.
 
     `args`: sorted values without NULLs. An array of fractions gives an array of values.
@@ -67,7 +67,7 @@ def percentile_disc(rows: Arguments, fractions: Fractions) -> pa.Array:
 
     def at(fraction: Fraction) -> pa.Array:
         place, _ = places("percentile_disc", fraction, rows.sizes)
-        return rows.args[0].take(pa.array(_position(rows, place), mask=empty))
+        return rows.args[0].take(pa.array(rows.position(place), mask=empty))
 
     return _of_each(fractions, at, rows)
 
@@ -95,13 +95,7 @@ def mode(rows: Arguments) -> pa.Array:
     return rows.args[0].take(pa.array(found, mask=found < 0))
 
 
-def _position(rows: Arguments, place: Ints) -> Ints:
-    """The position of the value with this number in each group, from 0; any position for an empty group."""
-    found = rows.ends.searchsorted(rows.before[:-1] + place, "right")
-    return np.minimum(found, max(len(rows.count) - 1, 0))
-
-
-def _of_each(fractions: Fractions, at: Callable[[Fraction], pa.Array], rows: Arguments) -> pa.Array:
+def _of_each(fractions: Fractions, at: Callable[[Fraction], pa.Array], rows: SortedValues) -> pa.Array:
     """What `at` gives for the fraction, or an array of what it gives for each of the fractions."""
     if isinstance(fractions, pa.Array):
         return _of_own(fractions, at)

@@ -12,7 +12,7 @@ reaches, may get other results than they have, but the same at all moments. So t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -23,13 +23,15 @@ from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.join.closing import Closing
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce import windows
-from halfjoin.engine.reduce.contents import contents_of
+from halfjoin.engine.reduce.contents import Contents, contents_of
 from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.reduce.lasting import Lasting
 from halfjoin.engine.reduce.law import Moments, moments_of
 from halfjoin.engine.reduce.lookup import GROUP, group_of
 from halfjoin.engine.reduce.places import Places
 from halfjoin.engine.reduce.reading import Reader
 from halfjoin.engine.reduce.running import Beside, Sides
+from halfjoin.engine.reduce.shown import near_changes
 from halfjoin.engine.reduce.sight import Sight
 from halfjoin.engine.reduce.spans import taken
 from halfjoin.engine.reduce.totals import Totals
@@ -103,8 +105,12 @@ class Regions:
             plain[places.group[failed]] = True
             waiting = np.zeros(len(plain), np.bool_)
             waiting[places.group[~done]] = True
-            if made is not None:
-                made = made.where(~(waiting | plain)[places.group[now.group[made.numbers]]])
+            good = ~(waiting | plain)[places.group]
+            if isinstance(made, Updates):
+                rest = [name for name in made.columns if name != GROUP]
+                found.append(made.filter(good[group_of(made)]).select(rest))
+            elif made is not None:
+                made = made.where(good[now.group[made.numbers]])
                 found.append(now.changes(made.columns, made.numbers, made.count))
             places = places.grown(back, ahead, _GROWTH)
             places, kept = places.only((waiting & ~plain)[places.group])
@@ -113,8 +119,9 @@ class Regions:
 
     def _settled(
         self, places: Places, changed: Updates, moments: Moments, before: int
-    ) -> tuple[Mask, Mask, Mask, Mask, Groups | None]:
-        """Evaluate the regions at places: the rows with their results at all moments of each place.
+    ) -> tuple[Mask, Mask, Mask, Mask, Groups | Updates | None]:
+        """Evaluate the regions at places: the rows with their results at all moments of each place, or their changes
+        with the place as `GROUP`.
 
         Returns which places are done, which cannot be done as their groups must be looked up whole, and which must be
         longer at their begin, and at their end.
@@ -127,6 +134,8 @@ class Regions:
         rows, group = sight.rows(sight.ready)
         contents = contents_of(moments, rows, group, before)
         failed[moments.group[contents.negative]] = True
+        if contents.lasting is not None and (near := self._near(contents, contents.lasting)) is not None:
+            return sight.ready & ~failed, failed, back, ahead, near
         at_first = self._beside(self.before, places, sight, sight.before, moments) if self.reach.running else None
         at_last = self._beside(self.after, places, sight, sight.after, moments) if self.reach.remaining else None
         groups = contents.groups
@@ -152,6 +161,13 @@ class Regions:
             at = np.where(at < first, -1, copies.searchsorted(at, "right") - 1)
             ahead[_differing(self.before, made, at, at_first, moments, done & ~sight.ends)] = True
         return done & ~back & ~ahead, failed, back, ahead, made
+
+    def _near(self, contents: Contents, lasting: Lasting) -> Updates | None:
+        """The changes with the place as `GROUP`; None if they are not told from the rows near the changed ones."""
+        place = np.zeros(len(contents.rows), np.int64)
+        place[lasting.which] = contents.moments.group[lasting.start]
+        rows = contents.rows.with_columns({GROUP: pa.array(place)})
+        return near_changes(self.function, replace(contents, rows=rows), self.registry)
 
     def _beside(self, side: Side, places: Places, sight: Sight, ranks: Ints, moments: Moments) -> Beside:
         """The results that each moment's region continues from."""

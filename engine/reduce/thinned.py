@@ -1,16 +1,17 @@
-"""The rows of groups at each of many moments, without all updates of a group at each of its moments.
+"""The rows of groups that matter at each of many moments, without all updates of a group at each of its moments.
 
 A batch may close many times: a history that is loaded at once, or rows that waited for their times. A group with `n`
-moments has about `n` updates or more, together the square of that. So a row is put only where it is (`lasting`).
+moments has about `n` updates or more, together the square of that.
 
 A function that asks for the first rows, min, max or LIMIT, needs few of them (`thinned`). The moments of a group are
-parted into blocks, and these into smaller ones, down to single moments. Of what is there when a block begins, two kinds
-of rows matter inside it: those that an update of the block touches, and the first ones of the others, which stay as
-they are. So each level has about as many rows as there are updates and first rows.
+parted into blocks, and these into smaller ones, down to single moments (`descended`). Of what is there when a block
+begins, two kinds of rows matter inside it: those that an update of the block touches, and the first ones of the others,
+which stay as they are. So each level has about as many rows as there are updates and first rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,66 +53,65 @@ def thinned(wanted: Wanted, moments: Moments, rows: Updates, group: Ints, starts
     of_rank = np.empty(int(found.row.max()) + 1, np.int64)  # a row of each rank
     of_rank[found.row] = np.arange(len(rows))
     peers, rank = found.peers[of_rank], found.row
+    held = descended(
+        lambda held, touched, *_: held.where(touched | _are_first(held, touched, peers, wanted)),
+        moments, rank, starts, rows.diff,
+    )  # fmt: skip
+    if held is None:
+        return None
+    now = together(held, Held(starts, rank, rows.diff))  # each moment is a block
+    return None if (now.count < 0).any() else Thinned(of_rank[now.rank], now.block, now.count)
+
+
+def descended(
+    kept: Callable[[Held, Mask, Ints, Ints], Held], moments: Moments, rank: Ints, starts: Ints, diff: Ints
+) -> Held | None:
+    """What matters at each moment of the rows that are there before its updates. None: a row has a negative count.
+
+    `rank`, `starts`, `diff`: of updates, the row, the moment, the copies. `kept`: what matters in blocks of the rows
+    that are there when they begin, given these rows, which of them updates touch, and the block and the rank of each
+    update.
+    """
     place = np.arange(len(moments)) - where_true(moments.was)[moments.group]
-    shift, inside, held = int(place.max()).bit_length(), moments.group, _Held(rank[:0], rank[:0], rank[:0])
+    shift, inside, held = int(place.max(initial=0)).bit_length(), moments.group, Held(rank[:0], rank[:0], rank[:0])
+    ranks = int(rank.max(initial=-1)) + 1
     while shift:
         shift = max(shift - _STEP, 0)
         around, inside = inside, np.cumsum(moments.was | differ([place >> shift], len(place))) - 1
         first = inside[differ([around], len(around))]  # of the blocks in each larger block
         after = np.append(first[1:], inside[-1] + 1)
         block = inside[starts]
-        held = _together(_spread(held, first[held.block], after[held.block]),
-                         _spread(_Held(block, rank, rows.diff), block + 1, after[around[starts]]))  # fmt: skip
+        held = together(_spread(held, first[held.block], after[held.block]),
+                        _spread(Held(block, rank, diff), block + 1, after[around[starts]]))  # fmt: skip
         if (held.count < 0).any():
             return None
-        touched = np.isin(held.block * len(of_rank) + held.rank, block * len(of_rank) + rank)
-        held = held.where(touched | _are_first(held, touched, peers, wanted))
-    now = _together(held, _Held(starts, rank, rows.diff))  # each moment is a block
-    return None if (now.count < 0).any() else Thinned(of_rank[now.rank], now.block, now.count)
-
-
-def lasting(moments: Moments, rows: Updates, group: Ints, starts: Ints) -> Thinned | None:
-    """As `thinned`, with all rows that are there."""
-    if not len(rows):
-        return Thinned(starts, starts, starts)
-    rank = ranks_of(rows.columns, group, moments.groups, ()).row
-    order = np.lexsort((starts, rank))
-    which, starts, opening = order, starts[order], differ([rank[order]], len(order))
-    ends = np.append(where_true(moments.was)[1:], len(moments))[group[order]]  # of the group
-    ends[:-1] = np.where(opening[1:], ends[:-1], starts[1:])  # or where the next update counts
-    running = rows.diff[order].cumsum()
-    first = np.maximum.accumulate(np.where(opening, np.arange(len(order)), 0))
-    count = running - running[first] + rows.diff[order][first]
-    there = where_true((count != 0) & (starts < ends))
-    if (count[there] < 0).any():
-        return None
-    there = there[np.argsort(which[there], kind="stable")]
-    spread = _spread(_Held(starts, which, count).where(there), starts[there], ends[there])
-    by_moment = np.argsort(spread.block, kind="stable")  # rows that are in the function's order stay so
-    return Thinned(spread.rank[by_moment], spread.block[by_moment], spread.count[by_moment])
+        touched = np.isin(held.block * ranks + held.rank, block * ranks + rank)
+        held = kept(held, touched, block, rank)
+    return held
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class Held:
     """Rows that are there when a block begins, or that come then: the block, their rank, their count."""
 
     block: Ints
     rank: Ints
     count: Ints
 
-    def where(self, mask: Mask | Ints) -> _Held:
-        return _Held(self.block[mask], self.rank[mask], self.count[mask])
+    def where(self, mask: Mask | Ints) -> Held:
+        """Some of the rows."""
+        return Held(self.block[mask], self.rank[mask], self.count[mask])
 
 
-def _spread(rows: _Held, first: Ints, after: Ints) -> _Held:
+def _spread(rows: Held, first: Ints, after: Ints) -> Held:
     """Each row in all blocks from its `first` on, before `after`."""
     counts = after - first
     which = np.arange(len(counts)).repeat(counts)
     block = np.arange(len(which)) + (first - (counts.cumsum() - counts)).repeat(counts)
-    return _Held(block, rows.rank[which], rows.count[which])
+    return Held(block, rows.rank[which], rows.count[which])
 
 
-def _together(one: _Held, other: _Held) -> _Held:
+def together(one: Held, other: Held) -> Held:
     """The rows of both in order of blocks and ranks, equal ones added up; none with the count 0."""
     block, rank, count = (np.concatenate(pair) for pair in (
         (one.block, other.block), (one.rank, other.rank), (one.count, other.count)))  # fmt: skip
@@ -120,11 +120,11 @@ def _together(one: _Held, other: _Held) -> _Held:
     order = np.lexsort((rank, block))
     starts = where_true(differ([block[order], rank[order]], len(order)))
     at = order[starts]
-    added = _Held(block[at], rank[at], np.add.reduceat(count[order], starts))
+    added = Held(block[at], rank[at], np.add.reduceat(count[order], starts))
     return added.where(added.count != 0)
 
 
-def _are_first(held: _Held, touched: Mask, peers: Ints, wanted: Wanted) -> Mask:
+def _are_first(held: Held, touched: Mask, peers: Ints, wanted: Wanted) -> Mask:
     """Which rows may be among the first ones: fewer than are wanted of those that are not touched come before."""
     copies = np.where(touched, 0, np.minimum(held.count, wanted.limit))
     before = copies.cumsum() - copies

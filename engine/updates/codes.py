@@ -10,7 +10,7 @@ a text is a polynomial of its bytes, computed for a whole column at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -29,7 +29,7 @@ _NULL = np.uint64(0x9AE16A3B2F90404F)
 _BASE = np.uint64(0x9E3779B97F4A7C15) | np.uint64(1)
 _SIGNED = {8 * size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
 _AS_BYTES = pa.binary(16)  # of an interval, which Arrow does not compare
-_CHUNK_BYTES = 1 << 22  # text bytes to hash at a time; they take about 100 MB
+_CHUNK = 1 << 22  # bytes of texts, or elements of arrays, to hash at a time; they take about 100 MB
 
 
 def is_exact(columns: Sequence[pa.Array]) -> bool:
@@ -196,8 +196,12 @@ def _hash(column: pa.Array) -> Words:
 
 
 def _hash_lists(column: pa.Array) -> Words:
+    """Hash arrays, a bounded number of elements at a time."""
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
-    return polynomial(_hash(column.flatten()), lengths)
+    hashed = np.empty(len(column), np.uint64)
+    for start, stop in _chunks(np.append(0, lengths.cumsum())):
+        hashed[start:stop] = polynomial(_hash(column.slice(start, stop - start).flatten()), lengths[start:stop])
+    return hashed
 
 
 def _hash_bytes(column: pa.Array) -> Words:
@@ -210,14 +214,21 @@ def _hash_bytes(column: pa.Array) -> Words:
     offsets = np.frombuffer(offset_buffer, width, count=count, offset=column.offset * width.itemsize).astype(np.int64)
     data = np.frombuffer(data_buffer, np.uint8) if data_buffer is not None else np.zeros(0, np.uint8)
     hashed = np.empty(len(column), np.uint64)
-    start = 0
-    while start < len(column):
-        stop = int(np.searchsorted(offsets, offsets[start] + _CHUNK_BYTES, "right")) - 1
-        stop = min(max(stop, start + 1), len(column))
+    for start, stop in _chunks(offsets):
         part = data[offsets[start] : offsets[stop]].astype(np.uint64)
         hashed[start:stop] = polynomial(part, np.diff(offsets[start : stop + 1]))
-        start = stop
     return hashed
+
+
+def _chunks(offsets: Ints) -> Iterator[tuple[int, int]]:
+    """The first values and the ends of chunks with about `_CHUNK` elements; value `i` has those from `offsets[i]` to
+    `offsets[i + 1]`."""
+    start = 0
+    while start < len(offsets) - 1:
+        stop = int(np.searchsorted(offsets, offsets[start] + _CHUNK, "right")) - 1
+        stop = min(max(stop, start + 1), len(offsets) - 1)
+        yield start, stop
+        start = stop
 
 
 def polynomial(elements: Words, lengths: Ints) -> Words:

@@ -94,13 +94,18 @@ def test_integers_of_any_width_share_codes():
     assert is_exact([wide]) and not is_exact([pa.array([1, None])]) and not is_exact([pa.array(["a"])])
 
 
-def test_long_texts_are_hashed_in_parts(monkeypatch):
+@pytest.mark.parametrize("values", [
+    ["x" * n for n in range(200)] + [None, ""],
+    [[*range(n)] for n in range(200)] + [None, [], [None]],
+    [None, [["a"] * 80, []], None],
+])  # fmt: skip
+def test_long_values_are_hashed_in_parts(monkeypatch, values):
     from halfjoin.engine.updates import codes as hashing
 
-    texts = pa.array(["x" * n for n in range(200)] + [None, ""])
-    whole = codes([texts, texts], len(texts))
-    monkeypatch.setattr(hashing, "_CHUNK_BYTES", 64)
-    assert (codes([texts, texts], len(texts)) == whole).all()
+    array = pa.array(["" , *values]).slice(1) if isinstance(values[0], str) else pa.array([[], *values]).slice(1)
+    whole = codes([array, array], len(array))
+    monkeypatch.setattr(hashing, "_CHUNK", 64)
+    assert (codes([array, array], len(array)) == whole).all()
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.reduce import contents, front
+from halfjoin.engine.reduce import contents, front, regions
+from halfjoin.engine.updates import limits
 
 COLUMNS = {"g": pa.int64(), "x": pa.int64(), "s": pa.string(), "f": pa.float64()}
 VIEWS = {
@@ -22,6 +23,22 @@ VIEWS = {
     "each": "SELECT DISTINCT ON (g) g, s, x FROM t ORDER BY g, s DESC NULLS LAST, f",
     "whole": "SELECT g, array_agg(x ORDER BY s, x) AS a, mode() WITHIN GROUP (ORDER BY x) AS b FROM t GROUP BY g",
     "numbers": "SELECT *, row_number() OVER (PARTITION BY g ORDER BY x) AS n FROM t",
+    "places": "SELECT g, percentile_cont(0.3) WITHIN GROUP (ORDER BY x DESC) FILTER (WHERE s IS NULL) AS a,"
+              " percentile_disc(ARRAY[0, 0.6, NULL, 1]) WITHIN GROUP (ORDER BY x) AS b,"
+              " percentile_cont(0.75) WITHIN GROUP (ORDER BY f) AS c FROM t GROUP BY g",
+    "texts": "SELECT string_agg(s, '-' ORDER BY x, s) AS a, percentile_disc(0.4) WITHIN GROUP (ORDER BY s) AS b,"
+             " array_agg(DISTINCT x) AS c FROM t",
+    "beside": "SELECT *, lag(s) OVER w AS a, lead(x, 2, -1) OVER w AS b FROM t WINDOW w AS (PARTITION BY g ORDER BY x)",
+    "frames": "SELECT *, sum(x) OVER w AS a, last_value(s) OVER w AS b, nth_value(x, 2) OVER w AS c FROM t"
+              " WINDOW w AS (ORDER BY f, x ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING)",
+    "here": "SELECT *, max(s) OVER (ORDER BY x ROWS CURRENT ROW) AS a FROM t",
+    "fails": "SELECT *, nth_value(s, CASE WHEN x = 5 AND f = 0.5 THEN 0 ELSE 1 END)"
+             " OVER (ORDER BY g, x ROWS 1 PRECEDING) AS a FROM t",
+    "peers": "SELECT *, count(s) OVER (PARTITION BY g ORDER BY x RANGE CURRENT ROW) AS a,"
+             " lag(x, 1) IGNORE NULLS OVER (PARTITION BY g ORDER BY x) AS b FROM t",
+    "sums": "SELECT *, sum(x) OVER (PARTITION BY g ORDER BY x ROWS UNBOUNDED PRECEDING) AS a FROM t",
+    "share": "SELECT *, cume_dist() OVER (ORDER BY x) AS a, max(x) OVER () AS b FROM t",
+    "rest": "SELECT * FROM t ORDER BY x, s, f OFFSET 3",
     "first": "SELECT * FROM (SELECT x, f, row_number() OVER (ORDER BY x, f) AS n FROM t) q WHERE n <= 3",
 }
 Row = dict[str, Any]
@@ -73,11 +90,13 @@ def _answers(batches: list[tuple[pa.Table, int]]) -> dict[tuple[str, int], objec
 @pytest.mark.parametrize("negative", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_few_rows_at_each_time_answer_as_all(monkeypatch: pytest.MonkeyPatch, seed: int, negative: bool) -> None:
-    monkeypatch.setattr(front, "LARGE", [1, 4, 256][seed % 3])
+    for room in (front, regions):
+        monkeypatch.setattr(room, "LARGE", [1, 4, 256][seed % 3])
     batches = _batches(Random(seed), negative=negative)
     monkeypatch.setattr(contents, "is_worth", lambda moments: False)
     expected = _answers(batches)
     monkeypatch.setattr(contents, "is_worth", lambda moments: True)
+    monkeypatch.setattr(limits, "PIECE_ROWS", [1 << 20, 1, 30][seed // 2])
     assert _answers(batches) == expected
 
 
@@ -86,17 +105,14 @@ def test_few_rows_at_each_time_answer_as_all(monkeypatch: pytest.MonkeyPatch, se
     ("SELECT g, min(x) AS a FROM t GROUP BY g", 6),
     ("SELECT * FROM t ORDER BY x DESC LIMIT 3", 8),
     ("SELECT * FROM (SELECT x, row_number() OVER (ORDER BY x DESC) AS n FROM t) q WHERE n <= 3", 14),
+    ("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS a FROM t", 1),
+    ("SELECT g, percentile_disc(0.9) WITHIN GROUP (ORDER BY x DESC) AS a FROM t GROUP BY g", 1),
+    ("SELECT *, lag(x) OVER (PARTITION BY g ORDER BY x) AS a FROM t", 12),
+    ("SELECT *, sum(x) OVER (ORDER BY x ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS a FROM t", 12),
 ])  # fmt: skip
 @pytest.mark.parametrize("waiting", [False, True])
 def test_many_times_at_once_show_few_rows(monkeypatch: pytest.MonkeyPatch, view: str, most: int, waiting: bool) -> None:
-    seen, plain, length = 0, contents.Contents.__init__, 3_000
-
-    def counted(self: contents.Contents, *given: Any, **more: Any) -> None:
-        nonlocal seen
-        plain(self, *given, **more)
-        seen += len(self.rows)
-
-    monkeypatch.setattr(contents.Contents, "__init__", counted)
+    seen, length = _seen(monkeypatch), 3_000
     engine = hj.Engine(clock="own")
     engine.execute("CREATE TABLE t (g bigint, x bigint)")
     engine.execute(f"CREATE MATERIALIZED VIEW v AS {view}")
@@ -104,4 +120,66 @@ def test_many_times_at_once_show_few_rows(monkeypatch: pytest.MonkeyPatch, view:
     engine.apply({"t": rows}, close=not waiting)
     if waiting:
         engine.advance(to=length)
-    assert 0 < seen <= most * length
+    assert 0 < sum(seen) <= most * length
+
+
+@pytest.mark.parametrize("view", [
+    "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS a FROM t",
+    "SELECT *, lead(x) OVER (ORDER BY x) AS a FROM t",
+])  # fmt: skip
+@pytest.mark.parametrize("late", [False, True])
+def test_many_times_of_a_large_group_show_few_rows(monkeypatch: pytest.MonkeyPatch, view: str, late: bool) -> None:
+    seen, length = _seen(monkeypatch), 1_000
+    engine = hj.Engine(clock="own", retain=2 * length)
+    engine.execute("CREATE TABLE t (x bigint)")
+    engine.apply({"t": pa.table({"x": range(0, 40 * length, 2)})}, time=0)
+    if not late:
+        engine.execute(f"CREATE MATERIALIZED VIEW v AS {view}")
+    seen.clear()
+    engine.apply({"t": pa.table({"x": range(1, 40 * length, 40), "__time": range(1, length + 1)})})
+    if late:
+        engine.execute(f"CREATE MATERIALIZED VIEW v AS {view}")
+    assert 0 < sum(seen) <= 4 * (20 * length)
+
+
+@pytest.mark.parametrize("view", [
+    "SELECT *, sum(x) OVER (ORDER BY x) AS a FROM t",
+    "SELECT *, cume_dist() OVER (ORDER BY x) AS a FROM t",
+    "SELECT array_agg(x ORDER BY x) AS a, string_agg(x::text, ',' ORDER BY x) AS b FROM t",
+    "SELECT * FROM t ORDER BY x OFFSET 1",
+])  # fmt: skip
+def test_rows_at_many_times_come_in_pieces(monkeypatch: pytest.MonkeyPatch, view: str) -> None:
+    seen, length = _seen(monkeypatch), 600
+    monkeypatch.setattr(limits, "PIECE_ROWS", 10_000)
+    engine = hj.Engine(clock="own")
+    engine.execute("CREATE TABLE t (x bigint)")
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS {view}")
+    engine.apply({"t": pa.table({"x": range(length), "__time": range(length)})})
+    assert max(seen) <= 10_000 + length and sum(seen) >= length * length // 2
+
+
+def test_rows_come_where_a_function_no_longer_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "is_worth", lambda moments: True)
+    engine = hj.Engine(clock="own", retain=100)
+    engine.execute("CREATE TABLE t (x bigint, n integer)")
+    engine.execute("CREATE MATERIALIZED VIEW v AS"
+                   " SELECT x, nth_value(x, n) OVER (ORDER BY x ROWS 1 PRECEDING) AS a FROM t")  # fmt: skip
+    engine.apply({"t": [{"x": x, "n": int(x > 0)} for x in range(9)]}, time=0)
+    with pytest.raises(hj.DataError):
+        engine.read("v")
+    engine.apply({"t": [{"x": x, "n": 1, "__time": x} for x in range(20, 40)]})
+    engine.apply({"t": [{"x": 0, "n": 0, "__time": 50, "__diff": -1}]})
+    expected = [(1, 1), *((x, x - 1) for x in range(2, 9)), (20, 8), *((x, x - 1) for x in range(21, 40))]
+    assert sorted((row["x"], row["a"]) for row in engine.read("v").to_pylist()) == expected
+
+
+def _seen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The rows of all contents that are made from now on."""
+    seen, plain = list[int](), contents.Contents.__init__
+
+    def counted(self: contents.Contents, *given: Any, **more: Any) -> None:
+        plain(self, *given, **more)
+        seen.append(len(self.rows))
+
+    monkeypatch.setattr(contents.Contents, "__init__", counted)
+    return seen
