@@ -127,8 +127,8 @@ def take_in(
         return
     updates = made.not_before(collection.since)
     (run,) = loaded_runs([updates], state.upper)
-    size = sum(part.row_bytes + part.index_bytes for part in (*collection.held, *beside, run))
-    if state.spill is None or state.memory.recommends(size):
+    held = (part.row_bytes + part.index_bytes for part in (*collection.held, *beside, run))
+    if state.spill is None or state.memory.recommends(sum(held)):
         collection.publish(run)
     elif len(updates):
         written = state.spill(kind, name, updates, ()) if scratch is None else _scratched(scratch, updates)
