@@ -70,9 +70,10 @@ class _Made:
 
 @dataclass
 class _Kept:
-    """What an aggregate keeps for each group; calls with equal parts share them."""
+    """What an aggregate keeps for each group; calls with equal parts share them. `keys`: how many keys there are."""
 
     items: Items
+    keys: int
     sums: dict[tuple[str, Positions], SqlType] = field(default_factory=dict)
     ordered: dict[tuple[AggregateCall, Args, int | None, Order], SqlType] = field(default_factory=dict)
     made: list[_Made] = field(default_factory=list)
@@ -128,8 +129,9 @@ class _Kept:
 
     def function(self, columns: Columns) -> Aggregates:
         """The parts over the input's columns."""
-        count = Column(self.items.own("count", ()), BIGINT, nullable=False)
-        named = [count]
+        keys = columns[: self.keys]  # columns of the output, too; a collection below may call them as this would
+        count = Column(self.items.own("count", (), keys), BIGINT, nullable=False)
+        named = [*keys, count]
 
         def column(word: str, args: Iterable[Expr], type: SqlType) -> Column:
             named.append(Column(self.items.own(word, args, named), type))
@@ -184,7 +186,7 @@ def aggregate(relation: Aggregate) -> Lowered:
     """The reduce of an aggregate."""
     items = Items(relation.input)
     count, keys = items.keys([expr for _, expr in relation.keys])
-    kept = _Kept(items)
+    kept = _Kept(items, count)
     results = [kept.result(call) for _, call in relation.calls]
 
     def above(scan: Scan) -> Relation:

@@ -60,3 +60,28 @@ def test_a_change_of_a_large_group_reads_a_few_rows(monkeypatch: pytest.MonkeyPa
         engine.apply({"t": _many([number], diff, time)})
         assert 0 < sum(read) < MOST, (number, diff)
     assert sorted(map(str, engine.read("v").to_pylist())) == sorted(map(str, engine.query(FOLLOWING[view]).to_pylist()))
+
+
+COUNTS = "(SELECT g, count(*) AS n, sum(x) AS s FROM t GROUP BY g) AS below"
+
+
+@pytest.mark.parametrize(("sql", "answers"), [
+    (f"SELECT count(DISTINCT n) AS a FROM {COUNTS}", [[(2,)], [(1,)], [(2,)]]),
+    (f"SELECT n, count(DISTINCT n) AS a FROM {COUNTS} GROUP BY n", [[(1, 1), (2, 1)], [(2, 1)], [(1, 1), (2, 1)]]),
+    (f"SELECT n, sum(DISTINCT n) AS a, count(*) AS b, count(DISTINCT s) AS c FROM {COUNTS} GROUP BY n",
+     [[(1, 1, 2, 2), (2, 2, 1, 1)], [(2, 2, 3, 3)], [(1, 1, 1, 1), (2, 2, 2, 2)]]),
+    (f"SELECT mode() WITHIN GROUP (ORDER BY n) AS a FROM {COUNTS}", [[(1,)], [(2,)], [(2,)]]),
+    (f"SELECT count(DISTINCT m) AS a FROM (SELECT n, count(*) AS m FROM {COUNTS} GROUP BY n) AS above",
+     [[(2,)], [(1,)], [(2,)]]),
+])  # fmt: skip
+def test_values_are_the_counts_of_groups_below(sql: str, answers: list[list[tuple[int, ...]]]) -> None:
+    """The columns of the reduce below are keys of the first part, and it counts its own rows."""
+    engine = hj.Engine()
+    engine.execute(f"CREATE TABLE t (g integer, x bigint); CREATE MATERIALIZED VIEW v AS {sql}")
+    for statement, answer in zip((
+        "INSERT INTO t VALUES (1, 1), (2, 2), (2, 3), (3, 9)", "INSERT INTO t VALUES (1, 1), (3, 4)",
+        "DELETE FROM t WHERE x = 9",
+    ), answers, strict=True):  # fmt: skip
+        engine.execute(statement)
+        for found in (engine.read("v"), engine.query(sql)):
+            assert sorted(tuple(map(int, row.values())) for row in found.to_pylist()) == answer
