@@ -11,7 +11,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.reduce import contents, front, regions
-from halfjoin.engine.updates import limits
+from halfjoin.engine.updates import limits, updates
 
 COLUMNS = {"g": pa.int64(), "x": pa.int64(), "s": pa.string(), "f": pa.float64()}
 VIEWS = {
@@ -156,6 +156,37 @@ def test_rows_at_many_times_come_in_pieces(monkeypatch: pytest.MonkeyPatch, view
     engine.execute(f"CREATE MATERIALIZED VIEW v AS {view}")
     engine.apply({"t": pa.table({"x": range(length), "__time": range(length)})})
     assert max(seen) <= 10_000 + length and sum(seen) >= length * length // 2
+
+
+@pytest.mark.parametrize("view", [
+    "SELECT array_agg(x ORDER BY x) AS a FROM t",
+    "SELECT string_agg(x::text, ',' ORDER BY x) AS a FROM t",
+])  # fmt: skip
+def test_values_of_pieces_that_do_not_fit_together_fail_their_view_alone(
+    monkeypatch: pytest.MonkeyPatch, view: str
+) -> None:
+    monkeypatch.setattr(contents, "is_worth", lambda moments: True)
+    monkeypatch.setattr(limits, "PIECE_ROWS", 1_000)
+    seen, length = _seen(monkeypatch), 600
+    engine = hj.Engine(clock="own")
+    engine.execute("CREATE TABLE t (x bigint)")
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS {view}")
+    engine.execute("CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM t")
+    monkeypatch.setattr(updates, "ARRAY_BYTES", 50_000)
+    engine.apply({"t": pa.table({"x": range(length), "__time": range(length)})})
+    assert engine.read("n").to_pylist() == [{"n": length}]
+    with pytest.raises(hj.DataError, match="the values of one column would take more than"):
+        engine.read("v")
+    assert 0 < sum(seen) < length * length // 4  # the others are not made in vain
+
+
+def test_arrays_have_no_more_elements_than_their_offsets_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrays, twice = pa.array([[1, 2, 3], None, [4]]), pa.array([0, 2, 1, 0])
+    assert updates.gather(arrays, twice).to_pylist() == [[1, 2, 3], [4], None, [1, 2, 3]]
+    monkeypatch.setattr(updates, "ARRAY_BYTES", 6)
+    for gather in (updates.gather, lambda array, at: updates.gathered({"a": array}, at)):
+        with pytest.raises(hj.DataError, match="the values of one column would take more than"):
+            gather(arrays, twice)
 
 
 def test_rows_come_where_a_function_no_longer_fails(monkeypatch: pytest.MonkeyPatch) -> None:
