@@ -22,7 +22,17 @@ from halfjoin.engine.reduce.lifted import Lifted, sums_of
 from halfjoin.engine.reduce.over_time import at_moments
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar.values import valid
-from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, gather, indices_of, taken, where_true
+from halfjoin.engine.updates.updates import (
+    Ints,
+    Mask,
+    Updates,
+    chained,
+    constant,
+    gather,
+    indices_of,
+    taken,
+    where_true,
+)
 from halfjoin.planner.group_functions import Aggregates, Sums
 from halfjoin.sql.types import BIGINT
 
@@ -53,7 +63,7 @@ def aggregated(
         made = at_moments(one, seen, registry)
         if kept is not None:  # what was is there as it was kept
             places = np.where(moments.was, moments.group, moments.groups + np.arange(len(moments)))
-            made = gather(pa.concat_arrays([kept[one.column.name], made]), indices_of(places))
+            made = gather(chained([kept[one.column.name], made]), indices_of(places))
         answers[one.column.name] = made
     there, errors = answers[function.count.name].to_numpy() != 0, NO_ERRORS
     if not moments.keys:  # the only group is always there

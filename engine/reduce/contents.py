@@ -28,6 +28,7 @@ from halfjoin.engine.updates.updates import (
     Ints,
     Mask,
     Updates,
+    chained,
     concat,
     constant,
     indices_of,
@@ -89,9 +90,14 @@ class Contents:
                         moment[:0], ordered=self.ordered)  # fmt: skip
 
     def values(self, function: Callable[[Groups], pa.Array]) -> pa.Array:
-        """The values of a function at the moments, as `evaluated`."""
-        found = [one.evaluated(function)[int(goes_on) :] for one, goes_on in self.pieces()]
-        return pa.concat_arrays(found) if len(found) > 1 else found[0]
+        """The values of a function at the moments, as `evaluated`.
+
+        Raises:
+            DataError: they do not fit into one array.
+        """
+        if self.lasting is None:
+            return self.evaluated(function)
+        return chained(one.evaluated(function)[int(goes_on) :] for one, goes_on in self.pieces())
 
     def evaluated(self, function: Callable[[Groups], Made]) -> Made:
         """A function of the groups. Groups for which it fails become errors, and empty."""

@@ -47,13 +47,13 @@ class Lasting:
 
     def pieces(self, moments: Moments) -> Iterator[tuple[int, int]]:
         """The first moments and the ends of pieces of about `limits.PIECE_ROWS` rows at moments."""
-        rows = np.append(0, np.cumsum(self.sizes(len(moments))))
-        first = 0
-        while first < len(moments):
-            after = int(rows.searchsorted(rows[first] + limits.PIECE_ROWS, "right")) - 1
-            after = max(after, first + 1)
-            yield first, after
-            first = after
+        return pieces_of(self.sizes(len(moments)))
+
+    def part(self, first: int, after: int) -> Lasting:
+        """The rows from one moment on, before another, with the moments of `Moments.part`."""
+        there = where_true((self.end > first) & (self.start < after))
+        start, end = np.maximum(self.start[there], first), np.minimum(self.end[there], after)
+        return Lasting(self.which[there], start - first, end - first, self.count[there])
 
     def at(self, moments: Moments, first: int, after: int) -> tuple[Ints, Ints, Ints]:
         """The rows that are there from one moment on, before another: which row, the moment, the count. The rows of a
@@ -68,6 +68,17 @@ class Lasting:
         by_moment = np.argsort(moment, kind="stable")
         own = there.repeat(lengths)[by_moment]
         return self.which[own], moment[by_moment], self.count[own]
+
+
+def pieces_of(rows: Ints) -> Iterator[tuple[int, int]]:
+    """The first moments and the ends of pieces of about `limits.PIECE_ROWS`, given the number of rows of each moment.
+    """
+    ends, first = np.append(0, np.cumsum(rows)), 0
+    while first < len(rows):
+        after = int(ends.searchsorted(ends[first] + limits.PIECE_ROWS, "right")) - 1
+        after = max(after, first + 1)
+        yield first, after
+        first = after
 
 
 def lasting(moments: Moments, rows: Updates, group: Ints, starts: Ints) -> Lasting | None:

@@ -8,6 +8,8 @@ Rows at the ends of the margins have others beside them than in the partition. T
 before and after, as they see no changed row. So they do not show in the differences.
 
 The margins of all moments are found as in `thinned`: a block of moments has the rows that it touches and their margins.
+With wide margins these are many rows. So they are found for pieces of the moments, and if they are no fewer than all
+rows, all rows it is.
 """
 
 from __future__ import annotations
@@ -29,6 +31,19 @@ from halfjoin.sql.relation import SortKey
 def margin_of(reach: Reach | None) -> int | None:
     """How many rows on both sides the changes at a moment can be told from; None if it is no such number."""
     return None if reach is None or reach != Reach(reach.before, reach.after) else reach.before + reach.after
+
+
+def rows_near(margin: int, moments: Moments, lasting: Lasting) -> Ints:
+    """How many rows are near the changes of each moment, before and after it, at most."""
+    _, moment, _ = lasting.updates(moments)
+    changed = np.bincount(moment, minlength=len(moments))
+    most = np.minimum(changed * (2 * min(margin, len(lasting.which)) + 1), lasting.sizes(len(moments)) + changed)
+    return np.where(moments.was, 0, 2 * most)
+
+
+def is_worth(near: Ints, sizes: Ints) -> bool:
+    """Whether so many rows near the changes of each moment are fewer than all."""
+    return int(near.sum()) < int(sizes.sum())
 
 
 def nearby(order: Sequence[SortKey], margin: int, moments: Moments, rows: Updates, lasting: Lasting) -> Contents:

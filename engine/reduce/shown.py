@@ -7,7 +7,8 @@ from functools import partial
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.contents import Contents
-from halfjoin.engine.reduce.nearby import margin_of, nearby
+from halfjoin.engine.reduce.lasting import pieces_of
+from halfjoin.engine.reduce.nearby import is_worth, margin_of, nearby, rows_near
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates.updates import Updates, concat
 from halfjoin.planner.group_functions import Top, Windows
@@ -31,18 +32,23 @@ def of_windows(
 
 def near_changes(spec: Windows, contents: Contents, registry: Registry) -> Updates | None:
     """As `of_windows`, from the rows near the changes of each moment. None: results depend on rows far from them, or
-    the function fails."""
-    margin = margin_of(spec.reach)
-    if margin is None or contents.lasting is None:
+    on about as many as there are, or the function fails."""
+    margin, moments, lasting = margin_of(spec.reach), contents.moments, contents.lasting
+    if margin is None or lasting is None:
         return None
-    near = nearby(spec.order, margin, contents.moments, contents.rows, contents.lasting)
+    near = rows_near(margin, moments, lasting)
+    if not is_worth(near, lasting.sizes(len(moments))):
+        return None
     changes = list[Updates]()
-    for piece, _ in near.pieces():
-        try:
-            rows = windows.evaluate(spec, piece.groups, registry)
-        except Failed:  # then all rows of a group are gone
-            return None
-        changes.append(piece.moments.changes(rows.columns, rows.numbers, rows.count))
+    for first, after in pieces_of(near):
+        begin = first - int(not moments.was[first])  # what the group was
+        found = nearby(spec.order, margin, moments.part(begin, after), contents.rows, lasting.part(begin, after))
+        for piece, _ in found.pieces():
+            try:
+                rows = windows.evaluate(spec, piece.groups, registry)
+            except Failed:  # then all rows of a group are gone
+                return None
+            changes.append(piece.moments.changes(rows.columns, rows.numbers, rows.count))
     return concat(changes)
 
 

@@ -72,8 +72,9 @@ def descended(
     that are there when they begin, given these rows, which of them updates touch, and the block and the rank of each
     update.
     """
-    place = np.arange(len(moments)) - where_true(moments.was)[moments.group]
-    shift, inside, held = int(place.max(initial=0)).bit_length(), moments.group, Held(rank[:0], rank[:0], rank[:0])
+    group = np.cumsum(moments.was) - 1  # of some moments alone, the first one may have another number than 0
+    place = np.arange(len(moments)) - where_true(moments.was)[group]
+    shift, inside, held = int(place.max(initial=0)).bit_length(), group, Held(rank[:0], rank[:0], rank[:0])
     ranks = int(rank.max(initial=-1)) + 1
     while shift:
         shift = max(shift - _STEP, 0)

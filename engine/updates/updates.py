@@ -221,14 +221,16 @@ def _at(numbers: Ints, positions: Positions) -> Ints:
 
 _TAKE = pc.get_function("array_take")
 _UNCHECKED = pc.TakeOptions(boundscheck=False)
+_LIST = pa.list_(pa.null()).id
 
 
 def gather(column: pa.Array, indices: pa.Array) -> pa.Array:
     """The values at positions, without a check of bounds. For a few rows it costs half of `take`.
 
     Raises:
-        DataError: the texts do not fit into one array.
+        DataError: the texts or arrays do not fit into one array.
     """
+    _check_elements(column, indices)
     try:
         return _TAKE.call([column, indices], _UNCHECKED)
     except pa.ArrowInvalid:
@@ -240,10 +242,19 @@ def gathered(columns: Mapping[str, pa.Array], indices: pa.Array) -> dict[str, pa
     found = {}
     try:
         for name in columns:
+            _check_elements(columns[name], indices)
             found[name] = _TAKE.call([columns[name], indices], _UNCHECKED)
     except pa.ArrowInvalid:
         raise DataError(TOO_LONG) from None
     return found
+
+
+def _check_elements(column: pa.Array, indices: pa.Array) -> None:
+    """Refuse arrays that have more elements together than offsets can count: Arrow's take makes wrong offsets then."""
+    if column.type.id == _LIST and len(indices) > 1:
+        lengths = _TAKE.call([pc.list_value_length(column), indices], _UNCHECKED)
+        if (pc.sum(lengths).as_py() or 0) > ARRAY_BYTES:
+            raise DataError(TOO_LONG)
 
 
 def taken(columns: Mapping[str, pa.Array], positions: Positions) -> dict[str, pa.Array]:
@@ -328,6 +339,24 @@ def concat(parts: Sequence[Updates]) -> Updates:
         raise DataError(TOO_LONG) from None
     times, diffs = [part.time for part in parts], [part.diff for part in parts]
     return Updates(columns, _concat_ints(times), _concat_ints(diffs))
+
+
+def chained(arrays: Iterable[pa.Array]) -> pa.Array:
+    """The values of arrays, one after the other. There must be at least one array, and all must have the same type.
+
+    Raises:
+        DataError: the values do not fit into one array. No more arrays are asked for then.
+    """
+    found, size = list[pa.Array](), 0
+    for array in arrays:
+        found.append(array)
+        size += int(array.nbytes)
+        if size > ARRAY_BYTES:
+            raise DataError(TOO_LONG)
+    try:
+        return pa.concat_arrays(found) if len(found) > 1 else found[0]
+    except pa.ArrowInvalid:
+        raise DataError(TOO_LONG) from None
 
 
 def fitting(parts: Iterable[Updates]) -> Iterator[list[Updates]]:

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.reduce import contents, front, regions
-from halfjoin.engine.updates import limits
+from halfjoin.engine.reduce import contents, front, regions, shown
+from halfjoin.engine.updates import limits, updates
 
 COLUMNS = {"g": pa.int64(), "x": pa.int64(), "s": pa.string(), "f": pa.float64()}
 VIEWS = {
@@ -96,6 +96,7 @@ def test_few_rows_at_each_time_answer_as_all(monkeypatch: pytest.MonkeyPatch, se
     monkeypatch.setattr(contents, "is_worth", lambda moments: False)
     expected = _answers(batches)
     monkeypatch.setattr(contents, "is_worth", lambda moments: True)
+    monkeypatch.setattr(shown, "is_worth", lambda near, sizes: True)
     monkeypatch.setattr(limits, "PIECE_ROWS", [1 << 20, 1, 30][seed // 2])
     assert _answers(batches) == expected
 
@@ -158,8 +159,69 @@ def test_rows_at_many_times_come_in_pieces(monkeypatch: pytest.MonkeyPatch, view
     assert max(seen) <= 10_000 + length and sum(seen) >= length * length // 2
 
 
+@pytest.mark.parametrize("view", [
+    "SELECT array_agg(x ORDER BY x) AS a FROM t",
+    "SELECT string_agg(x::text, ',' ORDER BY x) AS a FROM t",
+])  # fmt: skip
+def test_values_of_pieces_that_do_not_fit_together_fail_their_view_alone(
+    monkeypatch: pytest.MonkeyPatch, view: str
+) -> None:
+    monkeypatch.setattr(contents, "is_worth", lambda moments: True)
+    monkeypatch.setattr(shown, "is_worth", lambda near, sizes: True)
+    monkeypatch.setattr(limits, "PIECE_ROWS", 1_000)
+    seen, length = _seen(monkeypatch), 600
+    engine = hj.Engine(clock="own")
+    engine.execute("CREATE TABLE t (x bigint)")
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS {view}")
+    engine.execute("CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM t")
+    monkeypatch.setattr(updates, "ARRAY_BYTES", 50_000)
+    engine.apply({"t": pa.table({"x": range(length), "__time": range(length)})})
+    assert engine.read("n").to_pylist() == [{"n": length}]
+    with pytest.raises(hj.DataError, match="the values of one column would take more than"):
+        engine.read("v")
+    assert 0 < sum(seen) < length * length // 4  # the others are not made in vain
+
+
+def test_arrays_have_no_more_elements_than_their_offsets_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrays, twice = pa.array([[1, 2, 3], None, [4]]), pa.array([0, 2, 1, 0])
+    assert updates.gather(arrays, twice).to_pylist() == [[1, 2, 3], [4], None, [1, 2, 3]]
+    monkeypatch.setattr(updates, "ARRAY_BYTES", 6)
+    for gather in (updates.gather, lambda array, at: updates.gathered({"a": array}, at)):
+        with pytest.raises(hj.DataError, match="the values of one column would take more than"):
+            gather(arrays, twice)
+
+
+@pytest.mark.parametrize("offset", [30, 400])
+def test_rows_near_changes_come_in_pieces_and_only_if_they_are_few(
+    monkeypatch: pytest.MonkeyPatch, offset: int
+) -> None:
+    found, plain, length = list[int](), shown.nearby, 600
+
+    def counted(*given: Any) -> contents.Contents:
+        near = plain(*given)
+        assert near.lasting is not None
+        found.append(len(near.lasting.which))
+        return near
+
+    monkeypatch.setattr(contents, "is_worth", lambda moments: True)
+    monkeypatch.setattr(shown, "nearby", counted)
+    monkeypatch.setattr(limits, "PIECE_ROWS", 5_000)
+    engine = hj.Engine(clock="own", retain=length)
+    engine.execute("CREATE TABLE t (x bigint)")
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS SELECT x, lag(x, {offset}) OVER (ORDER BY x) AS a FROM t")
+    numbers = list(range(length))
+    Random(1).shuffle(numbers)
+    engine.apply({"t": pa.table({"x": numbers, "__time": range(length)})})
+    assert len(found) >= 10 and max(found) <= 5_000 if offset == 30 else not found
+    for time in (0, 100, 311, length - 1):
+        rows = sorted(numbers[: time + 1])
+        expected = [(x, rows[place - offset] if place >= offset else None) for place, x in enumerate(rows)]
+        assert sorted((row["x"], row["a"]) for row in engine.read("v", as_of=time).to_pylist()) == expected
+
+
 def test_rows_come_where_a_function_no_longer_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contents, "is_worth", lambda moments: True)
+    monkeypatch.setattr(shown, "is_worth", lambda near, sizes: True)
     engine = hj.Engine(clock="own", retain=100)
     engine.execute("CREATE TABLE t (x bigint, n integer)")
     engine.execute("CREATE MATERIALIZED VIEW v AS"

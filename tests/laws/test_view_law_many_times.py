@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.reduce import contents, front, regions
+from halfjoin.engine.reduce import contents, front, regions, shown
 from halfjoin.engine.updates import limits
 
 COLUMNS = {"g": pa.int64(), "x": pa.int64(), "s": pa.string()}
@@ -76,6 +76,7 @@ def test_every_time_of_a_batch_is_duckdbs(monkeypatch: pytest.MonkeyPatch, seed:
         monkeypatch.setattr(room, "LARGE", random.choice([1, 4, 256]))
     monkeypatch.setattr(limits, "PIECE_ROWS", random.choice([1, 20, 300, 1 << 20]))
     monkeypatch.setattr(contents, "is_worth", lambda moments: True)
+    monkeypatch.setattr(shown, "is_worth", lambda near, sizes: True)
     updates, engine = _updates(random), hj.Engine(clock="own", retain=LAST)
     engine.execute("CREATE TABLE t (g bigint, x bigint, s text)")
     for name, sql in VIEWS.items():
