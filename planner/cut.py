@@ -22,6 +22,7 @@ from math import prod
 from typing import TypeAlias
 
 from halfjoin.planner.canonical import canonical
+from halfjoin.planner.chance import depends_on_chance, drawn_below, is_drawn, reads_nothing
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.firsts import firsts
@@ -88,7 +89,10 @@ def cut(
     the rows that meet its conditions would be made of all rows.
     """
     cutter = _Cutter(facts, _repeated(relation), found)
-    whole, _ = cutter.region(cutter.reduced(narrowed(by_length(simplified(relation), cutter.aliases))))
+    relation = narrowed(by_length(simplified(relation), cutter.aliases))
+    if depends_on_chance(relation):
+        cutter.shown = relation
+    whole, _ = cutter.region(cutter.reduced(relation))
     return whole, tuple(cutter.nodes.values())
 
 
@@ -112,6 +116,7 @@ class _Cutter:
     bindings: dict[str, CutNode] = field(default_factory=dict)  # of all loops; the plan has a reduce for some of them
     asked: CutNode | None = None  # the binding that the next reduce of a loop is
     binding: tuple[str, ...] = ()  # the names of the columns of the binding that is being cut
+    shown: Relation | None = None  # of a query that depends on chance: the whole
 
     def reduced(self, relation: Relation) -> Relation:
         """The relation with a scan of its output in place of each reduce and each loop."""
@@ -119,6 +124,8 @@ class _Cutter:
             return self.rounded(relation)
         if isinstance(relation, Loop):
             return self.looped(relation)
+        if self.shown is not None and relation is not self.shown and is_drawn(relation):
+            return self.drawn(relation)
         if not isinstance(relation, Reduced):
             return with_inputs(relation, self.reduced)
         if isinstance(relation, Aggregate):
@@ -160,6 +167,20 @@ class _Cutter:
             case Filter() | Project() | Join() | UnionAll() | Outer() | Semi():
                 return all(map(self._keeps_counts, inputs_below(relation)))
         return False
+
+    def drawn(self, relation: Relation) -> Relation:
+        """As `reduced`, for a part of a query that depends on chance: what it draws is a column of a node."""
+        drawn, above = drawn_below(relation, lambda: f"={self.aliases.fresh('drawn')}.value")
+        (below,), alone = map(self.reduced, inputs_below(relation)), reads_nothing(relation)
+        of = Values(f"={self.aliases.fresh('row')}", (), ((),)) if alone else below
+        part, _ = self.region(Project(of, (*((column, column) for column in of.columns), *drawn)))
+        if not may_be_kept(part, failing=True):
+            raise cannot_be_kept(part)
+        node = replace(self._node(UnionAll((part,), part.columns)), name=self._named("drawn", len(self.nodes), {}))
+        self.nodes[node.name] = node  # no other has these values
+        scan = scan_of(node, part, part.columns)
+        above = with_inputs(above, lambda _: Join((below, scan)) if alone else scan)
+        return Project(above, tuple((column, column) for column in relation.columns))
 
     def rows(self, relation: Project) -> Scan:
         """A scan of the rows of a relation, which only reduces take."""

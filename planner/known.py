@@ -38,8 +38,8 @@ from halfjoin.planner.plan import (
     ViewPlan,
 )
 from halfjoin.planner.rules.sides import Side
-from halfjoin.sql.bind.scalar import CHANCE
-from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, columns_of, rewrite, walk
+from halfjoin.sql.bind.chance import draws
+from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, columns_of, rewrite
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import Scan
 from halfjoin.sql.types import Kind, SqlType, innermost
@@ -188,8 +188,7 @@ def _known_in(path: Path, half_join: HalfJoin, arranged: Arranged) -> Iterator[K
     source, found = half_join.arrangement, dict[Expr, Expr]()
     conditions = [one for step in (source.through.steps if source.through is not None else ())
                   if isinstance(step, Filter) for one in step.predicates]  # fmt: skip
-    if any(isinstance(part, Call) and part.function in CHANCE for expr in (*source.keys, *conditions)
-           for part in walk(expr)):  # what is drawn for a row is not drawn twice
+    if any(map(draws, (*source.keys, *conditions))):  # what is drawn for a row is not drawn twice
         return
     for probe, theirs, null_safe in zip(half_join.probe, source.keys, half_join.null_safe, strict=True):
         if columns_of(probe) <= bare.keys() and not null_safe:

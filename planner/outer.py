@@ -15,6 +15,7 @@ from dataclasses import replace
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.nulls import rejects
 from halfjoin.planner.rules.sides import Side, alternatives, asked, side_of
+from halfjoin.sql.bind.chance import draws
 from halfjoin.sql.bind.domain import supplier
 from halfjoin.sql.expr import (
     FALSE,
@@ -125,7 +126,8 @@ def _constants(relation: Relation) -> dict[str, Expr]:
         case Project(_, items) | Aggregate(_, items):
             below = _constants(relation.input)
             shown = ((column, substitute(expr, below)) for column, expr in items)
-            return {column.name: expr for column, expr in shown if not columns_of(expr) and not fallible(expr)}
+            return {column.name: expr for column, expr in shown
+                    if not (columns_of(expr) or fallible(expr) or draws(expr))}  # fmt: skip
         case _:
             return {}
 
@@ -141,7 +143,7 @@ def _constant_row(relation: Relation) -> tuple[Expr, Mapping[str, Expr]] | None:
                 return None
             return resolve("and", (below[0], substitute(predicate, below[1]))), below[1]
         case Project(input, items):
-            below = _constant_row(input)
+            below = None if any(draws(expr) for _, expr in items) else _constant_row(input)
             return below and (below[0], {column.name: substitute(expr, below[1]) for column, expr in items})
         case _:
             return None

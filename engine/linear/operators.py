@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from halfjoin.engine.kernels import native
+from halfjoin.engine.linear.copies import apart
 from halfjoin.engine.linear.evaluate import evaluate_all, expect
 from halfjoin.engine.linear.failures import Errors
 from halfjoin.engine.linear.needed import needed_after
@@ -28,6 +29,7 @@ from halfjoin.engine.updates.updates import ARRAY_BYTES, TOO_LONG, Updates, prod
 from halfjoin.errors import DataError
 from halfjoin.planner.fallibility import explode_fallible, step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Reports, Step, Temporal
+from halfjoin.sql.bind.chance import draws
 from halfjoin.sql.expr import Column, Expr, conjunction
 from halfjoin.sql.functions import fallible, render
 
@@ -64,11 +66,23 @@ def compile_linear(spec: Linear, registry: Registry) -> LinearOperator:
     for number, step in enumerate(spec.steps):
         before, then = spec.steps[number - 1 : number], spec.steps[number + 1 : number + 2]
         following = then[0] if then else None
+        if _draws(step):
+            steps.append(apart)
         if isinstance(step, Keep) and before and isinstance(before[0], Extend):
             steps[-1] = _projection(before[0], step)
         else:
             steps.append(_compile_step(step, following, needed[number], registry))
     return LinearOperator(tuple(steps), reports, spec)
+
+
+def _draws(step: Step) -> bool:
+    match step:
+        case Filter(exprs) | Explode(args=exprs):
+            return any(map(draws, exprs))
+        case Extend(items):
+            return any(draws(expr) for _, expr in items)
+        case _:
+            return False
 
 
 def _compile_step(step: Step, then: Step | None, needed: frozenset[str] | None, registry: Registry) -> Operator:

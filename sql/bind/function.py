@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from halfjoin.sql import functions
+from halfjoin.sql.bind.chance import CHANCE
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.named_arguments import positional
 from halfjoin.sql.bind.named_types import rowless_type
 from halfjoin.sql.bind.output_names import output_name
-from halfjoin.sql.bind.scalar import CHANCE, CLOCKS, Scalars
+from halfjoin.sql.bind.scalar import CLOCKS, Scalars
 from halfjoin.sql.bind.scope import FromItem
 from halfjoin.sql.bind.selected import column_for, known, qualified
 from halfjoin.sql.expr import Column, Expr, Literal

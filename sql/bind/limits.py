@@ -13,15 +13,16 @@ from sqlglot import exp
 
 from halfjoin.errors import UnknownName
 from halfjoin.sql import functions
+from halfjoin.sql.bind.chance import draws
 from halfjoin.sql.bind.constant import constant
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.rows import Rows
-from halfjoin.sql.bind.scalar import CHANCE, Scalars
+from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import qualified
 from halfjoin.sql.bind.subqueries import bind_values
-from halfjoin.sql.expr import FALSE, Call, Column, Expr, Literal, columns_of, walk
+from halfjoin.sql.expr import FALSE, Call, Column, Expr, Literal, columns_of
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import Filter, Project, Relation, SortKey, TopK, Window, WindowCall
 from halfjoin.sql.types import BIGINT
@@ -122,7 +123,7 @@ def _number(node: exp.Expr, clause: str, context: Context, scopes: tuple[Scope, 
     if columns_of(value):
         return node
     made = constant(value)
-    if any(isinstance(part, Call) and part.function in CHANCE for part in walk(made)):
+    if draws(made):
         raise context.refuse(node, f"{clause} depends on chance", "write the number")
     if not isinstance(made, Literal):
         return node

@@ -10,6 +10,7 @@ from sqlglot import exp
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # the two modules call each other
+from halfjoin.sql.bind.chance import draws
 from halfjoin.sql.bind.correlation import Inner, pair_of, taken_out
 from halfjoin.sql.bind.domain import constant, in_domain, supplier
 from halfjoin.sql.bind.quantified import Quantified
@@ -65,7 +66,17 @@ class Rows:
         if (loose or distinct) and isinstance(relation, Aggregate) and relation.keys and not relation.calls:
             relation = Project(relation.input, relation.keys)
         inner = self.inner(relation, joined=joined)
-        return Found(inner, tuple(substitute(known(value), inner.meanings) for _, value in selected.items))
+        values = tuple(substitute(known(value), inner.meanings) for _, value in selected.items)
+        return self._drawn(inner, values) if any(map(draws, values)) else Found(inner, values)
+
+    def _drawn(self, inner: Inner, values: Sequence[Expr]) -> Found:
+        """A subquery whose outputs depend on chance, as columns of its rows: they are drawn for each of its rows."""
+        alias, own = self.scalars.context.aliases.fresh("drawn"), {column.name for column in inner.relation.columns}
+        items = {value: Column(f"{alias}.column{number}", value.type) for number, value in enumerate(values, 1)
+                 if draws(value) and columns_of(value) <= own}  # fmt: skip
+        kept = ((column, column) for column in inner.relation.columns)
+        drawn = Project(inner.relation, (*kept, *((column, value) for value, column in items.items())))
+        return Found(replace(inner, relation=drawn), tuple(items.get(value, value) for value in values))
 
     def selected(self, query: exp.Expr, *, ordered: bool = False) -> Selected:
         """A subquery, bound, with outer columns. `ordered`: the order of its rows matters."""

@@ -11,6 +11,7 @@ from sqlglot import exp
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import temporal as bind_temporal
+from halfjoin.sql.bind.chance import CHANCE
 from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.bind.field_changes import changed_fields
 from halfjoin.sql.bind.forms import FORMS
@@ -32,13 +33,11 @@ from halfjoin.sql.parse.type_names import FUNCTIONS as TYPE_FUNCTIONS
 from halfjoin.sql.types import (
     BOOLEAN,
     DATE,
-    DOUBLE,
     SECOND_DIGITS,
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
     UNKNOWN,
-    UUID,
 )
 
 
@@ -274,7 +273,6 @@ def _moment(scalars: Scalars, name: str) -> Expr | None:
 
 
 SHORTENED = ("current_timestamp", "localtimestamp", "localtime")  # these may have digits of the second
-CHANCE = {"random": DOUBLE, "gen_random_uuid": UUID}
 CLOCKS = {
     **dict.fromkeys(("now", "current_timestamp", "clock_timestamp", "statement_timestamp", "transaction_timestamp"),
                     TIMESTAMPTZ),

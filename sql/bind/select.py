@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from halfjoin.sql import functions
 from halfjoin.sql.bind.aggregates import aggregates_in
+from halfjoin.sql.bind.chance import CHANCE
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.from_clause import bind_from
 from halfjoin.sql.bind.function import key_calls, list_calls, numbered
@@ -21,7 +22,7 @@ from halfjoin.sql.bind.outputs import outputs_of
 from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.recursion import dependent, reads
 from halfjoin.sql.bind.row_sequence import KEY, asks, in_sequence
-from halfjoin.sql.bind.scalar import CHANCE, Scalars
+from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.search_cycle import rewritten
 from halfjoin.sql.bind.selected import Selected, common, one_row, project, qualified
