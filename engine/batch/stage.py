@@ -15,6 +15,7 @@ import pyarrow as pa
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.index import Index
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.activity import Work
@@ -70,6 +71,7 @@ class Staged:
 
 
 _LATER = "submit the row at upper or later"
+_CROWDED = 256  # updates; fewer are looked up as they come
 
 
 def fingerprints(state: State, batch: Mapping[str, Checked]) -> dict[str, Partial]:
@@ -172,9 +174,13 @@ def runs_of(
             if rows.upsert:
                 updates = key.replaced(candidates, updates)
             try:
-                indexes[key.arrangement] = key.check(candidates, updates)
+                index = key.check(candidates, updates)
             except InvalidRow as problem:
                 raise problem if rows.numbered else unnumbered(problem, table, None) from None
+            if _is_crowded(index):
+                updates = consolidate(updates)
+            else:
+                indexes[key.arrangement] = index
         if constrained:
             try:
                 check_row_by_row(table, updates)
@@ -200,6 +206,12 @@ def runs_of(
     if changed:
         check_foreign_keys(Tables(state.catalog.tables, state.tables), changed, deferred=deferred)
     return runs
+
+
+def _is_crowded(index: Index) -> bool:
+    """Whether a batch changes its keys again and again, so that most of its updates cancel: an update of a row is two.
+    Each would be joined with all its partners."""
+    return len(index) >= _CROWDED and len(index) > 3 * index.distinct()
 
 
 def _check_unique(table: Table, collection: Collection, updates: Updates, upper: int) -> None:
