@@ -285,13 +285,14 @@ def stage(
             except DataError as problem:
                 start = state.upper if flow.asked else _earliest(state, runs)
                 output, failed = empty(flow.schema), of_view(str(problem), start)
-            work[name] = Work(len(output), perf_counter() - began, began, lookup.looked_up.rows - found)
+            length = len(output)
+            work[name] = Work(length, perf_counter() - began, began, lookup.looked_up.rows - found)
             if is_passing(flow):
                 passed, output = _passed(view, output, state.upper, upper)
-                lookup.passed[name] = passed
+                lookup.passed[name], length = passed, len(output)
                 if isinstance(passed, StoredChanges) or len(passed):
                     changed.add(name)
-            if len(output):
+            if length:
                 runs[name] = _part(output, upper)
                 changed.add(name)
             if len(failed):

@@ -43,7 +43,7 @@ class Made:
             part, heavy = split(part.select(self._schema))
             self.errors.append(heavy)
         self._outputs.append(part)
-        self.rows += len(part)
+        self.rows += len(part.time)
         self.bytes += part.nbytes
         if self.rows > self._due_rows or self.bytes > self._due_bytes:
             self._add_up()
@@ -52,10 +52,10 @@ class Made:
         """Return and forget the output and error updates so far, both consolidated unless `gathered`."""
         errors = _sum(map(in_limbs, self.errors), ERROR_SCHEMA) if self.errors else NO_ERRORS
         found = self._output(), errors
+        self._given_rows += len(found[0].time)
+        self._given_bytes += self.bytes if self._gathered else 0
         self._outputs, self.rows, self.bytes = [], 0, 0
         self.errors.clear()
-        self._given_rows += len(found[0])
-        self._given_bytes += found[0].nbytes if self._gathered else 0
         self._let_in()
         return found
 

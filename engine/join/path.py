@@ -176,18 +176,18 @@ def _walked(walked: Walked, closing: Closing) -> Iterator[tuple[Updates, int]]:
 
 def morsels(change: Updates) -> Iterator[Updates]:
     """A change in parts whose rows can go through a path at once."""
-    if len(change) <= _FEW:
-        if len(change):
+    length = len(change.time)
+    if length <= _FEW:
+        if length:
             yield change
         return
     size = change.nbytes
-    if len(change) <= limits.MORSEL_ROWS and size <= limits.PIECE_BYTES:
+    if length <= limits.MORSEL_ROWS and size <= limits.PIECE_BYTES:
         yield change
         return
-    width = size // len(change)
-    rows = max(1, min(limits.MORSEL_ROWS, limits.PIECE_BYTES // max(1, width)))
-    for start in range(0, len(change), rows):
-        yield change.slice(start, min(start + rows, len(change)))
+    rows = max(1, min(limits.MORSEL_ROWS, limits.PIECE_BYTES // max(1, size // length)))
+    for start in range(0, length, rows):
+        yield change.slice(start, min(start + rows, length))
 
 
 def compile_path(path: Path, registry: Registry, like: CompiledPath | None = None) -> CompiledPath:
