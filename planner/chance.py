@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from halfjoin.sql.bind.chance import CHANCE, draws
 from halfjoin.sql.bind.reading import changed, expressions
 from halfjoin.sql.expr import Call, Column, Expr, columns_of, rewrite
+from halfjoin.sql.functions.chance import CHANCE, draws
 from halfjoin.sql.relation import Project, Relation, TableFunction, every_part
 
 

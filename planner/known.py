@@ -38,9 +38,9 @@ from halfjoin.planner.plan import (
     ViewPlan,
 )
 from halfjoin.planner.rules.sides import Side
-from halfjoin.sql.bind.chance import draws
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, columns_of, rewrite
 from halfjoin.sql.functions import fallible
+from halfjoin.sql.functions.chance import draws
 from halfjoin.sql.relation import Scan
 from halfjoin.sql.types import Kind, SqlType, innermost
 from halfjoin.sql.unseen import is_unseen

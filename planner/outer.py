@@ -15,7 +15,6 @@ from dataclasses import replace
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.nulls import rejects
 from halfjoin.planner.rules.sides import Side, alternatives, asked, side_of
-from halfjoin.sql.bind.chance import draws
 from halfjoin.sql.bind.domain import supplier
 from halfjoin.sql.expr import (
     FALSE,
@@ -30,6 +29,7 @@ from halfjoin.sql.expr import (
     substitute,
 )
 from halfjoin.sql.functions import fallible, render, resolve
+from halfjoin.sql.functions.chance import draws
 from halfjoin.sql.relation import (
     Aggregate,
     AggregateCall,

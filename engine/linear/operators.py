@@ -29,9 +29,9 @@ from halfjoin.engine.updates.updates import ARRAY_BYTES, TOO_LONG, Updates, prod
 from halfjoin.errors import DataError
 from halfjoin.planner.fallibility import explode_fallible, step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Reports, Step, Temporal
-from halfjoin.sql.bind.chance import draws
 from halfjoin.sql.expr import Column, Expr, conjunction
 from halfjoin.sql.functions import fallible, render
+from halfjoin.sql.functions.chance import draws
 
 Operator = Callable[[Updates, Errors], Updates]
 

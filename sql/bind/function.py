@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from halfjoin.sql import functions
-from halfjoin.sql.bind.chance import CHANCE
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.named_arguments import positional
 from halfjoin.sql.bind.named_types import rowless_type
@@ -18,6 +17,7 @@ from halfjoin.sql.bind.scope import FromItem
 from halfjoin.sql.bind.selected import column_for, known, qualified
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.aggregates import is_aggregate_name
+from halfjoin.sql.functions.chance import CHANCE
 from halfjoin.sql.functions.jsonb_records import (
     POPULATED,
     POPULATED_ONE,

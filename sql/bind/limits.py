@@ -13,7 +13,6 @@ from sqlglot import exp
 
 from halfjoin.errors import UnknownName
 from halfjoin.sql import functions
-from halfjoin.sql.bind.chance import draws
 from halfjoin.sql.bind.constant import constant
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.quantified import has_subquery
@@ -23,6 +22,7 @@ from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import qualified
 from halfjoin.sql.bind.subqueries import bind_values
 from halfjoin.sql.expr import FALSE, Call, Column, Expr, Literal, columns_of
+from halfjoin.sql.functions.chance import draws
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import Filter, Project, Relation, SortKey, TopK, Window, WindowCall
 from halfjoin.sql.types import BIGINT

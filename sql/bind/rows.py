@@ -10,7 +10,6 @@ from sqlglot import exp
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # the two modules call each other
-from halfjoin.sql.bind.chance import draws
 from halfjoin.sql.bind.correlation import Inner, pair_of, taken_out
 from halfjoin.sql.bind.domain import constant, in_domain, supplier
 from halfjoin.sql.bind.quantified import Quantified
@@ -18,6 +17,7 @@ from halfjoin.sql.bind.reading import outer_columns
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import Selected, known
 from halfjoin.sql.expr import TRUE, Column, Expr, columns_of, conjunction, substitute
+from halfjoin.sql.functions.chance import draws
 from halfjoin.sql.relation import Aggregate, AggregateCall, Filter, Join, Outer, Project, Relation, TopK
 from halfjoin.sql.types import BOOLEAN
 

@@ -11,7 +11,6 @@ from sqlglot import exp
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import temporal as bind_temporal
-from halfjoin.sql.bind.chance import CHANCE
 from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.bind.field_changes import changed_fields
 from halfjoin.sql.bind.forms import FORMS
@@ -25,6 +24,7 @@ from halfjoin.sql.bind.system_functions import system_call
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions import record_values
+from halfjoin.sql.functions.chance import CHANCE
 from halfjoin.sql.functions.jsonb_records import POPULATED_ONE, populated
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of

@@ -8,7 +8,6 @@ from sqlglot import exp
 
 from halfjoin.sql import functions
 from halfjoin.sql.bind.aggregates import aggregates_in
-from halfjoin.sql.bind.chance import CHANCE
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.from_clause import bind_from
 from halfjoin.sql.bind.function import key_calls, list_calls, numbered
@@ -31,6 +30,7 @@ from halfjoin.sql.bind.subqueries import equal_to_keys, filtered, with_values
 from halfjoin.sql.bind.unmaintained import refuse_clauses, refuse_lateral, refuse_set_operation
 from halfjoin.sql.bind.windows import alias_columns, windows_in, with_windows
 from halfjoin.sql.expr import Column, Expr, Literal
+from halfjoin.sql.functions.chance import CHANCE
 from halfjoin.sql.parse.locate import bare_values, name_of, only
 from halfjoin.sql.parse.syntax import Iterate, IterativeWith, MutualWith
 from halfjoin.sql.relation import Filter, Relation, SortKey, TableFunction, Values
