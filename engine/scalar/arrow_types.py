@@ -1,4 +1,4 @@
-"""Maps SQL types to Arrow types and back."""
+"""Maps SQL types to Arrow types and back, and reads the values of extension types."""
 
 from __future__ import annotations
 
@@ -95,3 +95,20 @@ def sql_type(type: Any) -> SqlType:
     if t.is_struct(type):
         remedy = "CREATE TYPE pair AS (a integer, b text), and CREATE TABLE t (r pair): its columns take structs"
     raise UnsupportedSQL(f"Arrow type {type} has no SQL type", remedy=remedy)
+
+
+def storage(array: pa.ExtensionArray) -> pa.Array:
+    """The values of an extension type as Arrow keeps them.
+
+    Raises:
+        TypeError: they are pandas' periods, kept as the number of months, say, since 1970.
+    """
+    if of_period(array) is not None:
+        raise TypeError("a number that stands for a period")
+    return array.storage.cast(pa.bool_()) if array.type.extension_name == "arrow.bool8" else array.storage
+
+
+def of_period(given: Any) -> str | None:
+    """The remedy for pandas' periods; None for other values."""
+    period = isinstance(given, pa.ExtensionArray) and given.type.extension_name == "pandas.period"
+    return "turn periods into timestamps first, with .dt.to_timestamp()" if period else None

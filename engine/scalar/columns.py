@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.arrow_types import arrow_type, of_period, storage
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.json_input import holds_json, json_text, texts_of
 from halfjoin.engine.scalar.literals import array_of_constants
@@ -72,7 +72,7 @@ def convert(table: str, name: str, kind: SqlType, given: Any, *, leaving: bool =
         if unsound is not None:
             raise InvalidRow(unsound.reason, remedy=unsound.remedy, code=unsound.code, table=table, column=name,
                              row=row, value=value) from None  # fmt: skip
-        period = _of_period(given)
+        period = of_period(given)
         outside = kind.kind in INTEGERS and isinstance(value, int) and not isinstance(value, bool) and period is None
         why = f"is out of range for {kind}" if outside else f"is not a valid {kind}"
         remedy = period or too_fine(given[row], kind) or _remedy(value, kind)
@@ -196,7 +196,7 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
         given = pa.array([json_text(value, kind) for value in values], arrow_type(kind))
     array = given if isinstance(given, pa.Array) else _of_python(given, kind)
     if isinstance(array, pa.ExtensionArray):
-        array = _storage(array)
+        array = storage(array)
     if pt.is_run_end_encoded(array.type):
         array = pc.run_end_decode(array)
     if pt.is_dictionary(array.type):
@@ -206,23 +206,6 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
     if pt.is_floating(array.type) and innermost(kind).kind not in FLOATS:
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     return array
-
-
-def _storage(array: pa.ExtensionArray) -> pa.Array:
-    """The values of an extension type as Arrow keeps them.
-
-    Raises:
-        TypeError: they are pandas' periods, kept as the number of months, say, since 1970.
-    """
-    if _of_period(array) is not None:
-        raise TypeError("a number that stands for a period")
-    return array.storage.cast(pa.bool_()) if array.type.extension_name == "arrow.bool8" else array.storage
-
-
-def _of_period(given: Any) -> str | None:
-    """The remedy for pandas' periods; None for other values."""
-    period = isinstance(given, pa.ExtensionArray) and given.type.extension_name == "pandas.period"
-    return "turn periods into timestamps first, with .dt.to_timestamp()" if period else None
 
 
 def _is_text(given: Any) -> bool:
