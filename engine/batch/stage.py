@@ -174,13 +174,9 @@ def runs_of(
             if rows.upsert:
                 updates = key.replaced(candidates, updates)
             try:
-                index = key.check(candidates, updates)
+                indexes[key.arrangement] = key.check(candidates, updates)
             except InvalidRow as problem:
                 raise problem if rows.numbered else unnumbered(problem, table, None) from None
-            if _is_crowded(index):
-                updates = consolidate(updates)
-            else:
-                indexes[key.arrangement] = index
         if constrained:
             try:
                 check_row_by_row(table, updates)
@@ -190,6 +186,8 @@ def runs_of(
                     raise
                 raise unnumbered(problem, table, pa.table(updates.columns)) from None  # not in the order of the rows
             changed[name] = updates
+        if any(map(_is_crowded, indexes.values())):  # constraints have seen each row by its number
+            updates, indexes = consolidate(updates), {}
         length = len(updates.time)
         if np.count_nonzero(updates.diff) < length:
             updates, indexes = updates.filter(updates.diff != 0), {}

@@ -44,6 +44,17 @@ def test_a_row_that_changes_often_is_joined_as_one_that_changes_once(engine: hj.
         engine.apply({"customers": [*flips(5, CHANGES), {"id": 5, "name": "more", "__diff": 1}]}, time=4)
 
 
+def test_constraints_see_each_row_by_its_number() -> None:
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (id bigint PRIMARY KEY, x bigint CHECK (x < 5))")
+        rows = [{"id": 1, "x": 1, "__diff": 1}, {"id": 1, "x": 1, "__diff": -1}] * CHANGES
+        wrong = [{"id": 1, "x": 7, "__diff": 1}, {"id": 1, "x": 7, "__diff": -1}]
+        with pytest.raises(hj.InvalidRow, match="row 400"):
+            engine.apply({"t": [*rows, *wrong]}, time=1)
+        engine.apply({"t": rows}, time=1)
+        assert engine.read("t").num_rows == 0
+
+
 def test_they_are_what_their_rows_one_by_one_are(engine: hj.Engine) -> None:
     seed, plain = random.Random(7), hj.Engine()
     with plain:
