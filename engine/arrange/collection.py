@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from math import inf
 from operator import is_
 from typing import Literal, NamedTuple, Protocol, cast
 
@@ -138,6 +139,7 @@ class Collection:
     _has_texts: bool = field(init=False, repr=False)  # only columns of variable width are too long for one array
     settled: tuple[Part, ...] = field(default=(), repr=False)  # held parts that are tidy and whose times are closed
     _tidied: tuple[Part, ...] | None = field(default=None, repr=False)  # held parts that were looked at to be merged
+    _waits: tuple[int, float] = field(default=(0, 0), repr=False)  # runs and rows until another look can find more
     _filters: dict[ArrangementKey, RowFilter] = field(init=False, repr=False)  # of arrangements that need not all rows
     loose: bool = field(init=False, repr=False)  # whether an index may have entries that nobody wants
 
@@ -339,7 +341,8 @@ class Collection:
             self.held = (*known, *closed)
         held = self.held
         if held is not self._tidied:
-            self._merge_newest(upper)
+            if not self._may_wait():
+                self._merge_newest(upper)
             self._tidied = self.held
             count = count if self.held is held else 0
         for run in self.held[count:]:
@@ -347,14 +350,24 @@ class Collection:
                 return
         self.settled = self.held
 
+    def _may_wait(self) -> bool:
+        """Whether one small run has come since the last look at the newest runs, and leaves them too few to merge."""
+        held, known, (runs, rows) = self.held, self._tidied, self._waits
+        if runs < 2 or not native.on or known is None or len(held) != len(known) + 1 or self.loose:
+            return False
+        rows -= GROWTH * len(held[-1])
+        self._waits = runs - 1, rows
+        return rows > 0 and not (known and known[-1].in_memory and cast("Run", known[-1]).orders)
+
     def _merge_newest(self, upper: int) -> None:
         """Merge the newest runs as `tidy` says."""
-        newest, size = list[Run](), 0
-        for run in reversed(cast("tuple[Run, ...]", self.held)):  # each batch comes here, so there are few calls
+        newest, size, room = list[Run](), 0, inf
+        for run in reversed(cast("tuple[Run, ...]", self.held)):
             if not run.in_memory:
                 break
             length = len(run.updates.time)
             if newest and length >= GROWTH * size:
+                room = length - GROWTH * size
                 break
             newest.append(run)
             size += length
@@ -363,7 +376,9 @@ class Collection:
             self.narrow(upper)
         # Without kernels, and where they have an order, runs are searched one after the other.
         at_once = native.on and size < SMALL and not [run for run in newest if run.orders]
-        if len(newest) < (WAITING if at_once or not self.arrangements else 2):
+        enough = WAITING if at_once else 2
+        self._waits = enough - len(newest), min(room, SMALL - size)
+        if len(newest) < (enough if self.arrangements else WAITING):
             return
         runs = newest[::-1]
         while self._has_texts and not fits([run.updates for run in runs], sum(run.row_bytes for run in runs)):

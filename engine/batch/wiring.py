@@ -31,7 +31,8 @@ class Wiring:
 
     `collections`: those of tables, then the contents and the errors of each node. `asked`: the collections in which a
     node asks whether keys are there, or whose groups it reduces. `limited`: by collection, the views that are planned
-    anew when it has grown. `tables`, `nodes`, `changes`: what it was made from, and how often these had changed.
+    anew when it has grown; `room`: how many more rows it may have until then, as far as that is known. `tables`,
+    `nodes`, `changes`: what it was made from, and how often these had changed.
     """
 
     def __init__(self, tables: Counted[str, Collection], nodes: Counted[str, Any]) -> None:
@@ -43,6 +44,7 @@ class Wiring:
         self._gated: dict[str, _Readers] = {}
         self.asked: dict[str, None] = {}
         self.limited: dict[str, list[str]] = {}
+        self.room: dict[str, int] = {}
         loops: dict[str, list[int]] = {}
         for place, (name, one) in enumerate(nodes.items()):
             for collection in one.dataflow.reads:

@@ -18,7 +18,7 @@ what the new plan makes of its inputs. If they were kept, they would count twice
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sized
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -45,19 +45,27 @@ _MOST = 16  # views that are planned anew after one batch, so that it does not t
 Keep: TypeAlias = Callable[[Callable[[], None]], None]
 
 
-def reconsider(state: State, runners: Runners, changed: Collection[str], keep: Keep) -> None:
+def reconsider(state: State, runners: Runners, changed: Mapping[str, Sized], keep: Keep) -> None:
     """After a batch, plan the views anew whose figures have moved too far; of many some, and the others after the next
-    batches.
+    batches. `changed`: the updates of each collection that the batch has changed.
 
     A failure here is not a failure of the batch: the running plan goes on until the figures have moved as far again.
     After an interrupt the next batch tries again.
     """
-    limited = state.wiring.limited
-    rows = {name: state.rows(name) for name in changed if name in limited}
-    if not rows and not state.outgrown:
+    limited, room = state.wiring.limited, state.wiring.room
+    full = []  # rows are counted only where the last count allows that there are too many by now
+    for name, updates in changed.items():
+        if name in limited:
+            room[name] = left = room.get(name, 0) - len(updates)
+            if left <= 0:
+                full.append(name)
+    if not full and not state.outgrown:
         return
+    rows = {name: state.rows(name) for name in full}
     over = dict.fromkeys(view for name in rows for view in limited[name])
     state.outgrown.update(dict.fromkeys(name for name in over if outgrown(state.maintained[name].limits, rows)))
+    for name in full:
+        room[name] = min(state.maintained[view].limits[name] for view in limited[name]) - rows[name]
     some = [*islice(state.outgrown, _MOST)] if state.outgrown else []
     due = [name for name in some if name in state.maintained]
     if due:
