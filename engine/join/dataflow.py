@@ -17,10 +17,12 @@ from halfjoin.engine.join.gates import Gates, gates_of
 from halfjoin.engine.join.made import Made
 from halfjoin.engine.join.path import CompiledPath, compile_path, morsels
 from halfjoin.engine.join.too_large import TooLarge
+from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates import limits
+from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, constant, empty
 from halfjoin.planner.plan import Constant, Join, Version
 
@@ -53,6 +55,9 @@ class Dataflow:
 
     def _compile(self, branches: list[list[CompiledPath]]) -> None:
         self.branches = branches
+        paths = [path for branch in branches for path in branch]
+        plainly = len(paths) == 1 and not (self.plan.passing or self.plan.loop) and paths[0].maps
+        self.mapping = paths[0] if plainly else None  # the path of a view that maps the rows of one collection
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in self.plan.constants}
         self.told = frozenset(step.half_join.arrangement.collection for paths in branches for path in paths
                               if path.reports for step in path.spec.stages)  # rows of errors may be looked up in them
@@ -73,6 +78,9 @@ class Dataflow:
         Raises:
             DataError: the changes are more than one batch may make of a view.
         """
+        mapped = None if self.mapping is None else self._mapped(self.mapping, staged)
+        if mapped is not None:
+            return mapped, NO_ERRORS
         made = Made(self.schema, gathered=self.plan.passing and not self.loop)
         lookup = self._and_constants(lookup)
         closing = closing._replace(begins=MINIMUM) if self.loop else closing  # it may fill
@@ -90,6 +98,17 @@ class Dataflow:
         except TooLarge as problem:
             raise problem.told(f"one batch would change {problem.bound} of {self.name}") from None
         return made.given()
+
+    def _mapped(self, path: CompiledPath, staged: Mapping[str, Part]) -> Updates | None:
+        """The output of a view that maps the rows of one collection, if few of these change and none fails."""
+        run, errors = staged.get(path.spec.collection), list[Updates]()
+        if run is None or not run.in_memory or len(run) > limits.MORSEL_ROWS:
+            return None
+        (rows,) = run.pieces(names=path.reads)
+        made = path.mapped(rows, errors)
+        if errors:
+            return None
+        return consolidate(made.select(self.schema)) if len(made.time) else empty(self.schema)
 
     def begin(self) -> tuple[Updates, Updates]:
         """What constant rows make while every collection is empty, as output and error updates."""

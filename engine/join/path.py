@@ -19,6 +19,7 @@ from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, both_ways, is_wide
+from halfjoin.planner.linear import Extend, Filter, Keep
 from halfjoin.planner.plan import InputKind, Path, Version
 
 _FEW = 16  # rows; so few are never cut into morsels, however long their texts
@@ -43,6 +44,18 @@ class CompiledPath:
         """Whether an operator of it may report errors."""
         operators = (self.source, *(stage.then for stage in self.stages), self.final)
         return any(one.reports is not None for one in operators)
+
+    @property
+    def maps(self) -> bool:
+        """Whether a row of the input gives one row of the view or none, and needs no lookup."""
+        steps = (*self.spec.source.steps, *self.spec.final.steps)
+        alone = not self.stages and self.then is None and not self.spec.constant
+        return alone and all(isinstance(step, (Filter, Extend, Keep)) for step in steps)
+
+    def mapped(self, rows: Updates, errors: list[Updates]) -> Updates:
+        """What a path that `maps` makes of some rows. If there is nothing, columns may be missing."""
+        entered = self._entering(rows, errors)
+        return self.final(entered, errors) if len(entered.time) else entered
 
     def run(self, change: Updates, lookup: RunsOf, made: Made, closing: Closing) -> Iterator[None]:
         """Add the view's changes for a change of this path's input to `made`, and pause after each piece.

@@ -27,19 +27,19 @@ SCHEMA = """
 LIMITS = {
     "no view": ("", 470, 270),
     "count": ("SELECT g, count(*) AS n FROM numbers GROUP BY g", 840, 380),
-    "sum": ("SELECT g, sum(x) AS s FROM numbers GROUP BY g", 1_350, 617),
-    "avg": ("SELECT g, avg(x) AS a FROM numbers GROUP BY g", 1_390, 667),
+    "sum": ("SELECT g, sum(x) AS s FROM numbers GROUP BY g", 1_335, 597),
+    "avg": ("SELECT g, avg(x) AS a FROM numbers GROUP BY g", 1_370, 646),
     "min": ("SELECT g, min(x) AS m FROM numbers GROUP BY g", 885, 616),
     "top 10": ("SELECT id, x FROM numbers ORDER BY x DESC LIMIT 10", 820, 603),
     "median": ("SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS m FROM numbers GROUP BY g", 1_700, 1_540),
-    "row_number": ("SELECT id, row_number() OVER (PARTITION BY p ORDER BY x, id) AS r FROM numbers", 2_510, 1_515),
+    "row_number": ("SELECT id, row_number() OVER (PARTITION BY p ORDER BY x, id) AS r FROM numbers", 2_510, 1_495),
     "inner join": ("SELECT id, name FROM numbers JOIN names ON names.p = numbers.p", 640, 436),
     "left join": ("SELECT id, name FROM numbers LEFT JOIN names ON names.p = numbers.p", 760, 595),
 }
 OF_100 = {
     "a filtered join": ("SELECT id, x, name FROM numbers JOIN names ON names.p = numbers.p WHERE x > 9", 1_270, 510),
     "sums of a join": ("SELECT name, count(*) AS n, sum(x) AS s FROM numbers JOIN names ON names.p = numbers.p "
-                       "GROUP BY name", 2_780, 740),
+                       "GROUP BY name", 2_760, 718),
 }  # fmt: skip
 
 
