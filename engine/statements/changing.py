@@ -1,34 +1,34 @@
 """INSERT, UPDATE, DELETE and MERGE: the rows that a statement changes, and what it returns.
 
 A statement is bound to a relation of old and new rows, which is evaluated as a query is. All of it reads the tables as
-they were before the statement.
+they were before the statement. What needs no data is prepared once (`ReadyChange`), and may be used again for the same
+definitions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.expand import expand
-from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.batch.readable import closed
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.generated import with_generated
 from halfjoin.engine.intake.referential import Pairs
-from halfjoin.engine.join.known import KnownRows
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.statements import reading
+from halfjoin.engine.statements.changed_rows import counts, once, part_of
 from halfjoin.engine.statements.conflicting import inserted
-from halfjoin.engine.statements.evaluating import evaluate
-from halfjoin.engine.statements.moment import Moment
+from halfjoin.engine.statements.evaluating import Evaluation, compiled, evaluate, planned_query, prepare, run
 from halfjoin.engine.statements.querying import first
 from halfjoin.engine.statements.scratch import SCRATCH, beside, numbered, singly
-from halfjoin.engine.updates.codes import codes, distinct
-from halfjoin.engine.updates.consolidate import groups
-from halfjoin.engine.updates.updates import Ints, Updates, concat, constant
+from halfjoin.engine.statements.shapes import Unfit, fill_of
+from halfjoin.engine.statements.system_tables import system_tables
+from halfjoin.engine.updates.updates import Updates, concat
 from halfjoin.errors import InvalidRow, UnsupportedSQL
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.bind.merging import bind_merge
@@ -51,104 +51,128 @@ class Changed:
     pairs: Pairs | None = None
 
 
-def carry_out(state: State, statement: Change, sql: str) -> Changed:
-    """The changes of a statement; nothing is applied.
+@dataclass(frozen=True, slots=True)
+class ReadyChange:
+    """A change that needs no more than a state: the statement, bound, and the evaluation of its rows. What a shape is
+    filled with is in the evaluation only."""
+
+    statement: Change
+    bound: BoundChange
+    evaluation: Evaluation
+
+
+Keep: TypeAlias = "Callable[[ReadyChange], None]"  # takes a change that may be asked again
+
+
+def carry_out(state: State, statement: Change, sql: str, keep: Keep | None = None) -> Changed:
+    """The changes of a statement; nothing is applied. `keep` gets what may be used again.
 
     Raises:
         UnsupportedSQL, UnknownName: the statement is not valid.
         DataError: an expression fails for a row.
         InvalidRow: a row would be changed twice.
     """
+    bound = _bound(state, statement, sql)
+    if isinstance(statement, Insert) and statement.conflict is not None:
+        found = evaluate(state, bound.relation, None, distinct=not bound.order)
+        rows = singly(_in_order(bound, found), statement.table)
+        table = state.catalog.table(statement.table)
+        old, new, now = inserted(state, statement, _new(state, rows, bound), sql)
+        new = with_generated(table, new)
+        return replace(_changed(state, bound, old, new, new), pairs=(old, with_generated(table, now)))
+    if not _lasts(statement, bound):
+        return _carried_out(state, statement, bound, evaluate(state, bound.relation, None, distinct=not bound.order))
+    made = ReadyChange(statement, bound, prepare(closed(state), bound.relation))
+    changed = carried_out(state, made)
+    if keep is not None:
+        keep(made)
+    return changed
+
+
+def carried_out(state: State, ready: ReadyChange) -> Changed:
+    """As `carry_out`, of a change that is ready."""
+    rows = run(closed(state), ready.evaluation, None, distinct=not ready.bound.order)
+    return _carried_out(state, ready.statement, ready.bound, rows)
+
+
+def ready_change(state: State, statement: Change, sql: str) -> ReadyChange | None:
+    """A change with values that cannot be looked at, as `querying.ready`. None for one that means something only now.
+
+    Raises:
+        Looked, Unfit: the change depends on a value in another way than as a constant of its plan.
+    """
+    state = closed(state)
+    bound = _bound(state, statement, sql)
+    if not _lasts(statement, bound):
+        return None
+    planned = planned_query(state, bound.relation)
+    evaluation = compiled(state, planned, [node for node in planned.nodes if fill_of(node) is None])
+    if fill_of((bound.old, bound.new, bound.others, bound.order, bound.action, evaluation.collections)) is not None:
+        raise Unfit
+    return ReadyChange(statement, bound, evaluation)
+
+
+def _bound(state: State, statement: Change, sql: str) -> BoundChange:
     schema = state.catalog
     with at_target(statement, sql):
         schema.table(statement.table)  # not a view
     match statement:
         case Insert():
-            bound = bind_insert(statement, schema, sql)
-            if statement.conflict is not None:
-                rows = singly(_evaluated(state, bound), statement.table)
-                table = state.catalog.table(statement.table)
-                old, new, now = inserted(state, statement, _new(state, rows, bound), sql)
-                new = with_generated(table, new)
-                return replace(_changed(state, bound, old, new, new), pairs=(old, with_generated(table, now)))
-            rows = _evaluated(state, bound)
-            new = _new(state, singly(rows, statement.table) if bound.numbered else rows, bound)
-            return _changed(state, bound, None, new, new)
+            return bind_insert(statement, schema, sql)
         case Delete():
-            bound = bind_delete(statement, schema, sql)
-            rows = _evaluated(state, bound)
-            old = _part(rows, bound, bound.old)
-            return _changed(state, bound, old, None, _with_others(old, rows, bound))
+            return bind_delete(statement, schema, sql)
         case Update():
-            bound = bind_update(statement, schema, sql)
-            rows = _evaluated(state, bound)
-            rows = singly(rows, statement.table) if bound.numbered else rows
-            old, new = _part(rows, bound, bound.old), _new(state, rows, bound)
-            return replace(_changed(state, bound, old, new, _with_others(new, rows, bound)), pairs=(old, new))
+            return bind_update(statement, schema, sql)
         case Merge():
-            return _merged(state, bind_merge(statement, schema, sql))
+            return bind_merge(statement, schema, sql)
 
 
-def _evaluated(state: State, bound: BoundChange) -> Updates:
-    """The rows of a statement, in order if they have one; each row of the table once."""
-    rows = evaluate(state, bound.relation, None, distinct=not bound.order)
-    if bound.order:
-        rows = first(rows, TopK(bound.relation, (), bound.order, None))
-    return _once(state, bound, rows) if bound.joined else rows
+def _lasts(statement: Change, bound: BoundChange) -> bool:
+    """Whether the plan of the rows is all that a change needs, and means the same when it is asked again."""
+    if isinstance(statement, Insert) and statement.conflict is not None:
+        return False
+    return bound.returning is None and not bound.fleeting and not system_tables(bound.relation)
 
 
-def _once(state: State, bound: BoundChange, rows: Updates) -> Updates:
-    """One of the joined rows for each distinct row of the table, with the count of that row."""
-    old = _part(rows, bound, bound.old)
-    numbers, counts = _counts(state, bound, old)
-    _, kept = np.unique(numbers, return_index=True)
-    found = rows.take(kept)
-    return Updates(found.columns, found.time, counts[kept])
+def _carried_out(state: State, statement: Change, bound: BoundChange, found: Updates) -> Changed:
+    """What a statement does with the rows of its relation."""
+    if isinstance(statement, Merge):
+        return _merged(state, bound, found)
+    rows = _in_order(bound, found)
+    if bound.joined:
+        rows = once(state, bound, rows)
+    rows = singly(rows, statement.table) if bound.numbered else rows
+    if isinstance(statement, Insert):
+        new = _new(state, rows, bound)
+        return _changed(state, bound, None, new, new)
+    old = part_of(rows, bound, bound.old)
+    if isinstance(statement, Delete):
+        return _changed(state, bound, old, None, _with_others(old, rows, bound))
+    new = _new(state, rows, bound)
+    return replace(_changed(state, bound, old, new, _with_others(new, rows, bound)), pairs=(old, new))
 
 
-def _counts(state: State, bound: BoundChange, old: Updates) -> tuple[Ints, Ints]:
-    """For rows of the table, numbers that equal rows share, and how often the table has the row."""
-    table = state.catalog.table(bound.target.table)
-    if table.primary_key:
-        return groups([old.columns[name] for name in table.primary_key], len(old)), constant(1, len(old))
-    there = _candidates(state, table.name, old)
-    numbers = groups(list(concat([old, there]).columns.values()), len(old) + len(there))
-    counts = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
-    np.add.at(counts, numbers[len(old):], there.diff)
-    return numbers[: len(old)], counts[numbers[: len(old)]]
+def _in_order(bound: BoundChange, rows: Updates) -> Updates:
+    """The rows of a statement, in order if they have one."""
+    return first(rows, TopK(bound.relation, (), bound.order, None)) if bound.order else rows
 
 
-def _candidates(state: State, table: str, rows: Updates) -> Updates:
-    """Rows of a table, among them all that equal one of these: those with their keys in an index, if there is one."""
-    names = list(rows.columns)
-    keys = [key for key in state.arranged(table) if key.keys and key.through is None and all(
-        isinstance(expr, Column) and not rows.columns[expr.name].null_count for expr in key.keys)]  # fmt: skip
-    if not keys:
-        return reading.contents(state, table, None, distinct=True)
-    key = max(keys, key=lambda one: (state.distinct(one) or 0, str(one)))
-    values = [rows.columns[expr.name] for expr in key.keys if isinstance(expr, Column)]
-    lookup = KnownRows(key, key_columns(key, state.functions), values, distinct(codes(values, len(rows))))
-    moment = Moment(closed(state), closed(state).upper - 1)
-    return concat([rows.slice(0, 0), *lookup(moment, moment.closed, moment.time + 1, names)])
-
-
-def _merged(state: State, bound: BoundChange) -> Changed:
+def _merged(state: State, bound: BoundChange, rows: Updates) -> Changed:
     assert bound.action is not None
-    rows = evaluate(state, bound.relation, None)
     action = rows.columns[bound.action.name].to_numpy(zero_copy_only=False)
     kinds = np.array(["nothing", *bound.kinds])[action]
     leaving = np.isin(kinds, ("update", "delete"))
     coming = np.isin(kinds, ("update", "insert"))
-    old = _part(rows.filter(leaving), bound, bound.old)
-    numbers, counts = _counts(state, bound, old)
+    old = part_of(rows.filter(leaving), bound, bound.old)
+    numbers, copies = counts(state, bound, old)
     touched = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
     np.add.at(touched, numbers, old.diff)
-    if (touched[numbers] > counts).any():
+    if (touched[numbers] > copies).any():
         raise InvalidRow("MERGE command cannot affect row a second time", table=bound.target.table, code="21000",
                          remedy="the source must match each row of the table at most once")  # fmt: skip
     new = _new(state, rows.filter(coming), bound)
     made = _changed(state, replace(bound, returning=None), old, new, new)
-    pairs = _part(rows.filter(kinds == "update"), bound, bound.old), new.filter(kinds[coming] == "update")
+    pairs = part_of(rows.filter(kinds == "update"), bound, bound.old), new.filter(kinds[coming] == "update")
     made = replace(made, count=int(rows.diff[leaving | coming].sum()), pairs=pairs)
     if bound.returning is None:
         return made
@@ -156,7 +180,7 @@ def _merged(state: State, bound: BoundChange) -> Changed:
     for kind in ("insert", "update", "delete"):
         acted = replace(bound, returning=replace(bound.returning, action=kind.upper()))
         some = rows.filter(kinds == kind)
-        part = _part(some, bound, bound.old) if kind == "delete" else _new(state, some, bound)
+        part = part_of(some, bound, bound.old) if kind == "delete" else _new(state, some, bound)
         found, columns = _returned(state, acted, _with_others(part, some, bound))
         returned.append(found)
     return replace(made, returned=pa.concat_tables(returned), columns=columns)
@@ -185,16 +209,10 @@ def _returned(state: State, bound: BoundChange, shown: Updates) -> tuple[pa.Tabl
     return pa.Table.from_arrays(arrays, names=list(found.names)), columns
 
 
-def _part(rows: Updates, bound: BoundChange, columns: tuple[Column, ...]) -> Updates:
-    """The old or the new rows, under the names of the table's columns."""
-    names = (column.name for column in bound.target.columns)
-    return rows.renamed(list(zip((column.name for column in columns), names, strict=True)))
-
-
 def _new(state: State, rows: Updates, bound: BoundChange) -> Updates:
     """The new rows, with their generated columns."""
     table = state.catalog.table(bound.target.table)
-    part = _part(rows, bound, bound.new)
+    part = part_of(rows, bound, bound.new)
     if bound.numbered:
         numbers = {name: _numbers(state, table, name, sequence, len(part)) for name, sequence in bound.numbered}
         part = part.with_columns(numbers)

@@ -19,16 +19,9 @@ from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.scalar.arrow_types import sql_type
 from halfjoin.engine.statements.asked import Asked, asked_of
 from halfjoin.engine.statements.describing import Described, describe
-from halfjoin.engine.statements.execute import (
-    RETURNED,
-    TAG,
-    columns_known,
-    copied_columns,
-    copy_from,
-    copy_lines,
-    copy_rows,
-    run_one,
-)
+from halfjoin.engine.statements.execute import copied_columns, copy_from, copy_lines, copy_rows, run_one
+from halfjoin.engine.statements.outcomes import RETURNED, TAG
+from halfjoin.engine.statements.repeated import columns_known
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked
 from halfjoin.engine.statements.snapshot import InFiles
@@ -106,7 +99,7 @@ class Connection:
         """
         session = self._session
         asked = None
-        if prepared.reads:
+        if not prepared.keeps:
             asked = asked_of(
                 prepared.text, values, session.settings, session.path,
                 lambda given: [prepared.with_values(cast("Sequence[Any]", given), types)], [repr(one) for one in types],

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable
 
 import pyarrow as pa
 
@@ -12,22 +11,22 @@ from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.statements import querying, reading
 from halfjoin.engine.statements.altering import alter_table
 from halfjoin.engine.statements.asked import Asked, asked_of
-from halfjoin.engine.statements.changing import Changed, carry_out
+from halfjoin.engine.statements.changing import carry_out
 from halfjoin.engine.statements.copying import columns_of, copied_in, copied_out, rows_out
 from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.dependents import truncated
-from halfjoin.engine.statements.describing import named
 from halfjoin.engine.statements.dropping import drop
 from halfjoin.engine.statements.enums import alter_enum
 from halfjoin.engine.statements.explaining import explain_query, explain_view
 from halfjoin.engine.statements.maintaining import maintain
 from halfjoin.engine.statements.naming import name_things
+from halfjoin.engine.statements.outcomes import apply, tagged
 from halfjoin.engine.statements.renaming import rename
+from halfjoin.engine.statements.repeated import keeping, keeping_change, known, known_query
 from halfjoin.engine.statements.replan import check_refreshed, refresh
 from halfjoin.engine.statements.sequences import restart
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked, show_settings
-from halfjoin.engine.statements.shapes import Shape
 from halfjoin.engine.statements.showing import show
 from halfjoin.engine.statements.snapshot import InFiles
 from halfjoin.engine.statements.sourcing import alter_source, create_source, show_sources, wanted
@@ -39,7 +38,7 @@ from halfjoin.engine.statements.with_changes import carry_out_all, followed, tog
 from halfjoin.engine.updates.updates import Updates, empty
 from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
 from halfjoin.sql.bind.search_path import check_dots, placed
-from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.expr import Column
 from halfjoin.sql.named import (
     AlterDomain,
     AlterEnum,
@@ -58,7 +57,6 @@ from halfjoin.sql.parse.prepared import change_in
 from halfjoin.sql.statements import (
     AlterSource,
     AlterTable,
-    Change,
     Copy,
     CreateIndex,
     CreateSink,
@@ -91,16 +89,13 @@ from halfjoin.sql.statements import (
 from halfjoin.sql.system import is_temporary
 from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetTransaction
 
-TAG = "tag"  # metadata key of PostgreSQL's command tag, in the table that INSERT, UPDATE and DELETE return
-RETURNED = "returned"  # metadata key of a table that has the rows of RETURNING
-
 
 def execute(session: Session, state: State, sql: str, params: Params = None) -> pa.Table | None:
     """Run the statements in order, and return the rows of the last one, if it returns any."""
     asked = asked_of(sql, params, session.settings, session.path)
-    if not session.isolation.repeatable and (known := _known(session, state, asked)) is not None:
+    if not session.isolation.repeatable and (answer := known(session, state, asked)) is not None:
         session.isolation.asked = True
-        return known
+        return answer
     trees = trees_of(sql, params)
     elsewhere = session.path != (PUBLIC,) or any(word in sql.lower() for word in ("search_path", "temp"))
     statements = [statement_of(tree.copy() if elsewhere else tree, sql) for tree in trees]
@@ -132,37 +127,13 @@ def _isolated(
         return _run(session, session.isolation.same(state), statement, sql, asked)
 
 
-def _known(session: Session, state: State, asked: Asked | None) -> pa.Table | None:
-    """The answer to a query that is remembered; None if it is not. As for other statements, a failure ends what is
-    open."""
-    if not session.remembered.knows(asked) or (session.transaction is not None and session.transaction.failed):
-        return None
-    try:
-        seen = session.seen(state)
-        found = session.remembered.find(asked, seen, partial(_shaped, session, seen))
-        if found is None:
-            return None
-        answer, session.columns = querying.answered(seen, found[0], time_of(found[1]))
-    except BaseException:
-        session.fail(keep=session.transaction is not None)
-        raise
-    return answer
-
-
-def columns_known(session: Session, state: State, asked: Asked | None) -> tuple[Column, ...] | None:
-    """The columns of a query that is remembered; None if it is not."""
-    seen = session.seen(state)
-    found = session.remembered.find(asked, seen, partial(_shaped, session, seen))
-    return None if found is None else named(found[0].bound.relation.columns, found[0].bound.names)
-
-
 def run_one(
     session: Session, state: State, make: Callable[[], Tree], sql: str, asked: Asked | None = None
 ) -> pa.Table | None:
     """Run one statement, whose tree `make` makes. Its rows, and in `session.columns` their columns. `asked`: a query
     that may be remembered."""
-    if (known := _known(session, state, asked)) is not None:
-        return known
+    if (answer := known(session, state, asked)) is not None:
+        return answer
     open_before, tree = session.transaction is not None, make()
     try:
         check_dots(tree, sql, session.known(state).catalog.schemas)
@@ -180,9 +151,9 @@ def query(session: Session, state: State, sql: str, as_of: int | None, params: P
     """The rows of one SELECT as of a time, which its AS OF may give. An open transaction is not read."""
     asked = asked_of(sql, params, session.settings, session.path)
     state = session.temporary.over(state)
-    known = session.remembered.find(asked, state, partial(_shaped, session, state))
-    if known is not None:
-        return querying.answered(state, known[0], as_of if as_of is not None else time_of(known[1]))[0]
+    ready = known_query(session, state, asked)
+    if ready is not None:
+        return querying.answered(state, ready[0], as_of if as_of is not None else time_of(ready[1]))[0]
     trees = trees_of(sql, params)
     for tree in trees:
         check_dots(tree, sql, state.catalog.schemas)
@@ -194,34 +165,13 @@ def query(session: Session, state: State, sql: str, as_of: int | None, params: P
     time = as_of if as_of is not None else time_of(statement.as_of)
     given, sequences = dict(state.catalog.numbers), dict(state.catalog.sequences)
     state.catalog.speak_for({})
-    found = querying.query(state, statement.query, time, sql, _keeping(session, state, asked, statement))
+    found = querying.query(state, statement.query, time, sql, keeping(session, state, asked, statement))
     if state.catalog.numbers != given or state.catalog.sequences != sequences:
         for name, one in sequences.items():
             state.catalog.sequences[name] = one
         state.catalog.unkept.clear()
         raise UnsupportedSQL("a query cannot change a sequence", remedy="call nextval in engine.execute")
     return found
-
-
-def _keeping(session: Session, state: State, asked: Asked | None, statement: Select) -> querying.Keep | None:
-    """What remembers a query once it is ready."""
-    if asked is None:
-        return None
-    return lambda made: session.remembered.keep(asked, statement.as_of, state, made)
-
-
-def _shaped(session: Session, state: State, shape: Shape, given: Params) -> tuple[querying.Ready, Expr | None] | None:
-    """The query of a shape with these parameters, with the time that its text names; None if it cannot be remembered.
-    """
-    (tree,) = shape.trees(given)
-    check_dots(tree, shape.text, state.catalog.schemas)
-    if session.path != (PUBLIC,):
-        tree = placed(tree, state.catalog, session.path)
-    statement = statement_of(tree, shape.text)
-    assert isinstance(statement, Select)
-    time_of(statement.as_of)  # a parameter in it is looked at
-    made = querying.ready(state, statement.query, shape.text)
-    return None if made is None else (made, statement.as_of)
 
 
 @bounded()
@@ -320,7 +270,9 @@ def _run(
         case CreateSink():
             _create_sink(session, state, statement, sql)
         case Insert() | Delete() | Update() | Merge():
-            return _change(session, state, statement, sql)
+            seen = session.seen(state)
+            changed = carry_out(seen, statement, sql, keeping_change(session, seen, asked))
+            return apply(session, state, seen, statement, changed)
         case WithChanges():
             return _change_with(session, state, statement, sql)
         case Copy(incoming):
@@ -344,7 +296,7 @@ def _run(
             session.settings[name] = checked(name, value)
         case Select(query, as_of):
             seen = session.seen(state)
-            keep = _keeping(session, seen, asked, statement)
+            keep = keeping(session, seen, asked, statement)
             found, session.columns = querying.answer(seen, query, time_of(as_of), sql, keep)
             session.keep_numbers(state)
             return found
@@ -378,16 +330,6 @@ def _run(
     return None
 
 
-def _change(session: Session, state: State, statement: Change, sql: str) -> pa.Table:
-    """Carry out INSERT, UPDATE, DELETE or MERGE. The answer is the rows of RETURNING, or else the number of changed
-    rows as a table with one `count`. PostgreSQL's tag is reported and kept under `TAG`."""
-    seen = session.seen(state)
-    made = carry_out(seen, statement, sql)
-    session.keep_numbers(state)
-    session.change_all(state, followed(seen, {statement.table: [made]}))
-    return _answer(session, statement, made)
-
-
 def _change_with(session: Session, state: State, statement: WithChanges, sql: str) -> pa.Table:
     """Carry out the changes in WITH and what comes after it, in one batch. The answer is that of the latter."""
     seen = session.seen(state)
@@ -399,15 +341,7 @@ def _change_with(session: Session, state: State, statement: WithChanges, sql: st
     made = carry_out(after, statement.main, sql)
     together(seen, changes, statement.main.table, made)
     session.change_all(state, followed(seen, changes))
-    return _answer(session, statement.main, made)
-
-
-def _answer(session: Session, statement: Change, made: Changed) -> pa.Table:
-    """What a change gives back: its rows, or how many it changed; with its tag."""
-    session.columns = None if made.returned is None else made.columns
-    word = "INSERT 0" if isinstance(statement, Insert) else type(statement).__name__.upper()
-    answer = pa.table({"count": pa.array([made.count], pa.int64())}) if made.returned is None else made.returned
-    return _tagged(session, answer, f"{word} {made.count}", {} if made.returned is None else {RETURNED: "true"})
+    return answer(session, statement.main, made)
 
 
 def _truncate(session: Session, state: State, statement: Truncate) -> pa.Table:
@@ -424,12 +358,7 @@ def _truncate(session: Session, state: State, statement: Truncate) -> pa.Table:
         if lasting:
             session.define(state, lambda state: restart(state, lasting))
     count = sum(int(rows.diff.sum()) for rows in gone.values())
-    return _tagged(session, pa.table({"count": pa.array([count], pa.int64())}), "TRUNCATE TABLE")
-
-
-def _tagged(session: Session, answer: pa.Table, tag: str, also: Mapping[str, str] | None = None) -> pa.Table:
-    session.report(tag)
-    return answer.replace_schema_metadata({TAG: tag, **(also or {})})
+    return tagged(session, pa.table({"count": pa.array([count], pa.int64())}), "TRUNCATE TABLE")
 
 
 def _create_table_as(session: Session, state: State, statement: CreateTableAs, sql: str) -> pa.Table | None:
@@ -452,7 +381,7 @@ def _create_table_as(session: Session, state: State, statement: CreateTableAs, s
         session.commit(state)
     if not statement.data:
         return None
-    return _tagged(session, pa.table({"count": pa.array([count], pa.int64())}), f"SELECT {count}")
+    return tagged(session, pa.table({"count": pa.array([count], pa.int64())}), f"SELECT {count}")
 
 
 def _create_sink(session: Session, state: State, statement: CreateSink, sql: str) -> None:

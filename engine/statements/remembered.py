@@ -1,4 +1,5 @@
-"""Remembers queries that are ready, so that one that is asked again is not parsed, bound, planned and compiled again.
+"""Remembers queries and changes that are ready, so that one that is asked again is not parsed, bound, planned and
+compiled again.
 
 An entry is found by all that is said: the text, the values of parameters with their types, and the settings of the
 session. A query that is asked again with other values, or other constants in its text, is made once for all values of
@@ -16,11 +17,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.statements.asked import Asked
+from halfjoin.engine.statements.changing import ReadyChange
 from halfjoin.engine.statements.describing import Described
 from halfjoin.engine.statements.evaluating import filled
 from halfjoin.engine.statements.querying import Ready
@@ -35,9 +37,10 @@ from halfjoin.sql.unseen import Looked
 MOST = 256  # queries
 _ELSEWHERE = {"numbers", "last", "unkept", "asker"}  # what goes on without a definition; no remembered query asks it
 T = TypeVar("T")
+R = TypeVar("R", Ready, ReadyChange)
 
 # Makes the query of a shape with these parameters, with the time that its text names; None if it cannot be remembered.
-Make: TypeAlias = Callable[[Shape, Params], tuple[Ready, Expr | None] | None]
+Make: TypeAlias = Callable[[Shape, Params], tuple[R, Expr | None] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class _MadeFrom:
     rows: Mapping[str, int]
 
     @classmethod
-    def now(cls, state: State, ready: Ready) -> _MadeFrom:
+    def now(cls, state: State, ready: Ready | ReadyChange) -> _MadeFrom:
         """What a query is made from that is ready."""
         return cls(_copies(state.catalog), dict(state.functions),
                    {one: _exists(state, one) for one in ready.evaluation.plan.arrangements},
@@ -66,23 +69,23 @@ class _MadeFrom:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Generic[R]):
     """A query that is ready, the time that its text names unless the question has it, and what it was made from. `key`:
     what it is found by. `fill`: what makes its plan, if it is ready but for values."""
 
     key: Hashable
-    ready: Ready
+    ready: R
     as_of: Expr | None
     made_from: _MadeFrom
     fill: Fill | None = None
 
 
-class Remembered:
-    """The queries of an engine that were asked last. All its sessions share them, from any thread."""
+class Remembered(Generic[R]):
+    """The queries, or the changes, of an engine that were asked last. All its sessions share them, from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._kept: OrderedDict[Hashable, _Kept[R]] = OrderedDict()
         self._looked: OrderedDict[Hashable, frozenset[str]] = OrderedDict()  # parameters, by the keys of shapes
         self._asked: OrderedDict[Hashable, _MadeFrom] = OrderedDict()  # by shapes with the values that belong to them
         self._described: OrderedDict[Hashable, tuple[Mapping[str, Any], Described]] = OrderedDict()
@@ -99,7 +102,7 @@ class Remembered:
             asked.key in self._kept or (asked.shape is not None and asked.shape.key in self._looked)
         )
 
-    def find(self, asked: Asked | None, state: State, make: Make) -> tuple[Ready, Expr | None] | None:
+    def find(self, asked: Asked | None, state: State, make: Make[R]) -> tuple[R, Expr | None] | None:
         """The query of a question, with the time that its text names; None if it has to be made.
 
         A question that was asked with other values is answered by what `make` makes once for all values of its shape.
@@ -126,11 +129,11 @@ class Remembered:
         self._keep(_Kept(asked.key, ready, kept.as_of, kept.made_from))
         return ready, asked.as_of or kept.as_of
 
-    def _find(self, key: Hashable, state: State) -> _Kept | None:
+    def _find(self, key: Hashable, state: State) -> _Kept[R] | None:
         kept = self._get(self._kept, key)
         return kept if kept is not None and kept.made_from.holds(state) else None
 
-    def _made(self, shape: Shape, looked: frozenset[str], state: State, make: Make) -> _Kept | None:
+    def _made(self, shape: Shape, looked: frozenset[str], state: State, make: Make[R]) -> _Kept[R] | None:
         """What `make` makes for all values of a shape that has been asked before, and nothing has changed since. Values
         that `make` looks at belong to the shape from now on."""
         made_from = self._get(self._asked, shape.narrowed(looked))
@@ -160,7 +163,7 @@ class Remembered:
             _put(self._looked, shape.key, looked)
             _put(self._asked, shape.narrowed(looked), made_from)
 
-    def keep(self, asked: Asked, as_of: Expr | None, state: State, ready: Ready) -> None:
+    def keep(self, asked: Asked, as_of: Expr | None, state: State, ready: R) -> None:
         """Remember a query that has been made for a question; the one that was asked longest ago is forgotten."""
         made_from, shape = _MadeFrom.now(state, ready), asked.shape
         self._keep(_Kept(asked.key, ready, as_of, made_from))
@@ -177,7 +180,7 @@ class Remembered:
                 _put(self._described, key, known)
         return known[1]
 
-    def _keep(self, kept: _Kept) -> None:
+    def _keep(self, kept: _Kept[R]) -> None:
         with self._lock:
             _put(self._kept, kept.key, kept)
 

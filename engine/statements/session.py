@@ -20,8 +20,10 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.writer import Writer, writing
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners
+from halfjoin.engine.statements.changing import ReadyChange
 from halfjoin.engine.statements.definitions import Means
 from halfjoin.engine.statements.isolation import Isolation
+from halfjoin.engine.statements.querying import Ready
 from halfjoin.engine.statements.remembered import Remembered
 from halfjoin.engine.statements.settings import SETTINGS, checked
 from halfjoin.engine.statements.sizes import sizes
@@ -60,7 +62,7 @@ class Session:
     `settings`: those of SET, other than `time`. `last`: the last numbers of sequences, as `Catalog.last`. `columns`:
     those of the last answer, with their SQL types; None if only its rows tell them. `asker`: whom PostgreSQL's catalog
     tells of; a server names its client, and the settings that only it knows. `kept`: the temporary things outside the
-    open transaction. `remembered`: the queries that are ready; all sessions share them.
+    open transaction. `remembered`, `changes`: the queries and the changes that are ready; all sessions share them.
     """
 
     runners: Runners
@@ -77,7 +79,8 @@ class Session:
     columns: tuple[Column, ...] | None = None
     asker: Asker = field(default_factory=Asker)
     kept: Temporary = field(default_factory=Temporary)
-    remembered: Remembered = field(default_factory=Remembered)
+    remembered: Remembered[Ready] = field(default_factory=Remembered)
+    changes: Remembered[ReadyChange] = field(default_factory=Remembered)
 
     @property
     def temporary(self) -> Temporary:

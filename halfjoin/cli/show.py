@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from halfjoin.engine.batch.applied import Applied
-from halfjoin.engine.statements.execute import RETURNED, TAG
+from halfjoin.engine.statements.outcomes import RETURNED, TAG
 from halfjoin.errors import HalfjoinError
 from halfjoin.sql.functions.render import plain
 from halfjoin.sql.types import INTERVAL

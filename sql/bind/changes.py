@@ -11,6 +11,7 @@ from halfjoin.sql.bind import select as bind_select  # before from_clause: the t
 from halfjoin.sql.bind.apart import at_rest
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.first_rows import first_rows
+from halfjoin.sql.bind.fleeting import fleeting_in
 from halfjoin.sql.bind.from_clause import beside
 from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.scalar import Scalars
@@ -69,7 +70,7 @@ def bind_insert(statement: Insert, schema: Schema, sql: str) -> BoundChange:
     carry = carried(column for column in rows.columns if column in keys)
     relation = at_rest(Project(rows, (*items, *carry)), context)
     return BoundChange(target, relation, new=new, order=order, numbered=tuple(numbered.items()),
-                       returning=_returning(statement, target, context))
+                       returning=_returning(statement, target, context), fleeting=fleeting_in(context))
 
 
 def _numbered(statement: Insert, target: Target, targets: tuple[Column, ...],
@@ -101,7 +102,8 @@ def bind_delete(statement: Delete, schema: Schema, sql: str) -> BoundChange:
     kept = tuple(column for column in kept if column not in target.rows.columns)
     items = (*zip(old, target.rows.columns, strict=True), *carried(kept))
     return BoundChange(target, at_rest(Project(selected.input, items), context), old=old, others=kept,
-                       joined=statement.items is not None, returning=_returning(statement, target, context, others))
+                       joined=statement.items is not None, returning=_returning(statement, target, context, others),
+                       fleeting=fleeting_in(context))  # fmt: skip
 
 
 @at_one_moment
@@ -133,7 +135,8 @@ def bind_update(statement: Update, schema: Schema, sql: str) -> BoundChange:
     items = (*zip(old, target.rows.columns, strict=True), *zip(new, changed, strict=True), *carried(kept))
     relation = at_rest(Project(selected.input, items), context)
     return BoundChange(target, relation, old, new, kept, statement.items is not None,
-                       numbered=tuple(numbered.items()), returning=_returning(statement, target, context, others))
+                       numbered=tuple(numbered.items()), returning=_returning(statement, target, context, others),
+                       fleeting=fleeting_in(context))  # fmt: skip
 
 
 def _rows_with(statement: Delete | Update, target: Target, context: Context) -> tuple[Relation, Scope, Scope]:

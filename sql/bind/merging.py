@@ -9,6 +9,7 @@ from sqlglot import exp
 from halfjoin.sql import functions
 from halfjoin.sql.bind.apart import at_rest
 from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.fleeting import fleeting_in
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.subqueries import with_values
@@ -94,7 +95,8 @@ def bind_merge(statement: Merge, schema: Schema, sql: str) -> BoundChange:
             *carried(kept))  # fmt: skip
     returning = Returning(statement.returning, target, context, items, first=True) if statement.returning else None
     return BoundChange(target, at_rest(Project(selected.input, made), context), old, new, kept, action=acts,
-                       kinds=tuple(when.kind for when in statement.whens), returning=returning)
+                       kinds=tuple(when.kind for when in statement.whens), returning=returning,
+                       fleeting=fleeting_in(context))  # fmt: skip
 
 
 def _values(when: When, target: Target, context: Context) -> dict[str, exp.Expr]:

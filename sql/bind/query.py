@@ -4,24 +4,24 @@ name, the clock, recursion."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from halfjoin.sql.bind.apart import at_rest, order_apart
 from halfjoin.sql.bind.context import Aliases, Context
 from halfjoin.sql.bind.first_rows import first_rows
+from halfjoin.sql.bind.fleeting import fleeting_in, noting
 from halfjoin.sql.bind.select import select
 from halfjoin.sql.bind.selected import Selected, column_for, known
 from halfjoin.sql.bind.system_functions import shown
 from halfjoin.sql.expr import Column, Expr
-from halfjoin.sql.functions.clock import at_one_moment, moment, was_read
+from halfjoin.sql.functions.clock import at_one_moment, moment
 from halfjoin.sql.functions.record_values import is_record
 from halfjoin.sql.relation import Project, Relation, SortKey, TopK
 
 if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
-    from halfjoin.sql.system import System
 
 
 @dataclass(frozen=True)
@@ -40,26 +40,14 @@ class BoundQuery:
     fleeting: tuple[str, ...] = ()
 
 
-class _Asked:
-    """PostgreSQL's catalog, which notes that it is asked."""
-
-    def __init__(self, system: System, fleeting: list[str]) -> None:
-        self._system, self._fleeting = system, fleeting
-
-    def __getattr__(self, name: str) -> Any:
-        self._fleeting.append(name)
-        return getattr(self._system, name)
-
-
 @at_one_moment
 def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
     """The query of a text `sql`. now() and the like are the moment of this call.
 
     UnsupportedSQL and UnknownName name the place in `sql`.
     """
-    fleeting, system = list[str](), schema.system()
-    asked = None if system is None else cast("System", _Asked(system, fleeting))
-    context = Context(schema, sql, now=moment(), ordered=True, system=asked, fleeting=fleeting)
+    fleeting = list[str]()
+    context = Context(schema, sql, now=moment(), ordered=True, system=noting(schema, fleeting), fleeting=fleeting)
     selected = select(query, context)
     last = selected.input if isinstance(selected.input, TopK) and not selected.input.partition else None  # LIMIT
     made, order = _with_keys(selected.input if last is None else last.input, selected, context)
@@ -68,9 +56,7 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
         top = replace(last, input=relation, order=order)
     elif order:
         top = TopK(relation, (), order, None)
-    if was_read():
-        fleeting.append("now")
-    return BoundQuery(relation, tuple(selected.names), top, tuple(fleeting))
+    return BoundQuery(relation, tuple(selected.names), top, fleeting_in(context))
 
 
 def _with_keys(relation: Relation, selected: Selected, context: Context) -> tuple[Project, tuple[SortKey, ...]]:

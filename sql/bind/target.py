@@ -14,6 +14,7 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # before from_clause: the two call each other
 from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.fleeting import noting
 from halfjoin.sql.bind.from_clause import From
 from halfjoin.sql.bind.outer_aggregates import outer_aggregates
 from halfjoin.sql.bind.scalar import Scalars
@@ -73,7 +74,7 @@ class BoundChange:
     `others`: columns for RETURNING. `joined`: a row of the table may come more than once, with different `new` or
     `others`. `order`: of the rows of an INSERT, over the relation's columns. `action`: in MERGE, what to do with the
     row: the number of the clause, from 1, in the order of `kinds`; or 0. `numbered`: columns that get the next
-    numbers of sequences, row by row.
+    numbers of sequences, row by row. `fleeting`: as `BoundQuery.fleeting`.
     """
 
     target: Target
@@ -87,11 +88,13 @@ class BoundChange:
     kinds: tuple[str, ...] = ()
     numbered: tuple[tuple[str, str], ...] = ()
     returning: Returning | None = None
+    fleeting: tuple[str, ...] = ()
 
 
 def context_of(statement: Change, schema: Schema, sql: str) -> Context:
     """The context of a statement, with the queries of its WITH clause. now() is the moment of this call."""
-    context = Context(schema, sql, now=moment(), system=schema.system())
+    fleeting = list[str]()
+    context = Context(schema, sql, now=moment(), system=noting(schema, fleeting), fleeting=fleeting)
     if statement.common is None:
         return context
     return bind_select.with_queries(exp.Select(with_=statement.common), context, ())
