@@ -42,8 +42,8 @@ def _extreme(operator: str) -> Callable[[Call], Kernel]:
 
 
 def _single_row(value: Datum, count: Datum) -> Datum:
-    """The value of a subquery that has `count` rows."""
-    fail_where(_greater(count, 1), "more than one row returned by a subquery used as an expression")
+    """The value of a subquery that has `count` rows. Two rows are an error even if both have NULL."""
+    fail_where(_greater(count, 1), "more than one row returned by a subquery used as an expression", strict=False)
     return value
 
 

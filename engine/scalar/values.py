@@ -100,10 +100,10 @@ def from_numpy(values: NDArray[Any], type: Any, null: NDArray[np.bool_] | None =
     return array if array.type == type else array.view(type)
 
 
-def fail_where(bad: Datum, message: str) -> None:
-    """Raise Failed for the rows where `bad` is true, if there are any."""
+def fail_where(bad: Datum, message: str, *, strict: bool = True) -> None:
+    """Raise Failed for the rows where `bad` is true, if there are any. `strict` has the meaning of that of Failed."""
     if any_true(bad):
-        raise Failed(message, mask_of(bad))
+        raise Failed(message, mask_of(bad), strict=strict)
 
 
 def call(name: str, options: Any = None) -> Kernel:

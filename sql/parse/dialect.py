@@ -277,7 +277,11 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
 
     def _parse_table(self, schema: bool = False, joins: bool = False, *args: Any, **options: Any) -> exp.Expr | None:
         """Parse an item of FROM. With `joins`, as in UPDATE, what is joined to VALUES or to a function belongs to it.
+
+        ROWS FROM may always read the items to its left, so LATERAL before it says nothing.
         """
+        if self._at(TokenType.LATERAL) and self._matches_after("ROWS", "FROM"):
+            self._match(TokenType.LATERAL)
         made = super()._parse_table(schema, joins, *args, **options)
         if joins and made is not None:
             for join in self._parse_joins():
@@ -361,6 +365,11 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
 
     def _at(self, token: TokenType) -> bool:
         return self._curr is not None and self._curr.token_type is token
+
+    def _matches_after(self, *words: str) -> bool:
+        """Whether these words follow the next token."""
+        after = self._tokens[self._index + 1 : self._index + 1 + len(words)]
+        return tuple(token.text.upper() for token in after) == words
 
     def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
         return this if self._at_as_of() or self._at_iterate() else super()._parse_alias(this, explicit)

@@ -24,6 +24,8 @@ SELECT k, x, y, o FROM t, unnest(b, a) WITH ORDINALITY AS u (x, y, o) WHERE o > 
 SELECT * FROM ROWS FROM (generate_series(1, 2), generate_series(5, 7)) AS r (x, y);
 SELECT x, y FROM ROWS FROM (generate_series(1, 0), generate_series(1, 0)) AS r (x, y);
 SELECT g, n FROM ROWS FROM (generate_series(4, 6)) WITH ORDINALITY AS g (g, n);
+SELECT k, r.* FROM t LEFT JOIN LATERAL ROWS FROM (unnest(a), unnest(b)) WITH ORDINALITY AS r (x, y, n) ON n > 1;
+SELECT k, x, y FROM t, LATERAL ROWS FROM (unnest(a), unnest(b)) AS r (x, y);
 SELECT generate_series AS s, r.unnest AS u FROM t, ROWS FROM (generate_series(1, 2), unnest(a)) AS r;
 SELECT generate_series.unnest AS u FROM t, ROWS FROM (generate_series(1, k), unnest(b));
 SELECT k, unnest(a) AS x, unnest(b) AS y, generate_series(1, k) + 1 AS z FROM t;

@@ -45,6 +45,18 @@ def test_a_second_row_is_an_error_until_it_goes(engine: halfjoin.Engine, sql: st
     assert rows(engine) == READS[sql]
 
 
+@pytest.mark.parametrize("sql", READS)
+def test_a_second_null_is_an_error_until_it_goes(engine: halfjoin.Engine, sql: str) -> None:
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS {sql}")
+    engine.apply({"a": [{"k": 1, "x": 5}], "b": [{"k": 1, "x": None}]})
+    alone = rows(engine)
+    engine.apply({"b": [{"k": 1, "x": None}]})
+    with pytest.raises(DataError, match=MORE):
+        rows(engine)
+    engine.apply({"b": [{"k": 1, "x": None, "__diff": -1}]})
+    assert rows(engine) == alone
+
+
 @pytest.mark.parametrize("sql", [
     "SELECT k, CASE WHEN x > 9 THEN (SELECT b.x FROM b WHERE b.k = a.k) END AS y FROM a",
     "SELECT k, coalesce(x, (SELECT b.x FROM b WHERE b.k = a.k)) AS y FROM a",
