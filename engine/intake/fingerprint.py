@@ -4,6 +4,10 @@ The content of a batch is, for each table, a multiset of (row, time or none, dif
 are hashed, and the hashes are added modulo 2**64, so their order does not matter. Each part of a batch gets a `Partial`
 where the part is; the `Partial`s add up to that of the whole batch. Two batches that differ have the same fingerprint
 with a probability of about 2**-64.
+
+A column that a row does not name adds nothing to its hash. So a batch that comes again after ALTER TABLE ... ADD COLUMN
+is the same batch. A NULL adds nothing either, as a row may leave it out, except in upserts, where it means another
+thing.
 """
 
 from __future__ import annotations
@@ -19,8 +23,11 @@ import pyarrow.types as pt
 
 from halfjoin.engine.intake.rows import Submitted
 from halfjoin.engine.updates.codes import Words, codes, mix, polynomial
+from halfjoin.engine.updates.updates import DIFF, TIME
 
-_VERSION = b"\x02"  # fingerprints of the first version depended on the order of rows and had no version byte
+# Fingerprints of the first version depended on the order of rows and had no version byte; those of the second depended
+# on columns that no row names.
+_VERSION = b"\x03"
 _BASES = np.array([[0x9E3779B97F4A7C15], [0xD1342543DE82EF95]], np.uint64)  # odd numbers, one for each sum
 _NULL = np.uint64(0xA0761D6478BD642F)
 
@@ -50,19 +57,29 @@ class Partial:
 
 def partial(rows: Submitted) -> Partial:
     """The fingerprint of checked rows. Upserts must not repeat a key: their order would matter (`upserts.latest`)."""
-    time = pa.nulls(rows.length, pa.int64()) if rows.time is None else pa.array(rows.time)
-    diff = pa.array(np.ones(rows.length, np.int64) if rows.diff is None else rows.diff)
-    hashes = np.zeros((2, rows.length), np.uint64)
-    unnamed = [pa.array(rows.unnamed[name].astype(np.int64)) for name in sorted(rows.unnamed)]
-    for column in (*rows.columns.values(), time, diff, *unnamed):
-        hashes = mix(hashes * _BASES + _words(column))
-        if column.null_count:  # some value has the same word as NULL
+    diff = np.ones(rows.length, np.int64) if rows.diff is None else rows.diff
+    hashes = _told(DIFF, pa.array(diff))
+    if rows.time is not None:
+        hashes += _told(TIME, pa.array(rows.time))
+    for name, column in rows.columns.items():
+        if column.null_count == rows.length and not rows.upsert:  # such as a column that no row names
+            continue
+        told = _told(name, column)
+        if column.null_count and not rows.upsert:
+            told[:, column.is_null().to_numpy(zero_copy_only=False)] = 0
+        elif rows.upsert:
             null = column.is_null().to_numpy(zero_copy_only=False)
-            hashes = np.where(null, mix(hashes ^ _NULL), hashes)
-    first, second = hashes.sum(axis=1, dtype=np.uint64).tolist()
-    schema = [(name, str(column.type)) for name, column in rows.columns.items()]
-    meaning = (schema, rows.upsert, rows.whole, *sorted(rows.unnamed))
-    return Partial(repr(meaning), rows.length, (first, second))
+            told = np.where(null, mix(told ^ _NULL), told)
+            told[:, rows.unnamed.get(name, False) | (null & (diff == 0))] = 0
+        hashes += told
+    first, second = mix(hashes).sum(axis=1, dtype=np.uint64).tolist()
+    return Partial(repr((rows.upsert, rows.whole)), rows.length, (first, second))
+
+
+def _told(name: str, column: pa.Array) -> Words:
+    """Two hashes of each value, by the column's name and type. NULL gets arbitrary ones."""
+    told = hashlib.sha256(repr((name, str(column.type))).encode()).digest()
+    return mix(_words(column) * _BASES + np.frombuffer(told, np.uint64, 2)[:, None])
 
 
 def digest(tables: Mapping[str, Partial], time: int | None, close: bool) -> bytes:

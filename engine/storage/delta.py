@@ -29,7 +29,7 @@ from halfjoin.errors import StorageError
 
 Run = TypeVar("Run")
 _UNORDERED_BYTES = 64 << 20
-_STARTED = clock.time()
+_STARTED, _STARTED_TICKS = clock.time(), clock.monotonic()
 _CONFIGURATION = {
     "delta.checkpointInterval": "20",
     "delta.dataSkippingNumIndexedCols": "-1",  # all: with the default of 32, wide tables have none of `__time`
@@ -214,8 +214,7 @@ class DeltaFolder:
         make a version, and would also remove files of others."""
         old = table.vacuum(KEEP_HOURS, dry_run=True, enforce_retention_duration=False)
         # A file in no version is from a failed batch, unless this process wrote it for a batch that is still under way.
-        hours = KEEP_HOURS + math.ceil((clock.time() - _STARTED) / 3600)
-        stray = table.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
+        stray = table.vacuum(KEEP_HOURS + _hours(), dry_run=True, enforce_retention_duration=False, full=True)
         for name in {*old, *(name for name in stray if is_ours(name))}:
             self.place.remove(name)
 
@@ -358,6 +357,12 @@ def _mergeable(parts: list[StoredFile], everything: bool, most: int | None) -> l
 
 def _rows(files: Iterable[StoredFile]) -> int:
     return sum(file.rows for file in files)
+
+
+def _hours() -> int:
+    """The hours that this process has run, or some more. Its clock may have been set back meanwhile, and its ticks may
+    have stopped while the machine slept."""
+    return math.ceil(max(clock.time() - _STARTED, clock.monotonic() - _STARTED_TICKS) / 3600)
 
 
 def add_action(file: StoredFile, changes: bool) -> AddAction:

@@ -42,7 +42,8 @@ def local_path(text: str) -> Path:
     if "\0" in text:
         raise StorageError(f"{text!r} is not a path: it contains a NUL", path=text)
     try:
-        path = (Path(_of_url(text)) if _FILE.match(text) else Path(text).expanduser()).resolve()
+        named = Path(_of_url(text) if _FILE.match(text) else text)
+        path = (named.expanduser() if text.startswith("~") else named).resolve()  # Path("./~name") is "~name"
     except (RuntimeError, OSError) as problem:  # no such user, or a circle of links
         raise StorageError(f"the path {text!r} leads nowhere: {problem}",
                            remedy="write ./~name for a folder whose name begins with ~",

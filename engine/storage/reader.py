@@ -72,14 +72,18 @@ class Reader:
         If an interrupt left the state half made or half updated, it is made anew.
         """
         with self._journal.snapshot():
-            entry = self._journal.entry
-            if self._journal.number("defined") != self._defined or state is not self._made:
+            entry, defined = self._journal.entry, self._journal.number("defined")
+            if defined != self._defined or state is not self._made or self._keeps_otherwise(entry):
                 before, state = state, self._opened()
                 state.functions.update(before.functions)
                 self._made = state
             elif entry != self._entry or self._flushes != self._journal.number("flushes"):
                 self._follow(state, entry)
             yield state
+
+    def _keeps_otherwise(self, entry: int) -> bool:
+        """Whether the writer keeps another length of history since the last moment, and there is something to add."""
+        return entry != self._entry and self._journal.number("retain", RETAIN) != self._retain
 
     def _opened(self) -> State:
         journal, self._made = self._journal, None

@@ -7,8 +7,12 @@ import os
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+
+import pyarrow as pa
 
 from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.storage.place import LocalPlace
@@ -25,15 +29,19 @@ class Scratch:
 
     Args:
         folder: where to create it. None: in the system's folder for temporary files.
+
+    Raises:
+        StorageError: from every method, for example if the disk is full.
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:
-        if folder is not None:
-            Path(folder).mkdir(parents=True, exist_ok=True)
         lock = None
-        while lock is None:  # somebody may remove a folder as a leftover before it is locked
-            self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder)).absolute()
-            lock = _locked(self._folder)
+        with _making(folder or tempfile.gettempdir()):
+            if folder is not None:
+                Path(folder).mkdir(parents=True, exist_ok=True)
+            while lock is None:  # somebody may remove a folder as a leftover before it is locked
+                self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder)).absolute()
+                lock = _locked(self._folder)
         self._made = 0
         self._lock = lock
         weakref.finalize(self, _removed, self._folder, lock, os.getpid())
@@ -61,7 +69,8 @@ class Scratch:
                 raise StorageError(f"{run.place}/{file.name} cannot be read: {problem}",
                                    path=str(run.place)) from problem
             except OSError:
-                shutil.copyfile(run.place.path / file.name, place.path / file.name)
+                with _making(place):
+                    shutil.copyfile(run.place.path / file.name, place.path / file.name)
         return StoredRun(place, run.files, run.schema)
 
 
@@ -77,8 +86,14 @@ class ScratchPlace(PassingPlace):
     def __init__(self, scratch: Scratch, path: Path) -> None:
         super().__init__(path)
         object.__setattr__(self, "_scratch", scratch)  # keeps the scratch folder in existence
-        path.mkdir()
+        with _making(path):
+            path.mkdir()
         weakref.finalize(self, _cleared, path, os.getpid())
+
+    def write(self, name: str, data: pa.Buffer) -> None:
+        """Write a file."""
+        with _making(self):
+            super().write(name, data)
 
 
 class Links:
@@ -97,16 +112,27 @@ class Links:
         """The same changes, whose files stay.
 
         Raises:
-            StorageError: the files are missing.
+            StorageError: the files are missing, or the disk is full.
         """
         if self._staging is None or all(part.in_memory for part in changes.parts):
             return changes
-        try:
-            scratch = self._scratch = self._scratch or Scratch(self._staging)
-            parts = [part if (run := stored(part)) is None else scratch.linked(run) for part in changes.parts]
-        except OSError as problem:
-            raise StorageError(f"cannot keep the files of changes for later reads: {problem}") from problem
+        scratch = self._scratch = self._scratch or Scratch(self._staging)
+        parts = [part if (run := stored(part)) is None else scratch.linked(run) for part in changes.parts]
         return replace(changes, parts=tuple(parts))
+
+
+@contextmanager
+def _making(place: object) -> Iterator[None]:
+    """Wrap code that writes files of work in progress to a folder.
+
+    Raises:
+        StorageError: they cannot be written.
+    """
+    try:
+        yield
+    except OSError as problem:
+        raise StorageError(f"files of work in progress cannot be written to {place}: {problem}",
+                           path=str(place)) from problem
 
 
 def remove_leftovers(folder: Path) -> None:

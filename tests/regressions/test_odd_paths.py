@@ -123,6 +123,16 @@ def test_home_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         hj.Engine("~nobody-of-that-name/w")
 
 
+def test_a_folder_whose_name_begins_with_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the error about a missing user advises."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("~", "~nobody-of-that-name"):
+        with hj.Engine(f"./{name}") as engine:
+            engine.execute("CREATE TABLE t (a bigint)")
+        assert (tmp_path / name / "journal.sqlite").exists()
+
+
 def test_file_urls_mean_what_they_say(tmp_path: Path) -> None:
     folder = tmp_path / "a b, 100 % ü"
     plain = folder.as_uri().removeprefix("file://")

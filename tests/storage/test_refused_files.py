@@ -160,3 +160,25 @@ def test_an_interrupt_after_a_commit_leaves_its_files(
         with pytest.raises(KeyboardInterrupt):
             engine.compact()
     engine.compact()
+
+def test_a_fill_through_files_that_are_thrown_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A view over a shared node is filled from files of work in progress, if memory is short."""
+    with hj.Engine(tmp_path / "w", clock="own", memory=1) as engine:
+        engine.execute("CREATE TABLE t (k bigint, v bigint)")
+        engine.execute("CREATE MATERIALIZED VIEW s AS SELECT v, sum(k) AS s FROM t GROUP BY v")
+        engine.apply({"t": ROWS}, time=1)
+        mkdir = Path.mkdir
+        for method in (mkdir, LocalPlace.write):
+            owner = Path if method is mkdir else LocalPlace
+
+            def failing(at: Any, *args: Any, method: Any = method, **named: Any) -> Any:
+                return refuse() if "staging" in str(at) else method(at, *args, **named)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(owner, method.__name__, failing)
+                with pytest.raises(StorageError, match=r"files of work in progress cannot be .*No space"):
+                    engine.execute("CREATE MATERIALIZED VIEW x AS SELECT v, s FROM (SELECT v, sum(k) AS s FROM t "
+                                   "GROUP BY v) q WHERE s > 3")  # fmt: skip
+        engine.execute("CREATE MATERIALIZED VIEW x AS SELECT v, s FROM (SELECT v, sum(k) AS s FROM t GROUP BY v) q "
+                       "WHERE s > 3")  # fmt: skip
+        assert engine.read("x").num_rows == 7

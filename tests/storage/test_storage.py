@@ -293,6 +293,21 @@ def test_a_reader_sees_each_batch_whole_and_blocks_nobody(folder: Path) -> None:
         assert len(tuples(first)) == 2
 
 
+def test_a_reader_keeps_as_much_history_as_the_writer(tmp_path: Path) -> None:
+    with hj.Engine(tmp_path, clock="own", retain=1) as engine:
+        engine.execute("CREATE TABLE t (k bigint)")
+        reader = hj.Engine(tmp_path, read_only=True)
+    with reader:
+        for retain in (10, 1, 10):
+            with hj.Engine(tmp_path, retain=retain) as engine:
+                first = engine.stats().upper
+                for time in range(first, first + 6):
+                    engine.apply({"t": [{"k": time}]}, time=time)
+                    assert reader.read("t").num_rows == time + 1
+                for time in range(first if retain == 10 else first + 5, first + 6):
+                    assert reader.read("t", as_of=time) == engine.read("t", as_of=time)
+
+
 def test_a_reader_changes_nothing(folder: Path) -> None:
     with pytest.raises(hj.StorageError, match="no warehouse"):
         hj.Engine(folder, read_only=True)
