@@ -341,5 +341,5 @@ def app_of(journal: Journal, collection: int) -> str:
 
 
 def _within(prefix: str) -> tuple[str, str]:
-    """The bounds of the texts with a prefix that ends in a slash: the least of them, and the least text after them."""
-    return prefix, prefix[:-1] + chr(ord("/") + 1)
+    """The bounds of the texts with a prefix: the least of them, and the least text after them."""
+    return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)

@@ -23,7 +23,7 @@ from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import Clock, Closing, closing_of, opened
 from halfjoin.engine.batch.commit import NO_CHANGE, Entry, Step
-from halfjoin.engine.batch.ids import prefix_of
+from halfjoin.engine.batch.ids import loads_of, prefix_of
 from halfjoin.engine.batch.progress import Feed, Progress, fact_of, progress_of
 from halfjoin.engine.batch.stage import Staged
 from halfjoin.engine.batch.state import State
@@ -348,7 +348,8 @@ class Warehouse:
         claimed = {f"{kind}/{folder_name(name)}" for kind, name, _ in new}
         altered = {table.name for table in Document.model_validate_json(self._catalog or "{}").tables
                    if table.id and table.id == state.catalog.incarnation(table.name)} if gone else set()  # fmt: skip
-        forgotten = [prefix_of(item.name) for item in dropped if item.kind == "tables" and item.name not in altered]
+        anew = [item.name for item in dropped if item.kind == "tables" and item.name not in altered]
+        forgotten = [prefix for name in anew for prefix in (prefix_of(name), *loads_of(name, state.tables))]
         sources = {source.id for source in state.catalog.sources.values()}
         unread = [fact_of(source) for source in self._sources - sources]
 
