@@ -1,11 +1,13 @@
-"""Batch ids of feeds, made from the table, the feed and the position in it, so a replayed batch has the same id.
+"""Batch ids of feeds, made from the table, the feed and the position in it, so a replayed batch has the same id. So are
+those of files that are loaded, from the table and the content.
 
-Dropping a table forgets its feeds' ids, so that a new table of the same name is fed from the start.
+Dropping a table forgets these ids, so that a new table of the same name is fed from the start, and takes its files.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -15,6 +17,18 @@ _ROOT = "halfjoin/"  # ids of feeds begin with it; ids of users should not
 def prefix_of(table: str) -> str:
     """The prefix of the ids of all feeds of a table."""
     return f"{_ROOT}{quote(table, safe='')}/"
+
+
+def load_id(table: str, file: str, content: str) -> str:
+    """The id of a file that is loaded: its table and its content. So the same content is not loaded twice."""
+    return f"load {table} {file} {content}"
+
+
+def loads_of(table: str, tables: Iterable[str]) -> list[str]:
+    """The prefixes of the ids of all files that were loaded into a table; none if those of another of the `tables` may
+    have it, too, as a table's name may have blanks."""
+    prefix = f"load {table} "
+    return [] if any(f"load {one} ".startswith(prefix) for one in tables if one != table) else [prefix]
 
 
 def table_of(batch_id: str) -> str | None:
@@ -63,8 +77,12 @@ def position_of(batch_id: str | None) -> Position | None:
     return Position(int(start), unquote(source), int(version), int(piece))
 
 
-def reused(batch_id: str) -> str:
-    """The error text for a batch id that was used with other content."""
+def reused(batch_id: str, *, anew: bool = False) -> str:
+    """The error text for a batch id that was used with other content. `anew`: with the same rows, but a table of the
+    batch was dropped and made anew since."""
+    if anew:
+        return (f"batch id {batch_id!r} was used for these rows before a table of them was dropped and made anew, "
+                "which does not have them; the new table needs a new id")  # fmt: skip
     found = re.fullmatch(f"{_ROOT}([^/]*)/sink/([^/]*)/([^/]*)", batch_id)
     if found is None:
         return f"batch id {batch_id!r} was used for another batch; a new batch needs a new id"

@@ -124,7 +124,8 @@ class WriterStore(ReaderStore, Protocol):
         source that it came from is that of `feed`."""
 
     def define(self, state: State) -> Entry:
-        """The entry of the present definitions. It forgets the feeds of dropped tables, and dropped sources."""
+        """The entry of the present definitions. It forgets the feeds of dropped tables, and dropped sources;
+        those of renamed tables get the new names."""
 
     def together(self, first: Entry, second: Entry) -> Entry:
         """Two entries that are kept in one step: of definitions, and of a batch over them."""

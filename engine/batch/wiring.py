@@ -84,7 +84,7 @@ class Wiring:
     def _readers_of(self, collection: str) -> _Readers:
         found = self._gated.get(collection)
         if found is None:
-            found = self._gated[collection] = _Readers([], {})
+            found = _Readers([], {})
             for place in self._readers.get(collection, ()):
                 gate = _gate_of(self._flows[place], collection)
                 if gate is None or gate.codes is None:
@@ -92,6 +92,7 @@ class Wiring:
                     continue
                 for code in gate.codes:
                     found.by_column.setdefault(gate.column, {}).setdefault(code, []).append(place)
+            self._gated[collection] = found  # last: an interrupt must not leave a part of them
         return found
 
     def _reached(self, waiting: list[int]) -> list[str]:

@@ -29,7 +29,7 @@ from halfjoin.engine.batch.stage import Staged, batch_times, fingerprints, publi
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.store import BatchId, WriterStore
 from halfjoin.engine.batch.subscription import Subscription
-from halfjoin.engine.intake.fingerprint import agree, digest
+from halfjoin.engine.intake.fingerprint import agree, digest, same_rows
 from halfjoin.engine.intake.rows import Submitted
 from halfjoin.engine.intake.times import Time, to_time
 from halfjoin.engine.system.telemetry import watched
@@ -130,7 +130,8 @@ class Writer:
         rows = self.choice.checked(batches, state.catalog.table, state.rows, default, marked=batch_id is not None)
         batch = None
         if batch_id is not None:
-            batch = BatchId(batch_id, digest(fingerprints(state, rows), given_time, close))
+            ids = {name: state.incarnation(name) for name in rows}
+            batch = BatchId(batch_id, digest(fingerprints(state, rows), given_time, close, ids))
             known = self._answered(batch)
             if known is not None:
                 return known
@@ -157,14 +158,14 @@ class Writer:
         """The outcome of the batch with that id; None if there was none.
 
         Raises:
-            Conflict: that batch had other content.
+            Conflict: that batch had other content, or a table of it was dropped and made anew since.
         """
         known = self.store.answered(self.state, batch.text)
         if known is None:
             return None
         mark, applied = known
         if not agree(mark, batch.mark):
-            raise Conflict(reused(batch.text), name=batch.text)
+            raise Conflict(reused(batch.text, anew=same_rows(mark, batch.mark)), name=batch.text)
         return replace(applied, frames=partial(self.frames, changes_of(applied.diffs)))
 
     def advance(self, to: Time | None = None) -> Applied:

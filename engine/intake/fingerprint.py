@@ -28,6 +28,8 @@ from halfjoin.engine.updates.updates import DIFF, TIME
 # Fingerprints of the first version depended on the order of rows and had no version byte; those of the second depended
 # on columns that no row names.
 _VERSION = b"\x03"
+_ROWS = 1 + hashlib.sha256().digest_size  # bytes that tell the content
+_IDS = 16  # bytes that tell the tables; older warehouses have fingerprints without them
 _BASES = np.array([[0x9E3779B97F4A7C15], [0xD1342543DE82EF95]], np.uint64)  # odd numbers, one for each sum
 _NULL = np.uint64(0xA0761D6478BD642F)
 
@@ -82,18 +84,28 @@ def _told(name: str, column: pa.Array) -> Words:
     return mix(_words(column) * _BASES + np.frombuffer(told, np.uint64, 2)[:, None])
 
 
-def digest(tables: Mapping[str, Partial], time: int | None, close: bool) -> bytes:
-    """The fingerprint of a whole batch: of its tables by name, and of its `time` and `close`."""
+def digest(tables: Mapping[str, Partial], time: int | None, close: bool, ids: Mapping[str, str] | None = None) -> bytes:
+    """The fingerprint of a whole batch: of its tables by name, and of its `time` and `close`; then of the `ids` that
+    tell its tables from others of their names."""
     content = [(name, part.meaning, part.rows, part.sums) for name, part in sorted(tables.items())]
-    return _VERSION + hashlib.sha256(repr((time, close, content)).encode()).digest()
+    whole = _VERSION + hashlib.sha256(repr((time, close, content)).encode()).digest()
+    return whole if ids is None else whole + hashlib.sha256(repr(sorted(ids.items())).encode()).digest()[:_IDS]
 
 
 def agree(kept: bytes, new: bytes) -> bool:
     """Whether a `new` batch may be the batch whose fingerprint was `kept` under the same id.
 
-    A fingerprint of another version cannot be compared. Then the id decides, and the result is true.
+    A fingerprint of another version cannot be compared. Then the id decides, and the result is true. One without the
+    ids of tables is compared without them.
     """
-    return kept == new or len(kept) != len(new) or kept[:1] != new[:1]
+    if kept[:1] != new[:1] or len(kept) not in (_ROWS, _ROWS + _IDS):
+        return True
+    return same_rows(kept, new) and kept[_ROWS:] in (b"", new[_ROWS:])
+
+
+def same_rows(kept: bytes, new: bytes) -> bool:
+    """Whether the rows are the same, into tables of the same names."""
+    return kept[:_ROWS] == new[:_ROWS]
 
 
 def _words(column: pa.Array) -> Words:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time as clock
 from datetime import UTC, date, datetime
+from operator import index
 from typing import TypeAlias, cast
 
 from halfjoin.engine.scalar import compile
@@ -31,14 +32,16 @@ def to_time(value: Time) -> int:
         except ValueError:
             raise _no_time(value, "give a number or a timestamp like '2024-01-31 10:00'") from None
     if isinstance(value, datetime):
+        if value != value:  # pandas' NaT
+            raise _no_time(value, "give a whole number or a timestamp")
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         delta = aware - datetime(1970, 1, 1, tzinfo=UTC)
         return (delta.days * 86_400_000) + (delta.seconds * 1000) + delta.microseconds // 1000
     if isinstance(value, date):
         return (value - date(1970, 1, 1)).days * 86_400_000
     try:
-        number = value.__index__()
-    except AttributeError:
+        number = index(value)
+    except TypeError:
         raise _no_time(value, "give a whole number or a timestamp") from None
     if isinstance(value, bool) or not MINIMUM <= number < MAXIMUM:
         raise _no_time(value, "give a number between -2**63 and 2**63 - 2")

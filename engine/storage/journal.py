@@ -220,11 +220,12 @@ class Journal(JournalFile):
 
     def define(
         self, catalog: str, upper: int, new: Sequence[New], gone: Collection[int], forgotten: Iterable[str],
-        left: Iterable[str], claimed: Iterable[str], unset: Iterable[str],
+        renamed: Mapping[str, str], left: Iterable[str], claimed: Iterable[str], unset: Iterable[str],
     ) -> None:  # fmt: skip
         """Write one entry that changes the definitions. Batch ids with a prefix in `forgotten` are deleted.
 
         Args:
+            renamed: other prefixes of batch ids, by those that they have had.
             left: the folders of the dropped collections, which may be removed from now on.
             claimed: the folders of the new ones. Some may also be in `left`.
             unset: facts that count no more.
@@ -245,6 +246,11 @@ class Journal(JournalFile):
                 self._write("DELETE FROM meta WHERE key = ?", (key,))
             for prefix in forgotten:
                 self._write("DELETE FROM batch WHERE id >= ? AND id < ?", _within(prefix))
+            for between in (True, False):  # two tables may take each other's names
+                for old, made in renamed.items():
+                    given, taken = (old, f"\x01{made}") if between else (f"\x01{made}", made)
+                    self._write("UPDATE batch SET id = ? || substr(id, ?) WHERE id >= ? AND id < ?",
+                                (taken, len(given) + 1, *_within(given)))  # fmt: skip
             pieces = {}
             for item in new:
                 cursor = self._write(
@@ -341,5 +347,5 @@ def app_of(journal: Journal, collection: int) -> str:
 
 
 def _within(prefix: str) -> tuple[str, str]:
-    """The bounds of the texts with a prefix that ends in a slash: the least of them, and the least text after them."""
-    return prefix, prefix[:-1] + chr(ord("/") + 1)
+    """The bounds of the texts with a prefix: the least of them, and the least text after them."""
+    return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)

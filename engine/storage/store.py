@@ -13,7 +13,7 @@ from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import CLOSINGS, Clock, Closing, closing_of
 from halfjoin.engine.batch.commit import Entry, Step
-from halfjoin.engine.batch.ids import table_of
+from halfjoin.engine.batch.ids import prefix_of, table_of
 from halfjoin.engine.batch.progress import Feed, Progress
 from halfjoin.engine.batch.stage import Staged
 from halfjoin.engine.batch.state import State
@@ -49,6 +49,7 @@ class Nowhere:
     def __init__(self) -> None:
         self._last: object = None  # the last entry
         self._answers: dict[str, tuple[bytes, Applied]] = {}
+        self._ids: dict[str, str] = {}  # of the tables, by name, as they were defined last
         self._progress: dict[str, Progress] = {}
         self._closings: deque[Closing] = deque(maxlen=CLOSINGS)
 
@@ -129,14 +130,22 @@ class Nowhere:
         return self._entry(follow)
 
     def define(self, state: State) -> Entry:
-        """Prepare to forget the feeds of dropped tables, and dropped sources. Nothing else is kept."""
+        """Prepare to forget the feeds of dropped tables, and dropped sources. Those of renamed tables get the new
+        names. Nothing else is kept."""
         sources = {source.id for source in state.catalog.sources.values()}
 
         def follow() -> None:
             self._progress = {source: one for source, one in self._progress.items() if source in sources}
-            for batch, table in [(batch, table_of(batch)) for batch in self._answers]:
-                if table is not None and table not in state.tables:
-                    del self._answers[batch]
+            ids = {name: state.incarnation(name) for name in state.tables}
+            names, answers = {id: name for name, id in ids.items()}, dict[str, tuple[bytes, Applied]]()
+            for batch, answer in self._answers.items():
+                table = table_of(batch)
+                name = None if table is None else names.get(self._ids.get(table, ""))
+                if table is None:
+                    answers[batch] = answer
+                elif name is not None:
+                    answers[prefix_of(name) + batch.removeprefix(prefix_of(table))] = answer
+            self._answers, self._ids = answers, ids
 
         return self._entry(follow)
 

@@ -23,7 +23,7 @@ from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import Clock, Closing, closing_of, opened
 from halfjoin.engine.batch.commit import NO_CHANGE, Entry, Step
-from halfjoin.engine.batch.ids import prefix_of
+from halfjoin.engine.batch.ids import loads_of, prefix_of
 from halfjoin.engine.batch.progress import Feed, Progress, fact_of, progress_of
 from halfjoin.engine.batch.stage import Staged
 from halfjoin.engine.batch.state import State
@@ -346,14 +346,17 @@ class Warehouse:
         dropped = [item for item in self._journal.collections() if item.id in gone] if gone else []
         left = [folder for item in dropped for folder in (folder_of(item), arrangements_folder(item))]
         claimed = {f"{kind}/{folder_name(name)}" for kind, name, _ in new}
-        altered = {table.name for table in Document.model_validate_json(self._catalog or "{}").tables
-                   if table.id and table.id == state.catalog.incarnation(table.name)} if gone else set()  # fmt: skip
-        forgotten = [prefix_of(item.name) for item in dropped if item.kind == "tables" and item.name not in altered]
+        names = {table.id: name for name, table in state.catalog.tables.items() if table.id}
+        known = Document.model_validate_json(self._catalog or "{}").tables if gone else []
+        lasting = {table.name: names[table.id] for table in known if table.id in names}
+        anew = [item.name for item in dropped if item.kind == "tables" and item.name not in lasting]
+        forgotten = [prefix for name in anew for prefix in (prefix_of(name), *loads_of(name, state.tables))]
+        renamed = {prefix_of(old): prefix_of(name) for old, name in lasting.items() if old != name}
         sources = {source.id for source in state.catalog.sources.values()}
         unread = [fact_of(source) for source in self._sources - sources]
 
         def commit() -> None:
-            self._journal.define(catalog, state.upper, made, gone, forgotten, left, claimed, unread)
+            self._journal.define(catalog, state.upper, made, gone, forgotten, renamed, left, claimed, unread)
 
         def follow() -> None:
             kept = {(item.kind, item.name): item for item in self._journal.collections()}

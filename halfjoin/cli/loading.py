@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from halfjoin.cli.files import columns_of, json_rows, rows_of, schema_of
 from halfjoin.cli.guard import guarded
 from halfjoin.cli.opening import opened
+from halfjoin.engine.batch.ids import load_id
 from halfjoin.engine.engine import Engine
 from halfjoin.engine.intake.rows import inserts, upserts
 from halfjoin.engine.statements.creating import create_like
@@ -178,7 +179,7 @@ def _id(table: str, file: Path) -> str:
         if part.is_file():
             with part.open("rb") as source:
                 made.update(hashlib.file_digest(source, "sha256").digest())
-    return f"load {table} {file.name} {made.hexdigest()[:32]}"
+    return load_id(table, file.name, made.hexdigest()[:32])
 
 
 def _count(rows: Any) -> int:

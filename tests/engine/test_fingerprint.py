@@ -195,3 +195,25 @@ def test_a_mark_of_an_older_version_is_believed(tmp_path: Path) -> None:
         assert engine.apply({"t": [{"k": 1}]}, time=1, batch_id="one").upper == 2
         assert engine.read("t").num_rows == 1
     assert not agree(mark, mark[:-1] + bytes([mark[-1] ^ 1]))
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_batch_of_a_table_that_was_made_anew_is_another(tmp_path: Path, kept: bool) -> None:
+    """Else a notebook that runs again has an empty table."""
+    with hj.Engine(tmp_path if kept else None) as engine:
+        engine.execute("CREATE TABLE t (k bigint)")
+        engine.apply({"t": [{"k": 1}]}, time=1, batch_id="one")
+        engine.execute("ALTER TABLE t ADD CHECK (k > 0); ALTER TABLE t RENAME TO u; ALTER TABLE u RENAME TO t")
+        assert engine.apply({"t": [{"k": 1}]}, time=1, batch_id="one").upper == 2
+        engine.execute("DROP TABLE t; CREATE TABLE t (k bigint)")
+        with pytest.raises(hj.Conflict, match="'one' was used for these rows before a table"):
+            engine.apply({"t": [{"k": 1}]}, time=1, batch_id="one")
+        engine.apply({"t": [{"k": 1}]}, time=2, batch_id="two")
+        assert engine.read("t").num_rows == 1
+
+
+def test_a_mark_without_the_ids_of_tables_is_compared_by_the_rows() -> None:
+    one = _of([{"k": 1}], "CREATE TABLE t (k bigint)")
+    new = digest({"t": one}, None, True, {"t": "a"})
+    assert agree(digest({"t": one}, None, True), new) and not agree(digest({"t": one}, 0, True), new)
+    assert not agree(digest({"t": one}, None, True, {"t": "b"}), new)

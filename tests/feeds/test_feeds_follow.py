@@ -274,3 +274,23 @@ def _edit_log(source: Source, change: Any) -> None:
         if "add" in action:
             change(action)
     log.write_text("\n".join(map(json.dumps, actions)))
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_renamed_table_goes_on_where_it_was(tmp_path: Path, kept: bool) -> None:
+    places = [str(tmp_path / name) for name in ("one", "two")]
+    for place in places:
+        write_deltalake(place, pa.table({"c": [1]}))
+    with hj.Engine(tmp_path / "w" if kept else None) as engine:
+        engine.execute("CREATE TABLE f (c bigint); CREATE TABLE g (c bigint)")
+        engine.follow("f", places[0])
+        engine.follow("g", places[1])
+        engine.execute("BEGIN; ALTER TABLE f RENAME TO h; ALTER TABLE g RENAME TO f; ALTER TABLE h RENAME TO g; COMMIT")
+        for place, value in zip(places, (2, 3), strict=True):
+            write_deltalake(place, pa.table({"c": [value]}), mode="append")
+        engine.follow("g", places[0])
+        engine.follow("f", places[1])
+        assert [sorted(engine.read(name)["c"].to_pylist()) for name in ("g", "f")] == [[1, 2], [1, 3]]
+        engine.execute("BEGIN; DROP TABLE f; CREATE TABLE f (c bigint); COMMIT")
+        engine.follow("f", places[1])
+        assert sorted(engine.read("f")["c"].to_pylist()) == [1, 3]

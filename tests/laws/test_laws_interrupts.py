@@ -15,6 +15,7 @@ import pytest
 from deltalake import DeltaTable
 
 import halfjoin as hj
+from halfjoin.engine.batch import wiring
 from tests.oracle.rows import Bag, bag, updates
 from tests.support.interrupting import KINDS, Ender
 
@@ -105,6 +106,39 @@ def test_a_batch_has_not_happened_or_is_done(engine: hj.Engine, folder: Path | N
     if folder is not None:
         with hj.Engine(folder) as again:
             assert held(again) == contents(done + 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_batch_has_not_happened_or_is_done(kind: type[BaseException]) -> None:
+    """It finds what later batches know: which views a change reaches, and by which values."""
+
+    def engine() -> hj.Engine:
+        made = hj.Engine()
+        made.execute(DDL)
+        return made
+
+    ender = Ender(kind)
+    with engine() as counted:
+        points = ender.points(lambda: counted.apply(batch(1), 1, "first"))
+    for at in points:
+        with engine() as one:
+            ender.ends(lambda: one.apply(batch(1), 1, "first"), at)
+            for number in (1, 2):
+                one.apply(batch(number), number, "first" if number == 1 else "second")
+                assert held(one) == contents(number), ender.where
+
+
+def test_an_interrupt_leaves_no_part_of_the_views_that_a_change_reaches(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with hj.Engine() as engine:
+        engine.execute(DDL)
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(wiring, "_gate_of", interrupted)
+            engine.apply(batch(1), 1)
+        engine.apply(batch(1), 1)
+        assert held(engine) == contents(1)
 
 
 def _changes_of_joined(first: int, last: int) -> Iterator[tuple[tuple[int, ...], int, int]]:

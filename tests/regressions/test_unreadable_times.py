@@ -6,6 +6,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
@@ -153,3 +155,18 @@ def test_a_time_out_of_range_is_no_time(time: str) -> None:
     for sql in (f"SELECT 1 AS r AS OF {time}", f"SET TIME = {time}"):
         with pytest.raises(hj.InvalidTime, match="is not a time"):
             engine.execute(sql)
+
+
+@pytest.mark.parametrize("time", [pd.NaT, pd.NA, np.array([1, 2]), float("nan"), 2.0, True])
+def test_what_is_no_number_is_no_time(time: Any) -> None:
+    """NaT is a datetime for Python."""
+    engine = hj.Engine(clock="own")
+    engine.execute("CREATE TABLE t (k bigint); CREATE MATERIALIZED VIEW v AS SELECT k FROM t")
+    engine.apply({"t": [{"k": 1}]}, time=1)
+    for call in (lambda: engine.apply({"t": []}, time=time), lambda: engine.advance(to=time),
+                 lambda: engine.read("v", as_of=time), lambda: engine.query("SELECT k FROM v", as_of=time),
+                 lambda: engine.subscribe("v", as_of=time), lambda: engine.subscribe("v", up_to=time),
+                 lambda: engine.apply({"t": [{"k": 2, "__time": time}]})):  # fmt: skip
+        with pytest.raises(hj.InvalidTime, match="is not a time"):
+            call()
+    assert engine.stats().upper == 2

@@ -56,6 +56,19 @@ def test_a_file_is_loaded_once(files: dict[str, Path], tmp_path: Path) -> None:
     assert rows(tmp_path / "w", "SELECT count(*) AS n FROM t") == [{"n": 4}]
 
 
+def test_a_new_table_of_the_name_takes_the_file_again(files: dict[str, Path], tmp_path: Path) -> None:
+    warehouse, file = tmp_path / "w", files["csv"]
+    for _ in range(2):
+        for table in ("t", "t2", "t2 3"):
+            run("load", warehouse, table, file)
+        with hj.Engine(warehouse) as engine:
+            assert [engine.read(table).num_rows for table in ("t", "t2", "t2 3")] == [2, 2, 2]
+            engine.execute("DROP TABLE t")
+    with hj.Engine(warehouse) as engine:
+        engine.execute("DROP TABLE t2")  # its ids begin as those of "t2 3"
+    assert "dropped and made anew" in run("load", warehouse, "t2", file, code=1)
+
+
 def test_upserts_replace_rows_of_their_key(files: dict[str, Path], tmp_path: Path) -> None:
     run("load", tmp_path / "w", "t", files["csv"], "--key", "k")
     files["csv"].write_text("k,s\n2,new\n3,c\n")
