@@ -59,7 +59,7 @@ def outcomes(expr: Expr, nulls: AbstractSet[str]) -> Outcomes:
         case Column(name, _, nullable):
             return _NULL if name in nulls else _ANY if nullable else _SOME
         case Literal(value):
-            return frozenset((value,)) if value is None or isinstance(value, bool) else _SOME
+            return frozenset((value,)) if value is None or value is True or value is False else _SOME
         case Cast(arg):
             found = outcomes(arg, nulls)
             return found if found == _NULL else _SOME | (found & _NULL)

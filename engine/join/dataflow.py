@@ -26,6 +26,8 @@ from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, constant, empty
 from halfjoin.planner.plan import Constant, Join, Version
 
+_FEW = 4096  # rows; what maps so few of them need not be told how many it may make
+
 
 class Dataflow:
     """An executable join. It keeps nothing between batches: state is in the collections.
@@ -102,11 +104,11 @@ class Dataflow:
     def _mapped(self, path: CompiledPath, staged: Mapping[str, Part]) -> Updates | None:
         """The output of a view that maps the rows of one collection, if few of these change and none fails."""
         run, errors = staged.get(path.spec.collection), list[Updates]()
-        if run is None or not run.in_memory or len(run) > limits.MORSEL_ROWS:
+        if run is None or not run.in_memory or len(run) > min(_FEW, limits.MOST_ROWS):
             return None
         (rows,) = run.pieces(names=path.reads)
         made = path.mapped(rows, errors)
-        if errors:
+        if errors or made.nbytes > limits.MOST_BYTES:
             return None
         return consolidate(made.select(self.schema)) if len(made.time) else empty(self.schema)
 

@@ -20,7 +20,7 @@ from halfjoin.engine.statements.enums import alter_enum
 from halfjoin.engine.statements.explaining import explain_query, explain_view
 from halfjoin.engine.statements.maintaining import maintain
 from halfjoin.engine.statements.naming import name_things
-from halfjoin.engine.statements.outcomes import apply, tagged
+from halfjoin.engine.statements.outcomes import answer, apply, tagged
 from halfjoin.engine.statements.renaming import rename
 from halfjoin.engine.statements.repeated import keeping, keeping_change, known, known_query
 from halfjoin.engine.statements.replan import check_refreshed, refresh
@@ -93,9 +93,9 @@ from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetTra
 def execute(session: Session, state: State, sql: str, params: Params = None) -> pa.Table | None:
     """Run the statements in order, and return the rows of the last one, if it returns any."""
     asked = asked_of(sql, params, session.settings, session.path)
-    if not session.isolation.repeatable and (answer := known(session, state, asked)) is not None:
+    if not session.isolation.repeatable and (found := known(session, state, asked)) is not None:
         session.isolation.asked = True
-        return answer
+        return found
     trees = trees_of(sql, params)
     elsewhere = session.path != (PUBLIC,) or any(word in sql.lower() for word in ("search_path", "temp"))
     statements = [statement_of(tree.copy() if elsewhere else tree, sql) for tree in trees]
@@ -132,8 +132,8 @@ def run_one(
 ) -> pa.Table | None:
     """Run one statement, whose tree `make` makes. Its rows, and in `session.columns` their columns. `asked`: a query
     that may be remembered."""
-    if (answer := known(session, state, asked)) is not None:
-        return answer
+    if (found := known(session, state, asked)) is not None:
+        return found
     open_before, tree = session.transaction is not None, make()
     try:
         check_dots(tree, sql, session.known(state).catalog.schemas)
@@ -335,9 +335,9 @@ def _change_with(session: Session, state: State, statement: WithChanges, sql: st
     seen = session.seen(state)
     after, changes = carry_out_all(seen, statement.parts, sql)
     if isinstance(statement.main, Select):
-        answer, session.columns = querying.answer(after, statement.main.query, None, sql)
+        found, session.columns = querying.answer(after, statement.main.query, None, sql)
         session.change_all(state, followed(seen, changes))
-        return answer
+        return found
     made = carry_out(after, statement.main, sql)
     together(seen, changes, statement.main.table, made)
     session.change_all(state, followed(seen, changes))

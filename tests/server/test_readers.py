@@ -61,12 +61,12 @@ def batch(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, th
     """Stops a batch in its middle: it is there once the first event is set, and goes on after the second."""
     inside, go_on, carried_out = threading.Event(), threading.Event(), execute.carry_out
 
-    def stopped(state: Any, statement: Any, sql: str) -> Any:
+    def stopped(state: Any, statement: Any, sql: str, keep: Any = None) -> Any:
         """As `carry_out`."""
         if "(2)" in sql:
             inside.set()
             assert go_on.wait(60)
-        return carried_out(state, statement, sql)
+        return carried_out(state, statement, sql, keep)
 
     monkeypatch.setattr(execute, "carry_out", stopped)
     yield inside, go_on
