@@ -19,7 +19,8 @@ from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.known import Arranged, beginning, filling_cost, known_of, known_of_path
 from halfjoin.planner.linear import Step
 from halfjoin.planner.paths import in_order, path_maker
-from halfjoin.planner.plan import ArrangementKey, Branch, InputKind, Known, KnownIn, Path
+from halfjoin.planner.plan import ArrangementKey, Branch, InputKind, Join, Known, KnownIn, Path
+from halfjoin.planner.within import narrowed
 
 
 def filling(
@@ -36,8 +37,12 @@ def filling(
                                       if item.kind is InputKind.PRESENT for match in item.on))  # fmt: skip
     plain = [i for i in in_order(block) if block.inputs[i].kind is InputKind.PLAIN]
     begins = {i: beginning(block.inputs[i].collection, known[i], estimates)[1] for i in plain}
-    make, made = path_maker(block, number, estimates, chosen), dict[int, Path]()
+    maker, made = path_maker(block, number, estimates, chosen), dict[int, Path]()
     paths, costs = dict[int, Path](), dict[int, float]()
+
+    def make(i: int) -> Path:
+        return narrowed(maker(i), own, estimates, arranged)
+
     for i in plain:
         item = block.inputs[i]
         if item.alias in asking and item.constant is None and item.collection not in own:
@@ -55,6 +60,25 @@ def filling(
             paths[i] = replace(make(i), known=known[i])
     best, left = min(costs, key=costs.__getitem__), sorted(paths)
     return Branch(tuple(paths[i] for i in left), left.index(best))
+
+
+def join_with_known(join: Join, own: Collection[str], estimates: Estimates, arranged: Arranged) -> Join:
+    """A kept join, as a query needs it: with the known keys of its inputs. `own`: the nodes of the query."""
+    estimates = estimates.with_constants(join.constants)
+
+    def told(path: Path) -> Path:
+        path = narrowed(path, own, estimates, arranged)
+        asked = not path.constant and path.collection not in own
+        return replace(path, known=known_of_path(path, estimates, arranged)) if asked else path
+
+    def branch(one: Branch) -> Branch:
+        paths = tuple(map(told, one.paths))
+        if not any(path.known is not None and path.kind is InputKind.PLAIN for path in paths):
+            return replace(one, paths=paths)
+        plain = [number for number, path in enumerate(paths) if path.kind is InputKind.PLAIN]
+        return Branch(paths, min(plain, key=lambda number: filling_cost(paths[number], own, estimates)))
+
+    return replace(join, branches=tuple(map(branch, join.branches)))
 
 
 def _first_steps(block: Block, item: Input) -> list[Step]:

@@ -27,10 +27,8 @@ from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.linear import Filter, Keep, Step
 from halfjoin.planner.plan import (
     ArrangementKey,
-    Branch,
     HalfJoin,
     InputKind,
-    Join,
     Known,
     KnownIn,
     Path,
@@ -90,7 +88,7 @@ def scans(plan: ViewPlan) -> Iterator[str]:
                     yield from _scanned(path, own)
             for stage in branch.paths[branch.fill].stages:
                 key = stage.half_join.arrangement
-                if not key.keys and key.constant is None and key.collection not in own:
+                if not key.keys and key.constant is None and key.collection not in own and not stage.half_join.within:
                     yield key.collection
 
 
@@ -101,24 +99,6 @@ def _scanned(path: Path, own: Collection[str]) -> Iterator[str]:
     elif isinstance(path.known, KnownIn):
         source = path.known.source
         yield from [source.collection] if source.constant is None and source.collection not in own else []
-
-
-def join_with_known(join: Join, own: Collection[str], estimates: Estimates, arranged: Arranged) -> Join:
-    """A join of a query with the known keys of its inputs. `own`: the nodes of the query."""
-    estimates = estimates.with_constants(join.constants)
-
-    def told(path: Path) -> Path:
-        asked = not path.constant and path.collection not in own
-        return replace(path, known=known_of_path(path, estimates, arranged)) if asked else path
-
-    def branch(one: Branch) -> Branch:
-        paths = tuple(map(told, one.paths))
-        if not any(path.known is not None and path.kind is InputKind.PLAIN for path in paths):
-            return replace(one, paths=paths)
-        plain = [number for number, path in enumerate(paths) if path.kind is InputKind.PLAIN]
-        return Branch(paths, min(plain, key=lambda number: filling_cost(paths[number], own, estimates)))
-
-    return replace(join, branches=tuple(map(branch, join.branches)))
 
 
 def _reports(path: Path) -> bool:
@@ -132,7 +112,7 @@ def beginning(collection: str, known: Known | KnownIn | None, estimates: Estimat
         return estimates.rows(collection), estimates.rows(collection)
     if isinstance(known, KnownIn):
         keys = estimates.rows(known.source.collection)
-        rows = min(keys * _fan_out(known.arrangement, estimates), estimates.rows(collection))
+        rows = min(keys * fan_out(known.arrangement, estimates), estimates.rows(collection))
         return rows, keys + SCANNED * max(keys, rows)
     rows = _found(known.arrangement, known.values, estimates)
     return rows, SCANNED * rows
@@ -141,7 +121,7 @@ def beginning(collection: str, known: Known | KnownIn | None, estimates: Estimat
 def filling_cost(path: Path, own: Collection[str], estimates: Estimates) -> float:
     """The work to fill by a path, in rows scanned."""
     rows, begin = beginning(path.collection, path.known, estimates)
-    missing = [stage.half_join.arrangement for stage in path.stages]
+    missing = [stage.half_join.arrangement for stage in path.stages if stage.half_join.within is None]
     missing = [key for key in missing if key.constant is None and key.collection not in own
                and not (key.keys and estimates.facts.users(key) is not None)]  # fmt: skip
     return begin + SCANNED * (rows * (path_cost(path, estimates).lookups - 1)
@@ -215,10 +195,11 @@ def known_of(
 
 
 def _found(key: ArrangementKey, values: Sequence[Sequence[Literal]], estimates: Estimates) -> float:
-    return prod(map(len, values)) * _fan_out(key, estimates)
+    return prod(map(len, values)) * fan_out(key, estimates)
 
 
-def _fan_out(key: ArrangementKey, estimates: Estimates) -> float:
+def fan_out(key: ArrangementKey, estimates: Estimates) -> float:
+    """About how many rows of an arrangement have one key."""
     return estimates.fan_out(key, [Literal(None, expr.type) for expr in key.keys], {})
 
 
@@ -278,8 +259,9 @@ def _compared(predicate: Expr) -> tuple[Expr, tuple[Literal, ...]] | None:
     if not isinstance(predicate, Call):
         return None
     match predicate.function, predicate.args:
-        case ("=", (Literal() as value, key)) | ("=", (key, Literal() as value)):
-            return key, _there([value])
+        case ("=", (one, other)):
+            key, value = (other, _literal(one)) if _literal(one) is not None else (one, _literal(other))
+            return None if value is None else (key, _there([value]))
         case ("in", (key, *values)) if all(isinstance(one, Literal) for one in values):
             return key, _there([one for one in values if isinstance(one, Literal)])
         case ("= any", (key, array)):
@@ -292,6 +274,13 @@ def _compared(predicate: Expr) -> tuple[Expr, tuple[Literal, ...]] | None:
                 return None
             return keys.pop(), tuple(dict.fromkeys(value for one in found if one is not None for value in one[1]))
     return None
+
+
+def _literal(expr: Expr) -> Literal | None:
+    """The constant that an expression is, without casts that keep different values different; None if it is not one."""
+    while isinstance(expr, Cast) and _exact(expr.arg.type, expr.type):
+        expr = expr.arg
+    return expr if isinstance(expr, Literal) else None
 
 
 def _elements(array: Expr) -> tuple[Literal, ...] | None:

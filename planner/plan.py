@@ -112,6 +112,13 @@ class HalfJoin:
     fetch: tuple[tuple[str, str], ...]  # (collection column, its name in the stream), only those still needed
     kind: InputKind = InputKind.PLAIN
     default: tuple[Expr, ...] = ()  # of a padded input: the values for `fetch` if its key is not there
+    within: ArrangementKey | Known | None = None  # of a query: finds rows among which all partners are
+
+    @property
+    def arrangements(self) -> tuple[ArrangementKey, ...]:
+        """Those that it looks up."""
+        found = self.within.arrangement if isinstance(self.within, Known) else self.within
+        return (self.arrangement,) if found is None else (self.arrangement, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +262,7 @@ class Join:
     def arrangements(self) -> tuple[ArrangementKey, ...]:
         """The arrangements that its half-joins look up, each once."""
         stages = (stage for branch in self.branches for path in branch.paths for stage in path.every_stage)
-        return tuple(dict.fromkeys(stage.half_join.arrangement for stage in stages))
+        return tuple(dict.fromkeys(key for stage in stages for key in stage.half_join.arrangements))
 
 
 @dataclass(frozen=True, slots=True)

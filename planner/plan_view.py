@@ -11,9 +11,9 @@ from halfjoin.planner.cost import path_cost
 from halfjoin.planner.cut import cut
 from halfjoin.planner.estimates import Estimates, selectivity
 from halfjoin.planner.facts import Facts
-from halfjoin.planner.filling import filling
+from halfjoin.planner.filling import filling, join_with_known
 from halfjoin.planner.group_functions import Aggregates
-from halfjoin.planner.known import Arranged, beginning, found_by_keys, join_with_known
+from halfjoin.planner.known import Arranged, beginning, found_by_keys
 from halfjoin.planner.paths import branch
 from halfjoin.planner.plan import ArrangementKey, Constant, Join, Node, Reduce, ViewPlan
 from halfjoin.planner.rules import normal_form

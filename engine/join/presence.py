@@ -30,6 +30,7 @@ from halfjoin.engine.arrange.index import KeyColumns
 from halfjoin.engine.arrange.part import Part, present
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.half_join import HalfJoinOperator, compile_half_join
+from halfjoin.engine.join.within import Within, WithinKnown, compile_within
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import Scalar, compile
 from halfjoin.engine.updates.codes import codes, is_exact
@@ -58,6 +59,7 @@ class PresenceOperator:
     spec: HalfJoin
     rows: HalfJoinOperator  # the same half-join, as of a plain input
     default: tuple[tuple[str, Scalar], ...]  # the stream's columns, and the default row's values
+    within: Within | WithinKnown | None = None
 
     def __call__(
         self, stream: Updates, runs: Sequence[Part], closed: int, upper: int, begins: int = MINIMUM
@@ -67,6 +69,8 @@ class PresenceOperator:
         Presence counts times below `upper`. Times below `closed`, which is at or below `upper`, are added up; the
         stream must have no such times, and none below `begins`.
         """
+        if self.within is not None and len(stream):
+            runs = self.within(self.keys(stream)[0], runs, closed, upper)
         runs = self.counting(runs, closed)
         if self.spec.kind is InputKind.PADDED and self.rows.probes and not self.rows.candidates:
             positions, time, diff = yield from self._rows_and_presence(stream, runs, closed, upper, begins)
@@ -205,7 +209,7 @@ class AppearingKeys:
 def compile_presence(spec: HalfJoin, registry: Registry) -> PresenceOperator:
     """Make a half-join of a present, absent or padded input executable."""
     default = tuple((name, compile(value)) for (_, name), value in zip(spec.fetch, spec.default, strict=True))
-    return PresenceOperator(spec, compile_half_join(spec, registry), default)
+    return PresenceOperator(spec, compile_half_join(spec, registry), default, compile_within(spec, registry))
 
 
 def compile_appearing(spec: Appearing, kind: InputKind, registry: Registry) -> AppearingKeys:

@@ -96,7 +96,8 @@ def _looked_up(planned: ViewPlan) -> Iterator[ArrangementKey]:
     for node in planned.nodes:
         if isinstance(node, Join) and not node.loops:
             for branch in node.branches:
-                yield from (stage.half_join.arrangement for stage in branch.paths[branch.fill].every_stage)
+                yield from (key for stage in branch.paths[branch.fill].every_stage
+                            for key in stage.half_join.arrangements)  # fmt: skip
         else:
             yield from node.arrangements
 

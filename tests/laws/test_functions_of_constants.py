@@ -38,7 +38,8 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
         return made
 
     monkeypatch.setattr(evaluating, "prepare", noted)
-    monkeypatch.setattr("halfjoin.engine.statements.querying.prepare", noted)
+    for user in ("querying", "changing"):
+        monkeypatch.setattr(f"halfjoin.engine.statements.{user}.prepare", noted)
     yield found
 
 

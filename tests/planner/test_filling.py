@@ -14,7 +14,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.join import dataflow
 from halfjoin.engine.statements.evaluating import planned_query
 from halfjoin.planner.estimates import Estimates
-from halfjoin.planner.known import join_with_known
+from halfjoin.planner.filling import join_with_known
 from halfjoin.planner.links import equality
 from halfjoin.planner.plan import Join, ViewPlan
 from halfjoin.planner.plan_view import plan
