@@ -1,9 +1,10 @@
-"""Queries: rows that are joined to groups by their keys tell which groups are asked for.
+"""Queries: rows that are joined to groups, or to a join, by their keys tell which groups and rows are asked for.
 
 In `SELECT (SELECT count(*) FROM line WHERE line.o = orders.k) FROM orders WHERE orders.k = 5` and in a join with a view
 that has GROUP BY, only the groups of few keys can have a partner. So the input of the groups is joined with the rows
 that have these keys, as by `line.o IN (SELECT k FROM orders WHERE k = 5)`, and `planner.known` looks them up. The other
-groups are not made. Where the keys are many, they are all made, as in a view.
+groups are not made. Where the keys are many, they are all made, as in a view. So it is with the rows of a join in a
+subquery: `EXISTS (SELECT 1 FROM line JOIN part ON ... WHERE line.o = orders.k)`.
 
 Nothing may fail in the groups or in the rows that ask (as in `planner.below_groups`).
 """
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from operator import is_not
 
-from halfjoin.planner.below_groups import Checked, compares, is_safe, lowered
+from halfjoin.planner.below_groups import Checked, Restrict, compares, is_safe, lowered
 from halfjoin.planner.rules.find_equalities import comparable
 from halfjoin.planner.rules.sides import Side, side_of
 from halfjoin.sql.bind.domain import supplier
@@ -41,8 +42,12 @@ def asked_groups(relation: Relation, checked: Checked, few: Few, above: Sequence
             return with_inputs(relation, lambda one: below(one, meant))
         case Outer(left, right, on, full=False):
             made, groups = below(left, above), below(right)
-            groups = _asked(groups, [left], conjuncts(on), above, checked, few)
+            groups = _asked(groups, [left], conjuncts(on), above, checked, few, joined=True)
             return relation if made is left and groups is right else replace(relation, left=made, right=groups)
+        case Semi(left, right, on):
+            made, groups = below(left, above), below(right)
+            groups = _asked(groups, [left], conjuncts(on), above, checked, few, joined=True)
+            return relation if made is left and groups is right else replace(relation, input=made, other=groups)
         case Join(inputs):
             others = [[other for other in inputs if other is not one] for one in inputs]
             now = tuple(_asked(below(one, above), rest, above, above, checked, few)
@@ -54,9 +59,10 @@ def asked_groups(relation: Relation, checked: Checked, few: Few, above: Sequence
 
 def _asked(
     relation: Relation, others: Iterable[Relation], equalities: Iterable[Expr], above: Iterable[Expr], checked: Checked,
-    few: Few,
+    few: Few, *, joined: bool = False,
 ) -> Relation:  # fmt: skip
-    """The relation without groups that have no partner in one of the others, to which the equalities join it."""
+    """The relation without groups that have no partner in one of the others, to which the equalities join it. `joined`:
+    nor are there joined rows that have none."""
     names = {column.name for column in relation.columns}
     for equality in equalities:
         if not (isinstance(equality, Call) and equality.function == "="):
@@ -69,11 +75,31 @@ def _asked(
                 asking = _asking(other, key, above)
                 if asking is None or not few(asking[0]) or not is_safe(asking[1], checked):
                     continue
-                made = lowered(column.name, _kept(theirs, column.name, ours, key, asking[1]), relation, checked,
-                               whole=False)  # fmt: skip
+                kept = _kept(theirs, column.name, ours, key, asking[1])
+                made = lowered(column.name, kept, relation, checked, whole=False)
+                if made is None and joined and is_safe(relation, checked):
+                    made = _in_join(column.name, kept, relation)
                 if made is not None:
                     return made
     return relation
+
+
+def _in_join(name: str, restrict: Restrict, relation: Relation) -> Relation | None:
+    """The relation with some rows of an input of its join, as a column tells; None: it has no join, or the column is
+    computed above it."""
+    match relation:
+        case Filter(input):
+            made = _in_join(name, restrict, input)
+            return None if made is None else replace(relation, input=made)
+        case Project(input, items):
+            expr = next(expr for column, expr in items if column.name == name)
+            made = _in_join(expr.name, restrict, input) if isinstance(expr, Column) else None
+            return None if made is None else replace(relation, input=made)
+        case Join(inputs):
+            return Join(tuple(restrict(one, column) if column is not None else one for one, column in (
+                (one, next((column for column in one.columns if column.name == name), None)) for one in inputs)))
+        case _:
+            return None
 
 
 def _asking(relation: Relation, key: Column, above: Iterable[Expr]) -> tuple[Side, Relation] | None:

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from halfjoin.planner.known import certain, told
 from halfjoin.planner.plan import Path
+from halfjoin.planner.told import certain, told
 from halfjoin.sql.expr import FLIPPED, Call, Column, Expr, Literal
 from halfjoin.sql.types import Kind
 
@@ -51,7 +51,7 @@ def guards(path: Path) -> tuple[Guard, ...]:
 
 
 def _guards(predicate: Expr) -> Iterator[Guard]:
-    for key, values in told(predicate):
+    for key, values in told(predicate).items():
         if isinstance(key, Column):
             yield Among(key, values)
     if isinstance(predicate, Call) and predicate.function in _BOUNDS:

@@ -24,7 +24,7 @@ from math import prod
 from halfjoin.planner.cost import path_cost
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.fallibility import step_fallible
-from halfjoin.planner.linear import Filter, Keep, Step
+from halfjoin.planner.linear import Filter, Step
 from halfjoin.planner.plan import (
     ArrangementKey,
     HalfJoin,
@@ -36,27 +36,14 @@ from halfjoin.planner.plan import (
     ViewPlan,
 )
 from halfjoin.planner.rules.sides import Side
-from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, columns_of, rewrite
-from halfjoin.sql.functions import fallible
+from halfjoin.planner.told import certain, fewest, renamed, told, without_casts
+from halfjoin.sql.expr import Expr, Literal, columns_of
 from halfjoin.sql.functions.chance import draws
 from halfjoin.sql.relation import Scan
-from halfjoin.sql.types import Kind, SqlType, innermost
-from halfjoin.sql.unseen import is_unseen
 
 MOST_KEYS = 10_000  # combinations of the values of several columns
 _SMALL = 1000.0  # rows; among so few a lookup is as good as a scan
 SCANNED = 8.0  # rows that a scan reads in the time in which a lookup finds one, or an index gets one
-_KEYS = frozenset((
-    Kind.BOOLEAN, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC, Kind.TEXT, Kind.VARCHAR, Kind.CHAR,
-    Kind.BYTEA, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.UUID, Kind.ENUM,
-))  # fmt: skip
-_EXACT: Mapping[Kind, frozenset[Kind]] = {  # casts that keep different values different
-    Kind.SMALLINT: frozenset((Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC, Kind.DOUBLE)),
-    Kind.INTEGER: frozenset((Kind.BIGINT, Kind.NUMERIC, Kind.DOUBLE)),
-    Kind.BIGINT: frozenset((Kind.NUMERIC,)),
-    Kind.DATE: frozenset((Kind.TIMESTAMP,)),
-    Kind.VARCHAR: frozenset((Kind.TEXT,)),
-}
 Arranged = Callable[[str], Iterable[ArrangementKey]]  # the arrangements of a collection
 
 
@@ -157,7 +144,7 @@ def are_few(side: Side, estimates: Estimates, arranged: Arranged) -> bool:
     if not isinstance(source, Scan) or not side.conditions:
         return False
     if estimates.rows(source.collection) <= _SMALL:
-        return any(True for condition in side.conditions for _ in told(condition))
+        return any(map(told, side.conditions))
     bare = {column.name: column.name[len(source.alias) + 1 :] for column in source.columns}
     return known_of(source.collection, (Filter(side.conditions),), bare, estimates, arranged) is not None
 
@@ -172,7 +159,7 @@ def _known_in(path: Path, half_join: HalfJoin, arranged: Arranged) -> Iterator[K
         return
     for probe, theirs, null_safe in zip(half_join.probe, source.keys, half_join.null_safe, strict=True):
         if columns_of(probe) <= bare.keys() and not null_safe:
-            found |= dict.fromkeys(_without_casts(_renamed(probe, bare)), theirs)
+            found |= dict.fromkeys(without_casts(renamed(probe, bare)), theirs)
     there = [key for key in (arranged(path.collection) if found else ()) if key.keys and key.through is None]
     for key in there:
         if found.keys() >= set(key.keys):
@@ -205,97 +192,4 @@ def fan_out(key: ArrangementKey, estimates: Estimates) -> float:
 
 def _values(steps: Sequence[Step], bare: Mapping[str, str]) -> dict[Expr, tuple[Literal, ...]]:
     """What expressions over the collection's columns may be in rows that the steps let through."""
-    found: dict[Expr, tuple[Literal, ...]] = {}
-    for predicate in certain(steps, bare):
-        for expr, values in told(predicate):
-            if expr not in found or len(values) < len(found[expr]):
-                found[expr] = values
-    return found
-
-
-def certain(steps: Sequence[Step], bare: Mapping[str, str]) -> Iterator[Expr]:
-    """Predicates over the collection's columns that each row must meet before any expression can fail for it. `bare`:
-    these columns by their names in the steps."""
-    for step in steps:
-        if isinstance(step, Keep):
-            continue
-        if not isinstance(step, Filter):
-            break
-        yield from (_renamed(predicate, bare) for predicate in step.predicates if not fallible(predicate))
-        if step_fallible(step):  # for rows that a later step drops, an expression may have failed here
-            break
-
-
-def _renamed(expr: Expr, bare: Mapping[str, str]) -> Expr:
-    return rewrite(expr, lambda node: replace(node, name=bare[node.name]) if isinstance(node, Column) else node)
-
-
-def told(predicate: Expr) -> Iterator[tuple[Expr, tuple[Literal, ...]]]:
-    """The expressions that a predicate compares with constants, and those constants; also without casts."""
-    found = _compared(predicate)
-    if found is not None:
-        yield from ((key, found[1]) for key in _without_casts(found[0]))
-
-
-def _without_casts(key: Expr) -> Iterator[Expr]:
-    """The expression, and what it is without casts that keep different values different, where these can be keys."""
-    while True:
-        if key.type.kind in _KEYS:
-            yield key
-        if not isinstance(key, Cast) or not _exact(key.arg.type, key.type):
-            return
-        key = key.arg
-
-
-def _exact(before: SqlType, after: SqlType) -> bool:
-    """Whether a cast keeps different values different."""
-    if before.kind is after.kind is Kind.NUMERIC:
-        return before.scale is not None and before.scale <= (after.scale or 0)
-    return after.kind in _EXACT.get(before.kind, ()) and (after.kind is Kind.NUMERIC or after.precision is None)
-
-
-def _compared(predicate: Expr) -> tuple[Expr, tuple[Literal, ...]] | None:
-    """The expression that must equal one of some constants, and the constants other than NULL."""
-    if not isinstance(predicate, Call):
-        return None
-    match predicate.function, predicate.args:
-        case ("=", (one, other)):
-            key, value = (other, _literal(one)) if _literal(one) is not None else (one, _literal(other))
-            return None if value is None else (key, _there([value]))
-        case ("in", (key, *values)) if all(isinstance(one, Literal) for one in values):
-            return key, _there([one for one in values if isinstance(one, Literal)])
-        case ("= any", (key, array)):
-            elements = _elements(array)
-            return None if elements is None else (key, elements)
-        case ("or", parts):
-            found = [_compared(part) for part in parts]
-            keys = {one[0] for one in found if one is not None}
-            if len(keys) != 1 or None in found:
-                return None
-            return keys.pop(), tuple(dict.fromkeys(value for one in found if one is not None for value in one[1]))
-    return None
-
-
-def _literal(expr: Expr) -> Literal | None:
-    """The constant that an expression is, without casts that keep different values different; None if it is not one."""
-    while isinstance(expr, Cast) and _exact(expr.arg.type, expr.type):
-        expr = expr.arg
-    return expr if isinstance(expr, Literal) else None
-
-
-def _elements(array: Expr) -> tuple[Literal, ...] | None:
-    """The elements of a constant array, other than NULL; None if it is not one."""
-    while isinstance(array, Cast) and _exact(innermost(array.arg.type), innermost(array.type)):
-        array = array.arg
-    if not isinstance(array, Literal) or array.type.element is None:
-        return None
-    if array.value is None:
-        return ()
-    assert isinstance(array.value, list | tuple)
-    if any(not is_unseen(one) and isinstance(one, list | tuple) for one in array.value):
-        return None
-    return _there([Literal(one, array.type.element) for one in array.value])
-
-
-def _there(values: Iterable[Literal]) -> tuple[Literal, ...]:
-    return tuple(dict.fromkeys(value for value in values if value.value is not None))
+    return fewest(*map(told, certain(steps, bare)))

@@ -36,9 +36,9 @@ def _within(
     """What finds the rows among which all partners are: an arrangement by some of the keys that are looked up, or known
     keys; None if there is none, or the half-join needs none."""
     key = half_join.arrangement
-    if half_join.kind is InputKind.PLAIN or key.through is None or key.constant is not None or key.collection in own:
+    if half_join.kind is InputKind.PLAIN or key.constant is not None or key.collection in own:
         return None
-    steps = key.through.steps
+    steps = () if key.through is None else key.through.steps
     if estimates.facts.users(key) is not None or not all(map(_is_plain, steps)):
         return None
     there = {expr for expr in key.keys if isinstance(expr, Column)} - computed(steps)

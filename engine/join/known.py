@@ -138,7 +138,8 @@ def cells_of(values: Sequence[Literal], type: SqlType) -> pa.Array:
 
 
 def _fitted(column: pa.Array, own: SqlType, type: SqlType) -> pa.Array:
-    """Values as those of a key, NULL where they do not fit its type."""
+    """Values as those of a key, NULL where they do not fit its type; all integers are of one type."""
     if own != type and not any(own.kind in kinds and type.kind in kinds for kinds in _ALIKE):
-        return compile(cast(Column(_VALUE, own), type, explicit=True)).evaluate({_VALUE: column}, len(column)).values
-    return column.cast(pa.int64()) if own.kind in _ALIKE[0] else column
+        fitted = cast(Column(_VALUE, own), type, explicit=True)
+        column = compile(fitted).evaluate({_VALUE: column}, len(column)).values
+    return column.cast(pa.int64()) if type.kind in _ALIKE[0] else column

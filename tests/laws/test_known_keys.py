@@ -102,6 +102,7 @@ class World:
             f"{column} = {several[0]}", f"{several[0]} = {column}", f"{column} IN ({', '.join(several)})",
             f"({' OR '.join(f'{column} = {one}' for one in several)})", f"{column} IS NOT DISTINCT FROM {several[0]}",
             f"({column} = {several[0]} OR {column} IS NULL)", f"{column} = ANY (ARRAY[{', '.join(several)}])",
+            f"({column} = {several[0]} AND {name}.{COLUMNS[name][0]} IS NOT NULL OR {column} = {several[-1]})",
         ])  # fmt: skip
 
     def query(self) -> str:

@@ -43,6 +43,15 @@ QUERIES = (
     "SELECT q.id, a.n FROM (SELECT id, k, (SELECT count(*) FROM t WHERE t.k = o.k) AS n FROM o) q JOIN totals a "
     "ON a.k = q.k WHERE q.id = 1",
     "SELECT o.id, (SELECT string_agg(s, ',' ORDER BY id) FROM t WHERE t.k = o.k) AS n FROM o WHERE o.id = 1",
+    "SELECT o.id, ARRAY(SELECT x FROM t WHERE t.k = o.k ORDER BY id) AS n FROM o WHERE o.id = 1",
+    "SELECT o.id FROM o WHERE o.id = 1 AND EXISTS (SELECT 1 FROM t JOIN loose l ON l.x = t.x WHERE t.k = o.k)",
+    "SELECT o.id FROM o WHERE o.id < 2 AND NOT EXISTS (SELECT 1 FROM t JOIN loose l ON l.x = t.x WHERE t.k = o.k)",
+    "SELECT o.id FROM o WHERE o.id = 1 AND EXISTS (SELECT 1 FROM t JOIN loose l ON l.x = 6 / t.x WHERE t.k = o.k)",
+    "SELECT o.id FROM o WHERE o.id = 1 AND o.k NOT IN (SELECT l.k FROM t JOIN loose l ON l.x = t.x WHERE t.id = o.w)",
+    "SELECT o.id, q.k AS a, q.x FROM o LEFT JOIN (SELECT t.k, l.x FROM t JOIN loose l ON l.x = t.x WHERE t.f IS NULL) "
+    "q ON q.k = o.k WHERE o.id = 1",
+    "SELECT o.id FROM o WHERE o.id = 1 AND EXISTS (SELECT 1 FROM totals a WHERE a.k = o.k AND a.n > 1)",
+    "SELECT o.id FROM o WHERE o.id = 1 AND NOT EXISTS (SELECT 1 FROM totals a WHERE a.k = o.k AND a.total > 1)",
 )  # fmt: skip
 
 
@@ -86,6 +95,9 @@ def large() -> hj.Engine:
     ("SELECT x.id FROM o, LATERAL (SELECT id FROM t WHERE t.k = o.k ORDER BY x, id LIMIT 2) x WHERE o.id = 1", True),
     ("SELECT o.id, a.n FROM o JOIN totals a ON a.k = o.k WHERE o.id IN (1, 2)", True),
     ("SELECT o.id, a.n FROM o JOIN totals a ON a.k = o.k WHERE o.id > 1", False),
+    ("SELECT ARRAY(SELECT x FROM t WHERE t.k = o.k ORDER BY x) AS n FROM o WHERE o.id = 7", True),
+    ("SELECT o.id FROM o WHERE o.id = 7 AND EXISTS (SELECT 1 FROM t JOIN o q ON q.id = t.x WHERE t.k = o.k)", True),
+    ("SELECT o.id FROM o WHERE o.id = 7 AND EXISTS (SELECT 1 FROM totals a WHERE a.k = o.k AND a.n > 0)", True),
     ("SELECT (SELECT sum(10 / x) FROM t WHERE t.k = o.k) AS n FROM o WHERE o.id = 7", False),  # another group may fail
 ])  # fmt: skip
 def test_groups_that_rows_ask_for_are_looked_up(large: hj.Engine, sql: str, asked: bool) -> None:

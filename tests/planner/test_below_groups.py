@@ -43,6 +43,9 @@ QUERIES = (
     "SELECT * FROM (SELECT k, count(*) AS n FROM t LEFT JOIN (SELECT id AS i FROM t WHERE x > 1) u ON i = id "
     "GROUP BY k) q WHERE k = 1",
     "SELECT * FROM (SELECT k, string_agg(s, ',' ORDER BY id) AS q FROM t GROUP BY k) q WHERE k = 1",
+    "SELECT * FROM (SELECT k, array_agg(x ORDER BY id) AS q, bool_and(x > 1) AS b, every(f IS NULL) AS e, "
+    "any_value(k) AS v, bit_or(x) AS o FROM t GROUP BY k) q WHERE k = 1",
+    "SELECT * FROM (SELECT k, array_agg(10 / x) AS q FROM t GROUP BY k) q WHERE k = 1",
 )  # fmt: skip
 ROWS = st.tuples(
     st.sampled_from([None, 0, 1, 2, 3]), st.sampled_from([None, "a", "b"]), st.sampled_from([0.0, -0.0, 1.5, None]),
@@ -96,7 +99,9 @@ def by_key(engine: hj.Engine, sql: str) -> bool:
     ("SELECT * FROM totals WHERE n = 1", False), ("SELECT * FROM totals WHERE k + 1 = 2", False),
     ("SELECT * FROM (SELECT k, sum(10 / x) AS q FROM t GROUP BY k) q WHERE k = 1", False),  # another group may fail
     ("SELECT k, count(*) AS n FROM loose GROUP BY k HAVING k = 1", False),  # another group may be below zero
-    ("SELECT k, string_agg(s, '') AS n FROM t GROUP BY k HAVING k = 1", False),
+    ("SELECT k, string_agg(s, '') AS n FROM t GROUP BY k HAVING k = 1", True),
+    ("SELECT k, string_agg(s, '') AS n, percentile_cont(0.5) WITHIN GROUP (ORDER BY f) AS m FROM t GROUP BY k "
+     "HAVING k = 1", False),
 ])  # fmt: skip
 def test_a_query_for_a_group_is_a_lookup(sql: str, known: bool) -> None:
     engine = hj.Engine(clock="own")
