@@ -7,7 +7,7 @@ definitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -25,18 +25,20 @@ from halfjoin.engine.statements.changed_rows import counts, once, part_of
 from halfjoin.engine.statements.conflicting import inserted
 from halfjoin.engine.statements.evaluating import Evaluation, compiled, evaluate, planned_query, prepare, run
 from halfjoin.engine.statements.querying import first
-from halfjoin.engine.statements.scratch import SCRATCH, beside, numbered, singly
+from halfjoin.engine.statements.scratch import SCRATCH, B, Beside, beside, nothing, singly
 from halfjoin.engine.statements.shapes import Unfit, fill_of
 from halfjoin.engine.statements.system_tables import system_tables
 from halfjoin.engine.updates.updates import Updates, concat
 from halfjoin.errors import InvalidRow, UnsupportedSQL
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
+from halfjoin.sql.bind.conflicts import bind_do_update
 from halfjoin.sql.bind.merging import bind_merge
-from halfjoin.sql.bind.returning import bind_returning
+from halfjoin.sql.bind.returning import BoundReturning, bind_returning
 from halfjoin.sql.bind.target import BoundChange, at_target
 from halfjoin.sql.expr import Column
-from halfjoin.sql.relation import TopK
+from halfjoin.sql.relation import Relation, Scan, TopK, every_part
 from halfjoin.sql.statements import Change, Delete, Insert, Merge, Update
+from halfjoin.sql.types import SqlType
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +54,26 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadyChange:
-    """A change that needs no more than a state: the statement, bound, and the evaluation of its rows. What a shape is
-    filled with is in the evaluation only."""
+class Parts:
+    """A statement, bound. `update`: what DO UPDATE makes of rows; `returning`: what RETURNING does, but in MERGE."""
 
     statement: Change
     bound: BoundChange
+    update: Beside[BoundChange] | None
+    returning: Beside[BoundReturning] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyChange:
+    """A change that needs no more than a state: its parts, and the evaluation of its rows. What a shape is filled with
+    is in the evaluation only."""
+
+    parts: Parts
     evaluation: Evaluation
 
 
 Keep: TypeAlias = "Callable[[ReadyChange], None]"  # takes a change that may be asked again
+Make: TypeAlias = Callable[[State, Relation], Evaluation]
 
 
 def carry_out(state: State, statement: Change, sql: str, keep: Keep | None = None) -> Changed:
@@ -72,27 +84,21 @@ def carry_out(state: State, statement: Change, sql: str, keep: Keep | None = Non
         DataError: an expression fails for a row.
         InvalidRow: a row would be changed twice.
     """
-    bound = _bound(state, statement, sql)
-    if isinstance(statement, Insert) and statement.conflict is not None:
-        found = evaluate(state, bound.relation, None, distinct=not bound.order)
-        rows = singly(_in_order(bound, found), statement.table)
-        table = state.catalog.table(statement.table)
-        old, new, now = inserted(state, statement, _new(state, rows, bound), sql)
-        new = with_generated(table, new)
-        return replace(_changed(state, bound, old, new, new), pairs=(old, with_generated(table, now)))
-    if not _lasts(statement, bound):
-        return _carried_out(state, statement, bound, evaluate(state, bound.relation, None, distinct=not bound.order))
-    made = ReadyChange(statement, bound, prepare(closed(state), bound.relation))
-    changed = carried_out(state, made)
+    parts = _parts(state, statement, sql, prepare)
+    if not _lasts(parts):
+        rows = evaluate(state, parts.bound.relation, None, distinct=not parts.bound.order)
+        return _carried_out(state, parts, rows, sql)
+    made = ReadyChange(parts, prepare(closed(state), parts.bound.relation))
+    changed = carried_out(state, made, sql)
     if keep is not None:
         keep(made)
     return changed
 
 
-def carried_out(state: State, ready: ReadyChange) -> Changed:
+def carried_out(state: State, ready: ReadyChange, sql: str) -> Changed:
     """As `carry_out`, of a change that is ready."""
-    rows = run(closed(state), ready.evaluation, None, distinct=not ready.bound.order)
-    return _carried_out(state, ready.statement, ready.bound, rows)
+    rows = run(closed(state), ready.evaluation, None, distinct=not ready.parts.bound.order)
+    return _carried_out(state, ready.parts, rows, sql)
 
 
 def ready_change(state: State, statement: Change, sql: str) -> ReadyChange | None:
@@ -101,15 +107,46 @@ def ready_change(state: State, statement: Change, sql: str) -> ReadyChange | Non
     Raises:
         Looked, Unfit: the change depends on a value in another way than as a constant of its plan.
     """
-    state = closed(state)
-    bound = _bound(state, statement, sql)
-    if not _lasts(statement, bound):
+    def planned(state: State, relation: Relation) -> Evaluation:
+        made = planned_query(state, relation)
+        return compiled(state, made, [node for node in made.nodes if fill_of(node) is None])
+
+    parts = _parts(state, statement, sql, planned)
+    if not _lasts(parts):
         return None
-    planned = planned_query(state, bound.relation)
-    evaluation = compiled(state, planned, [node for node in planned.nodes if fill_of(node) is None])
-    if fill_of((bound.old, bound.new, bound.others, bound.order, bound.action, evaluation.collections)) is not None:
+    evaluation, bound = planned(closed(state), parts.bound.relation), parts.bound
+    aside = [one.evaluation.plan for one in (parts.update, parts.returning) if one is not None and one.evaluation]
+    named = (bound.old, bound.new, bound.others, bound.order, bound.action, evaluation.collections)
+    if fill_of((named, aside)) is not None:
         raise Unfit
-    return ReadyChange(statement, bound, evaluation)
+    return ReadyChange(parts, evaluation)
+
+
+def _parts(state: State, statement: Change, sql: str, make: Make) -> Parts:
+    """A statement, bound. `make` plans what it makes of rows beside the tables."""
+    bound, update, returning = _bound(state, statement, sql), None, None
+    own = [column.type for column in bound.target.columns]
+    if isinstance(statement, Insert) and statement.conflict is not None and statement.conflict.assignments is not None:
+        update = _beside(state, bind_do_update(statement, state.catalog, sql, SCRATCH), [*own, *own], make)
+    if bound.returning is not None and not isinstance(statement, Merge):
+        others = [column.type for column in bound.others]
+        returning = _beside(state, bind_returning(bound, SCRATCH), [*own, *others], make)
+    return Parts(statement, bound, update, returning)
+
+
+def _beside(state: State, bound: B, types: Sequence[SqlType], make: Make) -> Beside[B]:
+    """What is bound over rows with columns of these types; it is planned if it reads nothing else."""
+    alone = all(not isinstance(part, Scan) or part.collection == SCRATCH for part in every_part(bound.relation))
+    return Beside(bound, make(beside(state, nothing(types)), bound.relation) if alone else None)
+
+
+def _lasts(parts: Parts) -> bool:
+    """Whether a change means the same when it is asked again, and is planned as a whole."""
+    bound, update, returning = parts.bound, parts.update, parts.returning
+    fleeting = (bound.fleeting, () if update is None else update.bound.fleeting,
+                () if bound.returning is None else bound.returning.context.fleeting)  # fmt: skip
+    return not (any(fleeting) or system_tables(bound.relation) or (bound.returning is not None and returning is None)
+                or any(one is not None and one.evaluation is None for one in (update, returning)))  # fmt: skip
 
 
 def _bound(state: State, statement: Change, sql: str) -> BoundChange:
@@ -127,29 +164,29 @@ def _bound(state: State, statement: Change, sql: str) -> BoundChange:
             return bind_merge(statement, schema, sql)
 
 
-def _lasts(statement: Change, bound: BoundChange) -> bool:
-    """Whether the plan of the rows is all that a change needs, and means the same when it is asked again."""
-    if isinstance(statement, Insert) and statement.conflict is not None:
-        return False
-    return bound.returning is None and not bound.fleeting and not system_tables(bound.relation)
-
-
-def _carried_out(state: State, statement: Change, bound: BoundChange, found: Updates) -> Changed:
+def _carried_out(state: State, parts: Parts, found: Updates, sql: str) -> Changed:
     """What a statement does with the rows of its relation."""
+    statement, bound = parts.statement, parts.bound
     if isinstance(statement, Merge):
         return _merged(state, bound, found)
     rows = _in_order(bound, found)
     if bound.joined:
         rows = once(state, bound, rows)
+    if isinstance(statement, Insert) and statement.conflict is not None:
+        table = state.catalog.table(statement.table)
+        rows = _new(state, singly(rows, statement.table), bound)
+        old, new, now = inserted(state, statement, rows, parts.update, sql)
+        new = with_generated(table, new)
+        return replace(_changed(state, parts, old, new, new), pairs=(old, with_generated(table, now)))
     rows = singly(rows, statement.table) if bound.numbered else rows
     if isinstance(statement, Insert):
         new = _new(state, rows, bound)
-        return _changed(state, bound, None, new, new)
+        return _changed(state, parts, None, new, new)
     old = part_of(rows, bound, bound.old)
     if isinstance(statement, Delete):
-        return _changed(state, bound, old, None, _with_others(old, rows, bound))
+        return _changed(state, parts, old, None, _with_others(old, rows, bound))
     new = _new(state, rows, bound)
-    return replace(_changed(state, bound, old, new, _with_others(new, rows, bound)), pairs=(old, new))
+    return replace(_changed(state, parts, old, new, _with_others(new, rows, bound)), pairs=(old, new))
 
 
 def _in_order(bound: BoundChange, rows: Updates) -> Updates:
@@ -171,9 +208,8 @@ def _merged(state: State, bound: BoundChange, rows: Updates) -> Changed:
         raise InvalidRow("MERGE command cannot affect row a second time", table=bound.target.table, code="21000",
                          remedy="the source must match each row of the table at most once")  # fmt: skip
     new = _new(state, rows.filter(coming), bound)
-    made = _changed(state, replace(bound, returning=None), old, new, new)
     pairs = part_of(rows.filter(kinds == "update"), bound, bound.old), new.filter(kinds[coming] == "update")
-    made = replace(made, count=int(rows.diff[leaving | coming].sum()), pairs=pairs)
+    made = Changed(_difference(old, new), int(rows.diff[leaving | coming].sum()), None, (), pairs)
     if bound.returning is None:
         return made
     returned, columns = list[pa.Table](), made.columns
@@ -181,25 +217,30 @@ def _merged(state: State, bound: BoundChange, rows: Updates) -> Changed:
         acted = replace(bound, returning=replace(bound.returning, action=kind.upper()))
         some = rows.filter(kinds == kind)
         part = part_of(some, bound, bound.old) if kind == "delete" else _new(state, some, bound)
-        found, columns = _returned(state, acted, _with_others(part, some, bound))
+        shown = Beside(bind_returning(acted, SCRATCH), None)
+        found, columns = _returned(state, bound, shown, _with_others(part, some, bound))
         returned.append(found)
     return replace(made, returned=pa.concat_tables(returned), columns=columns)
 
 
-def _changed(state: State, bound: BoundChange, old: Updates | None, new: Updates | None, shown: Updates) -> Changed:
+def _changed(state: State, parts: Parts, old: Updates | None, new: Updates | None, shown: Updates) -> Changed:
     """The outcome; `shown`: the rows that RETURNING reads, with its other columns."""
+    returned, columns = (None, ()) if parts.returning is None else (
+        _returned(state, parts.bound, parts.returning, shown))  # fmt: skip
+    return Changed(_difference(old, new), int(shown.diff.sum()), returned, columns)
+
+
+def _difference(old: Updates | None, new: Updates | None) -> Updates:
     parts = [] if old is None else [Updates(old.columns, old.time, -old.diff)]
-    parts += [] if new is None else [new]
-    returned, columns = (None, ()) if bound.returning is None else _returned(state, bound, shown)
-    return Changed(concat(parts), int(shown.diff.sum()), returned, columns)
+    return concat(parts if new is None else [*parts, new])
 
 
-def _returned(state: State, bound: BoundChange, shown: Updates) -> tuple[pa.Table, tuple[Column, ...]]:
+def _returned(
+    state: State, bound: BoundChange, returning: Beside[BoundReturning], shown: Updates
+) -> tuple[pa.Table, tuple[Column, ...]]:
     """The rows of RETURNING, in the order of the changed rows; and their columns, under the names that they show."""
-    rows = singly(shown, bound.target.table)
-    found = bind_returning(bound, SCRATCH)
-    made = evaluate(beside(state, numbered(list(rows.columns.values()), len(rows))), found.relation, None,
-                            distinct=False)  # fmt: skip
+    rows, found = singly(shown, bound.target.table), returning.bound
+    made = returning.of(state, list(rows.columns.values()), len(rows))
     *outputs, number = made.columns.values()
     order = np.argsort(number.to_numpy(zero_copy_only=False), kind="stable")
     shown = Updates({str(n): column for n, column in enumerate(outputs)}, made.time, made.diff).take(order)

@@ -10,22 +10,24 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.generated import check
 from halfjoin.engine.intake.primary_key import key_of, known
 from halfjoin.engine.intake.rows import submitted
-from halfjoin.engine.statements.evaluating import evaluate
-from halfjoin.engine.statements.scratch import SCRATCH, beside, numbered
+from halfjoin.engine.statements.scratch import Beside
 from halfjoin.engine.statements.transaction import table_of
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, constant
 from halfjoin.errors import InvalidRow
-from halfjoin.sql.bind.conflicts import bind_do_update, conflict_keys
+from halfjoin.sql.bind.conflicts import conflict_keys
+from halfjoin.sql.bind.target import BoundChange
 from halfjoin.sql.statements import Insert
 
 ROUNDS = 32  # in which DO NOTHING decides rows together; more would cost more than to decide the rest one by one
 NONE = -1  # the number of a key that has a NULL, or is not in the table
 
 
-def inserted(state: State, statement: Insert, rows: Updates, sql: str) -> tuple[Updates, Updates, Updates]:
+def inserted(
+    state: State, statement: Insert, rows: Updates, update: Beside[BoundChange] | None, sql: str
+) -> tuple[Updates, Updates, Updates]:
     """The rows of the table that change, as they were; all new rows, in the order of the rows to insert; and the rows
-    that change as they are, in the order of the first.
+    that change as they are, in the order of the first. `update`: what DO UPDATE makes of rows; None: DO NOTHING.
 
     Raises:
         InvalidRow: DO UPDATE would change a row twice.
@@ -37,15 +39,14 @@ def inserted(state: State, statement: Insert, rows: Updates, sql: str) -> tuple[
     keys = conflict_keys(statement, state.catalog, sql)
     numbers = [_numbers(rows, key) for key in keys]
     there = [_there(state, table, key, rows) for key in keys]
-    if statement.conflict.assignments is None:
+    if update is None:
         kept = _first(numbers, np.logical_or.reduce([place != NONE for _, place in there]) if there
                       else np.zeros(len(rows), np.bool_))  # fmt: skip
         return rows.slice(0, 0), rows.filter(kept), rows.slice(0, 0)
     (held, place), (own,) = there[0], numbers
     found = np.flatnonzero(place != NONE)
     columns = [*held.take(place[found]).columns.values(), *rows.take(found).columns.values()]
-    bound = bind_do_update(statement, state.catalog, sql, SCRATCH)
-    made = evaluate(beside(state, numbered(columns, len(found))), bound.relation, None, distinct=False)
+    bound, made = update.bound, update.of(state, columns, len(found))
     changed = found[made.columns[bound.others[0].name].to_numpy()]
     fresh = np.flatnonzero(place == NONE)
     again = _again(own, np.concatenate([fresh, changed]))

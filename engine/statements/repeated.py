@@ -29,7 +29,7 @@ def known(session: Session, state: State, asked: Asked | None) -> pa.Table | Non
     """What a query or a change answers that is remembered; None if it is not. As for other statements, a failure ends
     what is open."""
     is_query, is_change = session.remembered.knows(asked), session.changes.knows(asked)
-    if not (is_query or is_change) or (session.transaction is not None and session.transaction.failed):
+    if asked is None or not (is_query or is_change) or (session.transaction is not None and session.transaction.failed):
         return None
     try:
         return _query(session, state, asked) if is_query else _change(session, state, asked)
@@ -38,7 +38,7 @@ def known(session: Session, state: State, asked: Asked | None) -> pa.Table | Non
         raise
 
 
-def _query(session: Session, state: State, asked: Asked | None) -> pa.Table | None:
+def _query(session: Session, state: State, asked: Asked) -> pa.Table | None:
     found = known_query(session, session.seen(state), asked)
     if found is None:
         return None
@@ -47,15 +47,15 @@ def _query(session: Session, state: State, asked: Asked | None) -> pa.Table | No
 
 
 @bounded()
-def _change(session: Session, state: State, asked: Asked | None) -> pa.Table | None:
+def _change(session: Session, state: State, asked: Asked) -> pa.Table | None:
     session.known(state).catalog.speak_for(session.last)
     seen = session.seen(state)
     found = session.changes.find(asked, seen, partial(_shaped_change, session, seen))
     if found is None:
         return None
-    statement, session.columns = found[0].statement, None
+    statement, session.columns = found[0].parts.statement, None
     session.isolation.check_change(statement)
-    return apply(session, state, seen, statement, changing.carried_out(seen, found[0]))
+    return apply(session, state, seen, statement, changing.carried_out(seen, found[0], asked.sql))
 
 
 def known_query(session: Session, seen: State, asked: Asked | None) -> tuple[Ready, Expr | None] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from halfjoin.sql.bind.apart import at_rest
+from halfjoin.sql.bind.fleeting import fleeting_in
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.target import BoundChange, assigned, carried, context_of, given, named, outputs, target_of
 from halfjoin.sql.expr import Column, Expr
@@ -60,4 +61,5 @@ def bind_do_update(statement: Insert, schema: Schema, sql: str, collection: str)
     old, new = named(target.columns, aliases.fresh("old")), named(target.columns, aliases.fresh("new"))
     changed = [values.get(column.name, place) for column, place in zip(target.columns, there, strict=True)]
     items = (*zip(old, there, strict=True), *zip(new, changed, strict=True), *carried([number]))
-    return BoundChange(target, at_rest(Project(selected.input, items), context), old, new, (number,))
+    return BoundChange(target, at_rest(Project(selected.input, items), context), old, new, (number,),
+                       fleeting=fleeting_in(context))  # fmt: skip

@@ -24,7 +24,8 @@ _TEXT = r"'(?:[^'\\$\x00-\x1f]|'')*+'"
 _CONSTANT = rf"(?:(?:0|[1-9][0-9]{{0,17}})(?![\w.])|{_TEXT})"
 _COMPARES = r"(?<![-+*/<>=~!@#%^&|`?:])(?:=|<>|!=|<=|>=|<|>)(?![-+*/<>=~!@#%^&|`?])"
 _ENDS = rf"""(?={_SPACE}*+(?:[),;]|::|--|\Z|(?<={_SPACE})(?:AND|OR|AS|ORDER|GROUP|HAVING|LIMIT|OFFSET|FETCH|UNION|
-                                     EXCEPT|INTERSECT|WHERE|JOIN|LEFT|RIGHT|FULL|INNER|CROSS|THEN|WINDOW)\b))"""
+                                     EXCEPT|INTERSECT|WHERE|JOIN|LEFT|RIGHT|FULL|INNER|CROSS|THEN|WINDOW|FROM|
+                                     RETURNING)\b))"""
 _BEGINS = re.compile(rf"{_SPACE}*+(?:SELECT|WITH|INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
 _PART = re.compile(
     rf"""{_COMPARES}{_SPACE}*+(?:(?P<type>date|timestamp|timestamptz){_SPACE}++(?P<typed>{_TEXT})|(?P<one>{_CONSTANT}))

@@ -1,4 +1,4 @@
-"""Measures ad-hoc queries: lookups beside scans and DuckDB, asking anew, aggregates and scans beside DuckDB.
+"""Measures ad-hoc queries and changes: lookups beside scans and DuckDB, asking anew, aggregates beside DuckDB.
 
 `python -m tests.benchmarks.queries [ROWS]` prints milliseconds (the median of several runs) and ratios. DuckDB reads
 the same Arrow data. ROWS is the number of lines; an order has four of them, a customer ten orders.
@@ -27,8 +27,20 @@ LOOKUPS = {
     "a customer's lines": "SELECT l.* FROM customer c, orders o, line l "
                           "WHERE o.customer = c.c AND l.o = o.k AND c.c = 9",
     "a view by its key": "SELECT * FROM priced WHERE k = 77",
+    "EXISTS": "SELECT k FROM orders WHERE k = 77 AND EXISTS (SELECT 1 FROM line l WHERE l.o = k AND l.price < 90)",
+    "LEFT JOIN": "SELECT k, l.part FROM orders LEFT JOIN line l ON l.o = k AND l.price < 90 WHERE k = 77",
+    "a total": "SELECT (SELECT count(*) FROM orders WHERE customer = c) AS n FROM customer WHERE c = 77",
     "in the past": "SELECT * FROM line WHERE o = 77 AS OF 1",
 }
+CHANGES = {
+    "UPDATE": "UPDATE orders SET customer = customer + 1 WHERE k = {}",
+    "DELETE": "DELETE FROM orders WHERE k = {}",
+    "INSERT": "INSERT INTO orders VALUES ({}, 7)",
+    "RETURNING": "UPDATE orders SET customer = 7 WHERE k = {} RETURNING k, customer",
+    "ON CONFLICT": "INSERT INTO orders VALUES ({}, 7) ON CONFLICT (k) DO UPDATE SET customer = EXCLUDED.customer",
+    "MERGE": "MERGE INTO orders USING (VALUES ({}, 7)) AS n (k, customer) ON orders.k = n.k WHEN MATCHED THEN "
+             "UPDATE SET customer = n.customer WHEN NOT MATCHED THEN INSERT VALUES (n.k, n.customer)",
+}  # fmt: skip
 AGGREGATES = {
     "count, sum": "SELECT count(*) AS n, sum(price) AS total FROM line",
     "with a filter": "SELECT count(*) AS n, sum(price) AS total FROM line WHERE price < 50",
@@ -137,6 +149,16 @@ def main(rows: int) -> None:
         plain = sql.removesuffix(" AS OF 1")
         theirs = median(lambda sql=plain: duck.sql(sql).to_arrow_table(), 5)  # type: ignore[misc]
         print(f"{name:22}{warm:8.2f}{new:10.2f}{cold:16.2f}{scan:10.1f}{theirs:10.1f}{scan / warm:13.0f}")
+    print(f"\nchange of a row{'':12}ms  without memory")
+    changed = hj.Engine()
+    changed.execute("CREATE TABLE orders (k bigint PRIMARY KEY, customer bigint)")
+    changed.apply({"orders": data["orders"]})
+    for number, (name, sql) in enumerate(CHANGES.items()):
+        texts = (sql.format(1_000 * (number + 1) + key + (rows if name == "INSERT" else 0)) for key in count())
+        known = median(lambda texts=texts: changed.execute(next(texts)), 51)  # type: ignore[misc]
+        with patch.object(Remembered, "find", lambda *_: None):
+            cold = median(lambda texts=texts: changed.execute(next(texts)), 21)  # type: ignore[misc]
+        print(f"{name:22}{known:8.2f}{cold:16.2f}")
     for title, queries in (("aggregate", AGGREGATES), ("rows", ROWS)):
         print(f"\n{title:26}ms    DuckDB     ratio")
         for name, sql in queries.items():

@@ -42,6 +42,15 @@ CHANGES = [
     "MERGE INTO w USING (VALUES ({k}, {s})) AS q (k, s) ON w.k = q.k WHEN MATCHED THEN UPDATE SET s = q.s "
     "WHEN NOT MATCHED THEN INSERT (k, s) VALUES (q.k, q.s)",
     "INSERT INTO t (k, n) VALUES ({k}, {n}) ON CONFLICT (k) DO UPDATE SET n = {n}",
+    "INSERT INTO t (k, n) VALUES ({k}, {n}) ON CONFLICT (k) DO UPDATE SET n = EXCLUDED.n + t.n RETURNING *",
+    "INSERT INTO t (k, s) VALUES ({k}, {s}), ({k}, {s}) ON CONFLICT DO NOTHING RETURNING k, s",
+    "INSERT INTO t (k, x) SELECT k, {x} FROM u WHERE k < {k} ON CONFLICT (k) DO UPDATE SET x = t.x WHERE t.n > {n}",
+    "INSERT INTO u (k, s) VALUES ({k}, {s}) RETURNING id, s || k AS x, at IS NULL AS y",
+    "INSERT INTO u (k) VALUES ({k}) RETURNING (SELECT count(*) FROM t WHERE t.k = u.k) AS n, now() > at AS x",
+    "DELETE FROM t WHERE n > {n} RETURNING *", "INSERT INTO w (k, s) VALUES ({k}, {s}) RETURNING twice, 10 / k AS x",
+    "UPDATE u SET s = {s} FROM t WHERE t.k = u.k AND t.n = {n} RETURNING u.id, t.k, t.s",
+    "MERGE INTO w USING (SELECT {k}::integer AS k) q ON w.k = q.k WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN "
+    "INSERT (k) VALUES (q.k) RETURNING merge_action(), w.k",
     "UPDATE t SET s = {s} WHERE k = {k} RETURNING k, s, {n}", "INSERT INTO w (k) VALUES ({k} + 1)",
     "DELETE FROM t WHERE k = (SELECT max(k) FROM u WHERE k < {k})",
     "UPDATE t SET s = {s} || k WHERE n BETWEEN {n} AND {n}",
