@@ -78,13 +78,15 @@ CHANGES = [
     "UPDATE t SET {c} = {v}, i = {v} FROM o WHERE t.k = o.k AND o.i = {v} RETURNING t.k, t.i = {v}",
     "DELETE FROM t WHERE {c} IN ({v}, {v}) RETURNING *", "DELETE FROM t USING o WHERE o.k = t.k AND {c} = {v}",
     "MERGE INTO t USING (VALUES ({v}, {v})) AS q (k, i) ON t.k = q.k WHEN MATCHED AND {c} = {v} THEN "
-    "UPDATE SET i = {v} WHEN NOT MATCHED THEN INSERT (k) VALUES ({v})", "INSERT INTO t SELECT {v} FROM t WHERE {c} = {v}",
+    "UPDATE SET i = {v} WHEN NOT MATCHED THEN INSERT (k) VALUES ({v})",
+    "INSERT INTO t SELECT {v} FROM t WHERE {c} = {v}",
     "INSERT INTO t (k) VALUES ({v}) ON CONFLICT (k) DO UPDATE SET {c} = {v} WHERE t.k = {v}",
-    "UPDATE t SET ({c}, i) = ({v}, {v})", "UPDATE t SET {c} = {v}", "UPDATE t SET c[1] = {v} WHERE x = {v}",
+    "UPDATE t SET ({c}, i) = ({v}, {v})", "UPDATE t SET {c} = {v}",
+    "UPDATE t SET c[1] = {v} WHERE x = {v}",
     "SELECT k = {v} FROM t", "SELECT extract(day FROM d) = {v} FROM t", "SELECT trim({v} FROM x) = {v} FROM t",
     "SELECT substring(x FROM {v}) = {v} FROM t", "SELECT k IS DISTINCT FROM {v} FROM t WHERE k = {v}",
     "WITH q AS (SELECT 1) INSERT INTO t SELECT * FROM q WHERE 1 = {v}", "INSERT INTO t DEFAULT VALUES",
-]
+]  # fmt: skip
 TEXTS = MORE + [re.sub(r"\$[12]", "{v}", one).replace("{d}", "{c}") for one in ONE + TWO]
 
 
