@@ -149,6 +149,11 @@ class Run:
         """The same run. If an index lacks rows, one that a query builds instead is the query's own."""
         return self.apart() if any(index.partial is not None for index in self.indexes.values()) else self
 
+    def at_once(self) -> Run:
+        """The same updates, all at the least time, with the indexes that are there."""
+        updates = Updates(self.updates.columns, constant(MINIMUM, len(self)), self.updates.diff)
+        return Run(updates, dict(self.indexes), None, self.net, dict(self.gone), {}, self.filters)
+
     def apart(self) -> Run:
         """The same run with its own list of indexes: neither sees what the other builds or drops."""
         return replace(self, indexes=dict(self.indexes), gone=dict(self.gone), orders=dict(self.orders),

@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from halfjoin.engine.arrange.part import Part, present
-from halfjoin.engine.arrange.run import make_run
+from halfjoin.engine.arrange.run import Run, make_run
 from halfjoin.engine.batch.flows import Inner, is_passing
 from halfjoin.engine.batch.state import State, Versions
 from halfjoin.engine.batch.unreadable import in_words
@@ -29,6 +29,7 @@ from halfjoin.errors import DataError
 from halfjoin.planner.plan import ROUND, Version
 
 FIRST = 1  # the first time that a loop waits for: what constants make at times up to 0 is there when it is filled
+_CANCEL = 8  # updates of which every eighth takes a row away are added up
 _NOTHING = 0  # the code of the error of a loop without state
 
 
@@ -125,6 +126,8 @@ def loop_fill(
         parts = _closed(lookup(collection, Version.AFTER), upper)
         if not last:
             return parts
+        if (runs := _at_once(parts)) is not None:
+            return runs
         there = list(present(parts, upper))
         return [make_run(_netted(concat(there)), upper)] if there else []
 
@@ -144,6 +147,20 @@ def loop_fill(
 def per_round(made: Updates) -> tuple[int, ...]:
     """How many updates each round of the outermost loop has made, up to the last one that made any."""
     return tuple(np.bincount(made.columns[ROUND].to_numpy()).tolist()) if len(made) else ()
+
+
+def _at_once(parts: Sequence[Part]) -> Sequence[Part] | None:
+    """The updates of parts as if they had come at one time, with their indexes; None: so many of them cancel that they
+    are added up, or some are in files."""
+    rows = gone = 0
+    for part in parts:
+        if not isinstance(part, Run):
+            return None
+        diff = part.updates.diff
+        rows += len(part)
+        gone += int(np.count_nonzero(diff[:1] < 0)) * len(part) if diff.strides == (0,) else (
+            int(np.count_nonzero(diff < 0)))  # fmt: skip
+    return None if gone * _CANCEL > rows else [part.at_once() for part in parts if isinstance(part, Run)]
 
 
 def _netted(updates: Updates) -> Updates:

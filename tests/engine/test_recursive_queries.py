@@ -1,0 +1,88 @@
+"""Recursive queries over large tables: they use the indexes that are there, and rows that went stay away."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import halfjoin as hj
+from halfjoin.engine.arrange import run
+from halfjoin.engine.batch import looping
+
+REACHED = """WITH RECURSIVE r (x) AS (
+    SELECT {}::bigint UNION SELECT e.dst FROM r JOIN edge e ON e.src = r.x) SELECT x FROM r"""
+COUNTED = """WITH RECURSIVE r (x, d) AS (
+    SELECT {}::bigint, 0 UNION ALL SELECT e.dst, r.d + 1 FROM r JOIN edge e ON e.src = r.x WHERE r.d < 4)
+    SELECT x, d, count(*) AS n FROM r GROUP BY x, d"""
+SCHEMA = "CREATE TABLE edge (src bigint, dst bigint, PRIMARY KEY (src, dst)); CREATE INDEX by_src ON edge (src)"
+
+
+def walked(edges: set[tuple[int, int]], start: int) -> tuple[set[int], dict[tuple[int, int], int]]:
+    """What is reached, and how many walks of up to 4 steps end where."""
+    reached, new = {start}, {start}
+    while new:
+        new = {dst for src, dst in edges if src in new} - reached
+        reached |= new
+    counts, last = {(start, 0): 1}, {start: 1}
+    for step in range(1, 5):
+        now: dict[int, int] = {}
+        for src, dst in edges:
+            now[dst] = now.get(dst, 0) + last.get(src, 0)
+        last = {x: n for x, n in now.items() if n}
+        counts |= {(x, step): n for x, n in last.items()}
+    return reached, counts
+
+
+@pytest.mark.parametrize("cancel", [None, looping._CANCEL, 0])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_recursive_query_has_the_edges_of_its_time(
+    seed: int, cancel: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`cancel`: rows that went are added up always (None), if they are many, or never (0)."""
+    if cancel is None:
+        monkeypatch.setattr(looping, "_at_once", lambda _: None)
+    else:
+        monkeypatch.setattr(looping, "_CANCEL", cancel)
+    chosen, edges, past = random.Random(seed), set[tuple[int, int]](), list[set[tuple[int, int]]]()
+    engine = hj.Engine(clock="own", retain=100)
+    engine.execute(SCHEMA)
+    for time in range(1, 13):
+        rows: list[dict[str, Any]] = []
+        for _ in range(chosen.randrange(1, 8)):
+            edge = chosen.randrange(9), chosen.randrange(9)
+            rows.append({"src": edge[0], "dst": edge[1], "__diff": -1 if edge in edges else 1})
+            edges ^= {edge}
+        engine.apply({"edge": rows}, time=time)
+        past.append(set(edges))
+        if time == 6:
+            engine.compact()
+        for as_of in {time, chosen.randrange(1, time + 1)}:
+            start = chosen.randrange(9)
+            reached, counts = walked(past[as_of - 1], start)
+            found = engine.query(REACHED.format(start), as_of=as_of)["x"].to_pylist()
+            assert sorted(found) == sorted(reached)
+            walks = engine.query(COUNTED.format(start), as_of=as_of).to_pylist()
+            assert {(row["x"], row["d"]): row["n"] for row in walks} == counts
+
+
+def test_a_recursive_query_uses_the_indexes_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, numbers = hj.Engine(), np.arange(1, 20_000)
+    engine.execute(SCHEMA)
+    engine.apply({"edge": pa.table({"src": numbers, "dst": numbers // 2})})
+    engine.execute("DELETE FROM edge WHERE src = 9000; INSERT INTO edge VALUES (9000, 77)")
+    engine.query(REACHED.format(1))  # a lookup has made the index
+    made, index = list[int](), run.Run.index
+
+    def noted(self: run.Run, key: Any, *more: Any) -> Any:
+        if key not in self.indexes:
+            made.append(len(self))
+        return index(self, key, *more)
+
+    monkeypatch.setattr(run.Run, "index", noted)
+    found = engine.query(REACHED.format(9000))["x"].to_pylist()
+    assert sorted(found) == [0, 1, 2, 4, 9, 19, 38, 77, 9000]
+    assert sum(made) < 200
