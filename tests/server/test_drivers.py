@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import shutil
+import struct
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
@@ -175,6 +176,63 @@ def test_asyncpg_prepares_and_sends_binary(table: Served) -> None:
         await connection.close()
 
     asyncio.run(asyncio.wait_for(use(), 60))
+
+
+def test_asyncpg_pool_takes_its_connections_back(table: Served) -> None:
+    """It calls pg_advisory_unlock_all() for each."""
+    asyncpg = pytest.importorskip("asyncpg", reason="pip install '.[test-server]'")
+
+    async def use() -> None:
+        address = {"host": "127.0.0.1", "port": table.port, "user": "halfjoin", "database": "halfjoin"}
+        async with asyncpg.create_pool(**address, min_size=1, max_size=2) as pool:
+            await asyncio.gather(*(pool.execute("INSERT INTO ty (i) VALUES ($1)", n) for n in range(6)))
+            async with pool.acquire() as connection:
+                await connection.execute("SET statement_timeout = '5s'")
+            assert await pool.fetchval("SHOW statement_timeout") == "1h"
+            assert await pool.fetchval("SELECT count(*) FROM ty") == 6
+
+    asyncio.run(asyncio.wait_for(use(), 60))
+
+
+@pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
+def test_execute_is_described_by_its_statement(table: Served, binary: bool) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    with table.psycopg() as connection:
+
+        def run(sql: str, *values: object) -> tuple[object, object]:
+            cursor = connection.cursor(binary=binary).execute(sql, values, prepare=True)
+            return cursor.statusmessage, cursor.fetchall() if cursor.description else None
+
+        assert run("PREPARE p (integer) AS SELECT $1 + 1 AS a, 'x' AS b") == ("PREPARE", None)
+        assert run("EXECUTE p(2)") == run("EXECUTE p(%s)", 2) == ("SELECT 1", [(3, "x")])
+        run("PREPARE i AS INSERT INTO ty (i, t) VALUES ($1, $2) RETURNING t, i")
+        assert run("EXECUTE i(1, 'y')") == ("INSERT 0 1", [("y", 1)])
+        run("PREPARE d AS DELETE FROM ty")
+        assert run("EXECUTE d") == ("DELETE 1", None)
+        run("DEALLOCATE p")
+        run("PREPARE p AS SELECT true AS c")
+        assert run("EXECUTE p ") == ("SELECT 1", [(True,)])
+        with pytest.raises(psycopg.errors.InvalidSqlStatementName):
+            run("EXECUTE nothing")
+
+
+@pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
+def test_vectors_of_the_catalog_have_their_types(table: Served, binary: bool) -> None:
+    """pg8000 makes lists of them, and SQLAlchemy counts on that."""
+    pytest.importorskip("psycopg")
+    table.engine.execute("DROP TABLE IF EXISTS two; CREATE TABLE two (a integer, b text, PRIMARY KEY (b, a))")
+    with table.psycopg() as connection:
+        cursor = connection.cursor(binary=binary).execute(
+            "SELECT indkey, indoption, indclass FROM pg_index WHERE indrelid = 'two'::regclass")
+        assert [column.type_code for column in cursor.description] == [22, 22, 30]
+        (row,) = cursor.fetchall()
+    if binary:
+        numbers = [struct.unpack(">iiiii" + "ih" * 2, value) for value in row[:2]]
+        assert [found[:5] for found in numbers] == [(1, 0, 21, 2, 0)] * 2
+        assert [found[6::2] for found in numbers] == [(2, 1), (0, 0)]
+        assert struct.unpack(">iiiiiiIiI", row[2])[2] == 26
+    else:
+        assert row[:2] == ("2 1", "0 0")
 
 
 def test_psql_shows_rows_errors_and_copies(table: Served) -> None:
