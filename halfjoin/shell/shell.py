@@ -155,6 +155,6 @@ def read(path: str) -> str:
         ShellError: it cannot be read.
     """
     try:
-        return sys.stdin.read() if path == "-" else Path(path).expanduser().read_text("utf-8-sig")
+        return sys.stdin.read().removeprefix("\ufeff") if path == "-" else Path(path).expanduser().read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ShellError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
