@@ -35,4 +35,5 @@ def text_of(script: Path) -> str:
     """The text of a script; `-` is standard input."""
     if str(script) == "-":
         return sys.stdin.read().removeprefix("\ufeff")  # a mark that editors on Windows write
-    return guarded(lambda path: path.read_text("utf-8-sig"), script)
+    text: str = guarded(lambda path: path.read_text("utf-8-sig"), script)
+    return text

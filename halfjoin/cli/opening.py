@@ -23,8 +23,8 @@ def opened(warehouse: str, **given: Any) -> Engine:
 
 
 def there(warehouse: str) -> str:
-    """The same name, of a warehouse that a command needs: a wrong name shall not leave an empty one behind. Whether there
-    is one at a URL, the command finds out itself.
+    """The same name, of a warehouse that a command needs: a wrong name shall not leave an empty one behind. At a URL
+    nobody looks.
 
     Raises:
         StorageError: there is none.

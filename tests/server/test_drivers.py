@@ -194,6 +194,34 @@ def test_asyncpg_pool_takes_its_connections_back(table: Served) -> None:
     asyncio.run(asyncio.wait_for(use(), 60))
 
 
+def test_errors_name_the_constraint(table: Served) -> None:
+    """Applications tell by it which of their rules is broken."""
+    psycopg = pytest.importorskip("psycopg")
+    table.engine.execute("""
+        CREATE SCHEMA IF NOT EXISTS other; DROP TABLE IF EXISTS child, other.parent; DROP DOMAIN IF EXISTS small;
+        CREATE DOMAIN small AS integer CONSTRAINT little CHECK (VALUE < 9);
+        CREATE TABLE other.parent (id integer PRIMARY KEY, a integer UNIQUE, b integer CONSTRAINT low CHECK (b < 9));
+        CREATE UNIQUE INDEX apart ON other.parent (b);
+        CREATE TABLE child (id integer REFERENCES other.parent, s small, n integer NOT NULL);
+        INSERT INTO other.parent VALUES (1, 1, 1); INSERT INTO child VALUES (1, 1, 1);
+    """)
+    with table.psycopg() as connection:
+        for sql, name in (
+            ("INSERT INTO other.parent VALUES (1, 2, 2)", "parent_pkey"),
+            ("INSERT INTO other.parent VALUES (2, 1, 2)", "parent_a_key"),
+            ("INSERT INTO other.parent VALUES (2, 2, 1)", "apart"),
+            ("INSERT INTO other.parent VALUES (2, 2, 10)", "low"),
+            ("INSERT INTO other.parent VALUES (2, 1, 2) ON CONFLICT (id) DO UPDATE SET a = 3", "parent_a_key"),
+            ("INSERT INTO child VALUES (7, 1, 1)", "child_id_fkey"),
+            ("DELETE FROM other.parent", "child_id_fkey"),
+            ("INSERT INTO child VALUES (1, 10, 1)", "little"),
+            ("INSERT INTO child VALUES (1, 1, NULL)", None),
+        ):
+            with pytest.raises(psycopg.errors.IntegrityError) as caught:
+                connection.execute(sql)
+            assert caught.value.diag.constraint_name == name, sql
+
+
 @pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
 def test_execute_is_described_by_its_statement(table: Served, binary: bool) -> None:
     psycopg = pytest.importorskip("psycopg")

@@ -154,7 +154,8 @@ def test_a_command_makes_no_warehouse_of_a_wrong_name(tmp_path: Path, command: l
 
 def test_a_script_of_standard_input_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     assert run("--csv", given="\ufeffSELECT 1 AS a") == run("--csv", "-f", "-", given="\ufeffSELECT 1 AS a") == "a\n1\n"
-    assert run("run", "-", given="\ufeffCREATE TABLE t (k bigint)") == run("run", "-", given="CREATE TABLE t (k bigint)")
+    script = "CREATE TABLE t (k bigint)"
+    assert run("run", "-", given=f"\ufeff{script}") == run("run", "-", given=script)
 
 
 def test_the_doctor_names_what_is_wrong(tmp_path: Path) -> None:
