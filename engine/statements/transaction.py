@@ -8,7 +8,7 @@ a plain view.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -86,7 +86,8 @@ class Transaction:
         self.failed = False
         self.isolation = Isolation()
         self._done = _Done({}, None, (), temporary)
-        # By a changed table's id: its name, and the time below which nobody else has changed it since.
+        # By the id of a table that was changed, or read FOR UPDATE: its name, and the time below which nobody else has
+        # changed it since.
         self._begun: dict[str, tuple[str, int]] = {}
         self._savepoints: list[tuple[str, _Done]] = []
 
@@ -195,8 +196,15 @@ class Transaction:
         """
         if self._done.rows or self._done.definitions:
             self.isolation.check_commit(state)
-        self._check_begun(state)
+            self._check_begun(state)
         return {name: table_of(rows) for name, rows in self._done.rows.items() if len(rows)}
+
+    def watch(self, state: State, names: Iterable[str]) -> None:
+        """Bear no change of these tables by others from now on, if this transaction changes something: it has read them
+        FOR UPDATE, and what it writes may follow from that."""
+        for name in names:
+            if (table := state.catalog.tables.get(name)) is not None:
+                self._begun.setdefault(table.id, (name, state.upper))
 
     def _check_begun(self, state: State) -> None:
         """Check that nobody else has changed what this transaction has changed. `state` is not that of its definitions.

@@ -82,6 +82,25 @@ def test_own_changes_of_what_another_batch_has_changed_end_the_transaction(
         one.query("ROLLBACK")
 
 
+@pytest.mark.parametrize("read", ["SELECT a FROM t FOR UPDATE", "SELECT t.a FROM t JOIN u ON true FOR SHARE OF t",
+                                  "SELECT * FROM (SELECT a FROM t FOR UPDATE) q"])  # fmt: skip
+def test_what_was_read_for_update_is_not_written_over_a_change_by_others(pair: tuple[Raw, Raw], read: str) -> None:
+    one, other = pair
+    for _ in range(2):  # the second time it is a text that is known
+        one.query("DELETE FROM t; DELETE FROM u; INSERT INTO t VALUES (1), (2); INSERT INTO u VALUES (0)")
+        one.query("BEGIN")
+        assert _rows(one, read)
+        assert _code(other, "UPDATE t SET a = 10 WHERE a = 1") == ""
+        assert _code(one, "INSERT INTO u VALUES (5)") == "" and _code(one, "COMMIT") == "40001"
+        one.query("BEGIN")
+        assert _rows(one, read)
+        assert _code(other, "UPDATE t SET a = 11 WHERE a = 10") == ""
+        assert _code(one, "SELECT 1") == _code(one, "COMMIT") == ""  # it has changed nothing
+        one.query("BEGIN")
+        assert _rows(one, read)
+        assert _code(one, "UPDATE t SET a = a + 1") == _code(one, "COMMIT") == ""
+
+
 def test_a_transaction_reads_on_beside_changes_of_other_tables(pair: tuple[Raw, Raw]) -> None:
     one, other = pair
     one.query("BEGIN; INSERT INTO u VALUES (1)")
