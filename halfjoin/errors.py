@@ -148,6 +148,7 @@ class InvalidRow(HalfjoinError):
         value (object): the value at fault, as a Python object. None if it is NULL, or if no single value is at fault.
         called (str | None): how the text names the row, if not as `row N` or by its key: `message 3`. Empty if
             `reason` names the row.
+        constraint (str | None): the name of the constraint that the row violates; None for NOT NULL.
     """
 
     table: str | None = None
@@ -156,6 +157,7 @@ class InvalidRow(HalfjoinError):
     key: Mapping[str, Any] | None = None
     value: Any = None
     called: str | None = None
+    constraint: str | None = None
 
     def _text(self) -> str:
         where = ".".join(part for part in (self.table, self.column) if part is not None)

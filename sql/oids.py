@@ -73,7 +73,7 @@ BUILT_IN: tuple[PgType, ...] = (
 )
 BY_OID = {one.oid: one for one in BUILT_IN}
 ARRAY_OF = {one.array: one for one in BUILT_IN if one.array}  # from an array's number to the type of its elements
-_BY_NAME = {one.sql: one for one in BUILT_IN if one.sql in ("name", '"char"', "oid")}
+_BY_NAME = {one.sql: one for one in BUILT_IN if one.sql in ("name", '"char"', "oid", "int2vector", "oidvector", "void")}
 _BY_KIND = {one.kind: one for one in BUILT_IN if one.kind is not None}
 _SAME = {Kind.MZ_TIMESTAMP: Kind.BIGINT, Kind.UNKNOWN: Kind.TEXT}  # how clients see a type that PostgreSQL has not
 _ALL_FIELDS = 0x7FFF << 16  # an interval's modifier says which fields it has

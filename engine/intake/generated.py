@@ -74,13 +74,13 @@ def check(table: Table, updates: Updates) -> None:
         if len(wrong):
             assert column.domain is not None
             raise InvalidRow(violation(column.domain, name), table=table.name, column=column.name,
-                             row=int(added[wrong[0]]), code="23514")  # fmt: skip
+                             row=int(added[wrong[0]]), constraint=name, code="23514")  # fmt: skip
     for one, condition in zip(table.checks, conditions, strict=True):
         held = values(table, condition, rows)
         wrong = np.flatnonzero(held.fill_null(True).to_numpy(zero_copy_only=False) == 0)
         if len(wrong):
             raise InvalidRow(f"violates check constraint {one.name}: {one.text}", table=table.name,
-                             row=int(added[wrong[0]]), code="23514")  # fmt: skip
+                             row=int(added[wrong[0]]), constraint=one.name, code="23514")  # fmt: skip
 
 
 # Expressions are bound once, not for each batch, and all of a table at once: to find them there is work, too.

@@ -151,7 +151,11 @@ class PrimaryKey:
             raise InvalidRow(f"would be a second row with the key {key_text(self._key(both, double))}",
                              remedy=later or "delete the first in the same batch, or submit hj.upserts(rows)",
                              table=self.table.name, row=int(positions[double - before]), key=self._key(both, double),
-                             code="23505")
+                             constraint=self._name(), code="23505")
+
+    def _name(self) -> str | None:
+        """The name of the constraint or unique index."""
+        return next((name for name, columns in self.table.keys.items() if columns == self.names), None)
 
     def replaced(self, candidates: Sequence[Run], updates: Updates) -> Updates:
         """The updates of upserts: the new rows, and for each the deletion of the row with its key at its time, if any.

@@ -140,6 +140,7 @@ def _refused(state: State, table: Table, rows: Updates, fresh: Ints, arbiter: tu
             numbers, (_, place) = _numbers(some, key), _there(state, table, key, some)
             if (place != NONE).any() or not (_leads(numbers) | (numbers == NONE)).all():
                 return InvalidRow(f'duplicate key value violates unique constraint "{name}"', table=table.name,
-                                  code="23505", remedy="name the columns of that key, or use ON CONFLICT DO NOTHING")
+                                  constraint=name, code="23505",
+                                  remedy="name the columns of that key, or use ON CONFLICT DO NOTHING")  # fmt: skip
     return InvalidRow("ON CONFLICT DO UPDATE command cannot affect row a second time", table=table.name,
                       code="21000", remedy="give each key once")  # fmt: skip

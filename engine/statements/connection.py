@@ -76,6 +76,8 @@ class Connection:
             if asked is not None and (columns := columns_known(session, state, asked)) is not None:
                 return Described((), columns)
             catalog, path = session.seen(state).catalog, session.path
+            if prepared.executes is not None:  # what it will answer follows from PREPARE, too
+                return describe(catalog, prepared, given, path, session.prepared)
             key = prepared.text, tuple(sorted(given.items())), path
             return session.remembered.described(key, catalog, lambda: describe(catalog, prepared, given, path))
 

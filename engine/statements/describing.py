@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import ColumnModel, Table
@@ -19,13 +20,15 @@ from halfjoin.sql.bind.target import BoundChange
 from halfjoin.sql.expr import Column
 from halfjoin.sql.functions.parameters import inferring
 from halfjoin.sql.parse.locate import PUBLIC
-from halfjoin.sql.parse.parse import statement_of
+from halfjoin.sql.parse.parse import executed, statement_of
 from halfjoin.sql.parse.prepared import Prepared
 from halfjoin.sql.statements import (
     Delete,
+    Execute,
     Explain,
     Insert,
     Merge,
+    Prepare,
     Select,
     Show,
     Statement,
@@ -35,6 +38,7 @@ from halfjoin.sql.statements import (
 )
 from halfjoin.sql.types import TEXT, SqlType
 
+_NONE: Mapping[str, Prepare] = MappingProxyType({})
 _ROWS = "rows"  # the rows that RETURNING reads; nothing is looked up by the name
 
 
@@ -52,10 +56,11 @@ class Described:
 
 @bounded()
 def describe(
-    catalog: Catalog, prepared: Prepared, given: Mapping[int, SqlType], path: Sequence[str] = (PUBLIC,)
+    catalog: Catalog, prepared: Prepared, given: Mapping[int, SqlType], path: Sequence[str] = (PUBLIC,),
+    kept: Mapping[str, Prepare] = _NONE,
 ) -> Described:
     """Describe a statement. `given`: the types of parameters that the client has set; the others are inferred from
-    their places, and are text if no place tells.
+    their places, and are text if no place tells. `kept`: the statements of PREPARE, by name.
 
     Raises:
         UnsupportedSQL, UnknownName: the statement is not valid.
@@ -65,7 +70,10 @@ def describe(
         tree = prepared.marked(given)
         if tuple(path) != (PUBLIC,):
             tree = placed(tree, catalog, path)
-        columns = _columns(catalog, statement_of(tree, prepared.text), prepared.text)
+        statement, text = statement_of(tree, prepared.text), prepared.text
+        if isinstance(statement, Execute) and (one := kept.get(statement.name)) is not None:
+            statement, text = executed(one, statement.values), one.text
+        columns = _columns(catalog, statement, text)
     types = found | dict(given)
     return Described(tuple(types.get(number, TEXT) for number in range(1, count + 1)), columns)
 

@@ -37,6 +37,7 @@ from halfjoin.engine.statements.transaction import check
 from halfjoin.engine.statements.with_changes import carry_out_all, followed, together
 from halfjoin.engine.updates.updates import Updates, empty
 from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
+from halfjoin.sql.bind.locking import locked_in
 from halfjoin.sql.bind.search_path import check_dots, placed
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import (
@@ -296,8 +297,12 @@ def _run(
             session.settings[name] = checked(name, value)
         case Select(query, as_of):
             seen = session.seen(state)
-            keep = keeping(session, seen, asked, statement)
+            locked = locked_in(query)
+            # A query that is remembered would not say again which tables it locks.
+            keep = None if locked else keeping(session, seen, asked, statement)
             found, session.columns = querying.answer(seen, query, time_of(as_of), sql, keep)
+            if session.transaction is not None:
+                session.transaction.watch(state, locked)
             session.keep_numbers(state)
             return found
         case Subscribe(collection, as_of, up_to):

@@ -8,7 +8,7 @@ a plain view.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -86,7 +86,9 @@ class Transaction:
         self.failed = False
         self.isolation = Isolation()
         self._done = _Done({}, None, (), temporary)
-        self._begun: dict[str, tuple[str, int]] = {}  # by a changed table's id: its name, and `upper` at its change
+        # By the id of a table that was changed, or read FOR UPDATE: its name, and the time below which nobody else has
+        # changed it since.
+        self._begun: dict[str, tuple[str, int]] = {}
         self._savepoints: list[tuple[str, _Done]] = []
 
     @property
@@ -155,10 +157,16 @@ class Transaction:
         self._done = replace(self._done, rows=staged)
 
     def seen(self, state: State) -> State:
-        """The state that the next statement reads. If no time is closed yet, it reads as if time 0 were closed."""
+        """The state that the next statement reads. If no time is closed yet, it reads as if time 0 were closed.
+
+        Raises:
+            Conflict: another batch has changed a table that this transaction has changed before. COMMIT would be
+                refused, and its own changes do not fit what is there now: it may delete a row that is gone.
+        """
         known = self.known(state)
         if not self._done.rows:
             return known
+        self._check_begun(state)
         seen, catalog = self._after(known), known.catalog.copy()
         for name in known.above(self._done.rows):
             if (view := catalog.views.get(name)) is not None:
@@ -188,13 +196,26 @@ class Transaction:
         """
         if self._done.rows or self._done.definitions:
             self.isolation.check_commit(state)
+            self._check_begun(state)
+        return {name: table_of(rows) for name, rows in self._done.rows.items() if len(rows)}
+
+    def watch(self, state: State, names: Iterable[str]) -> None:
+        """Bear no change of these tables by others from now on, if this transaction changes something: it has read them
+        FOR UPDATE, and what it writes may follow from that."""
+        for name in names:
+            if (table := state.catalog.tables.get(name)) is not None:
+                self._begun.setdefault(table.id, (name, state.upper))
+
+    def _check_begun(self, state: State) -> None:
+        """Check that nobody else has changed what this transaction has changed. `state` is not that of its definitions.
+        """
         there = {table.id: name for name, table in state.catalog.tables.items()}
         for id, (name, upper) in self._begun.items():
             table = state.tables.get(there.get(id, ""))
             if table is None or (state.upper > upper and len(table.changes(upper, state.upper))):
                 raise Conflict(f"could not serialize access: another batch has changed {name} since this transaction "
                                "changed it", remedy="run the transaction again", name=name, code="40001")  # fmt: skip
-        return {name: table_of(rows) for name, rows in self._done.rows.items() if len(rows)}
+            self._begun[id] = name, max(upper, state.upper)  # the next check begins there
 
     def savepoint(self, statement: Savepoint) -> None:
         """Set a savepoint, release it, or undo what was done since.

@@ -95,6 +95,33 @@ class DeltaFolder:
             return str(problem)
         return None
 
+    def check_not_ahead(self, version: int | None, last: int) -> None:
+        """Make sure that the table has nothing which the journal is still to write. `last`: the journal's last entry.
+
+        The journal's numbers would come again, for other batches: a flush would take these for flushed, and they would
+        be lost. Costs one file lookup if there is no commit after the journal's version.
+
+        Raises:
+            StorageError: the journal is of an earlier time than the table.
+        """
+        if not self.is_newer(version):
+            return
+        later, torn = self._later(version)
+        if not later or torn:
+            return  # the next flush puts it right, and looks then
+        with naming(f"the table {self.place}", DeltaError):
+            self.check_entry(DeltaTable(self.place.uri).transaction_version(self._app), last)
+
+    def check_entry(self, entry: int | None, last: int) -> None:
+        """As `check_not_ahead`, of a table that is known to hold all entries up to `entry`."""
+        if entry is not None and entry > last:
+            raise StorageError(
+                f"the table {self.place} has batches up to entry {entry}, but the journal ends at entry {last}: it was "
+                "copied or put back without its newest part",
+                remedy="put the whole folder back as it was at one moment, the journal with its -wal; read_only=True "
+                "reads it as the journal has it", path=str(self.place),
+            )  # fmt: skip
+
     def is_newer(self, version: int | None) -> bool:
         """Whether the table has a commit after a version."""
         return self.place.size(commit_file(0 if version is None else version + 1)) is not None

@@ -88,6 +88,18 @@ class Disk:
                 found[kept.kind, kept.name] = problem
         return found
 
+    def check_not_ahead(self) -> None:
+        """Make sure that no table is ahead of the journal. Not asked in an object store, as `foreign`.
+
+        Raises:
+            StorageError: the journal is of an earlier time than a table.
+        """
+        if isinstance(self.site.place, LocalPlace):
+            last = self.journal.entry
+            for kept in self.journal.collections():
+                table = DeltaFolder(collection_place(self.site, kept), app_of(self.journal, kept.id))
+                table.check_not_ahead(kept.version, last)
+
     def _look(self, number: int, collection: Collection) -> tuple[Kept, StoredRun, Sequence[bytes | StoredFile]]:
         """The collection's entry in the journal, its Delta table, and the pieces that are not in the table yet."""
         kept = next(item for item in self.journal.collections() if item.id == number)

@@ -130,6 +130,7 @@ class Flusher:
         if waiting or everything or kept.id not in self._seen or self._is_newer(table, version):
             self._seen.discard(kept.id)  # until this flush has succeeded: it may fail halfway
             flushed, version = table.recover(flushed, version)
+            table.check_entry(flushed, entry)
         if version == kept.version and (waiting or everything):
             table.files(version, kept.rows)  # a check: do not add to a table that has lost rows
         layout = Layout(target.schema, target.sort)

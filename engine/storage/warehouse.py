@@ -120,6 +120,7 @@ class Warehouse:
         self._folders.remove_unclaimed()
         self._catalog = journal.meta("catalog")
         self._disk = Disk(self._site, journal, memory, self._copying)
+        self._disk.check_not_ahead()
         with naming(f"the catalog in {journal.where}"):
             document = Document.model_validate_json(self._catalog) if self._catalog else Document()
             state = State(retain, self, upper=upper, clock=clock, memory=memory)

@@ -17,7 +17,7 @@ from halfjoin.cli.doctor import doctor
 from halfjoin.cli.files import columns_of, rows_of
 from halfjoin.cli.group import Commands
 from halfjoin.cli.guard import guarded, text_of
-from halfjoin.cli.opening import warehouse_of
+from halfjoin.cli.opening import there, warehouse_of
 from halfjoin.cli.serve import serve
 from halfjoin.cli.settings import read_settings
 from halfjoin.cli.show import only_tag, show
@@ -181,7 +181,7 @@ def _raise(error: HalfjoinError) -> None:
 def compact(warehouse: Named = "") -> None:
     """Forget times that are no longer readable, merge files, and remove those that nothing needs."""
     told = guarded(read_settings, {"warehouse": warehouse}).settings
-    with guarded(lambda: Engine(warehouse_of(told), **told.engine)) as engine:
+    with guarded(lambda: Engine(there(warehouse_of(told)), **told.engine)) as engine:
         guarded(engine.compact)
 
 

@@ -33,4 +33,7 @@ def guarded(call: Callable[..., T], *arguments: Any) -> T:
 
 def text_of(script: Path) -> str:
     """The text of a script; `-` is standard input."""
-    return sys.stdin.read() if str(script) == "-" else guarded(lambda path: path.read_text("utf-8-sig"), script)
+    if str(script) == "-":
+        return sys.stdin.read().removeprefix("\ufeff")  # a mark that editors on Windows write
+    text: str = guarded(lambda path: path.read_text("utf-8-sig"), script)
+    return text

@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from halfjoin.cli.files import columns_of, json_rows, rows_of, schema_of
 from halfjoin.cli.guard import guarded
-from halfjoin.cli.opening import opened
+from halfjoin.cli.opening import opened, there
 from halfjoin.engine.batch.ids import load_id
 from halfjoin.engine.engine import Engine
 from halfjoin.engine.intake.rows import inserts, upserts
@@ -77,7 +77,7 @@ def apply(
     A line may have "__diff" (-1 deletes the row) and "__time". With a folder: apply each of its files once, as a source
     FROM FILES does, also over several calls.
     """
-    with guarded(opened, warehouse) as engine:
+    with guarded(lambda: opened(there(warehouse))) as engine:
         guarded(columns_of, engine, table)
         if folder:
             guarded(_apply_folder, engine, table, folder, upsert, watch)

@@ -21,7 +21,8 @@ from halfjoin.engine.updates.intervals import fields
 from halfjoin.server.binary_numeric import numeric_values
 from halfjoin.server.text_values import text_values
 from halfjoin.sql.oids import pg_type
-from halfjoin.sql.types import Kind, SqlType, innermost
+from halfjoin.sql.system import OID, VECTORS
+from halfjoin.sql.types import SMALLINT, Kind, SqlType, innermost
 
 EPOCH_DAYS = 10957  # from 1970-01-01 to 2000-01-01
 EPOCH_MICROS = EPOCH_DAYS * 86_400_000_000
@@ -34,6 +35,8 @@ def binary_values(values: pa.Array, type: SqlType) -> pa.Array:
         return pa.array([], pa.binary())
     if type.named == "oid":
         return _fixed(raw(values).astype(">u4").view(np.uint8).reshape(len(values), 4), values)
+    if type.named in VECTORS:
+        return _vector(values, OID if type.named == "oidvector" else SMALLINT)
     if type.kind in _FIXED:
         made = np.ascontiguousarray(_FIXED[type.kind](values))
         return _fixed(made.view(np.uint8).reshape(len(values), -1), values)
@@ -127,7 +130,14 @@ def _rows(values: pa.Array, type: SqlType) -> pa.Array:
     return pc.if_else(values.is_valid(), made, pa.scalar(None, pa.binary()))
 
 
-def _array(values: pa.Array, element: SqlType) -> pa.Array:
+def _vector(values: pa.Array, element: SqlType) -> pa.Array:
+    """A text of numbers with blanks between them, as the array that it is for clients. It begins at 0."""
+    whole = pa.int16() if element == SMALLINT else pa.int64()
+    numbers = [None if one is None else [int(part) for part in one.split()] for one in values.to_pylist()]
+    return _array(pa.array(numbers, pa.list_(whole)), element, first=0)
+
+
+def _array(values: pa.Array, element: SqlType, first: int = 1) -> pa.Array:
     """A header of 12 bytes and 8 for each dimension (none, if it is empty), then the elements behind their lengths."""
     valid = values.is_valid()
     lengths, element = shape(values), innermost(element)
@@ -143,7 +153,7 @@ def _array(values: pa.Array, element: SqlType) -> pa.Array:
     bodies = pa.Array.from_buffers(pa.binary(), len(values), buffers)
     heads = np.zeros((len(values), 3 + 2 * lengths.shape[1]), ">i4")
     heads[:, 0], heads[:, 1] = lengths.shape[1], nulls[ends[1:]] > nulls[ends[:-1]]
-    heads[:, 2], heads[:, 3::2], heads[:, 4::2] = pg_type(element).oid, lengths, 1
+    heads[:, 2], heads[:, 3::2], heads[:, 4::2] = pg_type(element).oid, lengths, first
     size = pa.binary(4 * heads.shape[1])
     full = pa.FixedSizeBinaryArray.from_buffers(size, len(values), [None, pa.py_buffer(heads.tobytes())])
     nothing = np.array([0, 0, pg_type(element).oid], ">i4").tobytes()

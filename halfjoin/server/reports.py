@@ -53,8 +53,8 @@ def _message(problem: HalfjoinError) -> str:
 
 def _names(problem: HalfjoinError) -> dict[str, str]:
     match problem:
-        case InvalidRow(table=table, column=column):
-            return {key: value for key, value in (("t", table), ("c", column)) if value}
+        case InvalidRow(table=table, column=column, constraint=constraint):
+            return {key: value for key, value in (("t", table), ("c", column), ("n", constraint)) if value}
         case DataError(view=view):
             return {"t": view} if view and view != QUERY_NAME else {}
         case Conflict(holder=holder):

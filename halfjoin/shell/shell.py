@@ -155,6 +155,8 @@ def read(path: str) -> str:
         ShellError: it cannot be read.
     """
     try:
-        return sys.stdin.read() if path == "-" else Path(path).expanduser().read_text("utf-8-sig")
+        if path == "-":
+            return sys.stdin.read().removeprefix("\ufeff")  # a mark that editors on Windows write
+        return Path(path).expanduser().read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ShellError(f"{path}: {getattr(error, 'strerror', None) or error}") from error

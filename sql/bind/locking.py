@@ -1,4 +1,5 @@
-"""FOR UPDATE and FOR SHARE lock nothing: there is one writer, and the changes of a transaction are one batch.
+"""FOR UPDATE and FOR SHARE wait for nobody: there is one writer, and the changes of a transaction are one batch. A
+transaction that has them and changes something is refused if another batch changes the tables before COMMIT.
 
 A query may have them where PostgreSQL allows them: where each row of the result is one row of each table.
 """
@@ -12,8 +13,17 @@ from sqlglot import exp
 from halfjoin.sql.bind.aggregates import is_aggregate
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.functions.table_functions import returns_rows
+from halfjoin.sql.parse.locate import PUBLIC
 
 GROUPING = (("distinct", "DISTINCT"), ("group", "GROUP BY"), ("having", "HAVING"))
+
+
+def locked_in(query: exp.Query) -> frozenset[str]:
+    """The tables that a query names, if it has FOR UPDATE or FOR SHARE somewhere; else none."""
+    if query.find(exp.Lock) is None:
+        return frozenset()
+    return frozenset(f"{table.db}.{table.name}" if table.db not in ("", PUBLIC) else table.name
+                     for table in query.find_all(exp.Table))  # fmt: skip
 
 
 def check_locks(query: exp.Select, context: Context) -> None:

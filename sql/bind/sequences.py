@@ -25,7 +25,7 @@ def sequence_value(node: exp.Anonymous, once: bool, context: Context) -> Expr:
         UnsupportedSQL: it is computed for rows, or there is no such number. UnknownName: there is no such sequence.
     """
     called, schema = node.name.lower(), context.schema
-    name = "" if called == "lastval" and not node.expressions else argument(node)
+    name = "" if called == "lastval" and not node.expressions else argument(node) or _of_column(node, context)
     if name is None:
         raise context.refuse(node, f"{called} takes the name of a sequence", f"write {called}('name')")
     if called in (NEXT, "setval") and not once:
@@ -64,6 +64,20 @@ def argument(node: exp.Anonymous) -> str | None:
     if isinstance(given, exp.Cast) and given.to.sql().lower() in ("regclass", "text"):
         given = given.this
     return sequence_named(given.name) if isinstance(given, exp.Literal) and given.is_string else None
+
+
+def _of_column(node: exp.Anonymous, context: Context) -> str | None:
+    """The sequence in `setval(pg_get_serial_sequence('t', 'id'), 5)`: the one that numbers a column; None for another
+    argument."""
+    given = node.expressions[0] if node.expressions else None
+    if not isinstance(given, exp.Anonymous) or given.name.lower() != "pg_get_serial_sequence":
+        return None
+    parts = given.expressions
+    if context.system is None or len(parts) != 2 or not all(isinstance(p, exp.Literal) and p.is_string for p in parts):
+        return None
+    table = context.system.numbers("regclass").get(sequence_named(parts[0].name))
+    found = context.system.serials().get(f"{table} {parts[1].name}")
+    return None if found is None else sequence_named(found)
 
 
 def sequence_named(text: str) -> str:

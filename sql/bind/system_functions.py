@@ -127,7 +127,7 @@ def shown(value: Expr, system: System) -> Expr:
     if is_reg(value.type):
         return text_of(value, value.type, system)
     if value.type.named in VECTORS:
-        return cast_system(value, TEXT, system) or value
+        return cast_system(value, SqlType(Kind.TEXT, named=value.type.named), system) or value
     return value
 
 
@@ -329,6 +329,8 @@ CONSTANT: Mapping[str, Literal] = {
     **dict.fromkeys(("pg_my_temp_schema", "pg_get_replica_identity_index"), Literal(0, OID)),
     **dict.fromkeys(("pg_stat_get_numscans", "pg_stat_get_live_tuples", "txid_current", "pg_relation_filenode",
                      "pg_stat_get_dead_tuples"), Literal(0, BIGINT)),
+    # Pools of connections call it when they take one back. Nobody can take such a lock, so there is none to release.
+    "pg_advisory_unlock_all": Literal("", SqlType(Kind.TEXT, named="void")),
     "getdatabaseencoding": Literal("UTF8", NAME),
     "pg_client_encoding": Literal("UTF8", NAME),
     "pg_conf_load_time": Literal(None, TIMESTAMPTZ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import shutil
+import struct
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
@@ -175,6 +176,91 @@ def test_asyncpg_prepares_and_sends_binary(table: Served) -> None:
         await connection.close()
 
     asyncio.run(asyncio.wait_for(use(), 60))
+
+
+def test_asyncpg_pool_takes_its_connections_back(table: Served) -> None:
+    """It calls pg_advisory_unlock_all() for each."""
+    asyncpg = pytest.importorskip("asyncpg", reason="pip install '.[test-server]'")
+
+    async def use() -> None:
+        address = {"host": "127.0.0.1", "port": table.port, "user": "halfjoin", "database": "halfjoin"}
+        async with asyncpg.create_pool(**address, min_size=1, max_size=2) as pool:
+            await asyncio.gather(*(pool.execute("INSERT INTO ty (i) VALUES ($1)", n) for n in range(6)))
+            async with pool.acquire() as connection:
+                await connection.execute("SET statement_timeout = '5s'")
+            assert await pool.fetchval("SHOW statement_timeout") == "1h"
+            assert await pool.fetchval("SELECT count(*) FROM ty") == 6
+
+    asyncio.run(asyncio.wait_for(use(), 60))
+
+
+def test_errors_name_the_constraint(table: Served) -> None:
+    """Applications tell by it which of their rules is broken."""
+    psycopg = pytest.importorskip("psycopg")
+    table.engine.execute("""
+        CREATE SCHEMA IF NOT EXISTS other; DROP TABLE IF EXISTS child, other.parent; DROP DOMAIN IF EXISTS small;
+        CREATE DOMAIN small AS integer CONSTRAINT little CHECK (VALUE < 9);
+        CREATE TABLE other.parent (id integer PRIMARY KEY, a integer UNIQUE, b integer CONSTRAINT low CHECK (b < 9));
+        CREATE UNIQUE INDEX apart ON other.parent (b);
+        CREATE TABLE child (id integer REFERENCES other.parent, s small, n integer NOT NULL);
+        INSERT INTO other.parent VALUES (1, 1, 1); INSERT INTO child VALUES (1, 1, 1);
+    """)
+    with table.psycopg() as connection:
+        for sql, name in (
+            ("INSERT INTO other.parent VALUES (1, 2, 2)", "parent_pkey"),
+            ("INSERT INTO other.parent VALUES (2, 1, 2)", "parent_a_key"),
+            ("INSERT INTO other.parent VALUES (2, 2, 1)", "apart"),
+            ("INSERT INTO other.parent VALUES (2, 2, 10)", "low"),
+            ("INSERT INTO other.parent VALUES (2, 1, 2) ON CONFLICT (id) DO UPDATE SET a = 3", "parent_a_key"),
+            ("INSERT INTO child VALUES (7, 1, 1)", "child_id_fkey"),
+            ("DELETE FROM other.parent", "child_id_fkey"),
+            ("INSERT INTO child VALUES (1, 10, 1)", "little"),
+            ("INSERT INTO child VALUES (1, 1, NULL)", None),
+        ):
+            with pytest.raises(psycopg.errors.IntegrityError) as caught:
+                connection.execute(sql)
+            assert caught.value.diag.constraint_name == name, sql
+
+
+@pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
+def test_execute_is_described_by_its_statement(table: Served, binary: bool) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    with table.psycopg() as connection:
+
+        def run(sql: str, *values: object) -> tuple[object, object]:
+            cursor = connection.cursor(binary=binary).execute(sql, values, prepare=True)
+            return cursor.statusmessage, cursor.fetchall() if cursor.description else None
+
+        assert run("PREPARE p (integer) AS SELECT $1 + 1 AS a, 'x' AS b") == ("PREPARE", None)
+        assert run("EXECUTE p(2)") == run("EXECUTE p(%s)", 2) == ("SELECT 1", [(3, "x")])
+        run("PREPARE i AS INSERT INTO ty (i, t) VALUES ($1, $2) RETURNING t, i")
+        assert run("EXECUTE i(1, 'y')") == ("INSERT 0 1", [("y", 1)])
+        run("PREPARE d AS DELETE FROM ty")
+        assert run("EXECUTE d") == ("DELETE 1", None)
+        run("DEALLOCATE p")
+        run("PREPARE p AS SELECT true AS c")
+        assert run("EXECUTE p ") == ("SELECT 1", [(True,)])
+        with pytest.raises(psycopg.errors.InvalidSqlStatementName):
+            run("EXECUTE nothing")
+
+
+@pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
+def test_vectors_of_the_catalog_have_their_types(table: Served, binary: bool) -> None:
+    """pg8000 makes lists of them, and SQLAlchemy counts on that."""
+    pytest.importorskip("psycopg")
+    table.engine.execute("DROP TABLE IF EXISTS two; CREATE TABLE two (a integer, b text, PRIMARY KEY (b, a))")
+    with table.psycopg() as connection:
+        cursor = connection.cursor(binary=binary).execute(
+            "SELECT indkey, indoption, indclass FROM pg_index WHERE indrelid = 'two'::regclass")
+        assert [column.type_code for column in cursor.description] == [22, 22, 30]
+        (row,) = cursor.fetchall()
+    if binary:
+        numbers = [struct.unpack(">iiiii" + "ih" * 2, value) for value in row[:2]]
+        assert [found[:5] for found in numbers] == [(1, 0, 21, 2, 0)] * 2
+        assert [found[6::2] for found in numbers] == [(2, 1), (0, 0)]
+        assert struct.unpack(">iiiiiiIiI", row[2])[2] == 26
+    else:
+        assert row[:2] == ("2 1", "0 0")
 
 
 def test_psql_shows_rows_errors_and_copies(table: Served) -> None:

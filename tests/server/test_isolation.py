@@ -64,6 +64,52 @@ def test_read_committed_reads_what_the_last_batch_left(pair: tuple[Raw, Raw]) ->
     assert _code(one, "UPDATE t SET a = a + 100; COMMIT") == ""
 
 
+@pytest.mark.parametrize("own", ["UPDATE t SET a = a + 10 WHERE a = 1", "DELETE FROM t WHERE a = 1",
+                                 "INSERT INTO t VALUES (5)"])  # fmt: skip
+@pytest.mark.parametrize("theirs", ["UPDATE t SET a = a + 20 WHERE a = 1", "DELETE FROM t WHERE a = 1",
+                                    "INSERT INTO t VALUES (5)"])  # fmt: skip
+def test_own_changes_of_what_another_batch_has_changed_end_the_transaction(
+    pair: tuple[Raw, Raw], own: str, theirs: str
+) -> None:
+    """They do not fit what is there then: a row may be deleted twice. COMMIT would refuse them."""
+    one, other = pair
+    for statement in ("SELECT * FROM t", "UPDATE t SET a = a + 50", "INSERT INTO t VALUES (1)", "DELETE FROM t",
+                      "SELECT * FROM v", "COPY t TO STDOUT", "COMMIT"):  # fmt: skip
+        one.query("DELETE FROM t; INSERT INTO t VALUES (1), (2)")
+        one.query("BEGIN")
+        assert _code(one, own) == _code(other, theirs) == ""
+        assert _code(one, statement) == "40001", statement
+        one.query("ROLLBACK")
+
+
+@pytest.mark.parametrize("read", ["SELECT a FROM t FOR UPDATE", "SELECT t.a FROM t JOIN u ON true FOR SHARE OF t",
+                                  "SELECT * FROM (SELECT a FROM t FOR UPDATE) q"])  # fmt: skip
+def test_what_was_read_for_update_is_not_written_over_a_change_by_others(pair: tuple[Raw, Raw], read: str) -> None:
+    one, other = pair
+    for _ in range(2):  # the second time it is a text that is known
+        one.query("DELETE FROM t; DELETE FROM u; INSERT INTO t VALUES (1), (2); INSERT INTO u VALUES (0)")
+        one.query("BEGIN")
+        assert _rows(one, read)
+        assert _code(other, "UPDATE t SET a = 10 WHERE a = 1") == ""
+        assert _code(one, "INSERT INTO u VALUES (5)") == "" and _code(one, "COMMIT") == "40001"
+        one.query("BEGIN")
+        assert _rows(one, read)
+        assert _code(other, "UPDATE t SET a = 11 WHERE a = 10") == ""
+        assert _code(one, "SELECT 1") == _code(one, "COMMIT") == ""  # it has changed nothing
+        one.query("BEGIN")
+        assert _rows(one, read)
+        assert _code(one, "UPDATE t SET a = a + 1") == _code(one, "COMMIT") == ""
+
+
+def test_a_transaction_reads_on_beside_changes_of_other_tables(pair: tuple[Raw, Raw]) -> None:
+    one, other = pair
+    one.query("BEGIN; INSERT INTO u VALUES (1)")
+    for n in range(3, 6):
+        other.query(f"INSERT INTO t VALUES ({n})")
+        assert _rows(one, "SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM u)")
+    assert _code(one, "COMMIT") == ""
+
+
 @pytest.mark.parametrize("level", STRICT)
 @pytest.mark.parametrize("change", [
     "UPDATE t SET a = a + 1", "INSERT INTO u SELECT a FROM t", "CREATE TABLE w AS SELECT * FROM t", "DELETE FROM t",

@@ -142,6 +142,22 @@ def test_changes_of_a_view_are_printed_as_lines(tmp_path: Path) -> None:
     assert "unknown materialized view 'x'" in run("subscribe", tmp_path / "w", "x", code=1)
 
 
+@pytest.mark.parametrize("command", [["compact"], ["apply"]])
+def test_a_command_makes_no_warehouse_of_a_wrong_name(tmp_path: Path, command: list[str]) -> None:
+    wrong = tmp_path / "wrong"
+    given = [*command, wrong, *(["t"] if command == ["apply"] else [])]
+    assert f"there is no warehouse in {wrong}" in run(*given, given='{"k": 1}', code=1)
+    assert not wrong.exists()
+    run(wrong, "-c", "CREATE TABLE t (k bigint)")
+    run(*given, given='{"k": 1}')
+
+
+def test_a_script_of_standard_input_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    assert run("--csv", given="\ufeffSELECT 1 AS a") == run("--csv", "-f", "-", given="\ufeffSELECT 1 AS a") == "a\n1\n"
+    script = "CREATE TABLE t (k bigint)"
+    assert run("run", "-", given=f"\ufeff{script}") == run("run", "-", given=script)
+
+
 def test_the_doctor_names_what_is_wrong(tmp_path: Path) -> None:
     run(tmp_path / "w", "-c", "CREATE TABLE t (k bigint)")
     assert f"halfjoin: {hj.__version__}" in (told := run("doctor", tmp_path / "w")) and "1 table" in told

@@ -131,7 +131,7 @@ def test_what_is_flushed_is_not_written_again(tmp_path: Path) -> None:
     """Also where SQLite overwrites by default what is deleted: batches would wait for it."""
     data = encoding.Piece(1, 5, bytes(1 << 20))
     with closing(Journal(tmp_path)) as made:
-        made.define("", 0, [New("tables", "t", 0, b"", [data])], (), (), (), (), ())
+        made.define("", 0, [New("tables", "t", 0, b"", [data])], (), (), {}, (), (), ())
         found = pages(tmp_path, lambda: (made.flushed(1, 1, 0, 1, 5, {}), made.trim()))
         assert made.waiting() == {} and made.pieces(1, 0) == []
     assert found < 20

@@ -47,7 +47,7 @@ def test_a_writer_opens_older_formats(tmp_path: Path, format: int) -> None:
 def test_an_older_journal_in_an_object_store_becomes_a_newer_one(tmp_path: Path) -> None:
     journal = ObjectJournal(LocalPlace(tmp_path))
     made = New("tables", "t", 0, b"columns", [Piece(1, 4, b"first"), Piece(2, 5, b"second")])
-    journal.define("", 0, [made], (), (), (), (), ())
+    journal.define("", 0, [made], (), (), {}, (), (), ())
     journal.append({1: [Piece(3, 7, b"third")]}, 8, None, Closing(0, 8, 12, "one"), {})
     journal.append({}, 8, None, None, {})
     found = journal.collections(), journal.waiting(), journal.closings(), journal.entry, journal.upper
