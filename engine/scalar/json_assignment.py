@@ -22,8 +22,11 @@ from halfjoin.sql.types import VALUE_BYTES
 _GAP = 6  # the bytes of a null in an array: `null, `
 
 
-def _assigned(text: str | None, new: str | None, number: bool, path: Sequence[str | None]) -> str:
-    """The value with another at a path. `number`: of a NULL it makes an array, and no object. A NULL is a null."""
+def _assigned(text: str | None, new: str | None, number: bool, path: Sequence[str | None] | None) -> str | None:
+    """The value with another at a path. `number`: of a NULL it makes an array, and no object. A NULL is a null. Without
+    a path there is no value: so rows that have failed are run again with the others (`nodes`)."""
+    if path is None:
+        return None
     steps = [_step(step) for step in path]
     value: Json = value_of(text) if text is not None else [] if number else {}
     return written(_with(value, steps, 0, None if new is None else value_of(new)))

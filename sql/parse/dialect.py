@@ -105,12 +105,12 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
         exclude = self._at(TokenType.USING) or self._at(TokenType.L_PAREN)
         return MaterializeParser.CONSTRAINT_PARSERS["EXCLUDE"](self) if exclude else None
 
-    def raise_error(self, message: str, *token: Token) -> None:
+    def raise_error(self, message: str, *tokens: Token, **token: Token) -> None:
         """Raise the error, which knows whether a token is wrong or the text ends too early."""
         try:
-            super().raise_error(message, *token)
+            super().raise_error(message, *tokens, **token)
         except ParseError as error:
-            error.errors[0]["ends"] = not token and not self._curr
+            error.errors[0]["ends"] = not (tokens or token) and not self._curr
             raise
 
     def _parse_statement(self) -> exp.Expr | None:

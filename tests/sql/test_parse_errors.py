@@ -26,6 +26,9 @@ def test_the_text_shows_reason_place_and_remedy() -> None:
     ("SELECT a b c FROM t", "syntax error at 'c'", "c FROM"),
     ("CREATE MATERIALIZED VIEW v AS SELECT 1 WITH DATA", "syntax error at 'WITH'", "WITH"),
     ("CREATE TABLE t (a int) AS OF 5", "syntax error at '5'", "5"),
+    ("SELECT a FROM t WHERE a = 1 WHERE a = 2", "syntax error at 'WHERE'", "WHERE a = 2"),
+    ("SELECT a FROM t LIMIT 1 FETCH FIRST ROW ONLY", "syntax error at 'FETCH'", "FETCH"),
+    ("INSERT INTO t SELECT a FROM t OFFSET 1 OFFSET 2", "syntax error at 'OFFSET'", "OFFSET 2"),
 ])  # fmt: skip
 def test_syntax(sql: str, reason: str, at: str) -> None:
     error = refusal(sql)

@@ -166,6 +166,17 @@ def test_only_what_an_assignment_makes_counts_for_its_length() -> None:
             engine.execute("UPDATE t SET s[10:11] = array_fill(repeat('y', 5000000), ARRAY[2])")
 
 
+def test_a_jsonb_that_cannot_be_assigned_to_fails_its_row_alone() -> None:
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (k integer, j jsonb)")
+        values = """('["x", {}, null, 1]'::jsonb) -> (n % 4)"""
+        engine.execute(f"INSERT INTO t SELECT n, {values} FROM generate_series(1, 40) AS s (n)")
+        with pytest.raises(hj.DataError, match=r"cannot replace existing key.*and 29 more"):
+            engine.execute("UPDATE t SET j['a'] = '1'")
+        engine.execute("UPDATE t SET j['a'] = '1' WHERE k % 4 = 1")
+        assert engine.query("SELECT DISTINCT j FROM t WHERE k % 4 = 1").to_pylist() == [{"j": '{"a": 1}'}]
+
+
 def test_errors_name_the_assignment_as_it_is_written() -> None:
     with hj.Engine() as engine:
         engine.execute("CREATE TABLE t (k integer, a integer[], j jsonb)")
