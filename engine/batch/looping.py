@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import cast
 
 import numpy as np
 
@@ -152,15 +153,14 @@ def per_round(made: Updates) -> tuple[int, ...]:
 def _at_once(parts: Sequence[Part]) -> Sequence[Part] | None:
     """The updates of parts as if they had come at one time, with their indexes; None: so many of them cancel that they
     are added up, or some are in files."""
-    rows = gone = 0
-    for part in parts:
-        if not isinstance(part, Run):
-            return None
-        diff = part.updates.diff
-        rows += len(part)
-        gone += int(np.count_nonzero(diff[:1] < 0)) * len(part) if diff.strides == (0,) else (
-            int(np.count_nonzero(diff < 0)))  # fmt: skip
-    return None if gone * _CANCEL > rows else [part.at_once() for part in parts if isinstance(part, Run)]
+    if not all(part.in_memory for part in parts):
+        return None
+    runs, gone = cast("Sequence[Run]", parts), 0
+    for run in runs:
+        diff = run.updates.diff
+        one = diff[:1] if diff.strides == (0,) else diff  # of a constant, which stands for all
+        gone += int(np.count_nonzero(one < 0)) * (len(diff) // max(1, len(one)))
+    return None if gone * _CANCEL > sum(map(len, runs)) else [run.at_once() for run in runs]
 
 
 def _netted(updates: Updates) -> Updates:

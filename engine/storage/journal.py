@@ -125,7 +125,8 @@ class Journal(JournalFile):
                 "FROM collection ORDER BY id"
             ).fetchall()
         for row in rows:
-            if not all(isinstance(value, int) for value in (*row[:1], *row[3:6], *row[7:9])):
+            whole = all(isinstance(value, int) for value in (*row[:1], *row[3:6], *row[7:9]))
+            if not whole or not isinstance(row[6], int | None):  # a table that is not flushed has no version
                 raise StorageError(f"{self.where} cannot be read: {row[:7]} is not a collection", path=str(self.where))
         return [Kept(*row) for row in rows]
 
