@@ -41,7 +41,8 @@ def _within(
     steps = () if key.through is None else key.through.steps
     if estimates.facts.users(key) is not None or not all(map(_is_plain, steps)):
         return None
-    there = {expr for expr in key.keys if isinstance(expr, Column)} - computed(steps)
+    made = _computed(steps)
+    there = {expr for expr in key.keys if isinstance(expr, Column) and expr.name not in made}
     ways = [one for one in arranged(key.collection) if one.keys and one.through is None and there >= set(one.keys)]
     if ways:
         return min(ways, key=lambda way: (fan_out(way, estimates), str(way)))
@@ -54,13 +55,13 @@ def needed(key: ArrangementKey) -> frozenset[str]:
     found = frozenset[str]()
     for step in steps:
         found |= reads(step) - made
-        made |= {column.name for column in computed([step])}
+        made |= _computed([step])
     return found | (frozenset[str]().union(*map(columns_of, key.keys)) - made)
 
 
-def computed(steps: Collection[Step]) -> set[Column]:
-    """The columns that steps compute."""
-    return {column for step in steps if isinstance(step, Extend) for column, _ in step.items}
+def _computed(steps: Collection[Step]) -> frozenset[str]:
+    """The names of the columns that steps compute, which may be those of columns of the collection."""
+    return frozenset(column.name for step in steps if isinstance(step, Extend) for column, _ in step.items)
 
 
 def _is_plain(step: Step) -> bool:

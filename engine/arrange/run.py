@@ -152,7 +152,7 @@ class Run:
     def at_once(self) -> Run:
         """The same updates, all at the least time, with the indexes that are there."""
         updates = Updates(self.updates.columns, constant(MINIMUM, len(self)), self.updates.diff)
-        return Run(updates, dict(self.indexes), None, self.net, dict(self.gone), {}, self.filters)
+        return Run(updates, dict(self.indexes), net=self.net, gone=dict(self.gone), filters=self.filters)
 
     def apart(self) -> Run:
         """The same run with its own list of indexes: neither sees what the other builds or drops."""

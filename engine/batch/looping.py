@@ -152,7 +152,7 @@ def per_round(made: Updates) -> tuple[int, ...]:
 
 def _at_once(parts: Sequence[Part]) -> Sequence[Part] | None:
     """The updates of parts as if they had come at one time, with their indexes; None: so many of them cancel that they
-    are added up, or some are in files."""
+    are added up, or some are in files. Nodes add equal updates of one time up, so it need not be done before."""
     if not all(part.in_memory for part in parts):
         return None
     runs, gone = cast("Sequence[Run]", parts), 0
