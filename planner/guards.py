@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from halfjoin.planner.plan import Path
-from halfjoin.planner.told import certain, told
+from halfjoin.planner.predicates import certain, told
 from halfjoin.sql.expr import FLIPPED, Call, Column, Expr, Literal
 from halfjoin.sql.types import Kind
 

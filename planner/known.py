@@ -35,8 +35,8 @@ from halfjoin.planner.plan import (
     Reduce,
     ViewPlan,
 )
+from halfjoin.planner.predicates import certain, fewest, renamed, told, without_casts
 from halfjoin.planner.rules.sides import Side
-from halfjoin.planner.told import certain, fewest, renamed, told, without_casts
 from halfjoin.sql.expr import Expr, Literal, columns_of
 from halfjoin.sql.functions.chance import draws
 from halfjoin.sql.relation import Scan

@@ -25,7 +25,7 @@ from halfjoin.engine.statements.changed_rows import counts, once, part_of
 from halfjoin.engine.statements.conflicting import inserted
 from halfjoin.engine.statements.evaluating import Evaluation, compiled, evaluate, planned_query, prepare, run
 from halfjoin.engine.statements.querying import first
-from halfjoin.engine.statements.scratch import SCRATCH, B, Beside, beside, nothing, singly
+from halfjoin.engine.statements.scratch import SCRATCH, B, OverRows, beside, nothing, singly
 from halfjoin.engine.statements.shapes import Unfit, fill_of
 from halfjoin.engine.statements.system_tables import system_tables
 from halfjoin.engine.updates.updates import Updates, concat
@@ -59,8 +59,8 @@ class Parts:
 
     statement: Change
     bound: BoundChange
-    update: Beside[BoundChange] | None
-    returning: Beside[BoundReturning] | None
+    update: OverRows[BoundChange] | None
+    returning: OverRows[BoundReturning] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +127,17 @@ def _parts(state: State, statement: Change, sql: str, make: Make) -> Parts:
     bound, update, returning = _bound(state, statement, sql), None, None
     own = [column.type for column in bound.target.columns]
     if isinstance(statement, Insert) and statement.conflict is not None and statement.conflict.assignments is not None:
-        update = _beside(state, bind_do_update(statement, state.catalog, sql, SCRATCH), [*own, *own], make)
+        update = _over_rows(state, bind_do_update(statement, state.catalog, sql, SCRATCH), [*own, *own], make)
     if bound.returning is not None and not isinstance(statement, Merge):
         others = [column.type for column in bound.others]
-        returning = _beside(state, bind_returning(bound, SCRATCH), [*own, *others], make)
+        returning = _over_rows(state, bind_returning(bound, SCRATCH), [*own, *others], make)
     return Parts(statement, bound, update, returning)
 
 
-def _beside(state: State, bound: B, types: Sequence[SqlType], make: Make) -> Beside[B]:
+def _over_rows(state: State, bound: B, types: Sequence[SqlType], make: Make) -> OverRows[B]:
     """What is bound over rows with columns of these types; it is planned if it reads nothing else."""
     alone = all(not isinstance(part, Scan) or part.collection == SCRATCH for part in every_part(bound.relation))
-    return Beside(bound, make(beside(state, nothing(types)), bound.relation) if alone else None)
+    return OverRows(bound, make(beside(state, nothing(types)), bound.relation) if alone else None)
 
 
 def _lasts(parts: Parts) -> bool:
@@ -217,7 +217,7 @@ def _merged(state: State, bound: BoundChange, rows: Updates) -> Changed:
         acted = replace(bound, returning=replace(bound.returning, action=kind.upper()))
         some = rows.filter(kinds == kind)
         part = part_of(some, bound, bound.old) if kind == "delete" else _new(state, some, bound)
-        shown = Beside(bind_returning(acted, SCRATCH), None)
+        shown = OverRows(bind_returning(acted, SCRATCH), None)
         found, columns = _returned(state, bound, shown, _with_others(part, some, bound))
         returned.append(found)
     return replace(made, returned=pa.concat_tables(returned), columns=columns)
@@ -236,7 +236,7 @@ def _difference(old: Updates | None, new: Updates | None) -> Updates:
 
 
 def _returned(
-    state: State, bound: BoundChange, returning: Beside[BoundReturning], shown: Updates
+    state: State, bound: BoundChange, returning: OverRows[BoundReturning], shown: Updates
 ) -> tuple[pa.Table, tuple[Column, ...]]:
     """The rows of RETURNING, in the order of the changed rows; and their columns, under the names that they show."""
     rows, found = singly(shown, bound.target.table), returning.bound

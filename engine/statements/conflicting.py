@@ -10,7 +10,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.generated import check
 from halfjoin.engine.intake.primary_key import key_of, known
 from halfjoin.engine.intake.rows import submitted
-from halfjoin.engine.statements.scratch import Beside
+from halfjoin.engine.statements.scratch import OverRows
 from halfjoin.engine.statements.transaction import table_of
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, constant
@@ -24,7 +24,7 @@ NONE = -1  # the number of a key that has a NULL, or is not in the table
 
 
 def inserted(
-    state: State, statement: Insert, rows: Updates, update: Beside[BoundChange] | None, sql: str
+    state: State, statement: Insert, rows: Updates, update: OverRows[BoundChange] | None, sql: str
 ) -> tuple[Updates, Updates, Updates]:
     """The rows of the table that change, as they were; all new rows, in the order of the rows to insert; and the rows
     that change as they are, in the order of the first. `update`: what DO UPDATE makes of rows; None: DO NOTHING.

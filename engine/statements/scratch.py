@@ -43,7 +43,7 @@ def beside(state: State, rows: Updates) -> State:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside(Generic[B]):
+class OverRows(Generic[B]):
     """What is bound over a collection of rows beside the tables, and its evaluation; None: it is planned each time."""
 
     bound: B
