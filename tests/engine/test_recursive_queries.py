@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.arrange import run
 from halfjoin.engine.batch import looping
+from tests.support.indexes import indexed_rows
 
 REACHED = """WITH RECURSIVE r (x) AS (
     SELECT {}::bigint UNION SELECT e.dst FROM r JOIN edge e ON e.src = r.x) SELECT x FROM r"""
@@ -75,14 +75,7 @@ def test_a_recursive_query_uses_the_indexes_that_are_there(monkeypatch: pytest.M
     engine.apply({"edge": pa.table({"src": numbers, "dst": numbers // 2})})
     engine.execute("DELETE FROM edge WHERE src = 9000; INSERT INTO edge VALUES (9000, 77)")
     engine.query(REACHED.format(1))  # a lookup has made the index
-    made, index = list[int](), run.Run.index
-
-    def noted(self: run.Run, key: Any, *more: Any) -> Any:
-        if key not in self.indexes:
-            made.append(len(self))
-        return index(self, key, *more)
-
-    monkeypatch.setattr(run.Run, "index", noted)
+    made = indexed_rows(monkeypatch)
     found = engine.query(REACHED.format(9000))["x"].to_pylist()
     assert sorted(found) == [0, 1, 2, 4, 9, 19, 38, 77, 9000]
     assert sum(made) < 200

@@ -15,7 +15,7 @@ from halfjoin.engine.join import known as engine_known
 from halfjoin.engine.statements import evaluating, reading
 from halfjoin.planner import known
 from halfjoin.planner.plan import KnownIn
-from tests.laws.test_known_keys import DDL, World, both  # noqa: F401
+from tests.laws.test_known_keys import DDL, World, both, opened_each_time  # noqa: F401
 from tests.oracle.rows import bag
 
 IN = {
@@ -92,15 +92,8 @@ def test_keys_of_others_are_looked_up_in_files(
 ) -> None:  # fmt: skip
     monkeypatch.setattr(engine_known, "SCANNED", 0.01)
     world = Asked(100 + seed)
-    with hj.Engine(tmp_path / "w", clock="own", retain=100) as engine:
-        engine.execute(DDL)
-        world.submit(engine, 1)
-    for time in range(2, 7):
-        with hj.Engine(tmp_path / "w", memory=world.random.choice([1, 20_000, "1GB"])) as engine:
-            world.submit(engine, time)
-            if time % 2:
-                engine.flush()
-            random_queries(engine, world, time, both)
+    for engine, time in opened_each_time(world, tmp_path / "w"):
+        random_queries(engine, world, time, both)
     assert len(used) > 10
 
 

@@ -132,6 +132,19 @@ class World:
         ])  # fmt: skip
 
 
+def opened_each_time(world: World, folder: Path) -> Iterator[tuple[hj.Engine, int]]:
+    """A warehouse of the world, opened anew with some memory budget for each time; every second time it is flushed."""
+    with hj.Engine(folder, clock="own", retain=100) as engine:
+        engine.execute(DDL)
+        world.submit(engine, 1)
+    for time in range(2, 7):
+        with hj.Engine(folder, memory=world.random.choice([1, 20_000, "1GB"])) as engine:
+            world.submit(engine, time)
+            if time % 2:
+                engine.flush()
+            yield engine, time
+
+
 def answer(engine: hj.Engine, sql: str, time: int | None) -> Any:
     try:
         return bag(engine.query(sql, as_of=time))
@@ -180,16 +193,9 @@ def test_a_lookup_has_the_answer_of_a_scan(seed: int, both: Callable[..., bool])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_lookup_on_disk_has_the_answer_of_a_scan(seed: int, both: Callable[..., bool], tmp_path: Path) -> None:
     world, used = World(100 + seed), 0
-    with hj.Engine(tmp_path / "w", clock="own", retain=100) as engine:
-        engine.execute(DDL)
-        world.submit(engine, 1)
-    for time in range(2, 7):
-        with hj.Engine(tmp_path / "w", memory=world.random.choice([1, 20_000, "1GB"])) as engine:
-            world.submit(engine, time)
-            if time % 2:
-                engine.flush()
-            for _ in range(6):
-                used += both(engine, world.query(), world.random.choice([None, *range(1, time + 1)]))
+    for engine, time in opened_each_time(world, tmp_path / "w"):
+        for _ in range(6):
+            used += both(engine, world.query(), world.random.choice([None, *range(1, time + 1)]))
     assert used > 10
 
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.arrange import run
 from halfjoin.engine.join import within
-from tests.laws.test_known_keys import COLUMNS, DDL, SELECTED, World, both  # noqa: F401
+from tests.laws.test_known_keys import COLUMNS, DDL, SELECTED, World, both, opened_each_time  # noqa: F401
+from tests.support.indexes import indexed_rows
 
 ALIKE = {"a": "aky", "k": "aky", "y": "aky", "s": "sc", "c": "sc", "n": "n", "d": "d"}
 CONDITIONS = {
@@ -98,16 +98,9 @@ def test_partners_among_few_rows_in_files(
     seed: int, both: Callable[..., bool], narrowed: list[int], tmp_path: Path  # noqa: F811
 ) -> None:
     world = World(100 + seed)
-    with hj.Engine(tmp_path / "w", clock="own", retain=100) as engine:
-        engine.execute(DDL)
-        world.submit(engine, 1)
-    for time in range(2, 7):
-        with hj.Engine(tmp_path / "w", memory=world.random.choice([1, 20_000, "1GB"])) as engine:
-            world.submit(engine, time)
-            if time % 2:
-                engine.flush()
-            for _ in range(6):
-                both(engine, query(world), world.random.choice([None, *range(1, time + 1)]))
+    for engine, time in opened_each_time(world, tmp_path / "w"):
+        for _ in range(6):
+            both(engine, query(world), world.random.choice([None, *range(1, time + 1)]))
     assert narrowed[0]
 
 
@@ -124,14 +117,7 @@ def test_a_question_for_few_keys_makes_no_index_of_a_table(sql: str, monkeypatch
     engine.execute("CREATE TABLE t (k bigint PRIMARY KEY, g integer, x bigint); CREATE TABLE o (k bigint PRIMARY KEY)")
     zeros = np.zeros(len(rows), np.int32)
     engine.apply({"t": pa.table({"k": rows, "g": zeros, "x": rows}), "o": pa.table({"k": rows})})
-    made, index = list[int](), run.Run.index
-
-    def noted(self: run.Run, key: Any, *more: Any) -> Any:
-        if key not in self.indexes:
-            made.append(len(self))
-        return index(self, key, *more)
-
-    monkeypatch.setattr(run.Run, "index", noted)
+    made = indexed_rows(monkeypatch)
     assert engine.query(sql).num_rows in (1, 2)
     assert sum(made) < 20
 
