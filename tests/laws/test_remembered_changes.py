@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
-from tests.laws.test_remembered_queries import Forgetful, said
+from tests.laws.test_remembered_queries import Forgetful, found_in, said
 
 TABLES = """
     CREATE TABLE t (k integer PRIMARY KEY, n smallint, x numeric(6, 2), s varchar(5), d date, b boolean,
@@ -89,16 +89,7 @@ def test_a_remembered_change_does_what_a_fresh_one_does(seed: int) -> None:
     chosen = random.Random(seed)
     with hj.Engine(clock="own") as engine, hj.Engine(clock="own") as plain:
         plain._session.changes = Forgetful()
-        found, some_rows, changes = 0, 0, engine._session.changes
-        look = changes.find
-
-        def counted(*args: Any) -> Any:
-            nonlocal found
-            made = look(*args)
-            found += made is not None
-            return made
-
-        changes.find = counted  # type: ignore[method-assign]
+        found, some_rows = found_in(engine._session.changes), 0
         for one in (engine, plain):
             one.execute(TABLES)
         some = chosen.sample(CHANGES, 5)

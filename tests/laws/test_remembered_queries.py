@@ -42,6 +42,20 @@ class Forgetful(Remembered):
         return None
 
 
+def found_in(remembered: Remembered[Any]) -> list[Any]:
+    """What is found from now on."""
+    found, look = list[Any](), remembered.find
+
+    def noted(*args: Any) -> Any:
+        made = look(*args)
+        if made is not None:
+            found.append(made)
+        return made
+
+    remembered.find = noted  # type: ignore[method-assign]
+    return found
+
+
 def step(chosen: random.Random) -> list[str]:
     """A random statement or transaction; many fail."""
     pick = chosen.choice
@@ -102,17 +116,7 @@ def test_definitions_change_what_a_query_means(seed: int) -> None:
     chosen = random.Random(seed)
     with hj.Engine() as engine, hj.Engine() as plain:
         plain._session.remembered = Forgetful()
-        found = 0
-        remembered = engine._session.remembered
-        look = remembered.find
-
-        def counted(*args: Any) -> Any:
-            nonlocal found
-            made = look(*args)
-            found += made is not None
-            return made
-
-        remembered.find = counted  # type: ignore[method-assign]
+        found = found_in(engine._session.remembered)
         for number in range(30):
             if number % 10 == 7:
                 times = chosen.randrange(1, 4)

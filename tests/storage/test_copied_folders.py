@@ -7,7 +7,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -47,12 +48,20 @@ def _tables(source: Path, target: Path) -> None:
         shutil.copytree(folder, target / folder.name)
 
 
-def test_a_copy_of_a_closed_warehouse_goes_on(tmp_path: Path) -> None:
-    with hj.Engine(tmp_path / "w", clock="own") as engine:
+@contextmanager
+def _writing(folder: Path) -> Iterator[hj.Engine]:
+    """A warehouse of three batches, of which the last one is not flushed."""
+    with hj.Engine(folder, clock="own") as engine:
         engine.execute(DDL)
         _apply(engine, 1, 2)
         engine.flush()
         _apply(engine, 3)
+        yield engine
+
+
+def test_a_copy_of_a_closed_warehouse_goes_on(tmp_path: Path) -> None:
+    with _writing(tmp_path / "w"):
+        pass
     shutil.copytree(tmp_path / "w", tmp_path / "copy")
     with hj.Engine(tmp_path / "w") as engine:
         _apply(engine, 4)
@@ -85,11 +94,7 @@ def test_a_copy_of_a_stopped_process_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_is_older_than_its_tables_is_refused(tmp_path: Path) -> None:
-    with hj.Engine(tmp_path / "w", clock="own") as engine:
-        engine.execute(DDL)
-        _apply(engine, 1, 2)
-        engine.flush()
-        _apply(engine, 3)
+    with _writing(tmp_path / "w") as engine:
         _journal_alone(tmp_path / "w", tmp_path / "copy")
         _apply(engine, 4, 5)
         engine.flush()
