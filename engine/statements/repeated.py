@@ -39,10 +39,11 @@ def known(session: Session, state: State, asked: Asked | None) -> pa.Table | Non
 
 
 def _query(session: Session, state: State, asked: Asked) -> pa.Table | None:
-    found = known_query(session, session.seen(state), asked)
+    seen = session.seen(state)
+    found = known_query(session, seen, asked)
     if found is None:
         return None
-    rows, session.columns = querying.answered(session.seen(state), found[0], time_of(found[1]))
+    rows, session.columns = querying.answered(seen, found[0], time_of(found[1]))
     return rows
 
 
