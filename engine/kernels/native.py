@@ -317,9 +317,10 @@ def moments(columns: list[pa.Array], time: Ints) -> tuple[Ints, Ints, Ints, Ints
 def reduced(
     columns: list[pa.Array], keys: int, parts: Parts, time: Ints, diff: Ints, sides: list[Any],
     types: list[pa.DataType], most: int,
-) -> tuple[list[pa.Array], Ints, tuple[Ints, RowNumbers], int] | None:  # fmt: skip
+) -> tuple[list[pa.Array], Ints, tuple[Ints, RowNumbers], int, object] | None:  # fmt: skip
     """The rows of groups that go and come when updates of one time are added: columns of these `types`, and diffs; the
-    index of the rows by their keys, as `indexed` gives it; and how many kept rows were found.
+    index of the rows by their keys, as `indexed` gives it; how many kept rows were found; and the rows opened by their
+    index, as one of `sides`.
 
     `columns` has so many `keys`, then the arguments of the `parts`, of which the first counts all rows. The sides have
     the rows that are kept for the groups: their keys, then a column for each part. None also if the updates have
@@ -328,11 +329,11 @@ def reduced(
     made = _native.reduced(columns, keys, parts, time, diff, sides, most) if on else None
     if made is None:
         return None
-    buffers, diffs, (values, rows), found = made
+    buffers, diffs, (values, rows), found, opened = made
     length = len(diffs) // 8
     arrays = [_ARRAY(type, length, [part if part is None else _BUFFER(part) for part in parts])
               for type, parts in zip(types, buffers, strict=True)]  # fmt: skip
-    return arrays, _ints(diffs), (_ints(values), np.frombuffer(rows, np.uint32)), found
+    return arrays, _ints(diffs), (_ints(values), np.frombuffer(rows, np.uint32)), found, opened
 
 
 def totals(

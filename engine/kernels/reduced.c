@@ -215,11 +215,28 @@ static PyObject *index_of(const Reduced *reduced, PyObject *columns, int64_t len
     return result;
 }
 
-/* The rows that go and come: (buffers of the columns, diffs, their index, how many kept rows were found). */
+/* These rows, opened for the lookups of the next updates. NULL with an exception. */
+static PyObject *opened(const Reduced *reduced, PyObject *index, PyObject *columns, PyObject *diffs) {
+    static const Column count = {.kind = INTEGER, .width = 8, .format = "l"}, sum = {.kind = TEXT, .format = "z"};
+    const Py_ssize_t keys = reduced->keys;
+    Column *like = PyMem_Calloc(keys + reduced->count, sizeof *like);
+    int64_t time = int_at(&reduced->time, 0);
+    PyObject *times = PyByteArray_FromStringAndSize((char *)&time, sizeof time), *side = NULL;
+    if (like == NULL) PyErr_NoMemory();
+    for (Py_ssize_t c = 0; like != NULL && c < keys + reduced->count; c++)
+        like[c] = c < keys ? reduced->columns.at[c] : reduced->parts[c - keys].summed == NULL ? count : sum;
+    if (like != NULL && times != NULL) side = made_side(index, columns, like, keys, times, diffs);
+    PyMem_Free(like);
+    Py_XDECREF(times);
+    return side;
+}
+
+/* The rows that go and come: (buffers of the columns, diffs, their index, how many kept rows were found, and the rows
+   opened by their index). */
 static PyObject *changes_of(const Reduced *reduced) {
     const int64_t groups = reduced->table.count;
     int64_t *which = malloc((2 * groups + 1) * sizeof *which), *diffs = malloc((2 * groups + 1) * sizeof *diffs), count = 0;
-    PyObject *columns = NULL, *weights = NULL, *index = NULL, *made = NULL, *result = NULL;
+    PyObject *columns = NULL, *weights = NULL, *index = NULL, *side = NULL, *made = NULL, *result = NULL;
     Rows rows = {0};
     if (which == NULL || diffs == NULL) {
         PyErr_NoMemory();
@@ -244,12 +261,14 @@ static PyObject *changes_of(const Reduced *reduced) {
         PyList_SetItem(columns, c, made);
     }
     weights = PyByteArray_FromStringAndSize((char *)diffs, count * 8);
-    if (weights != NULL && (index = index_of(reduced, columns, count)) != NULL)
-        result = Py_BuildValue("(OOOL)", columns, weights, index, (long long)reduced->found);
+    if (weights != NULL && (index = index_of(reduced, columns, count)) != NULL &&
+        (side = opened(reduced, index, columns, weights)) != NULL)
+        result = Py_BuildValue("(OOOLO)", columns, weights, index, (long long)reduced->found, side);
 done:
     Py_XDECREF(columns);
     Py_XDECREF(weights);
     Py_XDECREF(index);
+    Py_XDECREF(side);
     free(which);
     free(diffs);
     return result;

@@ -59,6 +59,43 @@ PyObject *py_side(PyObject *self, PyObject *args) {
     return going == 0 ? Py_NewRef(Py_None) : NULL;
 }
 
+/* Holds a bytearray as numbers of so many bytes. 0 with an exception. */
+static int hold(PyObject *bytes, int64_t size, Array *out) {
+    if (PyObject_GetBuffer(bytes, &out->buffer, PyBUF_SIMPLE) < 0) return 0;
+    out->open = 1, out->at = out->buffer.buf, out->length = out->buffer.len / size, out->step = 1;
+    return 1;
+}
+
+/* Views of the first `count` columns, which hold their buffers, and what holds the format. 0 with an exception. */
+static int hold_columns(PyObject *buffers, const Column *like, Py_ssize_t count, int64_t length, Columns *out) {
+    if ((out->at = PyMem_Calloc(count ? count : 1, sizeof *out->at)) == NULL) return PyErr_NoMemory(), 0;
+    for (; out->count < count; out->count++) {
+        PyObject *held = like[out->count].held, *parts = PyList_GetItem(buffers, out->count);
+        Column *column = &out->at[out->count];
+        *column = view_of(parts, &like[out->count], length);
+        if ((column->held = PyTuple_Pack(2, parts, held == NULL ? Py_None : held)) == NULL) return 0;
+    }
+    return 1;
+}
+
+PyObject *made_side(PyObject *index, PyObject *buffers, const Column *like, Py_ssize_t keys, PyObject *time, PyObject *diff) {
+    const int64_t length = PyByteArray_Size(diff) / 8;
+    PyObject *capsule = NULL;
+    Side *side = PyMem_Calloc(1, sizeof *side);
+    if (side == NULL) return PyErr_NoMemory();
+    if (!hold(PyTuple_GetItem(index, 0), 8, &side->index.codes) || !hold(PyTuple_GetItem(index, 1), 4, &side->index.rows) ||
+        !hold(time, 8, &side->time) || !hold(diff, 8, &side->diff) ||
+        !hold_columns(buffers, like, keys, length, &side->keys) ||
+        !hold_columns(buffers, like, PyList_Size(buffers), length, &side->fetched)) goto done;
+    side->time.length = length, side->time.step = 0;
+    side->exact = keys == 1 && (like->kind == INTEGER || like->kind == BITS) && side->keys.at->valid == NULL;
+    if (make_filter(&side->index)) capsule = PyCapsule_New(side, NAME, release);
+    else PyErr_NoMemory();
+done:
+    if (capsule == NULL) close_side(side);
+    return capsule;
+}
+
 const Side **sides_of(PyObject *list, Py_ssize_t *count) {
     const Side **sides;
     if ((*count = PyList_Size(list)) < 0) return NULL;

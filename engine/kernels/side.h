@@ -13,6 +13,10 @@ typedef struct {
     Array time, diff, netted, nets; /* `nets`: the diffs of the ascending `netted` rows, if these are open */
 } Side;
 
+/* A capsule of the rows that a kernel has made: their index by the first `keys` of the columns, which are `like` others but
+   for their buffers; the one time of all rows, and their diffs. Nothing is netted. NULL with an exception. */
+PyObject *made_side(PyObject *index, PyObject *buffers, const Column *like, Py_ssize_t keys, PyObject *time, PyObject *diff);
+
 /* The sides of a list of capsules, to be freed with PyMem_Free; NULL with an exception. */
 const Side **sides_of(PyObject *list, Py_ssize_t *count);
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange.index import index_of
 from halfjoin.engine.arrange.part import Part
-from halfjoin.engine.arrange.run import Run, make_run
+from halfjoin.engine.arrange.run import Run, Side, make_run
 from halfjoin.engine.join.closing import Closing
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.kernels import native
@@ -23,7 +23,7 @@ from halfjoin.engine.reduce.lifted import sums_of
 from halfjoin.engine.reduce.plain import KINDS
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import is_exact
-from halfjoin.engine.updates.updates import Updates, constant, empty
+from halfjoin.engine.updates.updates import MINIMUM, Updates, constant, empty
 from halfjoin.planner.group_functions import Aggregates
 from halfjoin.planner.plan import Reduce
 
@@ -42,7 +42,7 @@ class SummedGroups:
 
     def changes(self, updates: Updates, kept: Sequence[Part], closing: Closing) -> Updates | Run | None:
         """The consolidated changes of the output, for updates that close, as a run that has the index by which the next
-        batch looks them up. None: the kernel cannot do it."""
+        batch looks them up, and is opened for it. None: the kernel cannot do it."""
         opened = self.kept.opened(kept, closing.netted, closing.begins)
         if opened is None:
             return None
@@ -52,13 +52,15 @@ class SummedGroups:
                               limits.PIECE_ROWS)  # fmt: skip
         if made is None:
             return None
-        arrays, diff, (values, rows), found = made
+        arrays, diff, (values, rows), found, opened_rows = made
         closing.found.rows += found
         if not len(diff):
             return empty(dict(zip(self.names, self.types, strict=True)))
         output = Updates(dict(zip(self.names, arrays, strict=True)), constant(int(updates.time[0]), len(diff)), diff)
         index = index_of(values, rows, is_exact(arrays[: self.keys]))
-        return make_run(output, closing.after, {self.kept.spec.arrangement: index})
+        run = make_run(output, closing.after, {self.kept.spec.arrangement: index})
+        run.sides[self.kept.opens] = Side([opened_rows], MINIMUM, MINIMUM, index.exact, self.types)
+        return run
 
 
 def summed_groups(plan: Reduce, kept: HalfJoinOperator | None, schema: dict[str, pa.DataType]) -> SummedGroups | None:
