@@ -19,7 +19,7 @@ from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.known import Arranged, beginning, filling_cost, known_of, known_of_path
 from halfjoin.planner.linear import Step
 from halfjoin.planner.paths import in_order, path_maker
-from halfjoin.planner.plan import ArrangementKey, Branch, InputKind, Join, Known, KnownIn, Path
+from halfjoin.planner.plan import ArrangementKey, Branch, InputKind, Join, KnownKeys, Path
 from halfjoin.planner.within import narrowed
 
 
@@ -30,7 +30,7 @@ def filling(
     """As `paths.branch`, of a query. The paths are in the order of their inputs, with the known keys of these. `own`:
     the nodes of the query."""
     steps = {i: _first_steps(block, block.inputs[i]) for i in in_order(block)}
-    known: dict[int, Known | KnownIn | None] = {i: None if item.constant is not None or item.collection in own else
+    known: dict[int, KnownKeys | None] = {i: None if item.constant is not None or item.collection in own else
              known_of(item.collection, steps[i], {one.name: item.bare(one.name) for one in item.columns}, estimates,
                       arranged) for i, item in enumerate(block.inputs)}  # fmt: skip
     asking = frozenset[str]().union(*(inputs_of(match.probe, block.owners) for item in block.inputs

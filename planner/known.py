@@ -1,4 +1,5 @@
-"""Finds the inputs of a query of which few keys are known: `WHERE k = 5`, `k IN (1, 2)`, `k = ANY ($1)`.
+"""Finds the inputs of a query of which few keys are known: `WHERE k = 5`, `k IN (1, 2)`, `k = ANY ($1)`, or
+`j = 1 OR k = 2`.
 
 The keys may be those of another table's few rows, too: `WHERE k IN (SELECT k FROM small)`, `EXISTS (...)`. These rows
 are read first, and the path still asks whether a key is present.
@@ -20,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from typing import TypeVar
 
 from halfjoin.planner.cost import path_cost
 from halfjoin.planner.estimates import Estimates
@@ -30,14 +32,16 @@ from halfjoin.planner.plan import (
     HalfJoin,
     InputKind,
     Known,
+    KnownAny,
     KnownIn,
+    KnownKeys,
     Path,
     Reduce,
     ViewPlan,
 )
 from halfjoin.planner.predicates import certain, fewest, renamed, told, without_casts
 from halfjoin.planner.rules.sides import Side
-from halfjoin.sql.expr import Expr, Literal, columns_of
+from halfjoin.sql.expr import Call, Expr, Literal, columns_of
 from halfjoin.sql.functions.chance import draws
 from halfjoin.sql.relation import Scan
 
@@ -45,6 +49,7 @@ MOST_KEYS = 10_000  # combinations of the values of several columns
 _SMALL = 1000.0  # rows; among so few a lookup is as good as a scan
 SCANNED = 8.0  # rows that a scan reads in the time in which a lookup finds one, or an index gets one
 Arranged = Callable[[str], Iterable[ArrangementKey]]  # the arrangements of a collection
+_Way = TypeVar("_Way", Known, Known | KnownAny)
 
 
 def reads_by_key(plan: ViewPlan) -> bool:
@@ -58,7 +63,7 @@ def lookups(plan: ViewPlan) -> Iterator[Known | KnownIn]:
         for branch in join.branches:
             for number, path in enumerate(branch.paths):
                 if path.known is not None and (number == branch.fill or _reports(path)):
-                    yield path.known
+                    yield from path.known.ways if isinstance(path.known, KnownAny) else (path.known,)
 
 
 def scans(plan: ViewPlan) -> Iterator[str]:
@@ -93,7 +98,7 @@ def _reports(path: Path) -> bool:
     return path.source.reports is not None and any(map(step_fallible, path.source.steps))
 
 
-def beginning(collection: str, known: Known | KnownIn | None, estimates: Estimates) -> tuple[float, float]:
+def beginning(collection: str, known: KnownKeys | None, estimates: Estimates) -> tuple[float, float]:
     """The rows with which a path begins to fill, and the work to find them, in rows scanned."""
     if known is None:
         return estimates.rows(collection), estimates.rows(collection)
@@ -101,7 +106,7 @@ def beginning(collection: str, known: Known | KnownIn | None, estimates: Estimat
         keys = estimates.rows(known.source.collection)
         rows = min(keys * fan_out(known.arrangement, estimates), estimates.rows(collection))
         return rows, keys + SCANNED * max(keys, rows)
-    rows = _found(known.arrangement, known.values, estimates)
+    rows = _found(known, estimates)
     return rows, SCANNED * rows
 
 
@@ -115,14 +120,14 @@ def filling_cost(path: Path, own: Collection[str], estimates: Estimates) -> floa
                               + sum(estimates.rows(key.collection) for key in missing))  # fmt: skip
 
 
-def known_of_path(path: Path, estimates: Estimates, arranged: Arranged) -> Known | KnownIn | None:
+def known_of_path(path: Path, estimates: Estimates, arranged: Arranged) -> KnownKeys | None:
     """As `known_of`, of the input of a path; or the keys of a present input, if these find fewer rows."""
     bare = {name: column for column, name in path.fetch}
     known = known_of(path.collection, path.source.steps, bare, estimates, arranged)
     if path.kind is not InputKind.PLAIN or any(map(step_fallible, path.source.steps)):
         return known
 
-    def work(one: Known | KnownIn | None) -> float:
+    def work(one: KnownKeys | None) -> float:
         return beginning(path.collection, one, estimates)[1]
 
     present = [stage.half_join for stage in path.stages if stage.half_join.kind is InputKind.PRESENT]
@@ -168,28 +173,50 @@ def _known_in(path: Path, half_join: HalfJoin, arranged: Arranged) -> Iterator[K
 
 def known_of(
     collection: str, steps: Sequence[Step], bare: Mapping[str, str], estimates: Estimates, arranged: Arranged
-) -> Known | None:
-    """The arrangement that finds the fewest rows; None if there is none, or a scan is as good. The input's rows pass
+) -> Known | KnownAny | None:
+    """The arrangements that find the fewest rows; None if there are none, or a scan is as good. The input's rows pass
     `steps`; `bare`: its columns by their names there."""
-    values = _values(steps, bare)
-    there = [key for key in (arranged(collection) if values else ()) if key.keys and key.through is None]
-    ways = [Known(key, tuple(values[expr] for expr in key.keys)) for key in there if values.keys() >= set(key.keys)]
-    ways = [way for way in ways if len(way.values) == 1 or prod(map(len, way.values)) <= MOST_KEYS]
-    rows = estimates.rows(collection)
-    found = {way: _found(way.arrangement, way.values, estimates) for way in ways}
-    good = [way for way in ways if rows <= _SMALL or found[way] * SCANNED <= rows]
-    return min(good, key=lambda way: (found[way], -len(way.values), str(way.arrangement)), default=None)
+    predicates = list(certain(steps, bare))
+    if not predicates:
+        return None
+    there = [key for key in arranged(collection) if key.keys and key.through is None]
+    values = fewest(*map(told, predicates))
+    ways: list[Known | KnownAny] = [*_ways(values, there)]
+    for predicate in predicates:
+        if isinstance(predicate, Call) and predicate.function == "or":
+            each = [_fewest(_ways(fewest(values, told(part)), there), estimates) for part in predicate.args]
+            found = [way for way in each if way is not None]
+            ways += [KnownAny(tuple(found))] if len(found) == len(each) else []
+    rows, best = estimates.rows(collection), _fewest(ways, estimates)
+    return best if best is not None and (rows <= _SMALL or _found(best, estimates) * SCANNED <= rows) else None
 
 
-def _found(key: ArrangementKey, values: Sequence[Sequence[Literal]], estimates: Estimates) -> float:
-    return prod(map(len, values)) * fan_out(key, estimates)
+def _ways(values: Mapping[Expr, Sequence[Literal]], there: Iterable[ArrangementKey]) -> Iterator[Known]:
+    """The arrangements that find all rows in which expressions have these values."""
+    for key in there:
+        if values.keys() >= set(key.keys):
+            way = Known(key, tuple(tuple(values[expr]) for expr in key.keys))
+            if len(way.values) == 1 or prod(map(len, way.values)) <= MOST_KEYS:
+                yield way
+
+
+def _fewest(ways: Iterable[_Way], estimates: Estimates) -> _Way | None:
+    """The one of them that finds the fewest rows; of several by the most keys."""
+
+    def order(way: Known | KnownAny) -> tuple[float, int, list[str]]:
+        each = [way] if isinstance(way, Known) else way.ways
+        return _found(way, estimates), -len(each[0].values), [str(one.arrangement) for one in each]
+
+    return min(ways, key=order, default=None)
+
+
+def _found(way: Known | KnownAny, estimates: Estimates) -> float:
+    """About how many rows are found."""
+    if isinstance(way, KnownAny):
+        return sum(_found(one, estimates) for one in way.ways)
+    return prod(map(len, way.values)) * fan_out(way.arrangement, estimates)
 
 
 def fan_out(key: ArrangementKey, estimates: Estimates) -> float:
     """About how many rows of an arrangement have one key."""
     return estimates.fan_out(key, [Literal(None, expr.type) for expr in key.keys], {})
-
-
-def _values(steps: Sequence[Step], bare: Mapping[str, str]) -> dict[Expr, tuple[Literal, ...]]:
-    """What expressions over the collection's columns may be in rows that the steps let through."""
-    return fewest(*map(told, certain(steps, bare)))

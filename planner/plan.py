@@ -112,13 +112,18 @@ class HalfJoin:
     fetch: tuple[tuple[str, str], ...]  # (collection column, its name in the stream), only those still needed
     kind: InputKind = InputKind.PLAIN
     default: tuple[Expr, ...] = ()  # of a padded input: the values for `fetch` if its key is not there
-    within: ArrangementKey | Known | None = None  # of a query: finds rows among which all partners are
+    within: ArrangementKey | Known | KnownAny | None = None  # of a query: finds rows among which all partners are
 
     @property
     def arrangements(self) -> tuple[ArrangementKey, ...]:
         """Those that it looks up."""
-        found = self.within.arrangement if isinstance(self.within, Known) else self.within
-        return (self.arrangement,) if found is None else (self.arrangement, found)
+        match self.within:
+            case None:
+                return (self.arrangement,)
+            case Known(arrangement=found) | (ArrangementKey() as found):
+                return self.arrangement, found
+            case KnownAny(ways=ways):
+                return self.arrangement, *(way.arrangement for way in ways)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +166,22 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownAny:
+    """As `Known`, where every row has the keys of at least one of these: `WHERE buyer = 5 OR seller = 5`."""
+
+    ways: tuple[Known, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class KnownIn:
     """As `Known`, where the keys are those of the rows of a present input, of which there are few. `source`: computes
     them from its rows, in the order of the arrangement's keys."""
 
     arrangement: ArrangementKey
     source: ArrangementKey
+
+
+KnownKeys: TypeAlias = Known | KnownAny | KnownIn
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +198,7 @@ class Path:
     kind: InputKind = InputKind.PLAIN  # of the path's own input
     appearing: Appearing | None = None  # set if that input is not plain
     constant: bool = False  # whether its input never changes, so the path can only fill
-    known: Known | KnownIn | None = None  # of a query: rows without these keys need not be read to fill
+    known: KnownKeys | None = None  # of a query: rows without these keys need not be read to fill
 
     @property
     def fixed(self) -> tuple[Stage, ...]:

@@ -16,7 +16,7 @@ from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.known import Arranged, fan_out, known_of
 from halfjoin.planner.linear import Extend, Filter, Keep, Step
 from halfjoin.planner.liveness import reads
-from halfjoin.planner.plan import ArrangementKey, HalfJoin, InputKind, Known, Path, Stage
+from halfjoin.planner.plan import ArrangementKey, HalfJoin, InputKind, Known, KnownAny, Path, Stage
 from halfjoin.sql.expr import Column, Expr, columns_of
 from halfjoin.sql.functions.chance import draws
 
@@ -32,7 +32,7 @@ def narrowed(path: Path, own: Collection[str], estimates: Estimates, arranged: A
 
 def _within(
     half_join: HalfJoin, own: Collection[str], estimates: Estimates, arranged: Arranged
-) -> ArrangementKey | Known | None:
+) -> ArrangementKey | Known | KnownAny | None:
     """What finds the rows among which all partners are: an arrangement by some of the keys that are looked up, or known
     keys; None if there is none, or the half-join needs none."""
     key = half_join.arrangement

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -27,10 +28,10 @@ from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.engine.updates.codes import codes, distinct
 from halfjoin.engine.updates.consolidate import cancel
 from halfjoin.engine.updates.consolidate import distinct as distinct_rows
-from halfjoin.engine.updates.updates import Ints, Updates, concat, gathered, indices_of
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, gathered, indices_of
 from halfjoin.planner.known import SCANNED
 from halfjoin.planner.liveness import reads
-from halfjoin.planner.plan import ArrangementKey, Known, KnownIn, Version
+from halfjoin.planner.plan import ArrangementKey, Known, KnownAny, KnownIn, KnownKeys, Version
 from halfjoin.sql.expr import Column, Literal, columns_of
 from halfjoin.sql.functions import cast
 from halfjoin.sql.types import Kind, SqlType
@@ -47,6 +48,16 @@ class KnownRows:
     columns: KeyColumns
     keys: list[pa.Array]
     codes: Ints
+
+    def has(self, rows: Updates) -> Mask:
+        """Which rows have a code that it looks up."""
+        arrays, places = self.columns(rows)
+        found: Mask = np.isin(codes(arrays, len(rows) if places is None else len(places)), self.codes)
+        if places is None:
+            return found
+        every = np.zeros(len(rows), np.bool_)
+        every[places[found]] = True
+        return every
 
     def __call__(self, lookup: RunsOf, closed: int, upper: int, names: Sequence[str]) -> Iterator[Updates]:
         """The updates with times below `upper` that have one of the keys, with the columns `names`, added up: only the
@@ -67,6 +78,24 @@ class KnownRows:
         whole = whole if early.all() else whole.filter(early)
         if len(whole):
             yield cancel(whole, by_time=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsKnownAny:
+    """A compiled `KnownAny`. A row that an earlier way finds is not taken from a later one. `reads`: the columns that
+    the arrangements' keys read."""
+
+    ways: tuple[KnownRows, ...]
+    reads: frozenset[str]
+
+    def __call__(self, lookup: RunsOf, closed: int, upper: int, names: Sequence[str]) -> Iterator[Updates]:
+        """As `KnownRows`."""
+        wanted = sorted(self.reads.union(names))
+        for number, way in enumerate(self.ways):
+            for rows in way(lookup, closed, upper, wanted):
+                for earlier in self.ways[:number]:
+                    rows = rows.filter(~earlier.has(rows))
+                yield rows.select(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +131,19 @@ class RowsKnownIn:
         return [array.filter(there) for array in each]
 
 
-def compile_known(known: Known | KnownIn, registry: Registry) -> KnownRows | RowsKnownIn:
+FoundByKeys: TypeAlias = KnownRows | RowsKnownAny | RowsKnownIn
+
+
+def compile_known(known: KnownKeys, registry: Registry) -> FoundByKeys:
     """Make the lookup of known keys executable. A value that the key's type does not have finds nothing."""
-    return _compiled(known, registry) if isinstance(known, Known) else _compiled_in(known, registry)
+    match known:
+        case Known():
+            return _compiled(known, registry)
+        case KnownAny(ways=ways):
+            read = [columns_of(expr) for way in ways for expr in way.arrangement.keys]
+            return RowsKnownAny(tuple(_compiled(way, registry) for way in ways), frozenset[str]().union(*read))
+        case KnownIn():
+            return _compiled_in(known, registry)
 
 
 def _compiled(known: Known, registry: Registry) -> KnownRows:

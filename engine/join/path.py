@@ -9,7 +9,7 @@ from halfjoin.engine.join.chain import GROWTH, Entrance, Walked, entrance_of, na
 from halfjoin.engine.join.choosing import Stages, compiled, orders
 from halfjoin.engine.join.closing import Closing, RunsOf
 from halfjoin.engine.join.half_join import HalfJoinOperator
-from halfjoin.engine.join.known import KnownRows, RowsKnownIn, compile_known
+from halfjoin.engine.join.known import FoundByKeys, compile_known
 from halfjoin.engine.join.made import Made
 from halfjoin.engine.join.presence import AppearingKeys, PresenceOperator, compile_appearing
 from halfjoin.engine.join.too_large import TooLarge
@@ -36,7 +36,7 @@ class CompiledPath:
     final: LinearOperator
     appearing: AppearingKeys | None = None  # None: the path's input is plain
     then: LinearOperator | None = None  # the operator that the rows of an input that is not plain pass next
-    known: KnownRows | RowsKnownIn | None = None  # of a query: finds the rows of the input with which to fill
+    known: FoundByKeys | None = None  # of a query: finds the rows of the input with which to fill
     entrance: Entrance | None = None  # into the chain with which the stages begin
 
     @property

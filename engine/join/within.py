@@ -11,11 +11,11 @@ from halfjoin.engine.arrange.index import KeyColumns
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.join.known import KnownRows, compile_known
+from halfjoin.engine.join.known import KnownRows, RowsKnownAny, RowsKnownIn, compile_known
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.updates.codes import codes, distinct
 from halfjoin.planner.known import SCANNED
-from halfjoin.planner.plan import ArrangementKey, HalfJoin, Known
+from halfjoin.planner.plan import ArrangementKey, HalfJoin
 from halfjoin.planner.within import needed
 
 
@@ -43,7 +43,7 @@ class Within:
 class WithinKnown:
     """As `Within`, of keys that are known."""
 
-    known: KnownRows
+    known: KnownRows | RowsKnownAny
     names: Sequence[str]
 
     def __call__(self, keys: Sequence[pa.Array], runs: Sequence[Part], closed: int, upper: int) -> Sequence[Part]:
@@ -56,9 +56,9 @@ def compile_within(spec: HalfJoin, registry: Registry) -> Within | WithinKnown |
     if spec.within is None:
         return None
     names = sorted(needed(spec.arrangement) | {column for column, _ in spec.fetch})
-    if isinstance(spec.within, Known):
+    if not isinstance(spec.within, ArrangementKey):
         known = compile_known(spec.within, registry)
-        assert isinstance(known, KnownRows)
+        assert not isinstance(known, RowsKnownIn)
         return WithinKnown(known, names)
     places = tuple(spec.arrangement.keys.index(key) for key in spec.within.keys)
     return Within(spec.within, key_columns(spec.within, registry), places, names)

@@ -23,6 +23,9 @@ QUERIES = {  # with the rows that each finds, in all its tables
     "SELECT * FROM orders WHERE k = $1": 1,
     "SELECT * FROM orders WHERE k = ANY ($1)": 2,
     "SELECT * FROM orders WHERE k = 77 OR k = 78": 2,
+    "SELECT * FROM orders WHERE k = 77 OR name IN ('n77', 'n78')": 2,
+    "SELECT * FROM orders WHERE (k = 77 OR customer = 9 OR k = 9 AND name = 'n9') AND name <> 'n8'": 11,
+    "SELECT line.* FROM orders JOIN line ON line.o = orders.k WHERE orders.k = 77 OR orders.name = 'n77'": 1 + LINES,
     "SELECT line.* FROM orders JOIN line ON line.o = orders.k WHERE orders.k = 77": 1 + LINES,
     "SELECT line.* FROM orders LEFT JOIN line ON line.o = orders.k WHERE orders.k = 77": 1 + LINES,
     "SELECT l.* FROM orders o JOIN line l ON l.o = o.k WHERE o.customer = 9": 10 + 10 * LINES,
@@ -38,7 +41,7 @@ QUERIES = {  # with the rows that each finds, in all its tables
 }  # fmt: skip
 SCANNED = {
     "SELECT * FROM orders WHERE k > 49998": "scans orders", "SELECT * FROM line WHERE price = 1": "scans line",
-    "SELECT k FROM orders WHERE k = 77 OR name = 'n77'": "scans orders",
+    "SELECT k FROM orders WHERE k = 77 OR name > 'n99'": "scans orders",
     "SELECT k FROM orders WHERE k::double precision = 77": "scans orders",  # two bigints may be one double
 }  # fmt: skip
 PARAMS = {"SELECT * FROM orders WHERE k = $1": [77], "SELECT * FROM orders WHERE k = ANY ($1)": [[77, 78]]}

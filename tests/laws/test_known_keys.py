@@ -116,9 +116,10 @@ class World:
             source = pick(JOINS)
             names = [name for name in "tuwv" if f" {name} " in f" {source} ".replace(",", " ")]
             name = pick(names)
-            where, shown = [self.condition(name, pick(COLUMNS[name]))], ", ".join(
+            where, shown = [self.condition(name, pick(COLUMNS[name])) for _ in range(pick([1, 1, 2]))], ", ".join(
                 f"{one}.{column} AS {one}{column}" for one in names for column in COLUMNS[one][:2])  # fmt: skip
         more = {"t": ["t.n > 0", "10 / t.a > 2", "t.k + 1 > 1"], "u": ["u.y < 3", "6 / u.y > 1"]}.get(name, ["true"])
+        where = [f"({' OR '.join(where)})"] if pick([True, False, False]) else where
         where += [pick(more)] if pick([True, False, False]) else []
         test = " AND ".join(where)
         return pick([
