@@ -150,9 +150,11 @@ class Run:
         return self.apart() if any(index.partial is not None for index in self.indexes.values()) else self
 
     def at_once(self) -> Run:
-        """The same updates, all at the least time, with the indexes that are there."""
+        """The same updates, all at the least time. Both have the indexes that either makes, but for those that leave
+        rows out by their times."""
         updates = Updates(self.updates.columns, constant(MINIMUM, len(self)), self.updates.diff)
-        return Run(updates, dict(self.indexes), net=self.net, gone=dict(self.gone), filters=self.filters)
+        owner = self.apart() if self.filters else self
+        return Run(updates, owner.indexes, net=self.net, gone=owner.gone, filters=self.filters)
 
     def apart(self) -> Run:
         """The same run with its own list of indexes: neither sees what the other builds or drops."""
