@@ -21,6 +21,7 @@ from typing import Any
 
 from halfjoin.sql.expr import Column
 from halfjoin.sql.relation import Binding, Loop, Scan
+from halfjoin.sql.unseen import is_unseen
 
 _NAMES = {"alias", "loop"}  # fields with names that the query gives
 
@@ -36,6 +37,8 @@ class _Numbers:
 
     def of(self, value: Any) -> object:
         match value:
+            case _ if is_unseen(value):
+                return value
             case Column(name):
                 return ("Column", self.number(name), *(self.of(getattr(value, one.name)) for one in fields(value)
                                                        if one.name != "name"))  # fmt: skip

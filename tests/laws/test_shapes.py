@@ -87,6 +87,10 @@ ONE = [
     "SELECT x FROM t WHERE (k, i) = ($1, 2)", "SELECT x FROM t WHERE (k, i) IN (($1, 2), (3, 3))",
     "SELECT k + $1 AS r, count(*) AS n FROM t GROUP BY k + $1", "SELECT m + $1 AS r FROM t",
     "SELECT $1::varchar(1) AS r",
+    "WITH RECURSIVE q AS (SELECT k FROM t WHERE {c} = $1 UNION SELECT o.id FROM q JOIN o ON o.k = q.k) SELECT k FROM q",
+    "WITH RECURSIVE q AS (SELECT k, 0 AS n FROM t WHERE k < 3 "
+    "UNION ALL SELECT t.k, q.n + $1 FROM q JOIN t ON t.i = q.k "
+    "WHERE q.n < 2) SELECT n, count(*) AS r FROM q GROUP BY n",
 ]  # fmt: skip
 TWO = [
     "SELECT k FROM t WHERE {c} = $1 AND {d} = $2", "SELECT k FROM t WHERE {c} IN ($1, $2)",
@@ -98,6 +102,9 @@ TWO = [
     "SELECT t.k FROM t, o WHERE t.{c} = $1 AND o.i = $2 AND t.i = o.i AND t.k = o.k",
     "SELECT i, sum(k) FILTER (WHERE {c} = $1) AS r FROM t GROUP BY i HAVING count(*) > $2",
     "SELECT k FROM t WHERE coalesce({c}, $1) = $2", "SELECT greatest($1, $2) AS r FROM t",
+    "WITH RECURSIVE q AS (SELECT k FROM t WHERE {c} = $1 UNION SELECT o.id FROM q JOIN o ON o.k = q.k AND o.i <> $2), "
+    "r AS (SELECT k FROM t WHERE {c} = $2 UNION SELECT o.id FROM r JOIN o ON o.k = r.k AND o.i <> $1) "
+    "SELECT q.k, r.k AS l FROM q JOIN r ON r.k = q.k",
 ]  # fmt: skip
 
 
@@ -185,6 +192,8 @@ def answer(connection: Any) -> Callable[..., Any]:
 NEW_VALUES: list[tuple[str, list[Any]]] = [
     ("SELECT x FROM t WHERE k = $1", [1, 2, 3, -1]),
     ("SELECT x FROM t WHERE k = $1", ["1", "2", "3", "-1"]),
+    ("WITH RECURSIVE q AS (SELECT k FROM t WHERE k = $1 UNION SELECT o.id FROM q JOIN o ON o.k = q.k) SELECT k FROM q",
+     [1, 2, 3, -1]),
     ("SELECT k FROM t WHERE x = $1", ["a", "b", "c"]),
     ("SELECT k FROM t WHERE i = ANY ($1)", [[1, 2], [3, 4], [0, 2]]),
     ("SELECT k FROM t WHERE d = $1", [DAY, DAY + dt.timedelta(days=1), dt.date(1, 1, 1)]),
