@@ -34,6 +34,7 @@ from halfjoin.planner.names import meanings
 from halfjoin.planner.narrow import narrowed
 from halfjoin.planner.outer import simplified
 from halfjoin.planner.plan import ROUND, Reduce, round_names
+from halfjoin.planner.predicates import told
 from halfjoin.planner.reduces.lower import lowered, output_columns
 from halfjoin.planner.reduces.parted import parted
 from halfjoin.planner.reduces.unique import without_counts
@@ -81,12 +82,12 @@ Found: TypeAlias = Callable[[Side], bool]
 
 
 def cut(
-    relation: Relation, facts: Facts, found: Found = lambda _: False
+    relation: Relation, facts: Facts, found: Found | None = None
 ) -> tuple[Relation, tuple[CutNode | Reduce, ...]]:
     """The relation with scans of node collections in place of the parts cut out; the nodes in order of dependency.
 
     `found`: of a query, whether the keys of a looked-up side find its rows. Such a side is a node, since an index of
-    the rows that meet its conditions would be made of all rows.
+    the rows that meet its conditions would be made of all rows. So are the rows with which a loop begins.
     """
     cutter = _Cutter(facts, _repeated(relation), found)
     relation = narrowed(by_length(simplified(relation), cutter.aliases))
@@ -109,7 +110,7 @@ def _repeated(relation: Relation) -> frozenset[str]:
 class _Cutter:
     facts: Facts
     repeated: frozenset[str]  # aliases of several scans: a domain has those of the rows that it is of
-    found: Found
+    found: Found | None
     nodes: dict[str, CutNode | Reduce] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=Aliases)
     loops: dict[str, Sequence[CutNode]] = field(default_factory=dict)
@@ -243,6 +244,7 @@ class _Cutter:
         for name, binding in zip(names, loop.bindings, strict=True):
             relation = firsts(narrowed(by_length(simplified(binding.relation), self.aliases)), self.aliases)
             self.binding = binding.names
+            relation = relation if self.found is None else self.begun(relation)
             carried = rounds.shown(relation.columns, *rounds.carried(relation))
             before = dict(self.nodes), dict(self.loops), dict(self.bindings)
             whole, _ = self.region(self.reduced(carried))
@@ -270,6 +272,17 @@ class _Cutter:
                 node = self.nodes.pop(name)
                 self.nodes[name] = replace(node, loops=node.loops or path)
         return made
+
+    def begun(self, relation: Relation) -> Relation:
+        """Of a query: a binding's relation with a scan of a node for each arm that reads no binding, if its conditions
+        tell something of its rows. A loop reads collections whole, and a node finds these rows by keys."""
+
+        def arm(one: Relation) -> Relation:
+            alone = not any(isinstance(part, Fed) for part in parts_inside(one))
+            tells = any(told(part.predicate) for part in every_part(one) if isinstance(part, Filter))
+            return self.side(self.reduced(one), always=True) if alone and tells else self.begun(one)
+
+        return with_inputs(relation, arm if isinstance(relation, UnionAll) else self.begun)
 
     def _is_first_row(self, binding: CutNode, before: Mapping[str, CutNode | Reduce]) -> bool:
         """Whether a binding is a new reduce that shows columns of a new join as they are. Then the reduce takes its
@@ -355,7 +368,7 @@ class _Cutter:
         if always and not may_be_kept(part):
             return part
         if side is not None and (outer is None or shown(side, asked(outer, side)) is not None) and not (
-            self.found(side) and may_be_kept(part)
+            self.found is not None and self.found(side) and may_be_kept(part)
         ):
             return part
         if not may_be_kept(part, failing=True):

@@ -15,6 +15,8 @@ from tests.support.indexes import indexed_rows
 
 REACHED = """WITH RECURSIVE r (x) AS (
     SELECT {}::bigint UNION SELECT e.dst FROM r JOIN edge e ON e.src = r.x) SELECT x FROM r"""
+BEGUN = """WITH RECURSIVE r (x) AS (
+    SELECT dst FROM edge WHERE src = {0} UNION SELECT e.dst FROM r JOIN edge e ON e.src = r.x) SELECT x FROM r"""
 COUNTED = """WITH RECURSIVE r (x, d) AS (
     SELECT {}::bigint, 0 UNION ALL SELECT e.dst, r.d + 1 FROM r JOIN edge e ON e.src = r.x WHERE r.d < 4)
     SELECT x, d, count(*) AS n FROM r GROUP BY x, d"""
@@ -65,6 +67,9 @@ def test_a_recursive_query_has_the_edges_of_its_time(
             reached, counts = walked(past[as_of - 1], start)
             found = engine.query(REACHED.format(start), as_of=as_of)["x"].to_pylist()
             assert sorted(found) == sorted(reached)
+            found = engine.query(BEGUN.format(start), as_of=as_of)["x"].to_pylist()
+            begun = [walked(past[as_of - 1], dst)[0] for src, dst in past[as_of - 1] if src == start]
+            assert sorted(found) == sorted(set[int]().union(*begun))
             walks = engine.query(COUNTED.format(start), as_of=as_of).to_pylist()
             assert {(row["x"], row["d"]): row["n"] for row in walks} == counts
 
@@ -79,3 +84,13 @@ def test_a_recursive_query_uses_the_indexes_that_are_there(monkeypatch: pytest.M
     found = engine.query(REACHED.format(9000))["x"].to_pylist()
     assert sorted(found) == [0, 1, 2, 4, 9, 19, 38, 77, 9000]
     assert sum(made) < 200
+
+
+def test_a_recursive_query_looks_up_the_rows_with_which_it_begins() -> None:
+    engine, numbers = hj.Engine(), np.arange(1, 20_000)
+    engine.execute(SCHEMA)
+    engine.apply({"edge": pa.table({"src": numbers, "dst": numbers // 2})})
+    assert engine.explain(BEGUN.format(18)).splitlines()[-1] == "as a query: looks up 1 key in edge(src)"
+    assert sorted(engine.query(BEGUN.format(18))["x"].to_pylist()) == [0, 1, 2, 4, 9]
+    joined = BEGUN.replace("edge WHERE src = {0}", "edge JOIN (VALUES (18), (3)) v (s) ON src = s WHERE src > 0")
+    assert sorted(engine.query(joined)["x"].to_pylist()) == [0, 1, 2, 4, 9]

@@ -97,8 +97,9 @@ class World:
     def condition(self, name: str, column: str) -> str:
         pick, values = self.random.choice, VALUES[column]
         several = [pick(values) for _ in range(self.random.randrange(1, 4))]
-        column = f"{name}.{column}"
+        column, other = f"{name}.{column}", pick(COLUMNS[name])
         return pick([
+            f"({column} = {several[0]} OR {name}.{other} IN ({pick(VALUES[other])}, {pick(VALUES[other])}))",
             f"{column} = {several[0]}", f"{several[0]} = {column}", f"{column} IN ({', '.join(several)})",
             f"({' OR '.join(f'{column} = {one}' for one in several)})", f"{column} IS NOT DISTINCT FROM {several[0]}",
             f"({column} = {several[0]} OR {column} IS NULL)", f"{column} = ANY (ARRAY[{', '.join(several)}])",
@@ -116,10 +117,9 @@ class World:
             source = pick(JOINS)
             names = [name for name in "tuwv" if f" {name} " in f" {source} ".replace(",", " ")]
             name = pick(names)
-            where, shown = [self.condition(name, pick(COLUMNS[name])) for _ in range(pick([1, 1, 2]))], ", ".join(
+            where, shown = [self.condition(name, pick(COLUMNS[name]))], ", ".join(
                 f"{one}.{column} AS {one}{column}" for one in names for column in COLUMNS[one][:2])  # fmt: skip
         more = {"t": ["t.n > 0", "10 / t.a > 2", "t.k + 1 > 1"], "u": ["u.y < 3", "6 / u.y > 1"]}.get(name, ["true"])
-        where = [f"({' OR '.join(where)})"] if pick([True, False, False]) else where
         where += [pick(more)] if pick([True, False, False]) else []
         test = " AND ".join(where)
         return pick([

@@ -86,7 +86,7 @@ def test_partners_among_few_rows_are_those_among_all(
         engine.execute(DDL)
         for time in range(1, 9):
             world.submit(engine, time)
-            for _ in range(10):
+            for _ in range(12):
                 both(engine, query(world), world.random.choice([None, *range(1, time + 1)]))
             if time == 5:
                 engine.compact()
