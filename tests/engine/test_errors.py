@@ -10,6 +10,7 @@ import subprocess
 import sys
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
@@ -208,6 +209,17 @@ def test_nothing_but_errors_is_unpacked(capsys: pytest.CaptureFixture[str]) -> N
 def test_plain_values_keep_their_type_in_tasks(value: object) -> None:
     arrived = task_errors.unpacked(task_errors.packed(hj.InvalidRow("is bad", value=value)))
     assert isinstance(arrived, hj.InvalidRow) and arrived.value == value
+
+
+def test_a_row_keeps_its_names_in_tasks() -> None:
+    """Arrow gives moments in zones, and intervals of its own, which are not plain."""
+    moment = dt.datetime(2024, 7, 1, tzinfo=ZoneInfo("America/New_York"))
+    key = {"k": 1, "at": moment, "lasts": pa.MonthDayNano([1, 2, 3])}
+    arrived = task_errors.unpacked(task_errors.packed(hj.InvalidRow("is bad", key=key, value=moment)))
+    assert isinstance(arrived, hj.InvalidRow) and arrived.key is not None
+    assert dict(arrived.key) == key | {"lasts": repr(key["lasts"])}
+    assert arrived.value == moment and arrived.value.utcoffset() == dt.timedelta(hours=-4)
+    assert str(arrived).startswith("the row with (k, at, lasts) = (1, datetime.datetime(2024, 7, 1, 0, 0, tzinfo=")
 
 
 def test_a_long_value_is_shown_in_part_and_kept_whole() -> None:
