@@ -211,6 +211,19 @@ def test_plain_values_keep_their_type_in_tasks(value: object) -> None:
     assert isinstance(arrived, hj.InvalidRow) and arrived.value == value
 
 
+def test_a_row_without_a_number_is_named_by_whatever_values_it_has() -> None:
+    odd = pa.array([b"\xff"]).view(pa.string())
+    columns = {"s": odd, "l": pa.ListArray.from_arrays([0, 1], odd), "d": pa.array([4_000_000], pa.date32())}
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (s text, l text[], d date)")
+        table, given = engine._state.catalog.table("t"), pa.table(columns)
+        with pytest.raises(hj.InvalidRow) as problem:
+            engine.apply({"t": given})
+    named = unnumbered(problem.value, table, given)
+    assert named.key == {"s": b"\xff", "l": None, "d": "12921-08-18"}
+    assert "not valid UTF-8" in str(named)
+
+
 def test_a_row_keeps_its_names_in_tasks() -> None:
     """Arrow gives moments in zones, and intervals of its own, which are not plain."""
     moment = dt.datetime(2024, 7, 1, tzinfo=ZoneInfo("America/New_York"))
