@@ -260,7 +260,10 @@ def bounded() -> Iterator[None]:
 
 def shown(value: object, most: int = _SHOWN) -> str:
     """The `repr` of a value for an error text, cut to `most` characters."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        return f"a {type(value).__name__} that is nested too deep"
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 

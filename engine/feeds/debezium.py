@@ -154,19 +154,24 @@ class _Column:
         for number in np.unique(which):
             places.append(np.flatnonzero(which == number))
             schema = None if number < 0 else schemas.dictionary[int(number)].as_py()
-            parts.append(self._part(values.take(places[-1]), places[-1], self._encoding(schema)))
+            encoding = self._encoding(schema, int(places[-1][0]))
+            parts.append(self._part(values.take(places[-1]), places[-1], encoding))
         if len(places) < 2:
             return parts[-1]
         return pa.concat_arrays(parts).take(pa.array(np.argsort(np.concatenate(places))))
 
-    def _encoding(self, schema: str | None) -> Encoding | None:
+    def _encoding(self, schema: str | None, row: int) -> Encoding | None:
+        """The column's encoding, which an image has that comes with a schema."""
         if self.encoding is None:
-            return from_schema(schema).get(self.column.name)
+            try:
+                return from_schema(schema).get(self.column.name)
+            except ValueError as problem:
+                raise invalid_message(self.table.name, int(self.images.message[row]), str(problem)) from None
         return self.encoding if isinstance(self.encoding, Encoding) else from_user(self.column.name, self.encoding)
 
     def _part(self, values: Values, rows: Ints, encoding: Encoding | None) -> pa.Array:
-        def exactly(some: Ints) -> list[Any]:
-            return self.images.exactly(rows[some], self.column.name)
+        def exactly(some: Ints) -> list[str]:
+            return [self.images.number(row, self.column.name) for row in rows[some]]
 
         if self.column.type.kind in (Kind.JSON, Kind.JSONB):
             values = self._json(values, rows)
@@ -191,13 +196,16 @@ class _Column:
             return values
         mask = np.zeros(len(rows), np.bool_)
         mask[found] = True
-        try:
-            texts = pa.array(self.images.written(rows[found], self.column.name), pa.string())
-        except JsonError as problem:
-            number = int(self.images.message[rows[found[0]]])
-            raise invalid_message(self.table.name, number, problem.reason, self.column.name) from None
+        texts = pa.array([self._written(row) for row in rows[found]], pa.string())
         text = pc.replace_with_mask(values.text, pa.array(mask), texts)
         return Values(values.column, pc.if_else(pa.array(mask), "VARCHAR", values.kind), text)
+
+    def _written(self, row: int) -> str:
+        try:
+            return self.images.written(row, self.column.name)
+        except JsonError as problem:
+            number = int(self.images.message[row])
+            raise invalid_message(self.table.name, number, problem.reason, self.column.name) from None
 
 
 def _check_fields(table: Table, found: Images) -> None:

@@ -43,7 +43,7 @@ _SAY = (
     "name the encoding: hj.debezium(messages, encodings={{{column!r}: {choices}}}), or of a source the option encodings"
 )
 
-Exactly = Callable[[Ints], list[Any]]  # the numbers of some rows, as the message writes them
+Exactly = Callable[[Ints], list[str]]  # the numbers of some rows, as the message writes them
 
 
 class Undecodable(Exception):
@@ -193,9 +193,7 @@ def _exact(values: Values, type: SqlType, exactly: Exactly | None) -> pa.Array:
                                            "(decimal.handling.mode=string)")  # fmt: skip
     mask = np.zeros(len(texts), np.bool_)
     mask[rounded] = True
-    return pc.replace_with_mask(
-        texts, pa.array(mask), pa.array([str(value) for value in exactly(rounded)], pa.string())
-    )
+    return pc.replace_with_mask(texts, pa.array(mask), pa.array(exactly(rounded), pa.string()))
 
 
 def _decimals(values: Values, type: SqlType, encoding: Encoding) -> pa.Array:

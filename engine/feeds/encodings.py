@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from halfjoin.errors import HalfjoinError
+from halfjoin.catalog.models import Table
+from halfjoin.errors import HalfjoinError, UnknownName
+from halfjoin.sql.types import Kind, innermost
 
 # The encodings that a user can name. A schema has more; their values are texts, or numbers as they are.
 KNOWN = (
@@ -47,13 +49,53 @@ def from_user(column: str, text: str) -> Encoding:
 
 
 @lru_cache(maxsize=64)
+def pairs(option: str, given: str | tuple[str, ...]) -> list[tuple[str, str]]:
+    """Pairs of words that an option of a source has, with commas between the pairs.
+
+    Raises:
+        HalfjoinError: it has something else.
+    """
+    texts = given.split(",") if isinstance(given, str) else given
+    found = [text.split() for text in texts if text.strip()]
+    for pair in found:
+        if len(pair) != 2:
+            raise HalfjoinError(f"{option}: {' '.join(pair)!r} is not a pair of words",
+                                remedy="write include = 'offset a, timestamp b', or encodings = 'a MicroTimestamp'")
+    return [(first, second) for first, second in found]
+
+
+def of_plain(table: Table) -> Mapping[str, str]:
+    """How plain JSON, which Debezium did not write, has a table's columns: a text in a numeric is its digits."""
+    return {column.name: "string" for column in table.columns if innermost(column.type).kind is Kind.NUMERIC}
+
+
+def check_encodings(table: Table, encodings: Mapping[str, str]) -> None:
+    """Refuse encodings that a user gives, if a table has no such column, or there is no such encoding.
+
+    Raises:
+        HalfjoinError, UnknownName: says which.
+    """
+    names = [column.name for column in table.columns]
+    for column, encoding in encodings.items():
+        if column not in names:
+            raise UnknownName(f"column of {table.name}", column, names)
+        from_user(column, encoding)
+
+
 def from_schema(text: str | None) -> Mapping[str, Encoding]:
-    """The encoding of each column, from the schema in an envelope. Empty if the envelope has no schema."""
-    schema = json.loads(text) if text else None
-    if not isinstance(schema, dict):
-        return {}
-    images = [field for field in schema.get("fields") or () if field.get("field") in ("after", "before")]
-    return {field["field"]: encoding_of(field) for image in images for field in image.get("fields") or ()}
+    """The encoding of each column, from the schema in an envelope. Empty if the envelope has no schema.
+
+    Raises:
+        ValueError: it is not a schema of Kafka Connect.
+    """
+    try:
+        schema = json.loads(text) if text else None
+        if not isinstance(schema, dict):
+            return {}
+        images = [field for field in schema.get("fields") or () if field.get("field") in ("after", "before")]
+        return {field["field"]: encoding_of(field) for image in images for field in image.get("fields") or ()}
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        raise ValueError("has a schema that is not one of Kafka Connect") from None
 
 
 def encoding_of(field: Mapping[str, Any]) -> Encoding:

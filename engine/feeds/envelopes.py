@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.feeds.members import member
 from halfjoin.engine.feeds.messages import invalid_message
 from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.updates.updates import Ints, Mask
-from halfjoin.sql.functions.json_text import value_of, written
+from halfjoin.sql.functions.json_text import JsonError, value_of, written
 
 _AFTER, _BOTH, _GONE, _TRUNCATED = ("c", "r"), "u", "d", "t"
 # A message is an envelope, or {"schema": ..., "payload": envelope}; NULL, a tombstone, is neither.
@@ -52,15 +53,34 @@ class Images:
     schema: pa.Array
     truncated: int | None
 
-    def exactly(self, rows: Ints, column: str) -> list[Any]:
-        """A column's numbers in these images, with the digits that the message has."""
-        messages = (json.loads(self._text(row), parse_float=str, parse_int=str, object_pairs_hook=_first)
-                    for row in rows)  # fmt: skip
-        return [self._image(row, message)[column] for row, message in zip(rows, messages, strict=True)]
+    def number(self, row: int, column: str) -> str:
+        """A number of an image, with the digits that the message has."""
+        try:
+            message = json.loads(self._text(row), parse_float=str, parse_int=str, object_pairs_hook=_first)
+            return str(self._image(row, message)[column])
+        except RecursionError:
+            return self._value(row, column)
 
-    def written(self, rows: Ints, column: str) -> list[str]:
-        """A column's values in these images as canonical JSON, in which numbers have all their digits."""
-        return [written(self._image(row, value_of(self._text(row)))[column]) for row in rows]
+    def written(self, row: int, column: str) -> str:
+        """A value of an image as canonical JSON, in which numbers have all their digits.
+
+        Raises:
+            JsonError: it has none, as it is nested too deep.
+        """
+        try:
+            return written(self._image(row, value_of(self._text(row)))[column])
+        except JsonError:  # of the value, or of another one in the message
+            return written(value_of(self._value(row, column)))
+
+    def _value(self, row: int, column: str) -> str:
+        """The text of a value, in a message that may be nested too deep to be read."""
+        text, end, at = self._text(row), 0, 0
+        wrapped = member(text, "op") is None
+        for name in (*(["payload"] if wrapped else []), "after" if self.after[row] else "before", column):
+            found = member(text, name, at)
+            assert found is not None
+            at, end = found
+        return text[at:end]
 
     def _text(self, row: int) -> str:
         text: str = self.texts[int(self.message[row])].as_py()

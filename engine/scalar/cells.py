@@ -11,7 +11,8 @@ from halfjoin.engine.scalar.texts import texts
 
 
 def cell(column: pa.Array | pa.ChunkedArray, row: int) -> Any:
-    """The Python value in a row. Dates of years for which Python has none are PostgreSQL's texts.
+    """The Python value in a row. Dates of years for which Python has none are PostgreSQL's texts. A text of a refused
+    row that is not UTF-8 is its bytes, and what has such a text is None.
 
     >>> cell(pa.array([3_652_425 + 10_000], pa.date32()), 0)
     '11997-05-19'
@@ -19,5 +20,7 @@ def cell(column: pa.Array | pa.ChunkedArray, row: int) -> Any:
     value = column[row]
     try:
         return value.as_py()
+    except UnicodeDecodeError:
+        return None if pa.types.is_nested(value.type) else value.cast(pa.binary()).as_py()
     except (OverflowError, ValueError):
         return texts(pa.array([value], column.type), sql_type(column.type))[0].as_py()

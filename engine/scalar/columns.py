@@ -192,8 +192,7 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
     if has_rows(kind) and not isinstance(given, pa.Array):
         return of_python(given, kind, _array)
     if holds_json(kind) and not _is_text(given):
-        values = given.to_pylist(maps_as_pydicts="strict") if isinstance(given, pa.Array) else given
-        given = pa.array([json_text(value, kind) for value in values], arrow_type(kind))
+        given = pa.array([json_text(value, kind) for value in _python_of(given)], arrow_type(kind))
     array = given if isinstance(given, pa.Array) else _of_python(given, kind)
     if isinstance(array, pa.ExtensionArray):
         array = storage(array)
@@ -206,6 +205,14 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
     if pt.is_floating(array.type) and innermost(kind).kind not in FLOATS:
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     return array
+
+
+def _python_of(given: Any) -> Any:
+    """Values as Python's, maps as dicts. Raises ValueError: a map has a key twice."""
+    try:
+        return given.to_pylist(maps_as_pydicts="strict") if isinstance(given, pa.Array) else given
+    except KeyError as problem:
+        raise ValueError(str(problem)) from None
 
 
 def _is_text(given: Any) -> bool:

@@ -42,7 +42,10 @@ def json_text(value: Any, kind: SqlType) -> Any:
         return [json_text(item, kind.element) for item in value]
     if isinstance(value, str):
         return value
-    made = _json(value)
+    try:
+        made = _json(value)
+    except RecursionError:
+        raise JsonError("it is nested too deep") from None
     return canonical(written(made)) if kind.kind is Kind.JSONB else in_order(made)
 
 

@@ -13,8 +13,9 @@ import io
 import pickle
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
+from datetime import datetime, timezone
 from functools import cache
 from typing import Any
 
@@ -53,9 +54,9 @@ def _freeze(_modules: int) -> None:
 
 
 def packed(error: HalfjoinError) -> str:
-    """An error as characters that need no quotes in SQL. A field with a value that is not plain becomes text."""
+    """An error as characters that need no quotes in SQL. A value that is not plain becomes text."""
     values = {one.name: getattr(error, one.name) for one in fields(error) if one.init}
-    error = error.with_(**{name: repr(value) for name, value in values.items() if not _is_plain(value)})
+    error = error.with_(**{name: _plain(value) for name, value in values.items() if not _is_plain(value)})
     return f"halfjoin-error:{base64.b64encode(pickle.dumps(error)).decode()};"
 
 
@@ -67,6 +68,17 @@ def unpacked(text: str) -> HalfjoinError | None:
     except Exception:  # the text is cut, or not ours
         return None
     return error if isinstance(error, HalfjoinError) else None
+
+
+def _plain(value: Any) -> Any:
+    """A plain value for one that is not: a moment at the offset of its zone, a row's values one by one, or text."""
+    if _is_plain(value):
+        return value
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, datetime) and (offset := value.utcoffset()) is not None:
+        return value.astimezone(timezone(offset))
+    return repr(value)
 
 
 def _is_plain(value: object) -> bool:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
@@ -210,6 +211,30 @@ def test_plain_values_keep_their_type_in_tasks(value: object) -> None:
     assert isinstance(arrived, hj.InvalidRow) and arrived.value == value
 
 
+def test_a_row_without_a_number_is_named_by_whatever_values_it_has() -> None:
+    odd = pa.array([b"\xff"]).view(pa.string())
+    columns = {"s": odd, "l": pa.ListArray.from_arrays([0, 1], odd), "d": pa.array([4_000_000], pa.date32())}
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (s text, l text[], d date)")
+        table, given = engine._state.catalog.table("t"), pa.table(columns)
+        with pytest.raises(hj.InvalidRow) as problem:
+            engine.apply({"t": given})
+    named = unnumbered(problem.value, table, given)
+    assert named.key == {"s": b"\xff", "l": None, "d": "12921-08-18"}
+    assert "not valid UTF-8" in str(named)
+
+
+def test_a_row_keeps_its_names_in_tasks() -> None:
+    """Arrow gives moments in zones, and intervals of its own, which are not plain."""
+    moment = dt.datetime(2024, 7, 1, tzinfo=ZoneInfo("America/New_York"))
+    key = {"k": 1, "at": moment, "lasts": pa.MonthDayNano([1, 2, 3])}
+    arrived = task_errors.unpacked(task_errors.packed(hj.InvalidRow("is bad", key=key, value=moment)))
+    assert isinstance(arrived, hj.InvalidRow) and arrived.key is not None
+    assert dict(arrived.key) == key | {"lasts": repr(key["lasts"])}
+    assert arrived.value == moment and arrived.value.utcoffset() == dt.timedelta(hours=-4)
+    assert str(arrived).startswith("the row with (k, at, lasts) = (1, datetime.datetime(2024, 7, 1, 0, 0, tzinfo=")
+
+
 def test_a_long_value_is_shown_in_part_and_kept_whole() -> None:
     error = hj.InvalidRow("is bad", value="x" * 1000)
     assert len(str(error)) < 100 and len(error.value) == 1000
@@ -268,3 +293,14 @@ def test_errors_of_a_view_include_those_of_what_it_reads(engine: hj.Engine) -> N
         engine.errors("abov")
     with pytest.raises(hj.InvalidTime, match="cannot read v as of 9"):
         engine.errors("v", as_of=9)
+
+
+@pytest.mark.parametrize("kind", ["jsonb", "bigint[]"])
+def test_a_value_that_is_nested_too_deep_is_refused(kind: str) -> None:
+    deep: list[Any] = []
+    for _ in range(3000):
+        deep = [deep]
+    with hj.Engine() as engine:
+        engine.execute(f"CREATE TABLE t (v {kind})")
+        with pytest.raises(hj.InvalidRow, match=r"t.v: row 1: a list that is nested too deep is not a valid"):
+            engine.apply({"t": [{"v": None}, {"v": deep}]})

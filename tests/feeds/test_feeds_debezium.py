@@ -321,6 +321,39 @@ def test_what_is_wrong_with_a_message_is_said_with_its_number(bad: Any, text: st
     assert engine.read("t").num_rows == 0
 
 
+DEEP = "[" * 3000 + "]" * 3000
+
+
+def _texts(*images: str, schema: str | None = None) -> list[str]:
+    """Messages that add rows; json.dumps does not write what is nested deep."""
+    plain = ['{"op": "c", "after": ' + image + "}" for image in images]
+    return plain if schema is None else [f'{{"schema": {schema}, "payload": {one}}}' for one in plain]
+
+
+@pytest.mark.parametrize("schema", [None, "null"])
+def test_a_field_that_is_nested_deep_leaves_the_others_as_they_are(schema: str | None) -> None:
+    engine = _engine("CREATE TABLE t (k bigint PRIMARY KEY, n numeric(30,4), j jsonb)")
+    values = '"n": 12345678901234567890.5, "j": {"x": 1.50, "k": "}"}}'
+    good, deep = f'{{"d": [], "k": 1, {values}', f'{{"d": {DEEP}, "k": 2, {values}'
+    engine.apply({"t": hj.debezium(_texts(good, deep, schema=schema), columns=["k", "n", "j"])}, time=1)
+    number, json = Decimal("12345678901234567890.5"), '{"k": "}", "x": 1.5}'
+    assert [tuple(row.values()) for row in engine.read("t").sort_by("k").to_pylist()] == [
+        (1, number, json), (2, number, json)]  # fmt: skip
+    bad = f'{{"k": 3, "j": {DEEP}}}'
+    with pytest.raises(hj.InvalidRow, match=r"t.j: message 1: a json value has at most 200 levels"):
+        engine.apply({"t": hj.debezium(_texts(good, bad, schema=schema), columns=["k", "n", "j"])}, time=2)
+
+
+@pytest.mark.parametrize("schema", [
+    '{"fields": 3}', '{"fields": [1]}', '{"fields": [{"field": "after", "fields": [{"field": "k"}]}]}', DEEP,
+    '{"fields": [{"field": "after", "fields": [{"field": "k", "type": "bytes", "parameters": {"scale": "x"}}]}]}',
+], ids=["number", "numbers", "untyped", "deep", "scale"])  # fmt: skip
+def test_a_schema_that_is_none_is_said_with_its_message(schema: str) -> None:
+    engine = _engine("CREATE TABLE t (k bigint PRIMARY KEY, v text)")
+    with pytest.raises(hj.InvalidRow, match="t: message 1: has a schema that is not one of Kafka Connect"):
+        engine.apply({"t": hj.debezium([GOOD, *_texts('{"k": 2}', schema=schema)])}, time=1)
+
+
 @pytest.mark.parametrize(("type", "encoding"), [("timestamp", "NanoTimestamp"), ("time", "NanoTime")])
 def test_nanoseconds_say_what_to_do(type: str, encoding: str) -> None:
     engine = _engine(f"CREATE TABLE t (k bigint PRIMARY KEY, p {type})")

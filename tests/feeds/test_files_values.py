@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import halfjoin as hj
@@ -38,6 +41,45 @@ def test_a_numeric_of_csv_is_not_rounded(engine: hj.Engine, folder: Path) -> Non
     bad = engine.query("SELECT place, reason FROM s_errors ORDER BY place").to_pylist()
     assert [one["place"] for one in bad] == ["a.csv:2", "b.csv:2", "b.csv:3", "b.csv:5", "b.csv:6"]
     assert bad[0]["reason"].startswith("price: 1.005 is not a valid numeric(8,2); round it to 2 digits after the point")
+
+
+def test_objects_may_be_nested_deep_in_fields_that_are_left_out(engine: hj.Engine, folder: Path) -> None:
+    deep = "[" * 3000 + "]" * 3000
+    source(engine, folder)
+    (folder / "a.jsonl").write_text(
+        f'{{"k": 1, "price": 1.5, "other": {deep}}}\n{{"k": 7, "other": {deep}, "k": 2, "price": 2.5}}\n'
+    )
+    engine.run_sources(0)
+    prices = {row["k"]: row["price"] for row in engine.read("t").to_pylist()}
+    assert prices == {1: Decimal("1.5"), 2: Decimal("2.5")}
+
+
+def test_objects_have_numerics_as_texts_and_moments_by_their_encodings(engine: hj.Engine, folder: Path) -> None:
+    engine.execute("CREATE TABLE events (k bigint, n numeric(30,2), a numeric(8,2)[], at timestamp)")
+    (folder / "a.jsonl").write_text(
+        '{"k": 1, "n": "12345678901234567890.50", "at": 1577836800000}\n{"k": 2, "a": ["1.50", 2]}\n{"n": "x"}\n'
+    )
+    engine.execute(f"""CREATE SOURCE s FROM FILES (path '{folder}', settle 0, encodings 'at Timestamp') INTO events
+                       WITH (errors = 'table')""")
+    engine.run_sources(0)
+    assert [tuple(row.values()) for row in engine.read("events").sort_by("k").to_pylist()] == [
+        (1, Decimal("12345678901234567890.50"), None, dt.datetime(2020, 1, 1)),
+        (2, None, [Decimal("1.50"), Decimal(2)], None)]  # fmt: skip
+    assert engine.query("SELECT place, reason FROM s_errors").to_pylist() == [
+        {"place": "a.jsonl:3", "reason": "n: 'x' is not a valid numeric(30,2)"}]
+    for encodings in ("at Moment", "nobody Timestamp", "at"):
+        with pytest.raises(hj.HalfjoinError, match=r"unknown|pair of words"):
+            engine.create_source("other", "files", "events", path=folder, encodings=encodings)
+
+
+def test_a_map_with_a_key_twice_is_a_bad_record(engine: hj.Engine, folder: Path) -> None:
+    engine.execute("CREATE TABLE maps (k bigint, j jsonb)")
+    maps = pa.array([[("x", 1)], [("x", 1), ("x", 2)]], pa.map_(pa.string(), pa.int64()))
+    pq.write_table(pa.table({"k": [1, 2], "j": maps}), folder / "a.parquet")
+    engine.create_source("s", "files", "maps", errors="table", path=folder, settle=0)
+    engine.run_sources(0)
+    assert engine.read("maps").to_pylist() == [{"k": 1, "j": '{"x": 1}'}]
+    assert engine.query("SELECT place FROM s_errors").to_pylist() == [{"place": "a.parquet:2"}]
 
 
 def test_a_parquet_file_of_pandas_may_have_row_numbers(engine: hj.Engine, folder: Path) -> None:

@@ -32,7 +32,7 @@ def blocks(name: str, file: BinaryIO, options: FilesOptions, table: Table) -> It
                             remedy=f"add the option format, or a pattern; known endings: {', '.join(ENDINGS)}")
     if format == "csv":
         return csv_blocks(file, options, table)
-    return json_blocks(file, table) if format == "jsonl" else _parquet(file)
+    return json_blocks(file, table, options.encoded(table)) if format == "jsonl" else _parquet(file)
 
 
 def _parquet(file: BinaryIO) -> Iterator[Raw]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import BinaryIO
@@ -25,8 +25,8 @@ from halfjoin.errors import InvalidRow
 _BLANK = r"^\s*$"
 
 
-def json_blocks(file: BinaryIO, table: Table) -> Iterator[Raw]:
-    """The blocks of a file of JSON lines. Fields that the table does not have are left out."""
+def json_blocks(file: BinaryIO, table: Table, encodings: Mapping[str, str]) -> Iterator[Raw]:
+    """The blocks of a file of JSON lines. Fields that the table does not have are left out. `encodings`: by column."""
     first, rest = 1, file.read(len(BOM_UTF8)).removeprefix(BOM_UTF8)  # some programs begin a text with it
     while data := file.read(POLL_BYTES):
         whole, newline, after = data.rpartition(b"\n")
@@ -34,20 +34,20 @@ def json_blocks(file: BinaryIO, table: Table) -> Iterator[Raw]:
             rest += data
             continue
         lines, rest = (rest + whole).split(b"\n"), after
-        yield Raw(first + len(lines) - 1, partial(_block, lines, first, table))
+        yield Raw(first + len(lines) - 1, partial(_block, lines, first, table, encodings))
         first += len(lines)
     if rest:
-        yield Raw(first, partial(_block, [rest], first, table))
+        yield Raw(first, partial(_block, [rest], first, table, encodings))
 
 
-def _block(lines: list[bytes], first: int, table: Table) -> Block:
+def _block(lines: list[bytes], first: int, table: Table, encodings: Mapping[str, str]) -> Block:
     texts, bad = _decoded(lines)
     number = np.arange(first, first + len(lines))
     for row, why in _not_objects(texts).items():
         bad[row] = why
     usable = texts.is_valid().to_numpy(zero_copy_only=False) & ~_blank(texts)
     usable[list(bad)] = False
-    sieve = _Sieve(last_members(pc.if_else(pa.array(usable), texts, None)), table, bad)
+    sieve = _Sieve(last_members(pc.if_else(pa.array(usable), texts, None)), table, encodings, bad)
     sieve.pour(np.flatnonzero(usable))
     records: list[Bad] = [(int(number[row]), lines[row].decode(errors="backslashreplace"), why)
                           for row, why in sorted(bad.items())]  # fmt: skip
@@ -96,6 +96,7 @@ class _Sieve:
 
     texts: pa.Array
     table: Table
+    encodings: Mapping[str, str]
     bad: dict[int, str]
     parts: list[tuple[Ints, pa.Table]] = field(default_factory=list)
 
@@ -107,7 +108,7 @@ class _Sieve:
             self.parts.append((rows, self._read(rows)))
         except InvalidRow as problem:
             if len(rows) == 1:
-                self.bad[int(rows[0])] = f"{problem.column}: {problem.reason}" if problem.column else problem.reason
+                self.bad[int(rows[0])] = str(problem.with_(table=None, row=None, called=None))
                 return
             self.pour(rows[: len(rows) // 2])
             self.pour(rows[len(rows) // 2 :])
@@ -116,7 +117,7 @@ class _Sieve:
         texts = self.texts.take(pa.array(rows))
         columns = [column.name for column in self.table.columns if column.generated is None]
         messages = pc.binary_join_element_wise('{"op":"r","after":', texts, "}", "")
-        read = Messages(messages, "messages", columns=columns).read(self.table)
+        read = Messages(messages, "messages", encodings=self.encodings, columns=columns).read(self.table)
         found = {name: read.rows.columns[name] for name in columns}
         for name, values in fields(texts, (TIME, DIFF)).items():
             if values.text.null_count < len(texts):

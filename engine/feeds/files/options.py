@@ -8,6 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import Field, field_validator
 
+from halfjoin.catalog.models import Table
+from halfjoin.engine.feeds.encodings import check_encodings, of_plain, pairs
 from halfjoin.engine.feeds.source import Opening, Options
 from halfjoin.errors import UnsupportedSQL
 
@@ -30,6 +32,7 @@ class FilesOptions(Options):
             files appear whole.
         header: whether the first record of a CSV file names the columns; else they are those of the table, in order.
         delimiter, quote: characters of CSV. null: the unquoted text that is NULL in CSV.
+        encodings: how columns are written in JSON, such as `at MicroTimestamp`.
     """
 
     path: str = Field(min_length=1)
@@ -42,6 +45,7 @@ class FilesOptions(Options):
     delimiter: str = ","
     quote: str = '"'
     null: str = ""
+    encodings: str | tuple[str, ...] = ()
 
     @field_validator("delimiter", "quote")
     @classmethod
@@ -49,6 +53,10 @@ class FilesOptions(Options):
         if len(text) != 1 or not text.isascii() or text in "\r\n\0":
             raise ValueError("must be one character of ASCII that does not end a line")
         return text
+
+    def encoded(self, table: Table) -> Mapping[str, str]:
+        """How columns are written in JSON, by the user, and by what a plain object is."""
+        return {**of_plain(table), **dict(pairs("encodings", self.encodings))}
 
     def kept(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The options with an absolute path: who reads the source may work in another folder."""
@@ -60,9 +68,11 @@ def check(opening: Opening) -> None:
 
     Raises:
         UnsupportedSQL: there are several tables, or upserts and no PRIMARY KEY.
+        HalfjoinError, UnknownName: the encodings are not of its columns.
     """
     if len(opening.tables) != 1:
         raise UnsupportedSQL("a source FROM FILES feeds one table", remedy="make a source for each table")
     if opening.options.mode == "upserts" and not opening.tables[0].primary_key:
         raise UnsupportedSQL(f"{opening.tables[0].name} has no PRIMARY KEY, so upserts cannot find the rows to replace",
                              remedy="leave mode out, or give the table a PRIMARY KEY")  # fmt: skip
+    check_encodings(opening.tables[0], opening.options.encoded(opening.tables[0]))

@@ -65,8 +65,7 @@ class _Sieve:
                 self.pour(numbers[middle:], encodings)
             elif self.left:
                 self.left -= 1
-                column = f"{problem.column}: " if problem.column else ""
-                self.bad[int(numbers[0])] = f"{column}{problem.reason}"
+                self.bad[int(numbers[0])] = str(problem.with_(table=None, row=None, called=None))
             else:
                 self.end = int(numbers[0])
 

@@ -8,11 +8,10 @@ from typing import Literal
 from pydantic import Field
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.feeds.encodings import from_user
+from halfjoin.engine.feeds.encodings import check_encodings, of_plain, pairs
 from halfjoin.engine.feeds.kafka.registry import RegistryOptions
 from halfjoin.engine.feeds.source import POLL_BYTES, POLL_ROWS, Opening
 from halfjoin.errors import HalfjoinError, UnknownName
-from halfjoin.sql.types import Kind
 
 INCLUDED = ("key", "partition", "offset", "timestamp")
 RECORD = "record"  # the time of a row is that of its record
@@ -44,16 +43,15 @@ class KafkaOptions(RegistryOptions):
 
     def included(self) -> Mapping[str, str]:
         """The part of a message that each of some columns gets."""
-        return {column: part for part, column in _pairs("include", self.include)}
+        return {column: part for part, column in pairs("include", self.include)}
 
     def encoded(self, table: Table) -> Mapping[str, str]:
         """How columns are written, by the user, and by what a plain message is."""
-        given = dict(_pairs("encodings", self.encodings))
+        given = dict(pairs("encodings", self.encodings))
         times = {column: "Timestamp" for column, part in self.included().items() if part == "timestamp"}
         if self.format != "json":
             return {**times, **given}
-        texts = {column.name: "string" for column in table.columns if column.type.kind is Kind.NUMERIC}
-        return {**texts, **times, **given}
+        return {**of_plain(table), **times, **given}
 
 
 def check(opening: Opening) -> None:
@@ -71,9 +69,7 @@ def check(opening: Opening) -> None:
         if part not in INCLUDED:
             raise HalfjoinError(f"a message has no {part!r} to include", remedy=f"include {', '.join(INCLUDED)}")
         _known(table, column, names)
-    for column, encoding in options.encoded(table).items():
-        _known(table, column, names)
-        from_user(column, encoding)
+    check_encodings(table, options.encoded(table))
     if options.time not in (None, RECORD):
         assert options.time is not None
         _known(table, options.time, names)
@@ -93,13 +89,3 @@ def _known(table: Table, column: str, names: list[str]) -> None:
     if column not in names:
         raise UnknownName(f"column of {table.name}", column, names)
 
-
-def _pairs(option: str, given: str | tuple[str, ...]) -> list[tuple[str, str]]:
-    """Pairs of words, with commas between the pairs."""
-    texts = given.split(",") if isinstance(given, str) else given
-    pairs = [text.split() for text in texts if text.strip()]
-    for pair in pairs:
-        if len(pair) != 2:
-            raise HalfjoinError(f"{option}: {' '.join(pair)!r} is not a pair of words",
-                                remedy="write include = 'offset a, timestamp b', or encodings = 'a MicroTimestamp'")
-    return [(first, second) for first, second in pairs]
