@@ -9,11 +9,13 @@ from dataclasses import replace
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import Check, ColumnModel, ForeignKey, Table, Unique
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.statements.creating import identifier
 from halfjoin.engine.statements.sequence_options import new_sequence
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind_columns
 from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, names_read
 from halfjoin.sql.bind.named_types import resolved
+from halfjoin.sql.parse.renaming import renamed
 from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Like
 from halfjoin.sql.types import Kind, SqlType, has_rows, innermost, looks_vary
 
@@ -55,7 +57,7 @@ def with_likes(statement: CreateTable, catalog: Catalog) -> CreateTable:
     """
     columns, constraints = list(statement.columns), list(statement.constraints)
     for like in reversed(statement.likes):
-        there, found = _liked(catalog, like)
+        there, found = _liked(catalog, like, statement.name)
         columns[like.place : like.place] = there
         constraints += found
     return replace(statement, columns=tuple(columns), constraints=tuple(constraints), likes=())
@@ -223,17 +225,19 @@ def _declared(column: ColumnModel) -> SqlType:
     return column.type if column.domain is None else SqlType(Kind.NAMED, named=column.domain.name)
 
 
-def _liked(catalog: Catalog, like: Like) -> tuple[list[ColumnDef], list[Constraint]]:
-    """The columns of another table or view, and those of its constraints that are included."""
+def _liked(catalog: Catalog, like: Like, name: str) -> tuple[list[ColumnDef], list[Constraint]]:
+    """The columns of another table or view, and those of its constraints that are included, for the table `name`."""
     source = catalog.tables.get(like.table) or catalog.views.get(like.table)
     if source is None:
         raise UnknownName("table or view", like.table, catalog.names())
+    tables = {like.table.rpartition(".")[2]: identifier(name.rpartition(".")[2])}
     found = [ColumnDef(column.name, _declared(column), column.not_null and column.own_not_null is not False,
                        column.default if "defaults" in like.including else None,
-                       column.generated if "generated" in like.including else None) for column in source.columns]
+                       renamed(column.generated, {}, tables) if column.generated and "generated" in like.including
+                       else None) for column in source.columns]  # fmt: skip
     constraints: list[Constraint] = []
     if isinstance(source, Table) and "constraints" in like.including:
-        constraints += [Constraint("check", one.name, (), one.text) for one in source.checks]
+        constraints += [Constraint("check", one.name, (), renamed(one.text, {}, tables)) for one in source.checks]
     if isinstance(source, Table) and "indexes" in like.including:
         if source.primary_key:
             constraints.append(Constraint("primary key", None, source.primary_key))

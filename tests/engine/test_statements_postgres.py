@@ -54,6 +54,40 @@ SCRIPTS = {
         TABLE "a.b"; ALTER TABLE "a.b" RENAME TO c; WITH "a.b" AS (SELECT 1 AS k) SELECT * FROM "a.b"; TRUNCATE "a.b";
         SELECT k FROM a.b; WITH x AS (DELETE FROM a.b RETURNING k) SELECT * FROM x; CREATE VIEW v AS SELECT * FROM
         "a.b"; DROP SCHEMA a CASCADE""",
+    "literals that INSERT gives a type": """CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE TABLE s (k integer, v text);
+        INSERT INTO s VALUES (1, 'a'), (2, 'b'); CREATE TABLE t (k integer DEFAULT 7, m mood, d date, a integer[], n
+        numeric(5,1)); INSERT INTO t (k, d) SELECT 1, NULL FROM s LIMIT 1; INSERT INTO t (k, m, a) SELECT k, 'ok',
+        '{5}' FROM s ORDER BY v LIMIT 1; INSERT INTO t (k, n, d) SELECT k, '1.25', '2024-02-29' FROM s ORDER BY k
+        OFFSET 1; INSERT INTO t (k, d) SELECT DISTINCT ON (k) k, '2024-01-01' FROM s ORDER BY k, v; INSERT INTO t (k,
+        m) (SELECT k, 'sad' FROM s ORDER BY 1) LIMIT 1; INSERT INTO t (k, m) SELECT k, 'bad' FROM s LIMIT 1; INSERT
+        INTO t (k, m) SELECT DISTINCT 1, 'ok' FROM s LIMIT 1; INSERT INTO t (m, k) SELECT 'ok', count(*) FROM s GROUP
+        BY v ORDER BY 'ok'::text, v LIMIT 1; SELECT 'x' AS x, NULL AS y FROM s ORDER BY k LIMIT 1; SELECT y || 'z' FROM
+        (SELECT DISTINCT ON (k) NULL AS y, k FROM s) AS q; SELECT * FROM ((SELECT NULL AS d FROM s LIMIT 1) UNION ALL
+        SELECT d FROM t) AS x;
+        WITH q AS (SELECT 1) INSERT INTO t (k, m) VALUES (1, 'ok'), (DEFAULT, 'sad') RETURNING 1; WITH q AS (SELECT 4
+        AS i) INSERT INTO t (k, m) VALUES ((SELECT i FROM q), 'ok'), (DEFAULT, NULL) RETURNING k, m, (SELECT i FROM q);
+        WITH w AS
+        (SELECT 2), x AS (INSERT INTO t (k, m, a) VALUES (DEFAULT, 'ok', '{1}'), (9, NULL, DEFAULT) RETURNING *) SELECT
+        k, m, a FROM x""",
+    "numbers that MERGE gives": """CREATE TABLE s (k integer, v text); INSERT INTO s VALUES (1, 'a'), (2, 'b'), (2,
+        'b'); CREATE SEQUENCE q; CREATE TABLE t (id integer GENERATED ALWAYS AS IDENTITY (START 10), k integer, v text,
+        x serial, y bigint DEFAULT nextval('q'), g bigint GENERATED ALWAYS AS (y * 2) STORED); MERGE INTO t USING s ON
+        t.k = s.k WHEN NOT MATCHED AND s.k > 1 THEN INSERT (k, v) VALUES (s.k, s.v); MERGE INTO t USING (SELECT
+        DISTINCT * FROM s) AS s ON t.k = s.k WHEN MATCHED AND t.y = 2 THEN UPDATE SET v = 'again', x = DEFAULT, y =
+        DEFAULT WHEN MATCHED THEN DELETE WHEN NOT MATCHED AND s.k = 1 THEN INSERT (k, x) VALUES (s.k, 70); MERGE INTO t
+        USING s ON t.k = 5 WHEN NOT MATCHED AND s.k = 1 THEN INSERT DEFAULT VALUES; MERGE INTO t USING s ON t.k = 5
+        WHEN NOT MATCHED THEN INSERT (id, k) VALUES (1, 2); MERGE INTO t USING s ON t.k = 5 WHEN NOT MATCHED AND s.k =
+        1 THEN INSERT (k, y) VALUES (s.k, nextval('q'))""",
+    "names of a table in its expressions": """CREATE TABLE t (a integer, CHECK (t.a > 0), g integer GENERATED ALWAYS
+        AS (t.a + 1) STORED); CREATE TABLE u (LIKE t INCLUDING ALL); INSERT INTO u VALUES (0); INSERT INTO u VALUES
+        (3); ALTER TABLE u RENAME TO moved; ALTER TABLE moved RENAME a TO "A b"; CREATE TABLE w (LIKE moved INCLUDING
+        ALL); INSERT INTO w VALUES (0); INSERT INTO w VALUES (4); CREATE SCHEMA a; CREATE TABLE a.q (k integer CHECK
+        (q.k > 0), j integer GENERATED ALWAYS AS (q.k * 2) STORED); INSERT INTO a.q VALUES (0); INSERT INTO a.q VALUES
+        (5); CREATE TABLE c (LIKE a.q INCLUDING ALL); INSERT INTO c VALUES (0); INSERT INTO c VALUES (6); CREATE TABLE
+        a.d (LIKE c INCLUDING ALL); INSERT INTO a.d VALUES (0); INSERT INTO a.d VALUES (7); ALTER TABLE a.d ADD x
+        integer CHECK (d.x > d.k); INSERT INTO a.d VALUES (1, DEFAULT, 1); CREATE INDEX ON a.d ((d.k + 1)); ALTER TABLE
+        a.d RENAME TO e; SELECT * FROM a.e WHERE k + 1 = 8; CREATE TEMP TABLE o (k integer CHECK (o.k > 0)); INSERT
+        INTO o VALUES (0); DROP SCHEMA a CASCADE""",
 }  # fmt: skip
 
 
