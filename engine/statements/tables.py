@@ -44,9 +44,15 @@ def table_of(statement: CreateTable, catalog: Catalog) -> Table:
         check_key(key, made.columns)
     check_columns(made, catalog)
     for one in constraints:
-        if one.kind != "primary key":
+        if one.kind != "primary key" and not _repeats(made, one):
             made = with_constraint(made, one, catalog, fresh=True)
     return made
+
+
+def _repeats(table: Table, wanted: Constraint) -> bool:
+    """Whether CREATE TABLE names a key twice, which is one key. One that ALTER TABLE adds is another, and stays when
+    the first is dropped."""
+    return wanted.kind == "unique" and wanted.name is None and wanted.columns in table.keys.values()
 
 
 def with_likes(statement: CreateTable, catalog: Catalog) -> CreateTable:
@@ -115,8 +121,6 @@ def with_constraint(table: Table, wanted: Constraint, catalog: Catalog, *, fresh
     match wanted.kind:
         case "unique":
             check_key(wanted, table.columns)
-            if wanted.name is None and wanted.columns in (table.primary_key, *(one.columns for one in table.unique)):
-                return table
             one = Unique(name=name, columns=wanted.columns, index=wanted.index, lasting=fresh)
             return table.model_copy(update={"unique": (*table.unique, one)})
         case "check":

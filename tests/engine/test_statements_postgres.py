@@ -54,6 +54,15 @@ SCRIPTS = {
         TABLE "a.b"; ALTER TABLE "a.b" RENAME TO c; WITH "a.b" AS (SELECT 1 AS k) SELECT * FROM "a.b"; TRUNCATE "a.b";
         SELECT k FROM a.b; WITH x AS (DELETE FROM a.b RETURNING k) SELECT * FROM x; CREATE VIEW v AS SELECT * FROM
         "a.b"; DROP SCHEMA a CASCADE""",
+    "keys and clauses that come twice": """CREATE TABLE t (a integer PRIMARY KEY UNIQUE, b integer UNIQUE); ALTER TABLE
+        ONLY t ADD UNIQUE (a); INSERT INTO t VALUES (1, 1); INSERT INTO t VALUES (1, 2) ON CONFLICT ON CONSTRAINT
+        t_a_key DO NOTHING; ALTER TABLE t DROP CONSTRAINT t_pkey; INSERT INTO t VALUES (1, 2); ALTER TABLE t ADD UNIQUE
+        (b); ALTER TABLE t DROP CONSTRAINT t_b_key; INSERT INTO t VALUES (2, 1); ALTER TABLE t DROP CONSTRAINT
+        t_b_key1; INSERT INTO t VALUES (2, 1); CREATE TABLE u (a integer DEFAULT 1 DEFAULT 2); CREATE TABLE u (a
+        integer NOT NULL NULL); CREATE TABLE u (a integer NULL NOT NULL); CREATE TABLE u (a integer GENERATED ALWAYS AS
+        IDENTITY NULL); CREATE TABLE u (a serial NULL); CREATE TABLE u (b integer, a integer GENERATED ALWAYS AS (b)
+        STORED GENERATED ALWAYS AS (b) STORED); ALTER TABLE t ADD c integer DEFAULT 1 DEFAULT 1; ALTER TABLE ONLY t ADD
+        c integer NOT NULL NOT NULL DEFAULT 3; INSERT INTO t VALUES (5, 5, NULL); INSERT INTO t VALUES (5, 5)""",
     "literals that INSERT gives a type": """CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE TABLE s (k integer, v text);
         INSERT INTO s VALUES (1, 'a'), (2, 'b'); CREATE TABLE t (k integer DEFAULT 7, m mood, d date, a integer[], n
         numeric(5,1)); INSERT INTO t (k, d) SELECT 1, NULL FROM s LIMIT 1; INSERT INTO t (k, m, a) SELECT k, 'ok',
