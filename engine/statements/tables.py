@@ -15,8 +15,9 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind_columns
 from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, names_read
 from halfjoin.sql.bind.named_types import resolved
+from halfjoin.sql.named import SequenceOptions
 from halfjoin.sql.parse.renaming import renamed
-from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Like
+from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Identity, Like
 from halfjoin.sql.types import Kind, SqlType, has_rows, innermost, looks_vary
 
 
@@ -238,7 +239,7 @@ def _liked(catalog: Catalog, like: Like, name: str) -> tuple[list[ColumnDef], li
     found = [ColumnDef(column.name, _declared(column), column.not_null and column.own_not_null is not False,
                        column.default if "defaults" in like.including else None,
                        renamed(column.generated, {}, tables) if column.generated and "generated" in like.including
-                       else None) for column in source.columns]  # fmt: skip
+                       else None, _numbered_alike(catalog, like, column)) for column in source.columns]  # fmt: skip
     constraints: list[Constraint] = []
     if isinstance(source, Table) and "constraints" in like.including:
         constraints += [Constraint("check", one.name, (), renamed(one.text, {}, tables)) for one in source.checks]
@@ -247,6 +248,14 @@ def _liked(catalog: Catalog, like: Like, name: str) -> tuple[list[ColumnDef], li
             constraints.append(Constraint("primary key", None, source.primary_key))
         constraints += [Constraint("unique", None, one.columns) for one in source.unique]
     return [replace(one) for one in found], constraints
+
+
+def _numbered_alike(catalog: Catalog, like: Like, column: ColumnModel) -> Identity | None:
+    """The identity of a column, with a sequence of its own. That of a serial is a default of PostgreSQL's."""
+    one = catalog.sequences.get(column.sequence)
+    if one is None or not ("identity" in like.including or ("defaults" in like.including and not column.always)):
+        return None
+    return Identity(column.always, SequenceOptions(one.start, one.step, one.least, one.most, one.cycle, one.type))
 
 
 def _free(words: Iterable[str], taken: list[str]) -> str:
