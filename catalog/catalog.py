@@ -48,6 +48,7 @@ class Catalog:
         self.last: dict[str, int] = {}  # the last number of each sequence that the session got, by name; of any: ""
         self.unkept: set[str] = set()  # the sequences that setval has set since definitions were kept
         self.stale: frozenset[str] = frozenset()  # temporary views whose names mean something else by now
+        self.inlined: frozenset[str] = frozenset()  # materialized views that a transaction reads as their queries
         self.asker = Asker()  # who asks about PostgreSQL's catalog
 
     def copy(self) -> Catalog:
@@ -62,6 +63,7 @@ class Catalog:
         other.schemas, other.enums, other.domains = self.schemas, dict(self.enums), dict(self.domains)
         other.sequences, other.numbers, other.comments = dict(self.sequences), self.numbers, dict(self.comments)
         other.last, other.unkept, other.stale = self.last, self.unkept, self.stale
+        other.inlined = self.inlined
         return other
 
     def aside(self) -> Catalog:
@@ -183,7 +185,7 @@ class Catalog:
     def columns(self, collection: str) -> tuple[Column, ...] | None:
         """The columns of a table or materialized view, None if none has that name."""
         found = self.tables.get(collection) or self.views.get(collection)
-        if found is None or (isinstance(found, View) and not found.materialized):
+        if found is None or (isinstance(found, View) and self._is_query(found)):
             return None
         return tuple(column.column for column in found.columns)
 
@@ -238,7 +240,11 @@ class Catalog:
             raise Conflict(f"what the view {name} reads was dropped or altered", name=name, code="55000",
                            remedy="drop it, and create it again")  # fmt: skip
         found = self.views.get(name)
-        return found.text if found is not None and not found.materialized else None
+        return found.text if found is not None and self._is_query(found) else None
+
+    def _is_query(self, view: View) -> bool:
+        """Whether a view is read as its query."""
+        return not view.materialized or view.name in self.inlined
 
     def names(self) -> tuple[str, ...]:
         """The names of all tables and views."""

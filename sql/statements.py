@@ -69,7 +69,8 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Like:
-    """LIKE table [INCLUDING ...] in CREATE TABLE. `including`: `defaults`, `constraints`, `generated`, `indexes`."""
+    """LIKE table [INCLUDING ...] in CREATE TABLE. `including`: `defaults`, `constraints`, `generated`, `identity`,
+    `indexes`."""
 
     table: str
     including: frozenset[str]

@@ -48,7 +48,6 @@ def from_user(column: str, text: str) -> Encoding:
     return Encoding(found[1], None if found[2] is None else int(found[2]))
 
 
-@lru_cache(maxsize=64)
 def pairs(option: str, given: str | tuple[str, ...]) -> list[tuple[str, str]]:
     """Pairs of words that an option of a source has, with commas between the pairs.
 
@@ -82,6 +81,7 @@ def check_encodings(table: Table, encodings: Mapping[str, str]) -> None:
         from_user(column, encoding)
 
 
+@lru_cache(maxsize=64)
 def from_schema(text: str | None) -> Mapping[str, Encoding]:
     """The encoding of each column, from the schema in an envelope. Empty if the envelope has no schema.
 

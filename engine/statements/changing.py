@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.expand import expand
@@ -28,7 +29,7 @@ from halfjoin.engine.statements.querying import first
 from halfjoin.engine.statements.scratch import SCRATCH, B, OverRows, beside, nothing, singly
 from halfjoin.engine.statements.shapes import Unfit, fill_of
 from halfjoin.engine.statements.system_tables import system_tables
-from halfjoin.engine.updates.updates import Updates, concat
+from halfjoin.engine.updates.updates import Ints, Updates, concat
 from halfjoin.errors import InvalidRow, UnsupportedSQL
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.bind.conflicts import bind_do_update
@@ -196,7 +197,9 @@ def _in_order(bound: BoundChange, rows: Updates) -> Updates:
 
 def _merged(state: State, bound: BoundChange, rows: Updates) -> Changed:
     assert bound.action is not None
+    rows = singly(rows, bound.target.table) if any(bound.clauses) else rows
     action = rows.columns[bound.action.name].to_numpy(zero_copy_only=False)
+    rows = rows.with_columns(_numbers_of_clauses(state, bound, rows, action))
     kinds = np.array(["nothing", *bound.kinds])[action]
     leaving = np.isin(kinds, ("update", "delete"))
     coming = np.isin(kinds, ("update", "insert"))
@@ -221,6 +224,19 @@ def _merged(state: State, bound: BoundChange, rows: Updates) -> Changed:
         found, columns = _returned(state, bound, shown, _with_others(part, some, bound))
         returned.append(found)
     return replace(made, returned=pa.concat_tables(returned), columns=columns)
+
+
+def _numbers_of_clauses(state: State, bound: BoundChange, rows: Updates, action: Ints) -> dict[str, pa.Array]:
+    """The columns of new rows in which clauses of MERGE put the next numbers of sequences."""
+    table, found = state.catalog.table(bound.target.table), dict[str, pa.Array]()
+    columns = {to.name: new.name for to, new in zip(bound.target.columns, bound.new, strict=True)}
+    for clause, numbered in enumerate(bound.clauses, 1):
+        mine = action == clause
+        for name, sequence in numbered:
+            held = found.get(columns[name], rows.columns[columns[name]])
+            numbers = _numbers(state, table, name, sequence, int(mine.sum()))
+            found[columns[name]] = pc.replace_with_mask(held, mine, numbers)
+    return found
 
 
 def _changed(state: State, parts: Parts, old: Updates | None, new: Updates | None, shown: Updates) -> Changed:

@@ -18,7 +18,7 @@ from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.sinks.target import check, normalized
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.statistics import Statistics
-from halfjoin.engine.statements.tables import add_sequences, check_schema, refer, table_of
+from halfjoin.engine.statements.tables import add_sequences, check_schema, refer, table_of, with_likes
 from halfjoin.engine.storage.filling import fill_nodes, forget_past, take_in
 from halfjoin.engine.storage.names import check_columns
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
@@ -64,6 +64,7 @@ def create_table(state: State, statement: CreateTable) -> None:
         there, wanted = catalog.tables.get(statement.name), table_of(statement, catalog)
         _leave(there and _as_written(there), _as_written(wanted), "TABLE")
         return
+    statement = with_likes(statement, catalog)
     table = table_of(statement, catalog)
     catalog.add(table)
     add_sequences(catalog, table, statement.columns)

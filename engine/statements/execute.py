@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pyarrow as pa
 
@@ -93,25 +94,33 @@ from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetTra
 
 def execute(session: Session, state: State, sql: str, params: Params = None) -> pa.Table | None:
     """Run the statements in order, and return the rows of the last one, if it returns any."""
-    asked = asked_of(sql, params, session.settings, session.path)
-    if not session.isolation.repeatable and (found := known(session, state, asked)) is not None:
-        session.isolation.asked = True
-        return found
-    trees = trees_of(sql, params)
-    elsewhere = session.path != (PUBLIC,) or any(word in sql.lower() for word in ("search_path", "temp"))
-    statements = [statement_of(tree.copy() if elsewhere else tree, sql) for tree in trees]
-    check(statements, session.transaction is not None)
-    result, open_before = None, session.transaction is not None
-    try:
+    result: pa.Table | None = None
+    with _failing(session):
+        asked = asked_of(sql, params, session.settings, session.path)
+        if not session.isolation.repeatable and (found := known(session, state, asked)) is not None:
+            session.isolation.asked = True
+            return found
+        trees = trees_of(sql, params)
+        elsewhere = session.path != (PUBLIC,) or any(word in sql.lower() for word in ("search_path", "temp"))
+        statements = [statement_of(tree.copy() if elsewhere else tree, sql) for tree in trees]
+        check(statements, session.transaction is not None)
         for tree, statement in zip(trees, statements, strict=True):
             check_dots(tree, sql, session.known(state).catalog.schemas)
             if session.path != (PUBLIC,):
                 statement = statement_of(placed(tree, session.known(state).catalog, session.path), sql)
             result = _isolated(session, state, statement, sql, asked if len(trees) == 1 else None)
+    return result
+
+
+@contextmanager
+def _failing(session: Session) -> Iterator[None]:
+    """A failure inside the `with` block ends what is open; a transaction from before it waits for ROLLBACK."""
+    open_before = session.transaction is not None
+    try:
+        yield
     except BaseException:
         session.fail(keep=open_before)
         raise
-    return result
 
 
 def _isolated(
@@ -133,19 +142,17 @@ def run_one(
 ) -> pa.Table | None:
     """Run one statement, whose tree `make` makes. Its rows, and in `session.columns` their columns. `asked`: a query
     that may be remembered."""
-    if (found := known(session, state, asked)) is not None:
-        return found
-    open_before, tree = session.transaction is not None, make()
-    try:
+    open_before = session.transaction is not None
+    with _failing(session):
+        if (found := known(session, state, asked)) is not None:
+            return found
+        tree = make()
         check_dots(tree, sql, session.known(state).catalog.schemas)
         if session.path != (PUBLIC,):
             tree = placed(tree, session.known(state).catalog, session.path)
         statement = statement_of(tree, sql)
         check([statement], open_before)
         return _run(session, state, statement, sql, asked)
-    except BaseException:
-        session.fail(keep=open_before)
-        raise
 
 
 def query(session: Session, state: State, sql: str, as_of: int | None, params: Params = None) -> pa.Table:
@@ -178,14 +185,11 @@ def query(session: Session, state: State, sql: str, as_of: int | None, params: P
 @bounded()
 def copy_from(session: Session, state: State, sql: str, data: bytes | pa.Table) -> int:
     """COPY FROM STDIN: insert the rows of a text, or rows. Returns their number."""
-    statement = _copy(session, state, sql, incoming=True)
-    session.check_alive(statement)
-    try:
+    with _failing(session):
+        statement = _copy(session, state, sql, incoming=True)
+        session.check_alive(statement)
         made = copied_in(session.seen(state), statement, data, sql)
         session.change(state, statement.table, made.updates)
-    except BaseException:
-        session.fail(keep=True)
-        raise
     session.report(f"COPY {made.count}")
     return made.count
 
@@ -193,18 +197,20 @@ def copy_from(session: Session, state: State, sql: str, data: bytes | pa.Table) 
 @bounded()
 def copy_lines(session: Session, state: State, sql: str) -> pa.Array:
     """COPY TO STDOUT: the rows as lines of text, without their ends."""
-    statement = _copy(session, state, sql, incoming=False)
-    session.check_alive(statement)
-    return copied_out(session.seen(state), statement, sql)
+    with _failing(session):
+        statement = _copy(session, state, sql, incoming=False)
+        session.check_alive(statement)
+        return copied_out(session.seen(state), statement, sql)
 
 
 @bounded()
 def copy_rows(session: Session, state: State, sql: str) -> pa.Table:
     """COPY TO STDOUT: the rows, for a format that is not text. `session.columns` has their columns."""
-    statement = _copy(session, state, sql, incoming=False)
-    session.check_alive(statement)
-    found, session.columns = rows_out(session.seen(state), statement, sql)
-    return found
+    with _failing(session):
+        statement = _copy(session, state, sql, incoming=False)
+        session.check_alive(statement)
+        found, session.columns = rows_out(session.seen(state), statement, sql)
+        return found
 
 
 @bounded()

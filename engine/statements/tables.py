@@ -9,12 +9,15 @@ from dataclasses import replace
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import Check, ColumnModel, ForeignKey, Table, Unique
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.statements.creating import identifier
 from halfjoin.engine.statements.sequence_options import new_sequence
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind_columns
 from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, names_read
 from halfjoin.sql.bind.named_types import resolved
-from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Like
+from halfjoin.sql.named import SequenceOptions
+from halfjoin.sql.parse.renaming import renamed
+from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Identity, Like
 from halfjoin.sql.types import Kind, SqlType, has_rows, innermost, looks_vary
 
 
@@ -42,9 +45,15 @@ def table_of(statement: CreateTable, catalog: Catalog) -> Table:
         check_key(key, made.columns)
     check_columns(made, catalog)
     for one in constraints:
-        if one.kind != "primary key":
+        if one.kind != "primary key" and not _repeats(made, one):
             made = with_constraint(made, one, catalog, fresh=True)
     return made
+
+
+def _repeats(table: Table, wanted: Constraint) -> bool:
+    """Whether CREATE TABLE names a key twice, which is one key. One that ALTER TABLE adds is another, and stays when
+    the first is dropped."""
+    return wanted.kind == "unique" and wanted.name is None and wanted.columns in table.keys.values()
 
 
 def with_likes(statement: CreateTable, catalog: Catalog) -> CreateTable:
@@ -55,7 +64,7 @@ def with_likes(statement: CreateTable, catalog: Catalog) -> CreateTable:
     """
     columns, constraints = list(statement.columns), list(statement.constraints)
     for like in reversed(statement.likes):
-        there, found = _liked(catalog, like)
+        there, found = _liked(catalog, like, statement.name)
         columns[like.place : like.place] = there
         constraints += found
     return replace(statement, columns=tuple(columns), constraints=tuple(constraints), likes=())
@@ -113,8 +122,6 @@ def with_constraint(table: Table, wanted: Constraint, catalog: Catalog, *, fresh
     match wanted.kind:
         case "unique":
             check_key(wanted, table.columns)
-            if wanted.name is None and wanted.columns in (table.primary_key, *(one.columns for one in table.unique)):
-                return table
             one = Unique(name=name, columns=wanted.columns, index=wanted.index, lasting=fresh)
             return table.model_copy(update={"unique": (*table.unique, one)})
         case "check":
@@ -223,22 +230,32 @@ def _declared(column: ColumnModel) -> SqlType:
     return column.type if column.domain is None else SqlType(Kind.NAMED, named=column.domain.name)
 
 
-def _liked(catalog: Catalog, like: Like) -> tuple[list[ColumnDef], list[Constraint]]:
-    """The columns of another table or view, and those of its constraints that are included."""
+def _liked(catalog: Catalog, like: Like, name: str) -> tuple[list[ColumnDef], list[Constraint]]:
+    """The columns of another table or view, and those of its constraints that are included, for the table `name`."""
     source = catalog.tables.get(like.table) or catalog.views.get(like.table)
     if source is None:
         raise UnknownName("table or view", like.table, catalog.names())
+    tables = {like.table.rpartition(".")[2]: identifier(name.rpartition(".")[2])}
     found = [ColumnDef(column.name, _declared(column), column.not_null and column.own_not_null is not False,
                        column.default if "defaults" in like.including else None,
-                       column.generated if "generated" in like.including else None) for column in source.columns]
+                       renamed(column.generated, {}, tables) if column.generated and "generated" in like.including
+                       else None, _numbered_alike(catalog, like, column)) for column in source.columns]  # fmt: skip
     constraints: list[Constraint] = []
     if isinstance(source, Table) and "constraints" in like.including:
-        constraints += [Constraint("check", one.name, (), one.text) for one in source.checks]
+        constraints += [Constraint("check", one.name, (), renamed(one.text, {}, tables)) for one in source.checks]
     if isinstance(source, Table) and "indexes" in like.including:
         if source.primary_key:
             constraints.append(Constraint("primary key", None, source.primary_key))
         constraints += [Constraint("unique", None, one.columns) for one in source.unique]
     return [replace(one) for one in found], constraints
+
+
+def _numbered_alike(catalog: Catalog, like: Like, column: ColumnModel) -> Identity | None:
+    """The identity of a column, with a sequence of its own. That of a serial is a default of PostgreSQL's."""
+    one = catalog.sequences.get(column.sequence)
+    if one is None or not ("identity" in like.including or ("defaults" in like.including and not column.always)):
+        return None
+    return Identity(column.always, SequenceOptions(one.start, one.step, one.least, one.most, one.cycle, one.type))
 
 
 def _free(words: Iterable[str], taken: list[str]) -> str:

@@ -168,9 +168,7 @@ class Transaction:
             return known
         self._check_begun(state)
         seen, catalog = self._after(known), known.catalog.copy()
-        for name in known.above(self._done.rows):
-            if (view := catalog.views.get(name)) is not None:
-                catalog.views[name] = view.model_copy(update={"materialized": False})
+        catalog.inlined = frozenset(name for name in known.above(self._done.rows) if name in catalog.views)
         return replace(seen, catalog=catalog)
 
     def _check(self, state: State, changes: Mapping[str, Updates], time: int | None) -> None:

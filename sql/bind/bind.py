@@ -88,7 +88,7 @@ def _second(query: exp.Query, name: str) -> exp.Expr:
 def bind_scalar(node: exp.Expr, columns: Sequence[Column], schema: Schema, sql: str,
                 table: str = "") -> Expr:
     """Bind an expression over columns, such as a WHERE; `table` may qualify the columns' names."""
-    source = FromItem(table, tuple((column.name, column) for column in columns))
+    source = FromItem(table.rpartition(".")[2], tuple((column.name, column) for column in columns))
     context = Context(schema, sql)
     bound = Scalars(context, (Scope.of(source),)).value(node)
     return over_columns(bound, columns) if context.records or any(map(is_record, columns)) else bound

@@ -17,7 +17,6 @@ from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import Selected, known
-from halfjoin.sql.bind.sequences import NEXT, argument
 from halfjoin.sql.bind.target import (
     BoundChange,
     Returning,
@@ -30,6 +29,7 @@ from halfjoin.sql.bind.target import (
     items_of,
     named,
     number_of,
+    numbering,
     outputs,
     refuse_now,
     target_of,
@@ -82,7 +82,7 @@ def _numbered(statement: Insert, target: Target, targets: tuple[Column, ...],
     query, found = query.copy(), dict[str, str]()
     for column, node in zip(targets, list(query.selects), strict=False):
         call = node.unalias()
-        if isinstance(call, exp.Anonymous) and call.name.lower() == NEXT and (name := argument(call)) is not None:
+        if (name := numbering(call)) is not None:
             given(target, column.name, call, context, statement.overriding)
             found[column.name] = name
             node.replace(exp.alias_(exp.Null(), context.aliases.fresh("number")))
@@ -117,8 +117,8 @@ def bind_update(statement: Update, schema: Schema, sql: str) -> BoundChange:
     for name, node in statement.assignments:
         if names.count(name) > 1:
             raise context.wrong(node, f"column {name} is assigned twice")
-    numbered = {name: found for name, node in zip(names, nodes, strict=True) if isinstance(node, exp.Anonymous)
-                and node.name.lower() == NEXT and (found := argument(node)) is not None}  # fmt: skip
+    numbered = {name: found for name, node in zip(names, nodes, strict=True)
+                if (found := numbering(node)) is not None}  # fmt: skip
     nodes = [exp.Null() if name in numbered else node for name, node in zip(names, nodes, strict=True)]
     selected = outputs(nodes, statement.where, relation, scope, context, "UPDATE")
     aliases = context.aliases

@@ -53,5 +53,5 @@ def names_read(text: str) -> set[str]:
 
 def _value(text: str, columns: Sequence[Column], schema: Schema, table: str) -> Expr:
     (node,) = parse_query(f"SELECT {text}").selects
-    scope = Scope.of(FromItem(table, tuple((column.name, column) for column in columns)))
+    scope = Scope.of(FromItem(table.rpartition(".")[2], tuple((column.name, column) for column in columns)))
     return Scalars(Context(schema, text), (scope,)).value(node)

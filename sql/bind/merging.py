@@ -24,6 +24,7 @@ from halfjoin.sql.bind.target import (
     given,
     items_of,
     named,
+    numbering,
     outputs,
     refuse_now,
     target_of,
@@ -56,7 +57,11 @@ def bind_merge(statement: Merge, schema: Schema, sql: str) -> BoundChange:
     placed = Project(source, (*((c, c) for c in source.columns), (here, TRUE))) if by_source else source
     joined = Outer(placed, marked_rows, scalars.condition(statement.on), by_source)
 
-    clauses = [_values(when, target, context) for when in statement.whens]
+    written = [_values(when, target, context) for when in statement.whens]
+    numbered = [{name: sequence for name, node in values.items() if (sequence := numbering(node)) is not None}
+                for values in written]  # fmt: skip
+    clauses = [{name: exp.Null() if name in numbers else node for name, node in values.items()}
+               for values, numbers in zip(written, numbered, strict=True)]  # fmt: skip
     nodes = [when.condition for when in statement.whens if when.condition is not None]
     nodes += [node for values in clauses for node in values.values()]
     selected = outputs(nodes, None, joined, scope, context, "MERGE")
@@ -95,7 +100,8 @@ def bind_merge(statement: Merge, schema: Schema, sql: str) -> BoundChange:
             *carried(kept))  # fmt: skip
     returning = Returning(statement.returning, target, context, items, first=True) if statement.returning else None
     return BoundChange(target, at_rest(Project(selected.input, made), context), old, new, kept, action=acts,
-                       kinds=tuple(when.kind for when in statement.whens), returning=returning,
+                       kinds=tuple(when.kind for when in statement.whens),
+                       clauses=tuple(tuple(numbers.items()) for numbers in numbered), returning=returning,
                        fleeting=fleeting_in(context))  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.order import check_equality, key_in_order
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import Aggregate, Project, SortKey, TopK
+from halfjoin.sql.types import UNKNOWN
 
 ORDER_IS_DROPPED = "ORDER BY has no effect in a view without LIMIT: a view has no order"
 
@@ -55,7 +56,9 @@ class Last:
         on = self.on or ()
         check_equality(*(value.type for value in on))
         by = by_value(self.keys)
+        values = selected.values
         selected, columns = _as_columns(selected, [*on, *(key.expr for key in by)], context)
+        selected = _untyped(selected, values)
         keys = tuple(replace(key, expr=columns[key.expr]) for key in by)
         if self.on is None:
             return selected, keys
@@ -80,6 +83,13 @@ def _as_columns(selected: Selected, more: Sequence[Expr], context: Context) -> t
     columns = {value: column for value, (column, _) in items.items()}
     outputs = tuple((name, columns[value]) for name, value in selected.items)
     return Selected(Project(selected.input, tuple(items.values())), outputs), columns
+
+
+def _untyped(selected: Selected, values: Sequence[Expr]) -> Selected:
+    """Outputs that are columns, but for literals of no type: what takes them, as INSERT does, gives them one."""
+    items = tuple((name, value if value.type == UNKNOWN else column)
+                  for (name, column), value in zip(selected.items, values, strict=True))  # fmt: skip
+    return replace(selected, items=items)
 
 
 def _distinct(selected: Selected, keys: Sequence[SortKey],

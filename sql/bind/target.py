@@ -74,7 +74,7 @@ class BoundChange:
     `others`: columns for RETURNING. `joined`: a row of the table may come more than once, with different `new` or
     `others`. `order`: of the rows of an INSERT, over the relation's columns. `action`: in MERGE, what to do with the
     row: the number of the clause, from 1, in the order of `kinds`; or 0. `numbered`: columns that get the next
-    numbers of sequences, row by row. `fleeting`: as `BoundQuery.fleeting`.
+    numbers of sequences, row by row; `clauses`: those of each clause of MERGE. `fleeting`: as `BoundQuery.fleeting`.
     """
 
     target: Target
@@ -87,6 +87,7 @@ class BoundChange:
     action: Column | None = None
     kinds: tuple[str, ...] = ()
     numbered: tuple[tuple[str, str], ...] = ()
+    clauses: tuple[tuple[tuple[str, str], ...], ...] = ()
     returning: Returning | None = None
     fleeting: tuple[str, ...] = ()
 
@@ -159,7 +160,11 @@ def _written(value: exp.Expr) -> exp.Expr:
 
 def number_of(target: Target, name: str, context: Context) -> str | None:
     """The sequence that numbers the rows of INSERT in a column that it does not name."""
-    node = default(target, name, context)
+    return numbering(default(target, name, context))
+
+
+def numbering(node: exp.Expr) -> str | None:
+    """The sequence whose next number a value is; None if it is another one."""
     return argument(node) if isinstance(node, exp.Anonymous) and node.name.lower() == NEXT else None
 
 

@@ -18,7 +18,7 @@ from halfjoin.sql.types import BIGINT
 
 def alter(node: exp.Alter, text: str) -> AlterTable | Rename:
     """An ALTER statement."""
-    only(node, text, "ALTER", ("this", "kind", "exists", "actions", "options"))
+    only(node, text, "ALTER", ("this", "kind", "exists", "actions", "options", "only"))  # tables have no children here
     kind, name, exists = str(node.args["kind"]).lower(), table_name(node.this, text), bool(node.args.get("exists"))
     actions = node.args["actions"]
     if len(actions) == 1 and isinstance(actions[0], exp.AlterRename):

@@ -8,7 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from halfjoin.sql.parse.create import table_name
-from halfjoin.sql.parse.locate import name_of, only, refuse
+from halfjoin.sql.parse.locate import bare_values, name_of, only, refuse
 from halfjoin.sql.parse.syntax import FieldChange
 from halfjoin.sql.statements import Assignment, Delete, Insert, Merge, OnConflict, Truncate, Update, When
 
@@ -21,8 +21,9 @@ def insert(node: exp.Insert, text: str) -> Insert:
         raise refuse(target, text, "expected VALUES or a query after the table's name")
     columns = tuple(name_of(column) for column in target.expressions) if isinstance(target, exp.Schema) else ()
     clause = node.args.get("with_")
-    if query is not None and clause is not None:
-        if own := query.args.get("with_"):
+    own = None if query is None else query.args.get("with_")
+    if query is not None and clause is not None and (own or not (isinstance(query, exp.Values) or bare_values(query))):
+        if own:
             clause.set("expressions", [*clause.expressions, *own.expressions])
             clause.set("recursive", clause.args.get("recursive") or own.args.get("recursive"))
         query.set("with_", clause)

@@ -32,21 +32,32 @@ def column(node: exp.ColumnDef, text: str) -> tuple[ColumnDef, list[Constraint]]
     type = stored_type(declared, text) if serial is None else serial
     not_null, default, generated, constraints = serial is not None, None, None, list[Constraint]()
     identity = None if serial is None else Identity(always=False)
+    said = True if serial is not None else None  # whether NOT NULL is; None: neither that nor NULL
+
+    def once(kind: exp.Expr, again: bool, what: str) -> None:
+        if again:
+            raise refuse(kind, text, f"{what} for column {name}", "write one of them").with_(code="42601")
+
     for item in node.args.get("constraints") or ():
         kind = item.kind
         if isinstance(kind, exp.NotNullColumnConstraint):
-            not_null = not kind.args.get("allow_null")
+            wanted = not kind.args.get("allow_null")
+            once(kind, said is not None and said != wanted, "conflicting NULL/NOT NULL declarations")
+            not_null = said = wanted
         elif isinstance(kind, exp.DefaultColumnConstraint):
+            once(kind, default is not None, "multiple default values")
             default = kind.meta["text"]
         elif isinstance(kind, exp.ComputedColumnConstraint):
             found = _GENERATED.fullmatch(kind.meta.get("text", ""))
             if found is None:
                 raise refuse(kind, text, "a generated column is not written so", "GENERATED ALWAYS AS (...) STORED")
+            once(kind, generated is not None, "multiple generation clauses")
             generated = inside(found[1])
         elif isinstance(kind, exp.GeneratedAsIdentityColumnConstraint):
             if identity is not None:
                 raise refuse(kind, text, f"column {name} has more than one identity").with_(code="42601")
-            identity, not_null = identity_of(kind, type, text), True
+            once(kind, said is False, "conflicting NULL/NOT NULL declarations")
+            identity, not_null, said = identity_of(kind, type, text), True, True
         elif isinstance(kind, KINDS):
             made = constraint(kind, item.this and name_of(item.this), text, (name,))
             constraints.append(made)

@@ -27,7 +27,7 @@ from halfjoin.sql.statements import (
 )
 from halfjoin.sql.system import is_temporary
 
-INCLUDED = ("defaults", "constraints", "generated", "indexes")  # what LIKE can include
+INCLUDED = ("defaults", "constraints", "generated", "identity", "indexes")  # what LIKE can include
 NAMED: dict[str, Callable[[exp.Create, str], Statement]] = {
     "TYPE": naming.create_type, "DOMAIN": naming.create_domain, "SCHEMA": naming.create_schema,
     "SEQUENCE": naming.create_sequence,

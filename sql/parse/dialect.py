@@ -454,7 +454,17 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
         return join
 
     def _parse_as_command(self, start: Token) -> exp.Command:
+        word = (self._curr or self._prev).text.upper()
+        word = "RENAME CONSTRAINT" if self._prev.text.upper() == "CONSTRAINT" and word != "CONSTRAINT" else word
+        if start.text.upper() == "ALTER" and word in _ALTERS:
+            raise self._refused(f"this ALTER is not supported: {word}", "ADD, DROP or RENAME a column, ADD or DROP a "
+                                "constraint, or ALTER a column's DEFAULT, NOT NULL, TYPE or IDENTITY")  # fmt: skip
         raise self._refused(f"syntax error at {(self._curr or self._prev).text!r}").with_(code="42601")
+
+
+# What may begin an action of PostgreSQL's ALTER that is not one here.
+_ALTERS = {"OWNER", "SET", "RESET", "DROP", "ENABLE", "DISABLE", "FORCE", "NO", "REPLICA", "VALIDATE", "CLUSTER",
+           "INHERIT", "ATTACH", "DETACH", "SCHEMA", "OF", "NOT", "RENAME CONSTRAINT"}  # fmt: skip
 
 
 def _columns(node: exp.Expr) -> list[exp.Expr]:

@@ -142,6 +142,42 @@ def test_a_failed_transaction_waits_for_its_end(engine):
     assert contents(engine, "u") == [(1, "z")]
 
 
+@pytest.mark.parametrize("sql", ["INSRT INTO u VALUES (2, 'y')", "INSERT INTO u VALUES (2", "SELECT 'y", "BEGIN; SELEC",
+                                 "MERGE INTO u USING t ON u.k = t.k WHEN MATCHED THEN DELETE WHEN MATCHED THEN DELETE",
+                                 "REFRESH PLAN v", "COPY u FROM 'x'", "PREPARE p AS SELEC"])  # fmt: skip
+def test_a_statement_that_cannot_be_read_fails_its_transaction(engine, sql):
+    engine.execute("BEGIN; INSERT INTO u VALUES (1, 'x')")
+    for _ in range(2):
+        with pytest.raises(hj.UnsupportedSQL):
+            engine.execute(sql)
+        with pytest.raises(hj.UnsupportedSQL, match="transaction is aborted"):
+            engine.execute("INSERT INTO u VALUES (3, 'z')")
+    engine.execute("COMMIT")
+    assert contents(engine, "u") == []
+
+
+def test_a_copy_that_cannot_be_read_fails_its_transaction(engine):
+    copies = [("COPY u (no) FROM STDIN", b"1"), ("CPY u", b"1"), ("COPY nosuch TO STDOUT", None), ("COPY u TO", None)]
+    for number, (sql, rows) in enumerate(copies, 1):
+        engine.execute(f"SET TIME = {10 + number}; BEGIN; INSERT INTO u VALUES (1, 'x'); SAVEPOINT a")
+        with pytest.raises(hj.HalfjoinError):
+            engine.copy_to(sql) if rows is None else engine.copy_from(sql, rows)
+        with pytest.raises(hj.UnsupportedSQL, match="transaction is aborted"):
+            engine.execute("INSERT INTO u VALUES (3, 'z')")
+        engine.execute("ROLLBACK TO a; COMMIT")
+        assert contents(engine, "u") == [(1, "x")] * number
+
+
+def test_a_view_over_changed_rows_stays_materialized_in_the_catalog(engine):
+    engine.execute("BEGIN; INSERT INTO u VALUES (9, 'x'); CREATE VIEW plain AS SELECT * FROM v")
+    kinds = "SELECT relname AS name, relkind::text AS kind FROM pg_class WHERE relname IN ('v', 'plain') ORDER BY 1"
+    assert engine.execute(kinds).to_pylist() == [{"name": "plain", "kind": "v"}, {"name": "v", "kind": "m"}]
+    assert engine.execute("SELECT matviewname AS m FROM pg_matviews").to_pylist() == [{"m": "v"}]
+    engine.execute("INSERT INTO t VALUES (9, 90)")
+    assert (9, 90, "x") in [tuple(row.values()) for row in engine.execute("SELECT * FROM v").to_pylist()]
+    engine.execute("ROLLBACK")
+
+
 def test_savepoints_undo_a_part(engine):
     engine.execute("BEGIN; INSERT INTO u VALUES (1, 'x'); SAVEPOINT a; DELETE FROM t; SAVEPOINT b; DELETE FROM u")
     with pytest.raises(hj.DataError):
