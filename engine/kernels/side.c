@@ -66,14 +66,16 @@ static int hold(PyObject *bytes, int64_t size, Array *out) {
     return 1;
 }
 
-/* Views of the first `count` columns, which hold their buffers, and what holds the format. 0 with an exception. */
+/* Views of the first `count` columns, which hold their buffers, and the schema with the format of the column that each is
+   like, but not its rows. 0 with an exception. */
 static int hold_columns(PyObject *buffers, const Column *like, Py_ssize_t count, int64_t length, Columns *out) {
     if ((out->at = PyMem_Calloc(count ? count : 1, sizeof *out->at)) == NULL) return PyErr_NoMemory(), 0;
     for (; out->count < count; out->count++) {
         PyObject *held = like[out->count].held, *parts = PyList_GetItem(buffers, out->count);
+        PyObject *schema = held == NULL ? Py_None : PyTuple_GetItem(held, 0);
         Column *column = &out->at[out->count];
         *column = view_of(parts, &like[out->count], length);
-        if ((column->held = PyTuple_Pack(2, parts, held == NULL ? Py_None : held)) == NULL) return 0;
+        if ((column->held = PyTuple_Pack(2, parts, schema)) == NULL) return 0;
     }
     return 1;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from decimal import Decimal
 from typing import Any
 
@@ -122,3 +123,16 @@ def test_the_kernel_gives_up_where_it_must(monkeypatch: pytest.MonkeyPatch, rows
     with native.used(True):
         engine.apply({"t": of(rows)}, time=1)
     assert made == [known]
+
+
+def test_the_opened_rows_do_not_hold_the_batch() -> None:
+    engine, key = hj.Engine(), "a key of many bytes " * 10
+    engine.execute("CREATE TABLE t (k text)")
+    engine.execute("CREATE MATERIALIZED VIEW v AS SELECT upper(k) AS k, count(*) AS n FROM t GROUP BY upper(k)")
+    before = pa.total_allocated_bytes()
+    rows = pa.table({"k": [key] * 50_000})
+    size = rows.nbytes
+    engine.apply({"t": rows})
+    del rows
+    gc.collect()
+    assert pa.total_allocated_bytes() - before < 1.5 * size  # the rows of the table, and no keys of the view's
