@@ -63,6 +63,7 @@ from halfjoin.sql.relation import (
     Filter,
     Join,
     Loop,
+    Once,
     Outer,
     Project,
     Reduced,
@@ -278,6 +279,8 @@ class _Cutter:
         tell something of its rows. A loop reads collections whole, and a node finds these rows by keys."""
 
         def arm(one: Relation) -> Relation:
+            if isinstance(one, Once):
+                return with_inputs(one, arm)
             alone = not any(isinstance(part, Fed) for part in parts_inside(one))
             tells = any(told(part.predicate) for part in every_part(one) if isinstance(part, Filter))
             return self.side(self.reduced(one), always=True) if alone and tells else self.begun(one)

@@ -94,3 +94,18 @@ def test_a_recursive_query_looks_up_the_rows_with_which_it_begins() -> None:
     assert sorted(engine.query(BEGUN.format(18))["x"].to_pylist()) == [0, 1, 2, 4, 9]
     joined = BEGUN.replace("edge WHERE src = {0}", "edge JOIN (VALUES (18), (3)) v (s) ON src = s WHERE src > 0")
     assert sorted(engine.query(joined)["x"].to_pylist()) == [0, 1, 2, 4, 9]
+
+
+@pytest.mark.parametrize("query", [  # the step of each does not add up, so that its working table begins once
+    "WITH RECURSIVE r (x) AS (SELECT dst FROM edge WHERE src = 18 UNION SELECT s.x FROM r CROSS JOIN LATERAL "
+    "(SELECT e.dst AS x FROM edge e WHERE e.src = r.x UNION ALL SELECT r.x + 100 WHERE r.x = 4) s) SELECT x FROM r",
+    "WITH ITERATIVE (RETURN AT RECURSION LIMIT 2) r (x) AS (SELECT dst FROM edge WHERE src = 18 ITERATE "
+    "SELECT e.dst FROM r JOIN edge e ON e.src = r.x) SELECT x FROM r",
+])  # fmt: skip
+def test_a_working_table_begins_with_rows_that_are_looked_up(query: str) -> None:
+    engine, numbers = hj.Engine(), np.arange(1, 20_000)
+    engine.execute(SCHEMA)
+    engine.apply({"edge": pa.table({"src": numbers, "dst": numbers // 2})})
+    assert "looks up 1 key in edge(src)" in engine.explain(query).splitlines()[-1]
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
+    assert sorted(engine.query(query)["x"].to_pylist()) == sorted(engine.read("v")["x"].to_pylist()) != []
