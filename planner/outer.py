@@ -14,7 +14,9 @@ from dataclasses import replace
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.nulls import rejects
+from halfjoin.planner.rules.fold_constants import fold
 from halfjoin.planner.rules.sides import Side, alternatives, asked, side_of
+from halfjoin.planner.rules.split_conjuncts import split
 from halfjoin.sql.bind.domain import supplier
 from halfjoin.sql.expr import (
     FALSE,
@@ -24,7 +26,6 @@ from halfjoin.sql.expr import (
     Literal,
     columns_of,
     conjunction,
-    conjuncts,
     is_temporal,
     substitute,
 )
@@ -159,7 +160,7 @@ def _can_regroup(on: Expr, right: Outer) -> bool:
 def _narrowed(on: Expr, side: Relation) -> tuple[Expr, Relation]:
     """ON without the conditions on the looked-up side alone, and that side with them."""
     names = {column.name for column in side.columns}
-    parts = list(conjuncts(on))
+    parts = [part for part in split(fold(on)) if part != TRUE]
     alone = [part for part in parts if columns_of(part) and columns_of(part) <= names]
     rest = conjunction(tuple(part for part in parts if part not in alone))
     return rest, Filter(side, conjunction(tuple(alone))) if alone else side

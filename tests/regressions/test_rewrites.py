@@ -58,6 +58,23 @@ def test_intervals_are_values_as_others(query: str, answer: list[tuple[object, .
     assert sorted(found, key=repr) == sorted(answer, key=repr)
 
 
+@pytest.mark.parametrize(("condition", "found"), [
+    ("r.y = 5 OR r.y = 5 AND r.k > l.k", [(1,), (2,), (None,)]),
+    ("r.y = 5 AND l.k = 1 OR r.y = 5 AND l.k = 7", [(1,)]),
+    ("r.y = 7 OR l.k = 1 AND 1 = 2", []),
+])  # fmt: skip
+def test_what_all_choices_ask_of_a_side_is_asked_of_it(condition: str, found: list[tuple[object, ...]]) -> None:
+    engine = _engine()
+    exists = f"EXISTS (SELECT 1 FROM r WHERE {condition})"
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS SELECT k FROM l WHERE {exists}")
+    engine.execute(f"CREATE MATERIALIZED VIEW w AS SELECT k FROM l WHERE NOT {exists}")
+    _fill(engine)
+    there = [tuple(row.values()) for row in engine.read("v").to_pylist()]
+    assert sorted(there, key=repr) == sorted(found, key=repr)
+    gone = [tuple(row.values()) for row in engine.read("w").to_pylist()]
+    assert sorted([*there, *gone], key=repr) == [(1,), (2,), (None,)]
+
+
 def _engine() -> hj.Engine:
     engine = hj.Engine()
     engine.execute("CREATE TABLE l (k integer, x integer); CREATE TABLE r (k integer, y integer)")
