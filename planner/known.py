@@ -57,13 +57,13 @@ def reads_by_key(plan: ViewPlan) -> bool:
     return not any(True for _ in scans(plan))
 
 
-def lookups(plan: ViewPlan) -> Iterator[Known | KnownIn]:
+def lookups(plan: ViewPlan) -> Iterator[KnownKeys]:
     """Where a query begins with lookups."""
     for join in plan.joins:
         for branch in join.branches:
             for number, path in enumerate(branch.paths):
                 if path.known is not None and (number == branch.fill or _reports(path)):
-                    yield from path.known.ways if isinstance(path.known, KnownAny) else (path.known,)
+                    yield path.known
 
 
 def scans(plan: ViewPlan) -> Iterator[str]:
@@ -186,7 +186,7 @@ def known_of(
         if isinstance(predicate, Call) and predicate.function == "or":
             each = [_fewest(_ways(fewest(values, told(part)), there), estimates) for part in predicate.args]
             found = [way for way in each if way is not None]
-            ways += [KnownAny(tuple(found))] if len(found) == len(each) else []
+            ways += [KnownAny(tuple(found))] if len(found) == len(each) and _few_keys(found) else []
     rows, best = estimates.rows(collection), _fewest(ways, estimates)
     return best if best is not None and (rows <= _SMALL or _found(best, estimates) * SCANNED <= rows) else None
 
@@ -196,8 +196,13 @@ def _ways(values: Mapping[Expr, Sequence[Literal]], there: Iterable[ArrangementK
     for key in there:
         if values.keys() >= set(key.keys):
             way = Known(key, tuple(tuple(values[expr]) for expr in key.keys))
-            if len(way.values) == 1 or prod(map(len, way.values)) <= MOST_KEYS:
+            if _few_keys([way]):
                 yield way
+
+
+def _few_keys(ways: Iterable[Known]) -> bool:
+    """Whether the values of several columns have few combinations. The text has those of one column."""
+    return sum(prod(map(len, way.values)) for way in ways if len(way.values) > 1) <= MOST_KEYS
 
 
 def _fewest(ways: Iterable[_Way], estimates: Estimates) -> _Way | None:

@@ -120,10 +120,10 @@ class HalfJoin:
         match self.within:
             case None:
                 return (self.arrangement,)
-            case Known(arrangement=found) | (ArrangementKey() as found):
-                return self.arrangement, found
-            case KnownAny(ways=ways):
-                return self.arrangement, *(way.arrangement for way in ways)
+            case ArrangementKey():
+                return self.arrangement, self.within
+            case found:
+                return self.arrangement, *found.arrangements
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +164,22 @@ class Known:
     arrangement: ArrangementKey
     values: tuple[tuple[Literal, ...], ...]
 
+    @property
+    def arrangements(self) -> tuple[ArrangementKey, ...]:
+        """Those that it looks up."""
+        return (self.arrangement,)
+
 
 @dataclass(frozen=True, slots=True)
 class KnownAny:
     """As `Known`, where every row has the keys of at least one of these: `WHERE buyer = 5 OR seller = 5`."""
 
     ways: tuple[Known, ...]
+
+    @property
+    def arrangements(self) -> tuple[ArrangementKey, ...]:
+        """Those that it looks up."""
+        return tuple(dict.fromkeys(way.arrangement for way in self.ways))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +189,11 @@ class KnownIn:
 
     arrangement: ArrangementKey
     source: ArrangementKey
+
+    @property
+    def arrangements(self) -> tuple[ArrangementKey, ...]:
+        """Those that find its rows."""
+        return (self.arrangement,)
 
 
 KnownKeys: TypeAlias = Known | KnownAny | KnownIn

@@ -82,8 +82,8 @@ class KnownRows:
 
 @dataclass(frozen=True, slots=True)
 class RowsKnownAny:
-    """A compiled `KnownAny`. A row that an earlier way finds is not taken from a later one. `reads`: the columns that
-    the arrangements' keys read."""
+    """A compiled `KnownAny`, with one way for each arrangement. A row that an earlier way finds is not taken from a
+    later one. `reads`: the columns that the arrangements' keys read."""
 
     ways: tuple[KnownRows, ...]
     reads: frozenset[str]
@@ -138,23 +138,32 @@ def compile_known(known: KnownKeys, registry: Registry) -> FoundByKeys:
     """Make the lookup of known keys executable. A value that the key's type does not have finds nothing."""
     match known:
         case Known():
-            return _compiled(known, registry)
+            return _compiled([known], registry)
         case KnownAny(ways=ways):
-            read = [columns_of(expr) for way in ways for expr in way.arrangement.keys]
-            return RowsKnownAny(tuple(_compiled(way, registry) for way in ways), frozenset[str]().union(*read))
+            each = dict[ArrangementKey, list[Known]]()
+            for way in ways:
+                each.setdefault(way.arrangement, []).append(way)
+            read = [columns_of(expr) for key in each for expr in key.keys]
+            return RowsKnownAny(tuple(_compiled(same, registry) for same in each.values()),
+                                frozenset[str]().union(*read))  # fmt: skip
         case KnownIn():
             return _compiled_in(known, registry)
 
 
-def _compiled(known: Known, registry: Registry) -> KnownRows:
-    key = known.arrangement
-    each = [cells_of(values, expr.type) for expr, values in zip(key.keys, known.values, strict=True)]
-    if len(each) == 1:
-        keys = each
-    else:
-        places = np.array(list(product(*(range(len(one)) for one in each))), np.int64).reshape(-1, len(each))
-        keys = [one.take(pa.array(places[:, number])) for number, one in enumerate(each)]
+def _compiled(same: Sequence[Known], registry: Registry) -> KnownRows:
+    """The lookup of all keys of one arrangement."""
+    key = same[0].arrangement
+    keys = [pa.concat_arrays(arrays) for arrays in zip(*map(_keys_of, same), strict=True)]
     return KnownRows(key, key_columns(key, registry), keys, distinct(codes(keys, len(keys[0]))))
+
+
+def _keys_of(known: Known) -> list[pa.Array]:
+    """The combinations of the values, as columns."""
+    each = [cells_of(values, expr.type) for expr, values in zip(known.arrangement.keys, known.values, strict=True)]
+    if len(each) == 1:
+        return each
+    places = np.array(list(product(*(range(len(one)) for one in each))), np.int64).reshape(-1, len(each))
+    return [one.take(pa.array(places[:, number])) for number, one in enumerate(each)]
 
 
 def _compiled_in(known: KnownIn, registry: Registry) -> RowsKnownIn:
@@ -173,7 +182,7 @@ def cells_of(values: Sequence[Literal], type: SqlType) -> pa.Array:
     for own in dict.fromkeys(value.type for value in values):
         column = array_of_constants([value.value for value in values if value.type == own], own)
         cells.append(_fitted(column, own, type).drop_null())
-    return pa.concat_arrays(cells) if cells else pa.nulls(0, arrow_type(type))
+    return pa.concat_arrays(cells or [_fitted(pa.nulls(0, arrow_type(type)), type, type)])
 
 
 def _fitted(column: pa.Array, own: SqlType, type: SqlType) -> pa.Array:

@@ -86,7 +86,8 @@ def filled(state: State, evaluation: Evaluation, planned: ViewPlan) -> Evaluatio
 def _keys(planned: ViewPlan) -> tuple[ArrangementKey, ...]:
     """The arrangements of stored collections that a query looks up."""
     own = {node.output for node in planned.nodes}
-    keys = [key for key in (*_looked_up(planned), *(known.arrangement for known in lookups(planned)))
+    known = (key for found in lookups(planned) for key in found.arrangements)
+    keys = [key for key in (*_looked_up(planned), *known)
             if key.constant is None and key.collection not in own]  # fmt: skip
     return tuple(dict.fromkeys(keys))
 

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from math import prod
 
 from halfjoin.planner.known import lookups, scans
 from halfjoin.planner.names import arrangement_name
-from halfjoin.planner.plan import Known, KnownIn, ViewPlan
+from halfjoin.planner.plan import KnownAny, KnownIn, KnownKeys, ViewPlan
 
 
 def reads(plan: ViewPlan) -> tuple[str, ...]:
     """A line for each lookup and each collection scanned: `looks up 2 keys in orders(o_orderkey)`, `scans lineitem`."""
     nodes = {node.output for node in plan.below}
-    begun = [f"looks up {_keys(known, nodes)} in {arrangement_name(known.arrangement)}" for known in lookups(plan)]
+    begun = [line for found in lookups(plan) for line in _lines(found, nodes)]
     return (*dict.fromkeys(begun), *(f"scans {name}" for name in dict.fromkeys(scans(plan))))
 
 
-def _keys(known: Known | KnownIn, nodes: Collection[str]) -> str:
-    if isinstance(known, Known):
-        keys = prod(map(len, known.values))
-        return f"{keys:,} {'key' if keys == 1 else 'keys'}"
-    source = known.source
-    stored = source.constant is None and source.collection not in nodes
-    return f"the keys of {arrangement_name(source)}" if stored else "the keys of a subquery"
+def _lines(known: KnownKeys, nodes: Collection[str]) -> Iterator[str]:
+    """What is looked up in each arrangement."""
+    if isinstance(known, KnownIn):
+        source = known.source
+        stored = source.constant is None and source.collection not in nodes
+        keys = f"the keys of {arrangement_name(source)}" if stored else "the keys of a subquery"
+        yield f"looks up {keys} in {arrangement_name(known.arrangement)}"
+        return
+    counts = dict[str, int]()
+    for way in known.ways if isinstance(known, KnownAny) else [known]:
+        name = arrangement_name(way.arrangement)
+        counts[name] = counts.get(name, 0) + prod(map(len, way.values))
+    for name, count in counts.items():
+        yield f"looks up {count:,} {'key' if count == 1 else 'keys'} in {name}"

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.join.known import KnownRows
 from halfjoin.engine.linear.operators import LinearOperator
 from halfjoin.engine.updates.updates import Updates
 
@@ -127,9 +128,25 @@ def test_explain_says_how_a_query_begins() -> None:
         "SELECT k FROM orders WHERE k = 77 UNION ALL SELECT price FROM line":
             "looks up 1 key in orders(k), scans line",
         "SELECT count(*) AS n FROM line": "scans line",
+        "SELECT k FROM orders WHERE k = 77 OR name = 'n8' OR k IN (NULL, 78)":
+            "looks up 2 keys in orders(k), looks up 1 key in orders(name)",
     }.items():  # fmt: skip
         assert f"as a query: {said}" in engine.explain(sql).splitlines(), sql
         assert engine.execute(f"EXPLAIN {sql}") is not None
+
+
+def test_lookups_by_one_index_are_one_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, asked, find = filled(), list[int](), KnownRows.__call__
+    engine.execute("CREATE INDEX ON line (o, price)")
+
+    def noted(self: KnownRows, *args: Any) -> Iterator[Updates]:
+        asked.append(len(self.codes))
+        return find(self, *args)
+
+    monkeypatch.setattr(KnownRows, "__call__", noted)
+    pairs = [f"o = {key} AND price = {key * LINES}" for key in range(100)] + ["o = NULL AND price = 1"]
+    assert engine.query(f"SELECT o FROM line WHERE {' OR '.join(pairs)}").num_rows == 100
+    assert asked == [100]  # pair by pair, each asks whether those before it find a row, too
 
 
 def test_lookups_find_rows_in_files(tmp_path: Path) -> None:
