@@ -6,7 +6,6 @@ another dialect. halfjoin needs what the text itself says, so a parsed call is a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection
 from typing import Any, ClassVar
 
@@ -36,26 +35,14 @@ from halfjoin.sql.parse.syntax import (
     TableArgument,
     Variadic,
 )
-from halfjoin.sql.parse.unicode_names import with_unicode_names
+from halfjoin.sql.parse.tokens import HalfjoinTokenizer
 
 TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a query
-# PostgreSQL's own names of types that sqlglot has words for, and the words that mean something else, too. What other
-# databases call a type, such as `short` or `string`, is a name like any other: a user may create a domain of that name.
-TYPE_WORDS = frozenset((
-    "ARRAY", "BIGINT", "BIGSERIAL", "BIT", "BOOL", "BOOLEAN", "BPCHAR", "BYTEA", "CHAR", "CHAR VARYING",
-    "CHARACTER", "CHARACTER VARYING", "CSTRING", "DATE", "DATEMULTIRANGE", "DATERANGE", "DEC", "DECIMAL",
-    "DOUBLE PRECISION", "ENUM", "FLOAT", "FLOAT4", "FLOAT8", "INET", "INT", "INT2", "INT4", "INT4MULTIRANGE",
-    "INT4RANGE", "INT8", "INT8MULTIRANGE", "INT8RANGE", "INTEGER", "INTERVAL", "JSON", "JSONB", "MONEY", "NCHAR",
-    "NULL", "NUMERIC", "NUMMULTIRANGE", "NUMRANGE", "POINT", "RANGE", "REAL", "SERIAL", "SMALLINT", "SMALLSERIAL",
-    "TEXT", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "TIMETZ", "TSMULTIRANGE", "TSRANGE", "TSTZMULTIRANGE", "TSTZRANGE",
-    "UNION", "UNKNOWN", "UUID", "VARCHAR", "XML",
-))  # fmt: skip
-NUMBERED = "\0"  # stands for the `$` of `$1`: no SQL text of PostgreSQL has it
-NUMBERED_DOLLAR = re.compile(r"(?<![\w$])\$(?=[0-9])")
-PLUS, MINUS = "\1", "\2"  # stand for the sign after a number such as `1e5`
-AFTER_EXPONENT = re.compile(r"(?<=[0-9.])([eE][0-9]+)(?:(\+)|-(?![->]))")
 AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.VAR,
                TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
+# What may begin an action of PostgreSQL's ALTER that is not one here.
+_ALTERS = {"OWNER", "SET", "RESET", "DROP", "ENABLE", "DISABLE", "FORCE", "NO", "REPLICA", "VALIDATE", "CLUSTER",
+           "INHERIT", "ATTACH", "DETACH", "SCHEMA", "OF", "NOT", "RENAME CONSTRAINT"}  # fmt: skip
 
 
 class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
@@ -462,11 +449,6 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
         raise self._refused(f"syntax error at {(self._curr or self._prev).text!r}").with_(code="42601")
 
 
-# What may begin an action of PostgreSQL's ALTER that is not one here.
-_ALTERS = {"OWNER", "SET", "RESET", "DROP", "ENABLE", "DISABLE", "FORCE", "NO", "REPLICA", "VALIDATE", "CLUSTER",
-           "INHERIT", "ATTACH", "DETACH", "SCHEMA", "OF", "NOT", "RENAME CONSTRAINT"}  # fmt: skip
-
-
 def _columns(node: exp.Expr) -> list[exp.Expr]:
     """The parts of `(a, b)` and `(a)`."""
     if isinstance(node, exp.Tuple):
@@ -484,33 +466,7 @@ class Halfjoin(Materialize):
 
     INDEX_OFFSET = 0  # keep array subscripts as written
 
-    class Tokenizer(Materialize.Tokenizer):
-        """The tokens of `materialize`, without the commands that sqlglot would keep as opaque text."""
-
-        COMMANDS: ClassVar[set[TokenType]] = set()
-        SINGLE_TOKENS: ClassVar = {**Materialize.Tokenizer.SINGLE_TOKENS, NUMBERED: TokenType.PARAMETER,
-                                   PLUS: TokenType.PLUS, MINUS: TokenType.DASH}
-        KEYWORDS: ClassVar = {
-            text: token for text, token in Materialize.Tokenizer.KEYWORDS.items()
-            if text != "|>" and (token not in MaterializeParser.TYPE_TOKENS or text in TYPE_WORDS)
-        }
-
-        def tokenize(self, sql: str) -> list[Token]:
-            """The tokens of a text. sqlglot reads `$1,$2` as text between the tags `$1,$`, and `1e5+1` as one number,
-            so the `$` of a numbered parameter and the sign are other characters meanwhile."""
-            signs, given = {}, sql
-            if "$" in sql and NUMBERED not in sql:
-                given, signs[NUMBERED] = NUMBERED_DOLLAR.sub(NUMBERED, given), "$"
-            if PLUS not in sql and MINUS not in sql and AFTER_EXPONENT.search(sql):
-                given = AFTER_EXPONENT.sub(lambda found: found[1] + (PLUS if found[2] else MINUS), given)
-                signs |= {PLUS: "+", MINUS: "-"}
-            tokens = super().tokenize(given)
-            for token in tokens if signs else ():
-                for other, sign in signs.items():
-                    token.text = token.text.replace(other, sign)
-            return with_unicode_names(tokens)
-
-    Parser = HalfjoinParser
+    Tokenizer, Parser = HalfjoinTokenizer, HalfjoinParser
 
     class Generator(MaterializeGenerator):
         """Writes syntax trees as text, for messages."""
