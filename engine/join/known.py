@@ -26,7 +26,7 @@ from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.engine.updates.codes import codes, distinct
-from halfjoin.engine.updates.consolidate import cancel
+from halfjoin.engine.updates.consolidate import cancel, groups
 from halfjoin.engine.updates.consolidate import distinct as distinct_rows
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, gathered, indices_of
 from halfjoin.planner.known import SCANNED
@@ -50,9 +50,12 @@ class KnownRows:
     codes: Ints
 
     def has(self, rows: Updates) -> Mask:
-        """Which rows have a code that it looks up."""
+        """Which rows have one of the keys, not just the code of one."""
         arrays, places = self.columns(rows)
-        found: Mask = np.isin(codes(arrays, len(rows) if places is None else len(places)), self.codes)
+        count = len(self.keys[0])
+        whole = [pa.concat_arrays([key, array.cast(key.type)]) for key, array in zip(self.keys, arrays, strict=True)]
+        numbers = groups(whole, len(whole[0]))
+        found: Mask = np.isin(numbers[count:], numbers[:count])
         if places is None:
             return found
         every = np.zeros(len(rows), np.bool_)
@@ -82,8 +85,8 @@ class KnownRows:
 
 @dataclass(frozen=True, slots=True)
 class RowsKnownAny:
-    """A compiled `KnownAny`, with one way for each arrangement. A row that an earlier way finds is not taken from a
-    later one. `reads`: the columns that the arrangements' keys read."""
+    """A compiled `KnownAny`, with one way for each arrangement. A row is taken from the first way whose keys it has.
+    What else a way finds, by a code, depends on where the rows lie. `reads`: the columns that the keys read."""
 
     ways: tuple[KnownRows, ...]
     reads: frozenset[str]
@@ -93,9 +96,10 @@ class RowsKnownAny:
         wanted = sorted(self.reads.union(names))
         for number, way in enumerate(self.ways):
             for rows in way(lookup, closed, upper, wanted):
+                mine = way.has(rows)
                 for earlier in self.ways[:number]:
-                    rows = rows.filter(~earlier.has(rows))
-                yield rows.select(names)
+                    mine &= ~earlier.has(rows)
+                yield rows.filter(mine).select(names)
 
 
 @dataclass(frozen=True, slots=True)

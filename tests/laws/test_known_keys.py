@@ -15,6 +15,7 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.statements import evaluating
 from halfjoin.engine.statements.remembered import Remembered
+from halfjoin.engine.updates.codes import codes
 from halfjoin.planner.known import lookups
 from halfjoin.planner.plan_view import plan, plan_of_query
 from tests.oracle.rows import bag
@@ -198,6 +199,23 @@ def test_a_lookup_on_disk_has_the_answer_of_a_scan(seed: int, both: Callable[...
         for _ in range(6):
             used += both(engine, world.query(), world.random.choice([None, *range(1, time + 1)]))
     assert used > 10
+
+
+@pytest.mark.parametrize("memory", ["1GB", 1])
+def test_of_several_lookups_none_takes_rows_of_another_by_a_code(
+    memory: str | int, both: Callable[..., bool], tmp_path: Path
+) -> None:
+    code = int(codes([pa.nulls(1, pa.int64())], 1)[0])  # of NULL, and of this number
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE t (a bigint, b bigint); CREATE INDEX ON t (a); CREATE INDEX ON t (b)")
+        engine.apply({"t": [{"a": None if b % 100 == 0 else b, "b": b} for b in range(20_000)]})
+        engine.apply({"t": [{"a": code, "b": 1}]})
+        engine.flush()
+    with hj.Engine(tmp_path / "w", memory=memory) as engine:
+        for one, other in ((f"a = {code}", "b = 200"), ("b = 200", f"a = {code}")):
+            sql = f"SELECT a, b FROM t WHERE {one} OR {other}"
+            assert both(engine, sql, None), "no lookup"
+            assert engine.query(sql).num_rows == 2
 
 
 @pytest.mark.parametrize("day", ["12000-01-01", "0044-03-15 BC", "9999-12-31"])
