@@ -63,6 +63,7 @@ from halfjoin.sql.relation import (
     Filter,
     Join,
     Loop,
+    Once,
     Outer,
     Project,
     Reduced,
@@ -278,7 +279,7 @@ class _Cutter:
         tell something of its rows. A loop reads collections whole, and a node finds these rows by keys."""
 
         def arm(one: Relation) -> Relation:
-            alone = not any(isinstance(part, Fed) for part in parts_inside(one))
+            alone = not any(isinstance(part, Fed | Once) for part in parts_inside(one))
             tells = any(told(part.predicate) for part in every_part(one) if isinstance(part, Filter))
             return self.side(self.reduced(one), always=True) if alone and tells else self.begun(one)
 
