@@ -37,3 +37,14 @@ def test_a_default_may_be_of_its_moment() -> None:
     engine.execute("CREATE TABLE t (k integer, at timestamptz DEFAULT now(), x double precision DEFAULT random())")
     engine.execute("INSERT INTO t (k) VALUES (1)")
     assert engine.query("SELECT at <= now() AND x < 1 AS known FROM t").to_pylist() == [{"known": True}]
+
+
+@pytest.mark.parametrize("action", ["UPDATE CASCADE", "UPDATE SET NULL", "DELETE SET NULL", "DELETE SET DEFAULT"])
+def test_a_foreign_key_sets_no_generated_column(action: str) -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE p (k integer PRIMARY KEY)")
+    child = "CREATE TABLE c (a integer, k integer GENERATED ALWAYS AS (a + 1) STORED REFERENCES p ON {})"
+    with pytest.raises(hj.UnsupportedSQL, match=f"ON {action} would set k, a generated column") as caught:
+        engine.execute(child.format(action))
+    assert caught.value.sqlstate == "42601"
+    engine.execute(child.format("DELETE CASCADE"))
