@@ -120,7 +120,8 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
             store = undo.enter_context(closing(_store(warehouse, read_only)))
             self._store: ReaderStore = store
             self._state = store.open(history, clock, self._memory)
-            self._runners, self._sinks = Runners(runner, spark, store.staging), Sinks(store.place, store.staging)
+            self._runners = Runners(runner, spark, store.staging)
+            self._sinks = Sinks(store.place, store.staging, store)
             undo.callback(self._sinks.close)
             self._sources = self._make_sources()
             self._writer: Writer | None = None

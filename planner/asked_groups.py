@@ -72,10 +72,10 @@ def _asked(
             if not isinstance(column, Column) or column.name not in names or not isinstance(key, Column):
                 continue
             for other in others:
-                asking = _asking(other, key, above)
+                asking = _asking(other, key, above, column.name)
                 if asking is None or not few(asking[0]) or not is_safe(asking[1], checked):
                     continue
-                kept = _kept(theirs, column.name, ours, key, asking[1])
+                kept = _kept(theirs, column.name, ours, key.name, asking[1])
                 made = lowered(column.name, kept, relation, checked, whole=False)
                 if made is None and joined and is_safe(relation, checked):
                     made = _in_join(column.name, kept, relation)
@@ -102,32 +102,34 @@ def _in_join(name: str, restrict: Restrict, relation: Relation) -> Relation | No
             return None
 
 
-def _asking(relation: Relation, key: Column, above: Iterable[Expr]) -> tuple[Side, Relation] | None:
-    """Rows of one table that have all values of a column `key` of the relation, in a column of that name; None if they
-    are not those of one table. Of the conditions only comparisons with constants count: they hold, or not, each time.
+def _asking(relation: Relation, key: Column, above: Iterable[Expr], asked: str) -> tuple[Side, Relation] | None:
+    """Rows of one table that have all values of a column `key` of the relation, in their only column; None if they are
+    not those of one table. Of the conditions only comparisons with constants count: they hold, or not, each time.
+
+    No name in it is one of the relation, since both may be inputs of one join. `asked`: the column that they ask for.
     """
     if key.name not in {column.name for column in relation.columns}:
         return None
     named = {column.name for column in relation.columns}
     own = tuple(one for one in above if compares(one) and columns_of(one) <= named)
     side = side_of(supplier(Filter(relation, conjunction(own)) if own else relation, {key.name}))
-    meaning = None if side is None else side.meanings[key.name]
-    if side is None or not isinstance(side.source, Scan) or not isinstance(meaning, Column):
+    if side is None or not isinstance(side.source, Scan) or not isinstance(side.meanings[key.name], Column):
         return None
-    side = replace(side, conditions=tuple(filter(compares, side.conditions)))
+    alias, _, bare = asked.rpartition(".")
+    side = replace(side, conditions=tuple(filter(compares, side.conditions))).renamed(f"={alias}#asking")
     if not side.conditions:
         return None
-    return side, Project(Filter(side.source, conjunction(side.conditions)), ((key, meaning),))
-
-
-def _kept(theirs: Expr, name: str, ours: Expr, key: Column, asking: Relation) -> Callable[[Relation, Expr], Relation]:
-    """What leaves the rows of groups for which there is a row that asks. `theirs`, `ours`: the sides of the equality,
-    over columns called `name` and `key.name`."""
-    alias, _, bare = name.rpartition(".")
     column = replace(key, name=f"{alias}#asked.{bare}")  # no alias of a relation
+    return side, Project(Filter(side.source, conjunction(side.conditions)), ((column, side.meanings[key.name]),))
+
+
+def _kept(theirs: Expr, name: str, ours: Expr, key: str, asking: Relation) -> Callable[[Relation, Expr], Relation]:
+    """What leaves the rows of groups for which there is a row that asks. `theirs`, `ours`: the sides of the equality,
+    over columns called `name` and `key`."""
+    (column,) = asking.columns
 
     def restrict(relation: Relation, expr: Expr) -> Relation:
-        same = resolve("=", (substitute(theirs, {name: expr}), substitute(ours, {key.name: column})))
-        return Semi(relation, Project(asking, ((column, key),)), same)
+        same = resolve("=", (substitute(theirs, {name: expr}), substitute(ours, {key: column})))
+        return Semi(relation, asking, same)
 
     return restrict

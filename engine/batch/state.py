@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol, cast
+from weakref import WeakSet
 
 import pyarrow as pa
 
@@ -79,7 +80,7 @@ class State:
     tables: Counted[str, Collection] = field(default_factory=Counted)
     maintained: Counted[str, MaintainedView] = field(default_factory=Counted)  # views and nodes, in order of dependency
     functions: dict[str, Registered] = field(default_factory=dict)
-    subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
+    subscriptions: dict[str, WeakSet[Subscription]] = field(default_factory=dict)  # by view
     upper: int = 0
     clock: Clock | None = None
     memory: Memory = field(default_factory=Memory)

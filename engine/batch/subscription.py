@@ -6,6 +6,7 @@ import os
 from collections import deque
 from threading import Condition
 from typing import Any
+from weakref import WeakSet
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,12 +23,12 @@ class Subscription:
     `next` waits for the next batch, which another thread applies. It ends when the engine is closed or `up_to` is
     reached. At the first time at which the view cannot be read, `next` raises the DataError that a read raises then,
     and ends: the changes of the rows that do not fail are not the view's changes. Once the view is dropped or replaced,
-    it raises `UnknownName`.
+    it raises `UnknownName`. One that nobody has any more ends: its changes would be kept for ever.
     """
 
     def __init__(
         self, first: list[pa.Table], upper: int, up_to: int | None, changed: tuple[Any, Condition],
-        others: list[Subscription], failure: Failure | None = None,
+        others: WeakSet[Subscription], failure: Failure | None = None,
     ) -> None:  # fmt: skip
         self._waiting: deque[tuple[int, Changes]] = deque((upper, one) for one in first)  # with `upper` after them
         self._seen = upper  # `upper` after the changes returned last
@@ -38,7 +39,7 @@ class Subscription:
         self._ended = False
         self._problem: HalfjoinError | None = None  # the error that ended it, if any
         self._returned = 0  # tables
-        others.append(self)
+        others.add(self)
         if failure is not None:
             self._fail(failure)
 
@@ -99,8 +100,7 @@ class Subscription:
 
     def _end(self) -> None:
         self._ended = True
-        if self in self._others:
-            self._others.remove(self)
+        self._others.discard(self)
         self._changed.notify_all()
 
     def __iter__(self) -> Subscription:

@@ -21,10 +21,11 @@ _log = logging.getLogger("halfjoin")
 
 
 class Courier:
-    """Keeps one table or topic up to date. The engine's thread calls all methods, except `_run` and what that calls."""
+    """Keeps one table or topic up to date. The engine's thread calls all methods, except `_run` and what that calls.
+    `store` keeps other writers away as long as its thread works, even if nobody has the engine any more."""
 
-    def __init__(self, name: str, table: Outlet) -> None:
-        self._name, self._table = name, table
+    def __init__(self, name: str, table: Outlet, store: object = None) -> None:
+        self._name, self._table, self._store = name, table, store
         self._lock = RLock()  # only `with` takes and releases it, so that no interrupt comes between
         self._turn = Condition(self._lock)
         self._queue: deque[Delivery] = deque()

@@ -56,11 +56,11 @@ class Sinks:
     """The couriers of the sinks in the catalog.
 
     `home` is the warehouse's folder, None without a warehouse. `staging` is a folder for links, which keep files until
-    they are delivered; None if links are not possible.
+    they are delivered; None if links are not possible. `store` has the warehouse's lock.
     """
 
-    def __init__(self, home: Place | None, staging: Path | None) -> None:
-        self.home, self._links = home, Links(staging)
+    def __init__(self, home: Place | None, staging: Path | None, store: object) -> None:
+        self.home, self._links, self._store = home, Links(staging), store
         self._couriers: dict[str, tuple[Sink, Courier]] = {}
 
     def open(self, state: State) -> None:
@@ -76,7 +76,7 @@ class Sinks:
                 del self._couriers[name]
         for name, sink in state.catalog.sinks.items():
             if name not in self._couriers:
-                self._couriers[name] = (sink, Courier(name, self._outlet(state, sink)))
+                self._couriers[name] = (sink, Courier(name, self._outlet(state, sink), self._store))
 
     def _outlet(self, state: State, sink: Sink) -> Outlet:
         former, collection = frozenset(state.catalog.former_sinks), state.collection(sink.collection)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakSet
+
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.statements.reading import history
@@ -24,7 +26,7 @@ def subscribe(
                                  remedy=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
         raise UnknownName("materialized view", name, state.views)
     first, failure = history(state, name, as_of, up_to, snapshot)
-    others = state.subscriptions.setdefault(name, [])
+    others = state.subscriptions.setdefault(name, WeakSet())
     subscription = Subscription(first, state.upper, up_to, session.changed, others, failure)
     if session.writer is None or (up_to is not None and state.upper >= up_to):
         subscription.close()

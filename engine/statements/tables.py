@@ -179,6 +179,12 @@ def _foreign_key(table: Table, parent: Table, wanted: Constraint, name: str) -> 
         if named or arrow_type(ours[mine]) != arrow_type(theirs[other]):
             raise UnsupportedSQL(f"{table.name}.{mine} is {ours[mine]}, and {parent.name}.{other} is {theirs[other]}",
                                  remedy="give both columns one type", code="42804")  # fmt: skip
+    generated = [column.name for column in table.columns if column.generated is not None
+                 and column.name in wanted.columns]  # fmt: skip
+    for event, action in (("UPDATE", wanted.on_update), ("DELETE", wanted.on_delete)):
+        if generated and action and (event, action) != ("DELETE", "cascade"):
+            raise UnsupportedSQL(f"ON {event} {action.upper()} would set {generated[0]}, a generated column",
+                                 remedy="leave it out", code="42601")  # fmt: skip
     return ForeignKey(name=name, columns=wanted.columns, table=parent.name, references=references,
                       on_delete=wanted.on_delete, on_update=wanted.on_update, deferred=wanted.deferred)
 

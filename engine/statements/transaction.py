@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.clock import present
@@ -27,7 +28,7 @@ from halfjoin.engine.statements.temporary import Temporary
 from halfjoin.engine.system.counted import Counted
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, constant
-from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.errors import Conflict, InvalidRow, UnknownName, UnsupportedSQL
 from halfjoin.sql.statements import CreateSink, RefreshPlan, Statement, Subscribe
 from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetTransaction
 
@@ -74,6 +75,17 @@ class _Done:
     temporary: Temporary
 
 
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A table that a transaction has changed, or read FOR UPDATE, as it was then. `upper`: nobody else has changed its
+    rows at times below. `watched`: it bears no change of them."""
+
+    name: str
+    table: Table
+    upper: int
+    watched: bool
+
+
 class Transaction:
     """The changes of the statements since BEGIN. `failed`: a statement has failed, so it can only be rolled back.
 
@@ -86,9 +98,8 @@ class Transaction:
         self.failed = False
         self.isolation = Isolation()
         self._done = _Done({}, None, (), temporary)
-        # By the id of a table that was changed, or read FOR UPDATE: its name, and the time below which nobody else has
-        # changed it since.
-        self._begun: dict[str, tuple[str, int]] = {}
+        self._begun: dict[str, _Begun] = {}  # by the ids of the tables
+        self._time: int | None = None  # of COMMIT, if the session has set one
         self._savepoints: list[tuple[str, _Done]] = []
 
     @property
@@ -145,14 +156,14 @@ class Transaction:
         Raises:
             InvalidRow: a table refuses the changes, after those of the statements before.
         """
-        known = self.known(state)
+        known, self._time = self.known(state), time
         changes = {name: consolidate(changed, by_time=False) for name, changed in changes.items()}
         self._check(self._after(known), changes, time)
-        staged = dict(self._done.rows)
+        staged, there = dict(self._done.rows), {table.id: table for table in state.catalog.tables.values()}
         for name, changed in changes.items():
-            id = known.catalog.tables[name].id
-            if id in {table.id for table in state.catalog.tables.values()}:  # not one that the transaction has made
-                self._begun.setdefault(id, (name, known.upper))
+            table = there.get(known.catalog.tables[name].id)
+            if table is not None and table.id not in self._begun:  # not one that the transaction has made
+                self._begun[table.id] = _Begun(name, table, known.upper, watched=False)
             staged[name] = consolidate(concat([staged[name], changed]), by_time=False) if name in staged else changed
         self._done = replace(self._done, rows=staged)
 
@@ -161,7 +172,8 @@ class Transaction:
 
         Raises:
             Conflict: another batch has changed a table that this transaction has changed before. COMMIT would be
-                refused, and its own changes do not fit what is there now: it may delete a row that is gone.
+                refused, and its own changes do not fit what is there now: it may delete a row that is gone, or add one
+                whose key is taken.
         """
         known = self.known(state)
         if not self._done.rows:
@@ -202,18 +214,40 @@ class Transaction:
         FOR UPDATE, and what it writes may follow from that."""
         for name in names:
             if (table := state.catalog.tables.get(name)) is not None:
-                self._begun.setdefault(table.id, (name, state.upper))
+                begun = self._begun.get(table.id, _Begun(name, table, state.upper, watched=True))
+                self._begun[table.id] = replace(begun, watched=True)
 
     def _check_begun(self, state: State) -> None:
-        """Check that nobody else has changed what this transaction has changed. `state` is not that of its definitions.
-        """
-        there = {table.id: name for name, table in state.catalog.tables.items()}
-        for id, (name, upper) in self._begun.items():
-            table = state.tables.get(there.get(id, ""))
-            if table is None or (state.upper > upper and len(table.changes(upper, state.upper))):
+        """Check that what this transaction has changed fits what others have changed since. `state` is not that of its
+        definitions."""
+        there = {table.id: table for table in state.catalog.tables.values()}
+        for id, begun in self._begun.items():
+            name, table = begun.name, there.get(id)
+            if table is None or not self._fits(begun, table, state):
                 raise Conflict(f"could not serialize access: another batch has changed {name} since this transaction "
                                "changed it", remedy="run the transaction again", name=name, code="40001")  # fmt: skip
-            self._begun[id] = name, max(upper, state.upper)  # the next check begins there
+            self._begun[id] = replace(begun, upper=max(begun.upper, state.upper))  # the next check begins there
+
+    def _fits(self, begun: _Begun, table: Table, state: State) -> bool:
+        """Whether a table is what it was, or only has other rows, which are no matter."""
+        if (table.name, table.columns) != (begun.table.name, begun.table.columns):
+            return False
+        if state.upper <= begun.upper or not len(state.tables[table.name].changes(begun.upper, state.upper)):
+            return True
+        return not begun.watched and self._still_adds(state, begun.name)
+
+    def _still_adds(self, state: State, name: str) -> bool:
+        """Whether the transaction only adds rows to a table, and the table takes them as it is now: rows of others are
+        no matter to them."""
+        rows = self._done.rows.get(name)
+        late = self._time is not None and self._time < state.upper
+        if rows is None or late or self.defines or (rows.diff < 0).any():
+            return False
+        try:
+            self._check(state, {name: rows}, self._time)
+        except InvalidRow:
+            return False
+        return True
 
     def savepoint(self, statement: Savepoint) -> None:
         """Set a savepoint, release it, or undo what was done since.

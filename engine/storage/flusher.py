@@ -16,6 +16,7 @@ from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept, app_of
+from halfjoin.engine.storage.lock import Lock
 from halfjoin.engine.storage.open_files import close_removed
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace
@@ -46,10 +47,11 @@ class Target:
 
 
 class Flusher:
-    """Brings Delta tables up to date with the journal, in the caller's thread or in its own."""
+    """Brings Delta tables up to date with the journal, in the caller's thread or in its own. `lock` keeps other writers
+    away as long as its thread works, even if nobody has the engine any more."""
 
-    def __init__(self, site: Site, journal: Journal) -> None:
-        self._site, self._journal = site, journal
+    def __init__(self, site: Site, journal: Journal, lock: Lock | None) -> None:
+        self._site, self._journal, self._lock = site, journal, lock
         self._behind = Behind("halfjoin-flush")
         self._seen: set[int] = set()
         self.changed: set[int] = set()  # collections whose tables have new versions; read it when no flush runs

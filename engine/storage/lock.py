@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import socket
 import sys
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
 from types import FrameType
 
@@ -14,14 +16,14 @@ from halfjoin.engine.storage.ownership import LOCK
 from halfjoin.engine.system.process import own, release
 from halfjoin.errors import Conflict, StorageError
 
-_HELD: set[Lock] = set()  # until it is released, also of a forgotten engine: its threads may write
-
 
 class Lock:
     """An exclusive lock on a warehouse folder.
 
-    The operating system releases it when the process is gone, so a crash leaves nothing to clean up. The file's text
-    says who holds the lock. Only the error message uses it.
+    The operating system releases it when the process is gone, so a crash leaves nothing to clean up. It also ends when
+    nobody has this object any more, as after an interrupt just before the caller got the engine: nobody could close
+    that. So a thread that writes has the object, too. The file's text says who holds the lock. Only the error message
+    uses it.
 
     Raises:
         Conflict: somebody else holds the lock.
@@ -31,7 +33,7 @@ class Lock:
     def __init__(self, folder: Path) -> None:
         self._path = str(folder / LOCK)
         try:
-            self._file = open(self._path, "a+b", buffering=0)  # noqa: SIM115 - `release` closes it
+            self._file = FileIO(self._path, "a+")  # closed by `release`, or when nobody has it any more
             self._held = os.fstat(self._file.fileno())
         except OSError as problem:
             raise StorageError(f"cannot lock the warehouse {folder}: {problem}", path=str(folder)) from problem
@@ -42,26 +44,33 @@ class Lock:
             raise
 
     def _take(self, folder: Path) -> None:
-        _HELD.add(self)
+        this = f"process {os.getpid()} on {socket.gethostname()} "
+        if not self._try(folder):
+            holder = os.pread(self._file.fileno(), 500, 0).decode(errors="replace").strip() or "another process"
+            if ours := holder.startswith(this):
+                gc.collect()  # perhaps nobody has the engine that holds it
+                holder = f"this very process: {holder}"
+            if not ours or not self._try(folder):
+                raise Conflict(
+                    f"the warehouse {folder} is being written by {holder}", name=str(folder), holder=holder,
+                    remedy="close that engine first, "
+                    "or read beside it with Engine(..., read_only=True)"
+                )  # fmt: skip
+        since = datetime.now(UTC).isoformat(" ", "seconds")
+        self._file.truncate(0)
+        self._file.write(f"{this}since {since}, opened {_caller()}".encode())
+        own(self)
+
+    def _try(self, folder: Path) -> bool:
+        """Take the lock, if nobody else holds it."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as problem:
-            holder = os.pread(self._file.fileno(), 500, 0).decode(errors="replace").strip() or "another process"
-            if holder.startswith(f"process {os.getpid()} on {socket.gethostname()} "):
-                holder = "this very process: " + holder
-            raise Conflict(
-                f"the warehouse {folder} is being written by {holder}", name=str(folder), holder=holder,
-                remedy="close that engine first, "
-                "or read beside it with Engine(..., read_only=True)"
-            ) from problem
+        except BlockingIOError:
+            return False
         except OSError as problem:
             raise StorageError(f"{folder} cannot be locked, so two engines might write there: {problem}",
-                               path=str(folder)) from problem
-        since = datetime.now(UTC).isoformat(" ", "seconds")
-        holder = f"process {os.getpid()} on {socket.gethostname()} since {since}, opened {_caller()}"
-        self._file.truncate(0)
-        self._file.write(holder.encode())
-        own(self)
+                               path=str(folder)) from problem  # fmt: skip
+        return True
 
     def check(self) -> None:
         """Make sure that the lock still keeps others away.
@@ -88,7 +97,6 @@ class Lock:
         if not self._file.closed:
             fcntl.flock(self._file, fcntl.LOCK_UN)  # releases it even if a forked child still has the file open
             self._file.close()
-        _HELD.discard(self)
 
     def disown(self) -> None:
         """Close a forked child's copy of the file, or the lock would outlive the process that holds it."""

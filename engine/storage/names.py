@@ -6,17 +6,23 @@ import hashlib
 import re
 from collections.abc import Iterable
 
+from halfjoin.engine.storage.place import LOG
 from halfjoin.errors import UnsupportedSQL
 
 _LONGEST = 120
 
 
 def folder_name(name: str) -> str:
-    """A name that every file system and URL takes unchanged: `orders` for orders, `-4fr-64ers` for "OrDers".
+    """A name that every file system and URL takes unchanged: `orders` for orders, `-4fr-44ers` for "OrDers".
 
     Lower case letters, digits and `_` stay as they are. Every other byte becomes `-` and two hex digits. Long names end
-    in a hash.
+    in a hash. No folder is called `_delta_log`, which a library would take for the log of a table around it.
+
+    >>> folder_name("orders"), folder_name("OrDers"), folder_name("_delta_log")
+    ('orders', '-4fr-44ers', '-5fdelta_log')
     """
+    if name == LOG:
+        return f"-5f{name[1:]}"
     written = re.sub(rb"[^a-z0-9_]", lambda match: b"-%02x" % match.group()[0], name.encode()).decode()
     if len(written) <= _LONGEST:
         return written

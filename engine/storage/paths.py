@@ -17,8 +17,9 @@ from halfjoin.errors import StorageError
 LONGEST = 3500
 _URL = re.compile("[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _FILE = re.compile("file:", re.IGNORECASE)
-_ODD = re.compile(r"%[0-9a-fA-F]{2}|[\x00-\x1f\x7f\\]")
-_ODD_URL = re.compile(r"[\x00-\x20\x7f\\%?#]")
+_WITHIN_A_TABLE = "(?<![^/])_delta_log(?![^/])"  # the library takes what is in it for the log of a table around it
+_ODD = re.compile(rf"%[0-9a-fA-F]{{2}}|[\x00-\x1f\x7f\\]|{_WITHIN_A_TABLE}")
+_ODD_URL = re.compile(rf"[\x00-\x20\x7f\\%?#]|{_WITHIN_A_TABLE}")
 
 
 def is_url(text: str) -> bool:
@@ -55,7 +56,7 @@ def local_path(text: str) -> Path:
 
 
 def check_name(name: str) -> None:
-    """Refuse names that a URL would change.
+    """Refuse names that a URL would change, and those of folders in the log of a Delta table.
 
     Raises:
         StorageError: with the part of the name that would change.

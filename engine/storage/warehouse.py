@@ -92,7 +92,7 @@ class Warehouse:
             self.staging = self._site.staging(self._journal.meta("id"))
             if self.staging is not None:
                 remove_leftovers(self.staging)
-            self._flusher = Flusher(self._site, self._journal)
+            self._flusher = Flusher(self._site, self._journal, self._lock)
             self._copying = Copying(self.staging, self._behind)
             self._links = Links(self.staging)
             self._folders = Folders(self._site, self._journal)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.sql.bind.apart import at_rest
+from halfjoin.sql.bind.constraints import check_alone
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.output_names import UNNAMED, output_name
@@ -96,6 +97,8 @@ def bind_scalar(node: exp.Expr, columns: Sequence[Column], schema: Schema, sql: 
 
 def bind_keys(nodes: Sequence[exp.Expr], columns: Sequence[Column], schema: Schema, sql: str, table: str) -> list[Expr]:
     """Bind the keys of an index over the columns of `table`. The key of an interval is its length."""
+    for node in nodes:
+        check_alone(node, sql, "an index")
     keys = [bind_scalar(node, columns, schema, sql, table) for node in nodes]
     for node, key in zip(nodes, keys, strict=True):
         if has_rows(key.type):

@@ -16,7 +16,8 @@ from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.clock import moment
-from halfjoin.sql.parse.locate import name_of
+from halfjoin.sql.functions.refused import REFUSED
+from halfjoin.sql.parse.locate import name_of, refuse
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.types import BOOLEAN, UNKNOWN, SqlType
 
@@ -28,7 +29,7 @@ __all__ = ["bind_check", "bind_default", "bind_generated", "bind_select"]
 
 def bind_check(text: str, columns: Sequence[Column], schema: Schema, table: str) -> Expr:
     """The condition of a CHECK over the bare names of a table's columns."""
-    value = _value(text, columns, schema, table)
+    value = _value(text, columns, schema, table, "a CHECK condition")
     if value.type not in (BOOLEAN, UNKNOWN):
         raise UnsupportedSQL(f"argument of CHECK must be type boolean, not type {value.type}", code="42804")
     return over_columns(functions.cast(value, BOOLEAN), columns)
@@ -36,13 +37,14 @@ def bind_check(text: str, columns: Sequence[Column], schema: Schema, table: str)
 
 def bind_generated(text: str, columns: Sequence[Column], type: SqlType, schema: Schema, table: str) -> Expr:
     """The value of a generated column over the bare names of the columns that are not generated."""
-    return over_columns(functions.cast(_value(text, columns, schema, table), type), columns)
+    return over_columns(functions.cast(_value(text, columns, schema, table, "a generated column"), type), columns)
 
 
 def bind_default(text: str, type: SqlType, schema: Schema) -> Expr:
     """The value of a DEFAULT, which reads no columns. now() is the moment of this call."""
     context = Context(schema, text, now=moment())
     (node,) = parse_query(f"SELECT {text}").selects
+    check_alone(node, text, "DEFAULT", fixed=False)
     return over_columns(functions.cast(Scalars(context, (Scope(),)).value(node), type), ())
 
 
@@ -51,7 +53,21 @@ def names_read(text: str) -> set[str]:
     return {name_of(node) for node in parse_query(f"SELECT {text}").find_all(exp.Column)}
 
 
-def _value(text: str, columns: Sequence[Column], schema: Schema, table: str) -> Expr:
+def check_alone(node: exp.Expr, sql: str, what: str, *, fixed: bool = True) -> None:
+    """Refuse what the value of one row cannot have: other rows, and if it is `fixed`, what changes while the row stays.
+    `what`: whose expression it is."""
+    for part in node.walk():
+        if isinstance(part, exp.Query | exp.Exists):
+            raise refuse(part, sql, f"a subquery is not allowed in {what}, which is about one row alone")
+        name = part.name.lower() if isinstance(part, exp.Anonymous) else type(part).key.replace("current", "current_")
+        if fixed and name in REFUSED:
+            problem = refuse(part, sql, f"{name} is not allowed in {what}: its answer changes while the row stays",
+                             "store the value in a column with DEFAULT, and name the column")
+            raise problem.with_(code="42P17")
+
+
+def _value(text: str, columns: Sequence[Column], schema: Schema, table: str, what: str) -> Expr:
     (node,) = parse_query(f"SELECT {text}").selects
+    check_alone(node, text, what)
     scope = Scope.of(FromItem(table.rpartition(".")[2], tuple((column.name, column) for column in columns)))
     return Scalars(Context(schema, text), (scope,)).value(node)

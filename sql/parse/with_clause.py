@@ -13,6 +13,7 @@ from halfjoin.sql.parse.locate import as_query, line_and_column
 from halfjoin.sql.parse.syntax import Cycle, IterativeWith, MutualWith, Search
 
 QUERY_TOKENS = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN)
+_ONE = "write WITH a AS (...), b AS (...) SELECT ..."
 
 
 class WithParser(MaterializeParser):
@@ -48,7 +49,7 @@ class WithParser(MaterializeParser):
             query = query.this
         query = as_query(query)
         if query.args.get("with_"):
-            raise self._refused("a query has one WITH", "write WITH a AS (...), b AS (...) SELECT ...")
+            raise self._refused("a query has one WITH", _ONE)
         if "with_" not in query.arg_types:
             raise self._refused("WITH needs a query after it", "write WITH a AS (...) SELECT ...")
         query.set("with_", clause)
@@ -117,6 +118,10 @@ class WithParser(MaterializeParser):
                                     "write CYCLE id SET again USING path, or SET again TO 'Y' DEFAULT 'N' USING path")
             cycle = Cycle(expressions=columns, mark=mark, to=to, default=default, path=path)
             query.set("cycle", self.expression(cycle))
+        if self._curr and query is not None:  # sqlglot reads `WITH a AS (...) WITH b AS (...)` as one clause
+            after = self._next if self._curr.token_type is TokenType.COMMA else self._curr
+            if after and after.token_type is TokenType.WITH:
+                raise self._refused("a query has one WITH", _ONE).with_(code="42601")
         return query
 
     def _refused(self, reason: str, instead: str | None = None) -> UnsupportedSQL:

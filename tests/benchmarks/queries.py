@@ -30,6 +30,7 @@ LOOKUPS = {
     "EXISTS": "SELECT k FROM orders WHERE k = 77 AND EXISTS (SELECT 1 FROM line l WHERE l.o = k AND l.price < 90)",
     "LEFT JOIN": "SELECT k, l.part FROM orders LEFT JOIN line l ON l.o = k AND l.price < 90 WHERE k = 77",
     "a total": "SELECT (SELECT count(*) FROM orders WHERE customer = c) AS n FROM customer WHERE c = 77",
+    "one key or another": "SELECT * FROM orders WHERE k = 77 OR customer = 9",
     "recursion": "WITH RECURSIVE up AS (SELECT k, customer FROM orders WHERE k = 77 UNION SELECT o.k, o.customer "
                  "FROM up JOIN orders o ON o.k = up.customer) SELECT k FROM up",
     "in the past": "SELECT * FROM line WHERE o = 77 AS OF 1",

@@ -50,6 +50,12 @@ QUERIES = (
     "SELECT o.id FROM o WHERE o.id = 1 AND o.k NOT IN (SELECT l.k FROM t JOIN loose l ON l.x = t.x WHERE t.id = o.w)",
     "SELECT o.id, q.k AS a, q.x FROM o LEFT JOIN (SELECT t.k, l.x FROM t JOIN loose l ON l.x = t.x WHERE t.f IS NULL) "
     "q ON q.k = o.k WHERE o.id = 1",
+    "SELECT o.id FROM o WHERE o.id = 1 AND EXISTS (SELECT 1 FROM t JOIN t l ON l.x = t.x WHERE t.k = o.k AND "
+    "l.k < o.w)",
+    "SELECT o.id FROM o WHERE o.id < 2 AND NOT EXISTS (SELECT 1 FROM t JOIN t l ON l.x = t.x WHERE t.k = o.k AND "
+    "l.k < o.w)",
+    "SELECT o.id, q.x FROM o LEFT JOIN LATERAL (SELECT t.k, l.x FROM t JOIN t l ON l.x = t.x WHERE l.k < o.w) q "
+    "ON q.k = o.k WHERE o.id = 1",
     "SELECT o.id FROM o WHERE o.id = 1 AND EXISTS (SELECT 1 FROM totals a WHERE a.k = o.k AND a.n > 1)",
     "SELECT o.id FROM o WHERE o.id = 1 AND NOT EXISTS (SELECT 1 FROM totals a WHERE a.k = o.k AND a.total > 1)",
 )  # fmt: skip

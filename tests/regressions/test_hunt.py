@@ -90,6 +90,21 @@ def test_what_holds_always_is_given_to_a_subscriber_once() -> None:
     assert sorted((row["x"], row["__diff"]) for row in changes) == [(1, 1), (7, 1)]
 
 
+def test_a_subscription_that_nobody_has_keeps_no_changes() -> None:
+    """It got the changes of all later batches, as long as the engine was open."""
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (k bigint); CREATE MATERIALIZED VIEW v AS SELECT k FROM t")
+        engine.apply({"t": [{"k": 0}]}, time=0)
+        read = engine.subscribe("v", snapshot=False)
+        for _ in engine.subscribe("v"):
+            break
+        engine.apply({"t": [{"k": 1}]}, time=1)
+        assert list(engine._state.subscriptions["v"]) == [read]
+        assert next(read)["k"].to_pylist() == [1]
+        del read
+        assert not engine._state.subscriptions["v"]
+
+
 @pytest.mark.parametrize("change", ["DROP MATERIALIZED VIEW v",
                                     "CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT x::text AS y FROM t"])
 def test_a_subscription_ends_with_its_view(change: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Condition, RLock
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
@@ -288,7 +289,7 @@ def test_a_subscription_gives_unreadable_changes_later(monkeypatch: pytest.Monke
     updates = _updates(7)
     first = StoredChanges(LAYOUT.schema, (Run(updates),), 0, 9, True)
     changed = RLock()
-    subscription = Subscription([first], 9, 9, (changed, Condition(changed)), [])
+    subscription = Subscription([first], 9, 9, (changed, Condition(changed)), WeakSet())
     subscription.close()
     with monkeypatch.context() as failing:
         failing.setattr(Run, "pieces", _refused)

@@ -14,8 +14,9 @@ import halfjoin as hj
 from tests.oracle.rows import bag
 
 WORKING = ["w x", "100%", "%zz", "a#b", "a?b", "a:b", "C:", "'q\" r'", "é ü 😀", "trailing...", " lead", "*[a]{b}",
-           "-x", "x" * 200, "a&b=c+d;e", "~ab"]  # fmt: skip
-REFUSED = ["w%20x", "a%2eb", "%2F", "100%25", "back\\slash", "new\nline", "tab\t", "\x7f", os.fsdecode(b"\xff")]
+           "-x", "x" * 200, "a&b=c+d;e", "~ab", "_delta_logs"]  # fmt: skip
+REFUSED = ["w%20x", "a%2eb", "%2F", "100%25", "back\\slash", "new\nline", "tab\t", "\x7f", os.fsdecode(b"\xff"),
+           "_delta_log"]  # fmt: skip
 
 
 def _at_work(folder: Path) -> None:
@@ -69,6 +70,20 @@ def test_a_name_that_does_not_is_refused_before_anything(tmp_path: Path, name: s
                 with pytest.raises(hj.UnsupportedSQL, match="path"):
                     engine.execute(f"CREATE SINK s FROM t INTO DELTA '{target}'")
     assert [path.name for path in tmp_path.iterdir()] == ["fine"]
+
+
+def test_a_table_may_have_the_name_of_a_log(tmp_path: Path) -> None:
+    """No folder can: the tables in it would not be found, and the journal would keep all their rows."""
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE _delta_log (k bigint PRIMARY KEY)")
+        engine.execute("CREATE MATERIALIZED VIEW above AS SELECT k FROM _delta_log WHERE k > 1")
+        engine.apply({"_delta_log": [{"k": 1}, {"k": 2}]}, time=1)
+        engine.flush()
+    with hj.Engine(tmp_path / "w", memory=1) as engine:
+        engine.apply({"_delta_log": hj.upserts([{"k": 2}, {"k": 3}])}, time=2)
+        engine.compact()
+        assert bag(engine.read("above")) == {(2,): 1, (3,): 1}
+        assert bag(engine.read("_delta_log")) == {(1,): 1, (2,): 1, (3,): 1}
 
 
 def test_a_sibling_is_another_warehouse(tmp_path: Path) -> None:

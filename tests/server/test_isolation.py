@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -64,10 +65,14 @@ def test_read_committed_reads_what_the_last_batch_left(pair: tuple[Raw, Raw]) ->
     assert _code(one, "UPDATE t SET a = a + 100; COMMIT") == ""
 
 
-@pytest.mark.parametrize("own", ["UPDATE t SET a = a + 10 WHERE a = 1", "DELETE FROM t WHERE a = 1",
-                                 "INSERT INTO t VALUES (5)"])  # fmt: skip
-@pytest.mark.parametrize("theirs", ["UPDATE t SET a = a + 20 WHERE a = 1", "DELETE FROM t WHERE a = 1",
-                                    "INSERT INTO t VALUES (5)"])  # fmt: skip
+@pytest.mark.parametrize(("own", "theirs"), [
+    *product(["UPDATE t SET a = a + 10 WHERE a = 1", "DELETE FROM t WHERE a = 1"],
+             ["UPDATE t SET a = a + 20 WHERE a = 1", "DELETE FROM t WHERE a = 1", "INSERT INTO t VALUES (5)"]),
+    ("INSERT INTO t VALUES (5)", "INSERT INTO t VALUES (5)"), ("INSERT INTO t VALUES (5)", "UPDATE t SET a = a + 4"),
+    ("INSERT INTO t VALUES (5) ON CONFLICT DO NOTHING", "INSERT INTO t VALUES (4), (5)"),
+    ("INSERT INTO t VALUES (5); SELECT a FROM t FOR UPDATE", "INSERT INTO t VALUES (6)"),
+    ("CREATE TABLE w (a integer); INSERT INTO t VALUES (5)", "INSERT INTO t VALUES (6)"),
+])  # fmt: skip
 def test_own_changes_of_what_another_batch_has_changed_end_the_transaction(
     pair: tuple[Raw, Raw], own: str, theirs: str
 ) -> None:
@@ -80,6 +85,36 @@ def test_own_changes_of_what_another_batch_has_changed_end_the_transaction(
         assert _code(one, own) == _code(other, theirs) == ""
         assert _code(one, statement) == "40001", statement
         one.query("ROLLBACK")
+
+
+def test_transactions_that_add_rows_to_one_table_go_on_beside_each_other(pair: tuple[Raw, Raw]) -> None:
+    one, other = pair
+    for raw, key in ((one, 5), (other, 6)):
+        assert _code(raw, f"BEGIN; INSERT INTO t VALUES ({key}); INSERT INTO u VALUES (0)") == ""
+    one.query("INSERT INTO t VALUES (7); UPDATE t SET a = 8 WHERE a = 7")  # its own row
+    assert _rows(other, "SELECT count(*) FROM t") == [b"3"] and _code(other, "COMMIT") == ""
+    assert _rows(one, "SELECT array_agg(a ORDER BY a) FROM t") == [b"{1,2,5,6,8}"]
+    assert _rows(one, "SELECT n FROM v") == [b"5"]
+    assert _code(other, "DELETE FROM t WHERE a = 1; UPDATE t SET a = 9 WHERE a = 6") == ""
+    assert _rows(one, "SELECT array_agg(a ORDER BY a) FROM t") == [b"{2,5,8,9}"]
+    assert _code(one, "COMMIT") == ""
+    assert _rows(other, "SELECT n, s FROM v") and _rows(other, "SELECT n FROM v") == [b"4"]
+    assert _rows(other, "SELECT count(*) FROM u") == [b"2"]
+
+
+@pytest.mark.parametrize("theirs", [
+    "ALTER TABLE t ADD COLUMN b text", "ALTER TABLE t ADD COLUMN b text; INSERT INTO t VALUES (6)",
+    "ALTER TABLE t RENAME a TO b", "ALTER TABLE t RENAME TO w", "DROP TABLE t CASCADE; CREATE TABLE t (a text)",
+    "ALTER TABLE t ALTER a TYPE bigint"])  # fmt: skip
+@pytest.mark.parametrize("statement", ["SELECT * FROM t", "INSERT INTO t VALUES (9)", "COMMIT"])
+def test_rows_for_a_table_that_others_have_altered_end_the_transaction(
+    pair: tuple[Raw, Raw], theirs: str, statement: str
+) -> None:
+    one, other = pair
+    assert _code(one, "BEGIN; INSERT INTO t VALUES (5)") == _code(other, f"DROP MATERIALIZED VIEW v; {theirs}") == ""
+    assert _code(one, statement) == "40001"
+    one.query("ROLLBACK")
+    assert _rows(other, f"SELECT count(*) FROM {'w' if 'TO w' in theirs else 't'}")[0] in (b"0", b"2", b"3")
 
 
 @pytest.mark.parametrize("read", ["SELECT a FROM t FOR UPDATE", "SELECT t.a FROM t JOIN u ON true FOR SHARE OF t",

@@ -86,6 +86,16 @@ def test_a_query_has_one_with() -> None:
         hj.Engine().query("WITH a AS (SELECT 1 AS x) (WITH MUTUALLY RECURSIVE b (n int) AS (SELECT 1) SELECT * FROM b)")
 
 
+@pytest.mark.parametrize(
+    "written", ["{a} WITH {b}", "{a}, WITH {b}", "RECURSIVE {a} WITH {b}", "{a} WITH RECURSIVE {b}"]
+)
+def test_with_is_written_once(written: str) -> None:
+    names = written.format(a="a AS (SELECT 1 AS x)", b="b AS (SELECT 2 AS y)")
+    with pytest.raises(UnsupportedSQL, match="a query has one WITH") as caught:
+        hj.Engine().query(f"WITH {names} SELECT * FROM a, b")
+    assert caught.value.sqlstate == "42601"
+
+
 def test_two_names_of_a_grouping_sets_key_are_refused() -> None:
     engine = hj.Engine()
     engine.execute("CREATE TABLE u (k integer, y integer)")
