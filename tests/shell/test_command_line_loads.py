@@ -302,3 +302,20 @@ def test_json_of_a_parquet_file_is_jsonb(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pa.table({"doc": pa.array(['{"x":1}', None], pa.json_())}), file)
     run("load", tmp_path / "w", "t", file)
     assert rows(tmp_path / "w", "SELECT doc ->> 'x' AS x FROM t ORDER BY x") == [{"x": "1"}, {"x": None}]
+
+
+def test_what_is_printed_can_be_loaded(tmp_path: Path) -> None:
+    warehouse = tmp_path / "w"
+    columns = "k integer, a integer[], n numeric(4,2)[][], s text[], b bytea, d interval, j jsonb"
+    run(warehouse, "-c", f"CREATE TABLE t ({columns}); CREATE MATERIALIZED VIEW v AS SELECT * FROM t")
+    run(warehouse, "-c", r"""INSERT INTO t VALUES (1, '{1,NULL}', '{{1.5},{2}}', '{"a,b",NULL,""}', '\xdead', '1 day',
+        '{"x": [1.5]}'), (2, NULL, NULL, '{}', '', NULL, NULL)""")
+    for name, kind in [("c", "csv"), ("l", "json")]:
+        file = tmp_path / f"f.{kind}"
+        file.write_text(run(warehouse, "-c", "SELECT * FROM t", f"--{kind}"))
+        run(warehouse, "-c", f"CREATE TABLE {name} ({columns})")
+        run("load", warehouse, name, file)
+        assert rows(warehouse, f"SELECT count(*) AS n FROM (TABLE t EXCEPT ALL TABLE {name}) AS x") == [{"n": 0}]
+    run(tmp_path / "other", "-c", f"CREATE TABLE s ({columns})")
+    run("apply", tmp_path / "other", "s", given=run("subscribe", warehouse, "v", "--no-follow"))
+    assert rows(tmp_path / "other", "TABLE s ORDER BY k") == rows(warehouse, "TABLE t ORDER BY k")
