@@ -72,6 +72,8 @@ def test_a_quote_or_comment_without_an_end_is_named(sql: str, kind: str, at: int
     ("CREATE TABLE t (a int, PRIMARY KEY (b))", "PRIMARY KEY names column b, which the table does not have", None),
     ("CREATE TABLE t (a int, A int)", "column a is named twice", None),
     ("CREATE TABLE t (a)", "column a has no type", None),
+    ("CREATE TABLE t (a int AUTO_INCREMENT PRIMARY KEY)", "AUTO_INCREMENT is not supported", "AS IDENTITY"),
+    ("CREATE TABLE t (a int COMMENT 'x')", "COMMENT in CREATE TABLE is not supported", "COMMENT ON COLUMN"),
     ("CREATE TABLE t (__time int)", "__time is the name of an update's own column", "another name"),
     ('CREATE TABLE t ("__TIME" int)', "__TIME is the name of an update's own column", "another name"),
     ("CREATE TABLE t (a numeric(39, 2))", "numeric(39,2) is not supported", "1 to 38"),
