@@ -123,10 +123,14 @@ class UnknownName(_InStatement):
         kind, of, owner = self.kind.partition(" of ")  # unknown column 'amout' of orders
         self.reason, self.candidates = f"unknown {kind} {self.name!r}{of}{owner}", tuple(self.candidates)
         if self.remedy is None and self.candidates:
-            near = get_close_matches(str(self.name), self.candidates, n=3, cutoff=0.5)
+            same = [one for one in self.candidates if one.lower() == str(self.name).lower()]
+            near = same or get_close_matches(str(self.name), self.candidates, n=3, cutoff=0.5)
             shown, more = sorted(self.candidates)[:_CANDIDATES], len(self.candidates) > _CANDIDATES
             known = "known: " + ", ".join(shown) + (", ..." if more else "")
             self.remedy = "did you mean " + " or ".join(near) + "?" if near else known
+            if same:  # they differ in capitals: SQL puts names in lower case
+                quoted = (".".join(f'"{part}"' for part in one.split(".")) for one in same)
+                self.remedy += f" SQL keeps capitals of names in quotes only: {' or '.join(quoted)}"
         super().__post_init__()
 
     def _sqlstate(self) -> str:

@@ -331,7 +331,9 @@ class Copy:
     """COPY table [(column, ...)] FROM STDIN (`incoming`), COPY table | (query) TO STDOUT, [WITH (...)].
 
     `csv`: the format is CSV; `binary`: PostgreSQL's binary format; else its text format. `null`: the text of NULL.
-    `match`: the header must name the columns.
+    `match`: the header must name the columns. `escape`: what is written before a quote inside quotes. `force_quote`:
+    the columns whose values are in quotes all; () are all columns. `force_null`, `force_not_null`: the columns of which
+    also a value in quotes is NULL if it is `null`, and those of which none is NULL.
     """
 
     incoming: bool
@@ -345,6 +347,10 @@ class Copy:
     quote: str
     binary: bool = False
     match: bool = False
+    escape: str = '"'
+    force_quote: tuple[str, ...] | None = None
+    force_null: tuple[str, ...] = ()
+    force_not_null: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

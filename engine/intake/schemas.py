@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +28,8 @@ def schema_of(like: Any) -> pa.Schema:
         return _schema(like)
     except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError) as problem:
         raise HalfjoinError(f"the columns of the {type(like).__name__} have no Arrow types: {problem}",
-                            remedy="cast what Arrow does not know, or write CREATE TABLE") from None  # fmt: skip
+                            remedy="cast what Arrow does not know, such as polars' Int128, or write CREATE TABLE"
+                            ) from None  # fmt: skip
 
 
 def _schema(like: Any) -> pa.Schema:
@@ -45,10 +47,15 @@ def _schema(like: Any) -> pa.Schema:
         return pa.schema(like)
     if hasattr(like, "__arrow_c_stream__"):
         return pa.table(like).schema
-    if isinstance(like, list) and like and isinstance(like[0], dict):
-        return pa.Table.from_pylist(like).schema
+    if isinstance(like, list) and like and all(isinstance(row, dict) for row in like):
+        return pa.schema([(str(name), type_of(str(name), values)) for name, values in values_by_name(like).items()])
     remedy = "collect it first" if hasattr(like, "collect") else "give a pyarrow Schema or Table, or a DataFrame"
     raise HalfjoinError(f"{type(like).__name__} has no columns", remedy=remedy)
+
+
+def values_by_name(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """The values of each column that some row has; None where a row does not have it."""
+    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(chain.from_iterable(rows))}
 
 
 def _of_pandas(frame: Any) -> pa.Schema:
@@ -57,14 +64,20 @@ def _of_pandas(frame: Any) -> pa.Schema:
     given = {name for name, _ in columns}
     columns += [(str(name), frame.index.get_level_values(number).to_series())
                 for number, name in enumerate(frame.index.names) if name is not None and str(name) not in given]
-    return pa.schema([(name, _type(name, values)) for name, values in columns])
+    return pa.schema([(name, type_of(name, values if values.dtype == object else values.iloc[:0]))
+                      for name, values in columns])  # fmt: skip
 
 
-def _type(name: str, values: Any) -> pa.DataType:
-    """The Arrow type of a column of pandas; only that of Python's objects depends on the values."""
+def type_of(name: str, values: Any) -> pa.DataType:
+    """The Arrow type of a column of pandas or Python; only that of Python's objects depends on the values.
+
+    Raises:
+        HalfjoinError: the values have no type in common.
+    """
     try:
-        return pa.array(values if values.dtype == object else values.iloc[:0], from_pandas=True).type
+        return pa.array(values, from_pandas=True).type
     except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError) as problem:
         raise HalfjoinError(f"the column {name} has no Arrow type: {problem}",
-                            remedy=f"give its values one type, as with frame.astype({{{name!r}: 'string'}}), or write "
-                            "CREATE TABLE") from None  # fmt: skip
+                            remedy="give its values one type"
+                            + (f", as with frame.astype({{{name!r}: 'string'}})" if hasattr(values, "dtype") else "")
+                            + ", or write CREATE TABLE") from None  # fmt: skip

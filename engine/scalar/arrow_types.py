@@ -56,7 +56,7 @@ def decimal_type(precision: int, scale: int) -> Any:
     return pa.decimal128(precision, scale) if precision <= STORED_DIGITS else pa.decimal256(precision, scale)
 
 
-_EXTENSIONS = {"arrow.uuid": sql.UUID, "arrow.bool8": sql.BOOLEAN}
+_EXTENSIONS = {"arrow.uuid": sql.UUID, "arrow.bool8": sql.BOOLEAN, "arrow.json": sql.JSONB}
 
 
 def sql_type(type: Any) -> SqlType:
@@ -92,8 +92,11 @@ def sql_type(type: Any) -> SqlType:
     if t.is_timestamp(type):
         return sql.TIMESTAMP if type.tz is None else sql.TIMESTAMPTZ
     remedy = "cast the column before you submit it"
+    if t.is_map(type):
+        remedy = "write CREATE TABLE with a column of type jsonb, which takes maps"
     if t.is_struct(type):
-        remedy = "CREATE TYPE pair AS (a integer, b text), and CREATE TABLE t (r pair): its columns take structs"
+        remedy = ("CREATE TYPE pair AS (a integer, b text), and CREATE TABLE t (r pair): its columns take structs; or "
+                  "CREATE TABLE with a column of type jsonb, which takes them, too")  # fmt: skip
     raise UnsupportedSQL(f"Arrow type {type} has no SQL type", remedy=remedy)
 
 

@@ -31,7 +31,19 @@ from halfjoin.engine.updates.updates import Mask
 from halfjoin.errors import InvalidRow, UnsupportedSQL
 from halfjoin.sql.functions.text_input import parse
 from halfjoin.sql.functions.text_input_intervals import Interval, interval_of
-from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType, all_digits, field_names, has_rows, innermost
+from halfjoin.sql.types import (
+    FLOATS,
+    INTEGERS,
+    STRINGS,
+    TEXT,
+    Kind,
+    SqlType,
+    all_digits,
+    field_names,
+    has_rows,
+    innermost,
+)
+from halfjoin.sql.types import array as array_type
 
 _ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # after a time, as the end of a date looks like a zone
 _DAY = r"^[^:]*Z$"
@@ -40,6 +52,8 @@ _DATES = pa.date32()
 _DAY_MICROS = 24 * 60 * 60 * 1_000_000
 _MOST_REAL = 3.4028235e38
 _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+_HEX = r"^\\x([0-9a-fA-F]{2})*$"
+_NOT_OF_TEXT = frozenset((*INTEGERS, *FLOATS, Kind.BOOLEAN))
 _LISTS = (pt.is_list, pt.is_large_list, pt.is_fixed_size_list, pt.is_list_view, pt.is_large_list_view)
 _MOMENTS = frozenset((Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ))
 _CHECKED = _MOMENTS.union((*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSON, Kind.JSONB, Kind.ENUM, Kind.ARRAY,
@@ -51,11 +65,12 @@ def convert(table: str, name: str, kind: SqlType, given: Any, *, leaving: bool =
     """Convert `given` (an Arrow array or a list of Python values) to one array of the type `kind` of the column `name`.
 
     Values are widened and rescaled if that loses nothing. Moments are rounded to the column's digits of the second.
-    Texts are parsed as dates, times, numerics and UUIDs. There is no other conversion: a text does not become an
-    integer, and a number is not rounded. Of a json or jsonb a text is JSON,
-    and Python's other values stand for themselves. A float stands for the
-    shortest decimal that reads back as the float: 0.1 fits a numeric(8,2), 0.125 does not. NaN is a number in columns
-    of floats. In all other columns it means NULL, as in pandas; but a Decimal's NaN is not a valid numeric.
+    Texts are parsed as dates, times, numerics and UUIDs, and as what PostgreSQL writes for arrays, `{1,2}`, and for
+    bytea, a backslash, an x and hexadecimal digits. There is no other conversion: a text does not become an integer,
+    and a number is not rounded. Of a json or jsonb a text is JSON, and Python's other values stand for themselves. A
+    float stands for the shortest decimal that reads back as the float: 0.1 fits a numeric(8,2), 0.125 does not. NaN is
+    a number in columns of floats. In all other columns it means NULL, as in pandas; but a Decimal's NaN is not a valid
+    numeric.
     What no SQL value is (`sound`) is refused, unless the rows are `leaving`: a table may have got it long ago.
 
     Raises:
@@ -288,6 +303,9 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             texts = _only(array, text).cast(wanted)
             _refuse(pc.and_(texts.is_valid(), pc.invert(pc.is_in(texts, pa.array(kind.labels, wanted)))))
             return texts
+        case Kind.BYTEA if text:
+            _refuse(pc.invert(pc.match_substring_regex(array, _HEX)))
+            return _parsed_each(array, kind, kind)
         case Kind.BYTEA:
             binary = (
                 pt.is_binary(source)
@@ -321,7 +339,7 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
         case Kind.RECORD:
             return _rows(array, kind)
         case Kind.ARRAY if kind.element is not None:
-            return _list(array, kind.element)
+            return _list(_lists_of_texts(array, kind) if text else array, kind.element)
         case _:
             raise TypeError(f"no column can be {kind}")
 
@@ -414,11 +432,12 @@ def _mixed(texts: pa.Array, far: Any, kind: SqlType, near: Callable[[pa.Array], 
     return pc.replace_with_mask(rest, far, array_of_constants(values, kind))
 
 
-def _parsed(text: str, kind: SqlType) -> object:
+def _parsed(text: str, kind: SqlType, shown: SqlType | None = None) -> object:
+    """The value of a text. `shown`: the type that an error names instead."""
     try:
         return parse(text, kind)
     except UnsupportedSQL as problem:
-        raise Unsound(f"is not a valid {kind}: {problem.reason}", problem.sqlstate) from None
+        raise Unsound(f"is not a valid {shown or kind}: {problem.reason}", problem.sqlstate) from None
 
 
 def _timestamp(array: pa.Array, kind: SqlType, text: bool) -> pa.Array:
@@ -479,6 +498,22 @@ def _rows(array: pa.Array, kind: SqlType) -> pa.Array:
     members = [_rounded(_convert(_array(parts[names.index(name)], type), type), type)
                for name, (_, type) in zip(field_names(kind), kind.fields, strict=True)]  # fmt: skip
     return struct_of(wanted, members, ~valid(array), len(array))
+
+
+def _lists_of_texts(array: pa.Array, kind: SqlType) -> pa.Array:
+    """Texts such as `{1,2}` as lists: of the type's values if these are no texts in a batch, else of their texts."""
+    read = kind if innermost(kind).kind in _NOT_OF_TEXT else _of_texts(kind)
+    return _parsed_each(array, read, kind)
+
+
+def _parsed_each(texts: pa.Array, kind: SqlType, shown: SqlType) -> pa.Array:
+    values = [None if text is None else _parsed(text, kind, shown) for text in texts.to_pylist()]
+    return array_of_constants(values, kind)
+
+
+def _of_texts(kind: SqlType) -> SqlType:
+    """The type of arrays of texts with as many dimensions."""
+    return TEXT if kind.element is None else array_type(_of_texts(kind.element))
 
 
 def _list(array: pa.Array, element: SqlType) -> pa.Array:

@@ -13,12 +13,12 @@ from halfjoin.engine.scalar.arrays import list_of
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.bounds import Sizes, bounded, check, lengths, sizes
 from halfjoin.engine.scalar.duck import duck_kernel
-from halfjoin.engine.scalar.each import each
+from halfjoin.engine.scalar.each import Bad, each
 from halfjoin.engine.scalar.letter_case import lower
 from halfjoin.engine.scalar.regexps import match, matches, replaced
 from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, on_arrays
 from halfjoin.sql.expr import Call, Literal
-from halfjoin.sql.functions.patterns import like_pattern
+from halfjoin.sql.functions.patterns import constant_pattern, escaped, like_pattern
 from halfjoin.sql.functions.regex import replacement, to_re2
 from halfjoin.sql.functions.regexps import on_re2
 from halfjoin.sql.functions.table import ENTRIES
@@ -46,8 +46,11 @@ def _like(ignore_case: bool) -> Callable[[Call], Kernel]:
     """LIKE and ILIKE. ILIKE is LIKE on lower-case letters, letter by letter: `ſ` does not match s."""
 
     def build(expr: Call) -> Kernel:
-        if not isinstance(expr.args[1], Literal):
-            return (lambda a, b, *_: _by_pattern(lower(a), lower(b))) if ignore_case else _by_pattern
+        if not constant_pattern(expr.args):
+            given: Kernel = _rewritten if len(expr.args) == 3 else lambda pattern: pattern
+            if ignore_case:
+                return lambda a, *pattern: _by_pattern(lower(a), lower(given(*pattern)))
+            return lambda a, *pattern: _by_pattern(a, given(*pattern))
         pattern, escape = _constant(expr, 1), _constant(expr, 2, "\\")
         if pattern is None or escape is None:
             return _null(expr)
@@ -61,8 +64,17 @@ def _like(ignore_case: bool) -> Callable[[Call], Kernel]:
     return build
 
 
+def _escaped(pattern: str, escape: str) -> str:
+    if len(escape) > 1:
+        raise Bad("invalid escape string")
+    return escaped(pattern, escape)
+
+
+_rewritten = each(_escaped, pa.string())
+
+
 @on_arrays
-def _by_pattern(a: Any, patterns: Any, *_: Any) -> Datum:
+def _by_pattern(a: Any, patterns: Any) -> Datum:
     """LIKE with a column of patterns. One that ends with its escape character fails where the text reaches that end."""
     cut = _cut_off(patterns)
     if not any_true(cut):

@@ -40,6 +40,13 @@ def read_lines(statement: Copy, data: bytes, names: list[str]) -> pa.Table:
         raise _wrong(statement, "a line is empty", f"give each line {len(names)} values")
     if statement.match:
         made = _without_header(statement, made)
+    for name in {*statement.force_null, *statement.force_not_null}:
+        read = made[name]
+        absent = statement.null if name in statement.force_not_null else None
+        quoted = None if name in statement.force_null else statement.null
+        value = pc.if_else(pc.equal(read, statement.null), pa.scalar(quoted, pa.string()), read)
+        value = pc.if_else(pc.is_null(read), pa.scalar(absent, pa.string()), value)
+        made = made.set_column(made.column_names.index(name), name, value)
     return made if statement.csv else pa.table({name: _unescaped(made[name], statement) for name in names})
 
 

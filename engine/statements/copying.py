@@ -42,6 +42,7 @@ def copied_in(state: State, statement: Copy, data: bytes | pa.Table, sql: str) -
     if isinstance(data, bytes):
         if statement.binary:
             raise UnsupportedSQL("COPY in the binary format needs a client of the server", remedy="write FORMAT csv")
+        _check_forced(statement, names)
         made, columns = read_lines(statement, data, names), tuple(Column(name, TEXT) for name in names)
         values = [identifier(name) if column.type.kind in STRINGS else f"CAST({identifier(name)} AS {column.type})"
                   for name, column in zip(names, filled, strict=True)]  # fmt: skip
@@ -123,8 +124,10 @@ def copied_out(state: State, statement: Copy, sql: str) -> pa.Array:
 
 def copied_lines(statement: Copy, found: pa.Table, columns: tuple[Column, ...]) -> pa.Array:
     """Rows as lines of text, without their ends, as the options of a COPY say."""
-    alone = len(columns) == 1
-    lines = [_written(statement, texts(column, one.type), alone=alone)
+    alone, named = len(columns) == 1, [column.name for column in columns]
+    _check_forced(statement, named)
+    forced = named if statement.force_quote == () else statement.force_quote or ()
+    lines = [_written(statement, texts(column, one.type), alone=alone, forced=one.name in forced)
              for one, column in zip(columns, found.columns, strict=True)]  # fmt: skip
     if statement.header:
         lines = [pa.concat_arrays([_written(statement, pa.array([one.name], pa.string()), alone=alone), line])
@@ -146,8 +149,15 @@ def bytes_of(values: pa.Array) -> memoryview:
     return memoryview(data)[int(ends[0]) : int(ends[1])]
 
 
-def _written(statement: Copy, values: pa.Array, *, alone: bool) -> Any:
-    """Values as PostgreSQL writes them, in CSV in quotes where these are needed. `alone`: in lines of one value."""
+def _check_forced(statement: Copy, names: list[str]) -> None:
+    for name in (*(statement.force_quote or ()), *statement.force_null, *statement.force_not_null):
+        if name not in names:
+            raise UnknownName("column of COPY", name, names)
+
+
+def _written(statement: Copy, values: pa.Array, *, alone: bool, forced: bool = False) -> Any:
+    """Values as PostgreSQL writes them, in CSV in quotes where these are needed or `forced`. `alone`: in lines of one
+    value."""
     made = values
     if not statement.csv:
         made = pc.replace_substring(made, "\\", "\\\\")
@@ -162,6 +172,10 @@ def _written(statement: Copy, values: pa.Array, *, alone: bool) -> Any:
         needed = pc.or_(needed, pc.equal(made, "\\."))
     for char in (quote, "\r", "\n"):
         needed = pc.or_(needed, pc.match_substring(made, char))
-    inner = pc.replace_substring(made, quote, quote + quote)
+    if forced:
+        needed = pc.is_valid(made)
+    inner, escape = made, statement.escape
+    for char in dict.fromkeys((escape, quote)):
+        inner = pc.replace_substring(inner, char, escape + char)
     quoted = pc.binary_join_element_wise(quote, inner, quote, "")
     return pc.fill_null(pc.if_else(needed, quoted, made), statement.null)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from errno import ENOENT
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 from halfjoin.cli import json_values
 from halfjoin.cli.csv_files import csv_schema, read_csv
 from halfjoin.engine.engine import Engine
+from halfjoin.engine.intake.schemas import type_of, values_by_name
 from halfjoin.sql.parse.type_names import type_named
 from halfjoin.sql.types import Kind
 
@@ -68,18 +69,20 @@ def json_rows(lines: list[str], first: int = 1) -> list[dict[str, Any]]:
     Raises:
         pa.ArrowInvalid: a line is not an object.
     """
-    rows = []
+    return [json_values.row(row) for row in _objects(lines, json_values.loads, first)]
+
+
+def _objects(lines: list[str], loads: Callable[[str], Any], first: int = 1) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(lines, first):
         if not line.strip():
             continue
         try:
-            row = json_values.loads(line)
+            row = loads(line)
         except ValueError as error:
             raise pa.ArrowInvalid(f"line {number}: {error}") from None
         if not isinstance(row, dict):
             raise pa.ArrowInvalid(f"line {number} is not an object: write {{\"column\": value, ...}}")
-        rows.append(json_values.row(row))
-    return rows
+        yield row
 
 
 def schema_of(path: Path) -> pa.Schema:
@@ -96,9 +99,16 @@ def schema_of(path: Path) -> pa.Schema:
     if ending == ".csv":
         return csv_schema(path)
     if ending in _JSON:
-        rows = [json.loads(line) for line in _lines(path) if line.strip()]
-        return pa.Table.from_pylist(rows).schema
+        return _of_objects(list(_objects(_lines(path), json.loads)))
     return _arrow(path).schema if ending in _ARROW else pyarrow.parquet.read_schema(path)
+
+
+def _of_objects(rows: list[dict[str, Any]]) -> pa.Schema:
+    """The columns of JSON lines. What holds objects is a jsonb."""
+    return pa.schema([
+        (name, pa.json_() if any(map(json_values.holds_objects, values)) else type_of(name, values))
+        for name, values in values_by_name(rows).items()
+    ])
 
 
 def _arrow(path: Path) -> pa.Table:

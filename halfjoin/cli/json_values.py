@@ -22,7 +22,7 @@ def row(given: dict[str, Any]) -> dict[str, Any]:
     >>> row(loads('{"a": 1.50, "b": {"c": [1.50, null]}, "d": [1]}'))
     {'a': Decimal('1.50'), 'b': '{"c": [1.50, null]}', 'd': [1]}
     """
-    return {name: written(value) if _holds_objects(value) else value for name, value in given.items()}
+    return {name: written(value) if holds_objects(value) else value for name, value in given.items()}
 
 
 def written(value: Any) -> str:
@@ -34,5 +34,6 @@ def written(value: Any) -> str:
     return str(value) if isinstance(value, Decimal) else json.dumps(value)
 
 
-def _holds_objects(value: Any) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and any(map(_holds_objects, value)))
+def holds_objects(value: Any) -> bool:
+    """Whether a value is an object, or a list that has one somewhere."""
+    return isinstance(value, dict) or (isinstance(value, list) and any(map(holds_objects, value)))

@@ -47,7 +47,7 @@ def load(
     """Load files into a table, each as one batch. A file that is loaded already is passed over, so a load goes on."""
     with guarded(opened, warehouse) as engine:
         if table not in _tables(engine):
-            guarded(engine.execute, guarded(_created, table, files[0], key, types))
+            guarded(engine.execute, guarded(_created, files[0], table, key, types))
         columns = guarded(columns_of, engine, table)
         shown = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
                          console=Console(stderr=True), transient=True)  # fmt: skip
@@ -148,10 +148,10 @@ def init(
 ) -> None:
     """Print CREATE TABLE for the columns of files; a table has the name of its file."""
     for file in files:
-        typer.echo(f"{guarded(_created, file.stem, file, key, types)};")
+        typer.echo(f"{guarded(_created, file, file.stem, key, types)};")
 
 
-def _created(table: str, file: Path, key: str, types: list[str]) -> str:
+def _created(file: Path, table: str, key: str, types: list[str]) -> str:
     """CREATE TABLE for the columns of a file.
 
     Raises:

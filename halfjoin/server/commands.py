@@ -15,6 +15,7 @@ from halfjoin.engine.statements.maintaining import NOTHING
 from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.server.changes import Changes
 from halfjoin.server.cursors import declared, fetched, name_at
+from halfjoin.server.heard import heard
 from halfjoin.server.limits import Limits
 from halfjoin.server.portals import Held, Parsed, Portal, Result
 from halfjoin.server.reports import notice
@@ -100,7 +101,13 @@ class Commands:
             return await self._run_own(piece)
         if one.prepared.executes is not None:
             self._transactions.check_execute(one.prepared.executes)
-        answer = await self.call(partial(self._connection.run, one.prepared, values, types))
+        run = partial(self._connection.run, one.prepared, values, types)
+        if piece.words[0] == "CREATE":
+            answer, warnings = await self.call(partial(heard, run))
+            for text in warnings:
+                self._transactions.say(notice(text))
+        else:
+            answer = await self.call(run)
         if answer.tag:
             return Result(answer.tag, answer.rows, answer.columns)
         if answer.rows is not None and (counted(piece.words) or piece.words[0] == "EXECUTE"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -31,7 +32,7 @@ from halfjoin.sql.bind.target import (
 )
 from halfjoin.sql.expr import TRUE, Column, Expr, Literal
 from halfjoin.sql.functions.clock import at_one_moment
-from halfjoin.sql.relation import Outer, Project
+from halfjoin.sql.relation import Outer, Project, Relation
 from halfjoin.sql.statements import Merge, When
 from halfjoin.sql.types import BOOLEAN, INTEGER
 
@@ -62,10 +63,19 @@ def bind_merge(statement: Merge, schema: Schema, sql: str) -> BoundChange:
                 for values in written]  # fmt: skip
     clauses = [{name: exp.Null() if name in numbers else node for name, node in values.items()}
                for values, numbers in zip(written, numbered, strict=True)]  # fmt: skip
-    nodes = [when.condition for when in statement.whens if when.condition is not None]
-    nodes += [node for values in clauses for node in values.values()]
-    selected = outputs(nodes, None, joined, scope, context, "MERGE")
-    found = {id(node): value for node, value in zip(nodes, selected.values, strict=True)}
+    rows: Relation = joined
+    found = dict[int, Expr]()
+    for seen, whens in (  # a row that is missing has no columns: a name means one of the row that is there
+        (scope, [when.matched for when in statement.whens]),
+        (items, [not when.matched and not when.by_source for when in statement.whens]),
+        (Scope.of(target.item), [when.by_source for when in statement.whens]),
+    ):
+        nodes = [node for when, values in compress(zip(statement.whens, clauses, strict=True), whens)
+                 for node in (*([] if when.condition is None else [when.condition]), *values.values())]  # fmt: skip
+        if nodes:
+            selected = outputs(nodes, None, rows, seen, context, "MERGE")
+            rows = selected.input
+            found |= {id(node): value for node, value in zip(nodes, selected.values, strict=True)}
 
     missing = functions.resolve("is null", (there,))
     present = functions.resolve("is not null", (there,))
@@ -95,11 +105,11 @@ def bind_merge(statement: Merge, schema: Schema, sql: str) -> BoundChange:
                 cases += [functions.resolve("=", (chosen, Literal(number, INTEGER))), value]
         changed.append(functions.resolve("case", (*cases, place)) if cases else place)
     names = {column.name for column in source.columns} if statement.returning else set()
-    kept = tuple(column for column in selected.input.columns if column.name in names)
+    kept = tuple(column for column in rows.columns if column.name in names)
     made = (*zip(old, target.rows.columns, strict=True), *zip(new, changed, strict=True), (acts, chosen),
             *carried(kept))  # fmt: skip
     returning = Returning(statement.returning, target, context, items, first=True) if statement.returning else None
-    return BoundChange(target, at_rest(Project(selected.input, made), context), old, new, kept, action=acts,
+    return BoundChange(target, at_rest(Project(rows, made), context), old, new, kept, action=acts,
                        kinds=tuple(when.kind for when in statement.whens),
                        clauses=tuple(tuple(numbers.items()) for numbers in numbered), returning=returning,
                        fleeting=fleeting_in(context))  # fmt: skip

@@ -218,6 +218,8 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
         raise context.refuse(node, f"{name} returns rows, which is not allowed here",
                              f"write it in FROM: FROM ..., {name}(...)")
     if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order)) for arg in node.expressions):
+        if not functions.exists(name):
+            raise functions.unknown(name)
         raise context.wrong(node, f"{name} takes plain arguments only").with_(code="42809")
     if name in CALLS and context.now is not None:
         context.fleeting.append(name)

@@ -17,12 +17,12 @@ from halfjoin.sql.functions.docs import documentation
 from halfjoin.sql.functions.fallible import always_null, fallible
 from halfjoin.sql.functions.order import length_of
 from halfjoin.sql.functions.render import render
-from halfjoin.sql.functions.resolve import resolve
+from halfjoin.sql.functions.resolve import exists, resolve, unknown
 from halfjoin.sql.functions.signature import Example, Function, Overload
 from halfjoin.sql.functions.spreading import spread
 from halfjoin.sql.functions.table import TABLE
 
 __all__ = [
-    "TABLE", "Example", "Function", "Overload", "always_null", "cast", "common_type", "documentation", "fallible",
-    "length_of", "render", "resolve", "spread", "unify",
+    "TABLE", "Example", "Function", "Overload", "always_null", "cast", "common_type", "documentation", "exists",
+    "fallible", "length_of", "render", "resolve", "spread", "unify", "unknown",
 ]  # fmt: skip

@@ -15,12 +15,17 @@ _LIKE = ("text, text -> boolean or error", "text, text, text -> boolean or error
 
 
 def _check_like(args: Sequence[Expr]) -> None:
-    """Check a constant pattern; with ESCAPE, both the pattern and the escape character must be constants."""
-    constants = [arg.value for arg in args[1:] if isinstance(arg, Literal)]
-    if len(args) == 3 and len(constants) < 2:
-        raise UnsupportedSQL("LIKE ... ESCAPE with a pattern that is not constant", remedy="escape with \\")
-    if constants and constants[0] is not None and constants[-1] is not None and isinstance(args[1], Literal):
-        like_pattern(str(constants[0]), str(constants[1]) if len(args) == 3 else "\\")
+    """Check a constant escape character, and a constant pattern with it."""
+    pattern, escape = _constants(args)
+    if escape is not None:
+        like_pattern(pattern or "", escape)
+
+
+def _constants(args: Sequence[Expr]) -> tuple[str | None, str | None]:
+    """The pattern and the escape character of LIKE. None for one that is NULL or no constant."""
+    given = (args[1], args[2] if len(args) == 3 else Literal("\\", TEXT))
+    pattern, escape = (arg.value if isinstance(arg, Literal) else None for arg in given)
+    return None if pattern is None else str(pattern), None if escape is None else str(escape)
 
 
 def of_bytes(name: str, args: Sequence[Expr]) -> Sequence[Expr]:
@@ -39,21 +44,35 @@ def _letters(data: Expr) -> Expr:
     return Call("letters of bytes", (data,), TEXT)
 
 
-def _constant_pattern(args: Sequence[Expr]) -> bool:
-    return isinstance(args[1], Literal)
+def constant_pattern(args: Sequence[Expr]) -> bool:
+    """Whether the pattern of LIKE is known before there are rows, with its escape character, and cannot fail."""
+    if not all(isinstance(arg, Literal) for arg in args[1:]):
+        return False
+    try:
+        _check_like(args)  # the planner may find that a column is constant, after the binder has checked
+    except UnsupportedSQL:
+        return False
+    return True
 
 
 def like_pattern(pattern: str, escape: str) -> str:
-    """Rewrite the pattern to use `\\` as its escape character."""
+    """A constant pattern with `\\` as its escape character."""
     if len(escape) > 1:
         raise UnsupportedSQL(f"ESCAPE '{escape}'", remedy="the escape must be one character", wrong=True,
                              code="22025")
+    return escaped(pattern, escape, at_end=f"LIKE pattern '{pattern}' ends with its escape character")
+
+
+def escaped(pattern: str, escape: str, *, at_end: str | None = None) -> str:
+    """The pattern with `\\` as its escape character. `at_end`: why an escape character at the end is an error."""
     out, rest = "", iter(pattern)
     for char in rest:
         if char == escape:
             following = next(rest, None)
             if following is None:
-                raise UnsupportedSQL(f"LIKE pattern '{pattern}' ends with its escape character")
+                if at_end is not None:
+                    raise UnsupportedSQL(at_end)
+                return out + "\\"
             out += ("\\" if following in "%_\\" else "") + following
         else:
             out += "\\\\" if char == "\\" else char
@@ -64,13 +83,14 @@ _MATCH = "text, text -> boolean or error"
 
 PATTERNS = (
     function("like", "patterns", "`%` any characters, `_` any one, `\\` escapes", *_LIKE, check=_check_like,
-        safe=_constant_pattern, blanks=True, evaluator="arrow, duckdb", examples=[
+        safe=constant_pattern, blanks=True, evaluator="arrow, duckdb", examples=[
         ("'abc' LIKE 'a%'", "true"), ("'abc' LIKE '_b_'", "true"), ("'abc' LIKE 'c'", "false"),
         ("'a%c' LIKE 'a\\%c'", "true"), ("'abc' LIKE 'a\\%c'", "false"), ("'10%' LIKE '10#%' ESCAPE '#'", "true"),
         ("'a.c' LIKE 'a.c'", "true"), ("E'a\\nb' LIKE 'a_b'", "true"), ("'é' LIKE '_'", "true"),
         ("NULL LIKE 'a'", None), ("'abc' NOT LIKE 'a%'", "false"), ("'\\xc3a9'::bytea LIKE '__'::bytea", "true"),
-        ("'a%'::bytea LIKE 'a!%'::bytea ESCAPE '!'", "true")]),
-    function("ilike", "patterns", "LIKE without regard to case", *_LIKE, check=_check_like, safe=_constant_pattern,
+        ("'a%'::bytea LIKE 'a!%'::bytea ESCAPE '!'", "true"),
+        ("'a_b' LIKE concat('a/_', 'b') ESCAPE '/'", "true")]),
+    function("ilike", "patterns", "LIKE without regard to case", *_LIKE, check=_check_like, safe=constant_pattern,
         blanks=True, evaluator="arrow, duckdb", examples=[
         ("'ABC' ILIKE 'a%'", "true"), ("'É' ILIKE 'é'", "true"), ("'abc' ILIKE 'B%'", "false")]),
     function("~", "patterns", "Matches a regular expression", _MATCH, check=check_regex(), safe=on_re2(), blanks=True,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.functions.aggregate_table import AGGREGATES
 from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.coercion import PREFERRED, category, common_type, comparison_type, implicit
 from halfjoin.sql.functions.constants import folded
@@ -16,14 +17,25 @@ from halfjoin.sql.functions.padding import padded
 from halfjoin.sql.functions.patterns import of_bytes
 from halfjoin.sql.functions.record_values import is_record, open_type
 from halfjoin.sql.functions.records import of_rows, refuse_rows
-from halfjoin.sql.functions.refused import REFUSED
+from halfjoin.sql.functions.refused import FOREIGN, REFUSED
 from halfjoin.sql.functions.signature import ANY, ANY_ARRAY, Function, Overload, type_named
 from halfjoin.sql.functions.sum_results import INTERNAL
 from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.types import STRINGS, Kind, SqlType, array
 
 _OF_EQUAL_ELEMENTS = frozenset(("array_position", "array_positions", "array_remove", "array_replace", "@>", "<@", "&&"))
-_NAMES = [name for name in (*ENTRIES, *ALIASES) if name[0].isalpha() and " " not in name]
+_NAMES = [name for name in (*ENTRIES, *ALIASES, *AGGREGATES) if name[0].isalpha() and " " not in name]
+
+
+def unknown(name: str) -> UnknownName:
+    """The error for a function that does not exist."""
+    instead = FOREIGN.get(name)
+    return UnknownName("function", name, _NAMES, remedy=instead and f"PostgreSQL has no such function; write {instead}")
+
+
+def exists(name: str) -> bool:
+    """Whether a function of values, or an operator, has the name, be it one that halfjoin refuses."""
+    return name in REFUSED or ALIASES.get(name, name) in ENTRIES
 
 
 def resolve(name: str, args: Sequence[Expr]) -> Expr:
@@ -43,7 +55,7 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
     args = of_bytes(name, of_nested(name, args))
     function = ENTRIES.get(ALIASES.get(name, name))
     if function is None or function.category == INTERNAL:
-        raise UnknownName("function", name, _NAMES)
+        raise unknown(name)
     if any(map(is_record, args)) and (made := of_rows(resolve, function.name, args)) is not None:
         return made
     if function.special is not None:

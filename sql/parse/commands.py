@@ -8,6 +8,7 @@ from sqlglot.tokenizer_core import TokenType
 from halfjoin.sql.parse.explained import ExplainParser
 from halfjoin.sql.parse.syntax import CreateSink, Refresh, RefreshPlan, ShowObjects
 
+FORCED = ("FORCE_QUOTE", "FORCE_NULL", "FORCE_NOT_NULL")  # options of COPY with columns
 SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "sources", "comments", "columns")
 SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder', or INTO KAFKA (brokers 'host:9092', topic 't', key 'k')"
 
@@ -44,6 +45,29 @@ class CommandParser(ExplainParser):
         if self._curr and self._curr.token_type in (TokenType.VAR, TokenType.TIME):
             return self.expression(ShowObjects(this="setting", source=self._parse_table_parts()))
         raise self._refused("SHOW needs a kind of object", "write SHOW " + " | ".join(SHOWN).upper() + " FROM name")
+
+    def _parse_copy_parameters(self) -> list[exp.CopyParameter]:
+        """The options of COPY, in parentheses or as PostgreSQL had them before: CSV DELIMITER ';' FORCE QUOTE a, b."""
+        options, old = [], self._prev is None or self._prev.token_type is not TokenType.L_PAREN
+        while self._curr and not self._match(TokenType.R_PAREN, advance=False):
+            name = self._curr.text.upper()
+            option = self.expression(exp.CopyParameter(this=self._parse_var(any_token=True)))
+            if old and name == "FORCE":
+                words = next((words for words in (("NOT", "NULL"), ("NULL",), ("QUOTE",))
+                              if self._match_text_seq(*words)), ())  # fmt: skip
+                option.set("this", exp.var("_".join((name, *words))))
+            if option.name.upper() in FORCED:
+                listed = self._parse_id_vars() if old else self._parse_wrapped(self._parse_id_vars, optional=True)
+                option.set("expressions", [exp.Star()] if self._match(TokenType.STAR) else listed)
+            elif not (old and name in ("BINARY", "CSV", "HEADER")):
+                self._match(TokenType.ALIAS)
+                option.set("expression", self._parse_unquoted_field() or self._parse_bracket())
+            options.append(option)
+            self._match(TokenType.COMMA)
+        return options
+
+    def _parse_id_vars(self) -> list[exp.Expr]:
+        return [] if self._match(TokenType.STAR, advance=False) else self._parse_csv(self._parse_id_var)
 
     def _parse_create_sink(self, *, replace: bool) -> exp.Expr:
         exists = not replace and self._match_text_seq("IF", "NOT", "EXISTS")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from halfjoin.sql.parse.commands import FORCED
 from halfjoin.sql.parse.create import table_name
 from halfjoin.sql.parse.locate import as_query, name_of, refuse
 from halfjoin.sql.statements import Copy
 
 STREAM = "write COPY t FROM STDIN, and hand the rows over: engine.copy_from(sql, stream); or COPY t TO STDOUT"
-OPTIONS = "options: FORMAT csv | text | binary, HEADER [MATCH], DELIMITER, NULL, QUOTE, ENCODING 'UTF8'"
+OPTIONS = ("options: FORMAT csv | text | binary, HEADER [MATCH], DELIMITER, NULL, QUOTE, ESCAPE, "
+           "FORCE_QUOTE, FORCE_NULL, FORCE_NOT_NULL, ENCODING 'UTF8'")
 
 
 def copy(node: exp.Copy, text: str) -> Copy:
@@ -29,18 +31,23 @@ def copy(node: exp.Copy, text: str) -> Copy:
         if isinstance(source, exp.Schema):
             source, columns = source.this, tuple(map(name_of, source.expressions))
         table = table_name(source, text)
-    options = dict(found for one in node.args.get("params") or () for found in _options(one, text))
+    given = node.args.get("params") or ()
+    forced = dict(_forced(one, text) for one in given if one.name.upper() in FORCED)
+    options = dict(_option(one, text) for one in given if one.name.upper() not in FORCED)
     format = options.get("format", "text").lower()
     if format not in ("csv", "text", "binary"):
         raise refuse(node, text, f'COPY format "{format}" not recognized', "write FORMAT csv, text or binary")
-    if format == "binary" and (unfit := [name for name in options if name != "format"]):
+    if format == "binary" and (unfit := [name for name in (*options, *forced) if name != "format"]):
         raise refuse(node, text, f"cannot specify {unfit[0].upper()} in BINARY mode").with_(code="42601")
     csv = format == "csv"
     if options.get("encoding", "utf8").lower().replace("-", "") != "utf8":
         raise refuse(node, text, "COPY reads and writes UTF-8", "write ENCODING 'UTF8', or nothing")
-    for name in ("quote", "escape"):
-        if not csv and name in options:
+    for name in ("quote", "escape", *map(str.lower, FORCED)):
+        if not csv and name in {*options, *forced}:
             raise refuse(node, text, f"COPY {name} available only in CSV mode", "write FORMAT csv")
+    for name in forced:
+        if incoming is (name == "force_quote"):
+            raise refuse(node, text, f"COPY {name} only available using COPY {'TO' if incoming else 'FROM'}")
     delimiter, quote = options.get("delimiter", "," if csv else "\t"), options.get("quote", '"')
     null = options.get("null", "" if csv else "\\N")
     for name, char in (("delimiter", delimiter), ("quote", quote)):
@@ -48,30 +55,36 @@ def copy(node: exp.Copy, text: str) -> Copy:
             raise refuse(node, text, f"COPY {name} must be a single one-byte character")
     if "\n" in null or "\r" in null or delimiter in null or delimiter == quote or (csv and quote in null):
         raise refuse(node, text, "COPY's NULL, DELIMITER and QUOTE cannot contain each other or a new line")
-    if options.get("escape", quote) != quote:
-        raise refuse(node, text, "COPY ESCAPE is the character of QUOTE", "double a quote inside quotes")
+    escape = options.get("escape", quote)
+    if incoming and escape != quote:
+        raise refuse(node, text, "COPY FROM with another ESCAPE than QUOTE is not supported",
+                     "double a quote inside quotes")  # fmt: skip
+    if len(escape) != 1 or not escape.isascii():
+        raise refuse(node, text, "COPY escape must be a single one-byte character")
     header = options.get("header", "false").lower()
     if header == "match" and not incoming:
         raise refuse(node, text, 'cannot use "match" with HEADER in COPY TO', "write HEADER")
     return Copy(incoming, table, columns, query, csv, header not in ("false", "off", "0"), delimiter, null, quote,
-                binary=format == "binary", match=header == "match")
+                binary=format == "binary", match=header == "match", escape=escape, **forced)
 
 
-def _options(node: exp.Expr, text: str) -> list[tuple[str, str]]:
-    """The names and values of an option, also as they were written before PostgreSQL 9.0: CSV, CSV HEADER, BINARY."""
-    name = node.this.name.lower() if isinstance(node, exp.CopyParameter) else ""
-    value = node.args.get("expression")
-    header = isinstance(value, exp.Expr) and value.name.upper() == "HEADER"
-    if name in ("csv", "binary") and (value is None or header):
-        return [("format", name), *([("header", "true")] if header else [])]
-    return [_option(node, text)]
+def _forced(node: exp.CopyParameter, text: str) -> tuple[str, tuple[str, ...]]:
+    """The name and the columns of FORCE_QUOTE and its kin; no columns are all."""
+    name, columns = node.name.lower(), node.expressions
+    every = any(isinstance(one, exp.Star) for one in columns)
+    if not columns or (every and name != "force_quote"):
+        raise refuse(node, text, f"COPY option {name.upper()} needs columns",
+                     f"write {name.upper()} (a, b)").with_(code="22023")  # fmt: skip
+    return name, () if every else tuple(map(name_of, columns))
 
 
-def _option(node: exp.Expr, text: str) -> tuple[str, str]:
-    """The name and the value of an option."""
-    name = node.this.name.lower() if isinstance(node, exp.CopyParameter) else ""
+def _option(node: exp.CopyParameter, text: str) -> tuple[str, str]:
+    """The name and the value of an option. CSV and BINARY alone are formats, as before PostgreSQL 9.0."""
+    name = node.name.lower()
+    if name in ("csv", "binary") and node.args.get("expression") is None:
+        return "format", name
     if name not in ("format", "header", "delimiter", "null", "quote", "escape", "encoding"):
-        raise refuse(node, text, f"COPY option {name.upper() or node.sql()} is not supported", OPTIONS)
+        raise refuse(node, text, f"COPY option {name.upper()} is not supported", OPTIONS)
     value = node.args.get("expression")
     if value is None and name != "header":
         raise refuse(node, text, f"COPY option {name.upper()} needs a value", OPTIONS)

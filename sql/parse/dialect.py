@@ -48,6 +48,8 @@ _ALTERS = {"OWNER", "SET", "RESET", "DROP", "ENABLE", "DISABLE", "FORCE", "NO", 
 class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
     """Parses SQL text to sqlglot's syntax trees, and to those of `syntax`."""
 
+    _fills = False  # within CREATE MATERIALIZED VIEW, whose query may end with WITH DATA
+
     FUNCTIONS: ClassVar = {}
     FUNCTION_PARSERS: ClassVar = {
         name: MaterializeParser.FUNCTION_PARSERS[name] for name in ("CAST", "EXTRACT", "OVERLAY", "POSITION", "TRIM")
@@ -400,7 +402,12 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
             raise self._refused("CREATE RECURSIVE VIEW is not supported",
                                 "write CREATE VIEW v AS WITH RECURSIVE v (a) AS (...) SELECT a FROM v")
         first = self._prev
-        created = super()._parse_create()
+        words = [token.text.upper() for token in self._tokens[self._index : self._index + 3]]
+        self._fills = "MATERIALIZED" in (words[2:] if words[:1] == ["OR"] else words[:1])
+        try:
+            created = super()._parse_create()
+        finally:
+            self._fills = False
         if first is not None and self._prev is not None:
             created.meta["text"] = self._find_sql(first, self._prev)
         return created
@@ -421,6 +428,11 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
             query.meta["text"], query.meta["from"] = self._find_sql(first, self._prev), first.start
         if self._at_as_of():
             raise self._refused("a view has no AS OF", "write AS OF in the query that reads it")
+        if self._fills:
+            if self._match_text_seq("WITH", "NO", "DATA"):
+                raise self._refused("CREATE MATERIALIZED VIEW ... WITH NO DATA is not supported",
+                                    "leave it out: a view always has its rows")  # fmt: skip
+            self._match_text_seq("WITH", "DATA")
         return query
 
     def _parse_unnest(self, with_alias: bool = True) -> exp.Unnest | None:

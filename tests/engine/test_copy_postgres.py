@@ -15,7 +15,8 @@ pytest_plugins = ("tests.support.postgres",)
 
 DDL = "CREATE TABLE t (k integer, b text, d date, f double precision, x boolean, n numeric(6,2), v varchar(3))"
 OPTIONS = ("", "WITH (FORMAT csv)", "(FORMAT csv, HEADER)", "WITH (FORMAT csv, DELIMITER '|', NULL 'nil', QUOTE '~')",
-           "(DELIMITER ',', NULL '')", "(FORMAT csv, HEADER true, NULL 'a')", "(FORMAT text, DELIMITER '|')")
+           "(DELIMITER ',', NULL '')", "(FORMAT csv, HEADER true, NULL 'a')", "(FORMAT text, DELIMITER '|')",
+           "CSV DELIMITER ';' QUOTE '~'", "DELIMITER AS '|' NULL AS 'nil' CSV HEADER")
 TEXTS = ("", "a", "nil", "\\N", "q\"q", "~", "a,b", "a|b", "t\tb", "two\nlines", "\r", "\\", "\\.", "x\\ty", " s ")
 LINES = (
     (b"8\tx\n", ""), (b"x,b,,,,,\n", "CSV"), (b"9,b,,,,,toolong\n", "CSV"), (b"9,b,,,,,,\n", "CSV"), (b"", "CSV"),
@@ -25,6 +26,12 @@ LINES = (
     (b"\n", ""), (b'18,"a,,,,,\n19,b"",,,,,\n', "CSV"), (b"k,b,d,f,x,n,v\n20,a,,,,,\n", "CSV HEADER"),
     (b"k,b,d,f,x,n,v\n21,a,,,,,\n", "(FORMAT csv, HEADER match)"),
     (b"k,B,d,f,x,n,v\n22,a,,,,,\n", "(FORMAT csv, HEADER match)"),
+    (b"k,b,d,f,x,n,v\n24,,,,,,\n25,\"\",,,,,\n", "CSV HEADER FORCE NOT NULL b, v FORCE NULL b"),
+    (b"26,\"\",,,,,\"\"\n", "(FORMAT csv, FORCE_NULL (b, v), FORCE_NOT_NULL (v))"),
+    (b"27;nil;;;;;\n28;\"nil\";;;;;\n", "CSV DELIMITER ';' NULL 'nil' FORCE NULL b FORCE NOT NULL d, f, x, n"),
+    (b"29,a,,,,,\n", "(FORMAT csv, FORCE_NULL (z))"), (b"30,a,,,,,\n", "(FORMAT csv, FORCE_QUOTE (b))"),
+    (b"31,a,,,,,\n", "(FORMAT csv, FORCE_NULL *)"), (b"32\ta\t\t\t\t\t\n", "(FORCE_NULL (b))"),
+    (b"33,a,,,,,\n", "(FORMAT csv, FORCE_NULL)"),
     (b"23,a,,,,,\n", "(FORMAT csv, ENCODING 'UTF8', ESCAPE '\"')"),
     (b"6\ta\\tb\\\\n\t\\N\t-Infinity\tf\t2\t\\N\n\\.\n", ""), (b"7\t\t\t\t\t\t\n", ""),
 )
@@ -118,3 +125,18 @@ def test_copy_is_one_batch_and_a_part_of_a_transaction() -> None:
     for sql in ("COPY t FROM '/etc/passwd'", "COPY t FROM STDIN", "COPY t FROM PROGRAM 'ls'"):
         with pytest.raises(hj.UnsupportedSQL):
             engine.execute(sql)
+
+
+@pytest.mark.parametrize("options", [
+    "(FORMAT csv, FORCE_QUOTE *)", "(FORMAT csv, FORCE_QUOTE (b, \"V\"), ESCAPE '\\', HEADER)", "CSV FORCE QUOTE k, b",
+    "CSV HEADER ESCAPE '~' FORCE QUOTE *", "CSV QUOTE '~' ESCAPE 'q'", "CSV DELIMITER 't' NULL 'a' FORCE QUOTE b",
+])  # fmt: skip
+def test_quotes_that_are_forced(options: str, postgres: Any) -> None:
+    engine, ddl = hj.Engine(), 'CREATE TABLE u (k integer, b text, "V" text)'
+    engine.execute(ddl)
+    postgres.execute(ddl)
+    for k, text in enumerate([*TEXTS, None]):
+        engine.execute("INSERT INTO u VALUES ($1, $2, $2)", [k, text])
+        postgres.execute("INSERT INTO u VALUES (%s, %s, %s)", [k, text, text])
+    sql = f"COPY (TABLE u ORDER BY k) TO STDOUT {options}"
+    assert engine.copy_to(sql) == _out_of_postgres(postgres, sql)

@@ -80,3 +80,37 @@ def test_changes_in_with_are_one_batch() -> None:
     with pytest.raises(hj.InvalidRow, match="change the same row"):
         engine.execute("SET TIME = 3; WITH x AS (DELETE FROM t) UPDATE t SET k = 4")
     assert engine.read("t").column("k").to_pylist() == [3]
+
+
+ROWS = """
+    CREATE TABLE t (id integer PRIMARY KEY, a text, b integer DEFAULT 7); INSERT INTO t VALUES (1, 'x', 1), (2, 'y', 2);
+    CREATE TABLE s (id integer, a text, b integer); INSERT INTO s VALUES (1, 'X', 10), (3, 'N', 30)
+"""
+
+
+@pytest.mark.parametrize(("whens", "rows"), [
+    ("MATCHED THEN UPDATE SET a = s.a WHEN NOT MATCHED THEN INSERT (id, a, b) VALUES (id, a, b)",  # dbt writes it so
+     {(1, "X", 1), (2, "y", 2), (3, "N", 30)}),
+    ("NOT MATCHED AND b > 20 AND EXISTS (SELECT 1 FROM t WHERE t.b < s.id) THEN INSERT (id, a) "
+     "VALUES (id, a || (SELECT max(a) FROM t)) WHEN MATCHED AND t.b = 1 THEN DELETE", {(2, "y", 2), (3, "Ny", 7)}),
+    ("NOT MATCHED BY SOURCE AND a = 'y' THEN UPDATE SET b = b + (SELECT count(*) FROM s WHERE s.b > t.b)",
+     {(1, "x", 1), (2, "y", 4)}),
+])  # fmt: skip
+def test_a_name_means_the_row_that_is_there(whens: str, rows: set[tuple[object, ...]]) -> None:
+    engine = hj.Engine()
+    engine.execute(ROWS)
+    engine.execute(f"MERGE INTO t USING s ON t.id = s.id WHEN {whens}")
+    assert {tuple(row.values()) for row in engine.read("t").to_pylist()} == rows
+
+
+@pytest.mark.parametrize(("whens", "message"), [
+    ("NOT MATCHED THEN INSERT VALUES (t.id, s.a, 1)", "unknown table or alias 't'"),
+    ("NOT MATCHED AND t.a IS NULL THEN INSERT VALUES (s.id, s.a, 1)", "unknown table or alias 't'"),
+    ("NOT MATCHED BY SOURCE THEN UPDATE SET b = s.b", "unknown table or alias 's'"),
+    ("MATCHED THEN UPDATE SET a = a", "column a is ambiguous"),
+])
+def test_a_row_that_is_missing_has_no_columns(whens: str, message: str) -> None:
+    engine = hj.Engine()
+    engine.execute(ROWS)
+    with pytest.raises(hj.HalfjoinError, match=message):
+        engine.execute(f"MERGE INTO t USING s ON t.id = s.id WHEN {whens}")

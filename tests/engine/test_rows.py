@@ -84,6 +84,7 @@ def rows_of(rows):
         ("u", [uuid.UUID(int=7)], str(uuid.UUID(int=7))),
         ("u", [str(uuid.UUID(int=255)).upper()], str(uuid.UUID(int=255))),
         ("e", pa.array([[1, 2]], pa.large_list(pa.int64())), [1, 2]),
+        ("e", ["{1,NULL,3}"], [1, None, 3]),
         ("l", pa.nulls(1), None),
     ],
 )
@@ -112,6 +113,8 @@ def test_values_are_widened_and_parsed(engine, column, given, kept):
         ("a", dt.datetime(2024, 2, 29, 5), "t.a: row 1: datetime.datetime(2024, 2, 29, 5, 0) is not a valid date"),
         ("u", "not-a-uuid", "t.u: row 1: 'not-a-uuid' is not a valid uuid"),
         ("e", 5, "t.e: row 1: 5 is not a valid integer[]"),
+        ("e", "1,2", "t.e: row 1: '1,2' is not a valid integer[]: malformed array literal: \"1,2\""),
+        ("e", "{1,x}", "t.e: row 1: '{1,x}' is not a valid integer[]: invalid input syntax for type integer: \"x\""),
         ("i", None, "t.i: row 1: is NULL, and the column is NOT NULL"),
     ],
 )

@@ -96,3 +96,25 @@ def test_what_has_no_safe_meaning_is_refused(sql: str) -> None:
 def test_a_group_before_all_branches_can_be_referred_to() -> None:
     assert hj.Engine().query(r"SELECT 'aca' ~ '^(a)(b|c\1)$' AS x, 'aab' ~ '^((a)|(b))\1b' AS y").to_pylist() == [
         {"x": True, "y": True}]
+
+
+def test_escape_of_a_pattern_that_is_not_constant() -> None:
+    engine = hj.Engine()
+    engine.execute("""
+        CREATE TABLE t (a text, b text, c text);
+        CREATE MATERIALIZED VIEW v AS SELECT a FROM t WHERE a LIKE b || '%' ESCAPE '/';
+        CREATE MATERIALIZED VIEW w AS SELECT a FROM t WHERE a ILIKE b ESCAPE 'X';
+    """)
+    texts = [("a_bc", "a/_b"), ("axbc", "a/_b"), ("x/", "x//"), (r"q\z", "q\\"), ("é_", "é/_"), ("AX_", "aXXX_")]
+    engine.apply({"t": [{"a": a, "b": b} for a, b in texts]})
+    assert sorted(engine.read("v")["a"].to_pylist()) == sorted(["a_bc", "x/", r"q\z", "é_"])
+    assert engine.read("w")["a"].to_pylist() == ["AX_"]
+    engine.execute("DELETE FROM t WHERE a = 'x/'")
+    assert "x/" not in engine.read("v")["a"].to_pylist()
+    for pattern, escape, matches in [("a/_", "/", ["a_bc"]), ("a__c", "", ["a_bc", "axbc"]), ("a", None, [])]:
+        found = engine.query("SELECT a FROM t WHERE a LIKE $1::varchar || '%' ESCAPE $2 ORDER BY a", [pattern, escape])
+        assert found["a"].to_pylist() == matches
+    with pytest.raises(hj.HalfjoinError, match="one character"):
+        engine.query("SELECT a LIKE b ESCAPE '//' FROM t")
+    with pytest.raises(hj.DataError, match="must not end with escape character"):
+        engine.query("SELECT 'a/' LIKE b ESCAPE '/' FROM (VALUES ('a/')) AS p (b)")

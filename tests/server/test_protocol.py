@@ -129,6 +129,19 @@ def test_what_postgresql_warns_of_is_a_notice(raw: Raw) -> None:
     assert fields(raw.query("BEGIN")[0][1])["C"] == "25001"
 
 
+@pytest.mark.parametrize(("sql", "text"), [
+    ("CREATE MATERIALIZED VIEW IF NOT EXISTS v AS SELECT 2 AS x", "v exists with another definition"),
+    ("CREATE INDEX ON t (a DESC)", "an order changes nothing"),
+])
+def test_what_the_engine_warns_of_is_a_notice(sql: str, text: str, raw: Raw, served: Served) -> None:
+    served.engine.execute("CREATE MATERIALIZED VIEW v AS SELECT 1 AS x")
+    found = raw.query(sql)
+    assert _letters(found) == "NCZ" and text in fields(found[0][1])["M"] and fields(found[0][1])["S"] == "NOTICE"
+    assert _letters(raw.query("CREATE TABLE other (a integer)")) == "CZ"
+    raw.send(_parse(sql), _bind(), DESCRIBE, _execute(), SYNC)
+    assert _letters(raw.until("Z")) == "12nNCZ"
+
+
 def test_what_has_nothing_to_do_is_a_notice(raw: Raw) -> None:
     for sql, tag in (("VACUUM", "VACUUM"), ("VACUUM (ANALYZE) t", "VACUUM"), ("ANALYSE t (a)", "ANALYZE")):
         found = raw.query(sql)

@@ -268,3 +268,54 @@ def test_a_script_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     run(tmp_path / "w", "-f", tmp_path / "f.sql")
     run("run", tmp_path / "f.sql", "--warehouse", tmp_path / "v")
     assert rows(tmp_path / "w", "SELECT count(*) AS n FROM t") == [{"n": 0}]
+
+
+def test_a_field_that_only_later_lines_have_is_a_column(tmp_path: Path) -> None:
+    file = tmp_path / "f.jsonl"
+    file.write_text('{"k": 1}\n{"k": 2, "doc": {"x": [1]}}\n{"parts": [{"y": null}], "tags": ["a"]}\n')
+    assert "(k bigint, doc jsonb, parts jsonb, tags text[])" in run("init", file)
+    run("load", tmp_path / "w", "t", file)
+    found = rows(tmp_path / "w", "SELECT k, doc -> 'x' ->> 0 AS x, parts -> 0 ? 'y' AS y FROM t ORDER BY k")
+    assert found == [{"k": 1, "x": None, "y": None}, {"k": 2, "x": "1", "y": None}, {"k": None, "x": None, "y": True}]
+
+
+@pytest.mark.parametrize(("text", "reason"), [
+    ('[{"k": 1}, {"k": 2}]', "line 1 is not an object"),
+    ('{"k": 1}\n5\n', "line 2 is not an object"),
+    ('{"k": 1}\n{bad\n', "line 2: Expecting property name"),
+])
+def test_lines_that_are_no_objects_are_named_before_there_is_a_table(text: str, reason: str, tmp_path: Path) -> None:
+    file = tmp_path / "f.json"
+    file.write_text(text)
+    assert f"File: {file} cannot be read: {reason}" in run("load", tmp_path / "w", "t", file, code=1)
+    assert rows(tmp_path / "w", "SHOW TABLES") == []
+
+
+def test_values_without_a_common_type_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "f.jsonl"
+    file.write_text('{"k": 1, "s": 1}\n{"k": 2, "s": "a"}\n')
+    assert "the column s has no Arrow type" in run("init", file, code=1)
+
+
+def test_json_of_a_parquet_file_is_jsonb(tmp_path: Path) -> None:
+    file = tmp_path / "f.parquet"
+    pyarrow.parquet.write_table(pa.table({"doc": pa.array(['{"x":1}', None], pa.json_())}), file)
+    run("load", tmp_path / "w", "t", file)
+    assert rows(tmp_path / "w", "SELECT doc ->> 'x' AS x FROM t ORDER BY x") == [{"x": "1"}, {"x": None}]
+
+
+def test_what_is_printed_can_be_loaded(tmp_path: Path) -> None:
+    warehouse = tmp_path / "w"
+    columns = "k integer, a integer[], n numeric(4,2)[][], s text[], b bytea, d interval, j jsonb"
+    run(warehouse, "-c", f"CREATE TABLE t ({columns}); CREATE MATERIALIZED VIEW v AS SELECT * FROM t")
+    run(warehouse, "-c", r"""INSERT INTO t VALUES (1, '{1,NULL}', '{{1.5},{2}}', '{"a,b",NULL,""}', '\xdead', '1 day',
+        '{"x": [1.5]}'), (2, NULL, NULL, '{}', '', NULL, NULL)""")
+    for name, kind in [("c", "csv"), ("l", "json")]:
+        file = tmp_path / f"f.{kind}"
+        file.write_text(run(warehouse, "-c", "SELECT * FROM t", f"--{kind}"))
+        run(warehouse, "-c", f"CREATE TABLE {name} ({columns})")
+        run("load", warehouse, name, file)
+        assert rows(warehouse, f"SELECT count(*) AS n FROM (TABLE t EXCEPT ALL TABLE {name}) AS x") == [{"n": 0}]
+    run(tmp_path / "other", "-c", f"CREATE TABLE s ({columns})")
+    run("apply", tmp_path / "other", "s", given=run("subscribe", warehouse, "v", "--no-follow"))
+    assert rows(tmp_path / "other", "TABLE s ORDER BY k") == rows(warehouse, "TABLE t ORDER BY k")

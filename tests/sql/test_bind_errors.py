@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+import halfjoin as hj
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from tests.support.front import bound
 
@@ -37,6 +40,29 @@ def test_unknown_names(sql: str, message: str, at: str) -> None:
     with pytest.raises(UnknownName, match=message) as caught:
         bound(sql)
     assert (caught.value.line, caught.value.column) == (1, sql.index(at) + 1)
+
+
+@pytest.mark.parametrize(("sql", "remedy"), [
+    ("SELECT cont(*) FROM t", "did you mean count"),
+    ("SELECT summ(DISTINCT a) FROM t", "did you mean sum"),
+    ("SELECT ifnull(a, 0) FROM t", "write coalesce"),
+    ("SELECT median(a) FROM t", r"write percentile_cont\(0.5\)"),
+    ("SELECT year(a) FROM t", r"write extract\(year FROM moment\)"),
+])  # fmt: skip
+def test_an_unknown_function_has_a_remedy(sql: str, remedy: str) -> None:
+    with pytest.raises(UnknownName, match="unknown function") as caught:
+        bound(sql)
+    assert re.search(remedy, str(caught.value))
+
+
+def test_names_that_differ_in_capitals() -> None:
+    engine = hj.Engine()
+    engine.execute('CREATE TABLE "T" ("Id" bigint PRIMARY KEY, it text); CREATE TABLE tt (a int)')
+    for sql, quoted in [("SELECT * FROM T", '"T"'), ('SELECT x.Id FROM "T" AS x', '"x"."Id"')]:
+        with pytest.raises(UnknownName, match=f"SQL keeps capitals of names in quotes only: {quoted}$"):
+            engine.execute(sql)
+    with pytest.raises(UnknownName, match=r"did you mean Id\? SQL"):
+        engine.apply({"T": [{"id": 1}]})
 
 
 @pytest.mark.parametrize(("sql", "reason", "instead"), [

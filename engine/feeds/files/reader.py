@@ -27,7 +27,9 @@ from halfjoin.engine.feeds.files.folder import File, Folder
 from halfjoin.engine.feeds.files.formats import blocks
 from halfjoin.engine.feeds.files.options import FilesOptions, check
 from halfjoin.engine.feeds.source import BadRecord, Kind, Lag, Opening, Polled
-from halfjoin.errors import HalfjoinError, InvalidRow, StorageError
+from halfjoin.engine.intake.schemas import counts_rows
+from halfjoin.engine.updates.updates import DIFF, TIME
+from halfjoin.errors import HalfjoinError, InvalidRow, StorageError, UnknownName
 
 _log = logging.getLogger("halfjoin")
 
@@ -179,6 +181,13 @@ class FilesReader:
         except OSError as problem:
             raise StorageError(f"{present.file.name} cannot be read: {problem}", path=present.file.name) from None
 
+    def _check(self, file: str, names: list[str]) -> None:
+        """Refuse columns that the table does not have, and name the file, which the batch does not know."""
+        known = [column.name for column in self._table.columns]
+        for name in names:
+            if name not in known and name not in (TIME, DIFF) and not counts_rows(name):
+                raise UnknownName(f"column of {self._table.name} in {file}", name, known)
+
     def _piece(self, present: _Open, at: Position) -> Polled:
         """The rest of a file, or as many of its next blocks as the memory for a batch holds. The end of a file is given
         only if the file is still what it was when it was found."""
@@ -187,6 +196,7 @@ class FilesReader:
         try:
             while coming is not None and bytes <= self._most:
                 block = coming.make()
+                self._check(name, block.rows.column_names)
                 found.append(block)
                 record, bytes = coming.last, bytes + block.rows.nbytes
                 coming = self._next(present)
