@@ -123,7 +123,8 @@ class UnknownName(_InStatement):
         kind, of, owner = self.kind.partition(" of ")  # unknown column 'amout' of orders
         self.reason, self.candidates = f"unknown {kind} {self.name!r}{of}{owner}", tuple(self.candidates)
         if self.remedy is None and self.candidates:
-            same = [one for one in self.candidates if one.lower() == str(self.name).lower()]
+            lower = str(self.name).lower()
+            same = [one for one in self.candidates if one.lower() == lower != one]
             near = same or get_close_matches(str(self.name), self.candidates, n=3, cutoff=0.5)
             shown, more = sorted(self.candidates)[:_CANDIDATES], len(self.candidates) > _CANDIDATES
             known = "known: " + ", ".join(shown) + (", ..." if more else "")
