@@ -502,7 +502,7 @@ def test_a_column_that_the_table_does_not_have_is_told_with_its_file(
     (folder / "a.csv").write_text("k,name\n1,x\n")
     (folder / "b.csv").write_text("K,name\n2,y\n")
     source(engine, folder, errors)
-    with pytest.raises(hj.UnknownName, match=r"unknown column 'K' of t in b\.csv; did you mean k"):
+    with pytest.raises(hj.UnknownName, match=r"unknown column 'K' of t in b\.csv; known: day, k"):
         engine.run_sources(0)
     (folder / "b.csv").write_text("k,name\n2,y\n")
     engine.run_sources(0)
