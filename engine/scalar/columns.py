@@ -25,25 +25,13 @@ from halfjoin.engine.scalar.python_values import is_string, missing, plain, too_
 from halfjoin.engine.scalar.row_input import of_python
 from halfjoin.engine.scalar.sound import DAYS, MICROS, Unsound, check_sound
 from halfjoin.engine.scalar.values import raw, valid
+from halfjoin.engine.scalar.written_values import lists_of_texts, parsed, parsed_each
 from halfjoin.engine.updates.intervals import DAY, IN_FILES, intervals, of_struct, parts
 from halfjoin.engine.updates.structs import struct_of
 from halfjoin.engine.updates.updates import Mask
 from halfjoin.errors import InvalidRow, UnsupportedSQL
-from halfjoin.sql.functions.text_input import parse
 from halfjoin.sql.functions.text_input_intervals import Interval, interval_of
-from halfjoin.sql.types import (
-    FLOATS,
-    INTEGERS,
-    STRINGS,
-    TEXT,
-    Kind,
-    SqlType,
-    all_digits,
-    field_names,
-    has_rows,
-    innermost,
-)
-from halfjoin.sql.types import array as array_type
+from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType, all_digits, field_names, has_rows, innermost
 
 _ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # after a time, as the end of a date looks like a zone
 _DAY = r"^[^:]*Z$"
@@ -53,7 +41,6 @@ _DAY_MICROS = 24 * 60 * 60 * 1_000_000
 _MOST_REAL = 3.4028235e38
 _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _HEX = r"^\\x([0-9a-fA-F]{2})*$"
-_NOT_OF_TEXT = frozenset((*INTEGERS, *FLOATS, Kind.BOOLEAN))
 _LISTS = (pt.is_list, pt.is_large_list, pt.is_fixed_size_list, pt.is_list_view, pt.is_large_list_view)
 _MOMENTS = frozenset((Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ))
 _CHECKED = _MOMENTS.union((*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSON, Kind.JSONB, Kind.ENUM, Kind.ARRAY,
@@ -305,7 +292,7 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             return texts
         case Kind.BYTEA if text:
             _refuse(pc.invert(pc.match_substring_regex(array, _HEX)))
-            return _parsed_each(array, kind, kind)
+            return parsed_each(array, kind)
         case Kind.BYTEA:
             binary = (
                 pt.is_binary(source)
@@ -339,7 +326,7 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
         case Kind.RECORD:
             return _rows(array, kind)
         case Kind.ARRAY if kind.element is not None:
-            return _list(_lists_of_texts(array, kind) if text else array, kind.element)
+            return _list(lists_of_texts(array, kind) if text else array, kind.element)
         case _:
             raise TypeError(f"no column can be {kind}")
 
@@ -427,17 +414,9 @@ def _far(texts: pa.Array) -> Any | None:
 
 def _mixed(texts: pa.Array, far: Any, kind: SqlType, near: Callable[[pa.Array], pa.Array]) -> pa.Array:
     """Texts that Arrow reads, and `far` ones that the parser of literals reads."""
-    values = [_parsed(text, kind) for text in texts.filter(far).to_pylist()]
+    values = [parsed(text, kind) for text in texts.filter(far).to_pylist()]
     rest = near(pc.if_else(far, pa.scalar(None, texts.type), texts))
     return pc.replace_with_mask(rest, far, array_of_constants(values, kind))
-
-
-def _parsed(text: str, kind: SqlType, shown: SqlType | None = None) -> object:
-    """The value of a text. `shown`: the type that an error names instead."""
-    try:
-        return parse(text, kind)
-    except UnsupportedSQL as problem:
-        raise Unsound(f"is not a valid {shown or kind}: {problem.reason}", problem.sqlstate) from None
 
 
 def _timestamp(array: pa.Array, kind: SqlType, text: bool) -> pa.Array:
@@ -498,22 +477,6 @@ def _rows(array: pa.Array, kind: SqlType) -> pa.Array:
     members = [_rounded(_convert(_array(parts[names.index(name)], type), type), type)
                for name, (_, type) in zip(field_names(kind), kind.fields, strict=True)]  # fmt: skip
     return struct_of(wanted, members, ~valid(array), len(array))
-
-
-def _lists_of_texts(array: pa.Array, kind: SqlType) -> pa.Array:
-    """Texts such as `{1,2}` as lists: of the type's values if these are no texts in a batch, else of their texts."""
-    read = kind if innermost(kind).kind in _NOT_OF_TEXT else _of_texts(kind)
-    return _parsed_each(array, read, kind)
-
-
-def _parsed_each(texts: pa.Array, kind: SqlType, shown: SqlType) -> pa.Array:
-    values = [None if text is None else _parsed(text, kind, shown) for text in texts.to_pylist()]
-    return array_of_constants(values, kind)
-
-
-def _of_texts(kind: SqlType) -> SqlType:
-    """The type of arrays of texts with as many dimensions."""
-    return TEXT if kind.element is None else array_type(_of_texts(kind.element))
 
 
 def _list(array: pa.Array, element: SqlType) -> pa.Array:

@@ -493,17 +493,3 @@ def test_nobody_else_moves_in_a_file_that_is_read_ahead(
     engine.run_sources(0)
     assert len(rows(engine)) == 1
     assert len([one for one in opened if not isinstance(one, pa.BufferReader)]) == 1
-
-
-@pytest.mark.parametrize("errors", ["stop", "table"])
-def test_a_column_that_the_table_does_not_have_is_told_with_its_file(
-    engine: hj.Engine, folder: Path, errors: str
-) -> None:
-    (folder / "a.csv").write_text("k,name\n1,x\n")
-    (folder / "b.csv").write_text("K,name\n2,y\n")
-    source(engine, folder, errors)
-    with pytest.raises(hj.UnknownName, match=r"unknown column 'K' of t in b\.csv; known: day, k"):
-        engine.run_sources(0)
-    (folder / "b.csv").write_text("k,name\n2,y\n")
-    engine.run_sources(0)
-    assert [row[0] for row in rows(engine)] == [1, 2]

@@ -89,3 +89,17 @@ def test_a_parquet_file_of_pandas_may_have_row_numbers(engine: hj.Engine, folder
     source(engine, folder)
     engine.run_sources(0)
     assert sorted(engine.read("t")["k"].to_pylist()) == [2, 3]
+
+
+@pytest.mark.parametrize("errors", ["stop", "table"])
+def test_a_column_that_the_table_does_not_have_is_told_with_its_file(
+    engine: hj.Engine, folder: Path, errors: str
+) -> None:
+    (folder / "a.csv").write_text("k,name\n1,x\n")
+    (folder / "b.csv").write_text("K,name\n2,y\n")
+    source(engine, folder, errors=errors)
+    with pytest.raises(hj.UnknownName, match=r"unknown column 'K' of t in b\.csv; known: day, k"):
+        engine.run_sources(0)
+    (folder / "b.csv").write_text("k,name\n2,y\n")
+    engine.run_sources(0)
+    assert sorted(row["k"] for row in engine.read("t").to_pylist()) == [1, 2]
