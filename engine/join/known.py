@@ -3,6 +3,7 @@ has: `k IN (SELECT k FROM small)` (`planner.known`).
 
 The keys are looked up in every run of an arrangement, as a half-join looks up changed rows. Codes are compared, not
 keys: the operator of the path tests each row that is found. No row is found twice, since no code is asked for twice.
+Where several arrangements find the rows (`j = 1 OR k = 2`), the keys tell which of them a row is taken from.
 """
 
 from __future__ import annotations
