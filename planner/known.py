@@ -47,7 +47,8 @@ from halfjoin.sql.relation import Scan
 
 MOST_KEYS = 10_000  # combinations of the values of several columns
 _SMALL = 1000.0  # rows; among so few a lookup is as good as a scan
-SCANNED = 8.0  # rows that a scan reads in the time in which a lookup finds one, or an index gets one
+SCANNED = 8.0  # rows that a scan reads in the time in which an index gets one
+_LOOKED_UP = 2.0  # rows that an index gets in the time in which one of many keys is looked up, or a found row joined
 Arranged = Callable[[str], Iterable[ArrangementKey]]  # the arrangements of a collection
 _Way = TypeVar("_Way", Known, Known | KnownAny)
 
@@ -116,7 +117,8 @@ def filling_cost(path: Path, own: Collection[str], estimates: Estimates) -> floa
     missing = [stage.half_join.arrangement for stage in path.stages if stage.half_join.within is None]
     missing = [key for key in missing if key.constant is None and key.collection not in own
                and not (key.keys and estimates.facts.users(key) is not None)]  # fmt: skip
-    return begin + SCANNED * (rows * (path_cost(path, estimates).lookups - 1)
+    cost = path_cost(path, estimates)
+    return begin + SCANNED * (_LOOKED_UP * rows * (cost.lookups - 1 + cost.found)
                               + sum(estimates.rows(key.collection) for key in missing))  # fmt: skip
 
 

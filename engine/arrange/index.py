@@ -191,8 +191,8 @@ def build(keys: Sequence[pa.Array], rows: NDArray[Any] | None, length: int) -> I
         if made is not None:
             return index_of(*made, is_exact(keys))
     values = codes(keys, length)
-    if rows is None:
-        return build_from_codes(values, None, is_exact(keys))
+    if rows is None or (rows[1:] > rows[:-1]).all():
+        return build_from_codes(values, rows, is_exact(keys))
     order = np.lexsort((rows, values))
     values, rows = values[order], rows[order]
     fresh = np.ones(len(order), np.bool_)

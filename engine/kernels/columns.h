@@ -164,6 +164,8 @@ PyObject *py_split(PyObject *self, PyObject *args);
 PyObject *py_starts(PyObject *self, PyObject *args);
 PyObject *py_moments(PyObject *self, PyObject *args);
 PyObject *py_totals(PyObject *self, PyObject *args);
+PyObject *py_kept(PyObject *self, PyObject *numbers);
+PyObject *py_read_kept(PyObject *self, PyObject *list);
 PyObject *py_reduced(PyObject *self, PyObject *args);
 PyObject *py_decimals(PyObject *self, PyObject *args);
 PyObject *py_arithmetic(PyObject *self, PyObject *args);

@@ -39,6 +39,8 @@ static PyMethodDef functions[] = {
      "moments(columns, time): first rows, rows, starts; groups, times and marks of moments; or None"},
     {"totals", py_totals, METH_VARARGS,
      "totals(summed, args, old, diff, rows, starts, group, was, begins): the buffers of a column of sums, or None"},
+    {"kept", py_kept, METH_O, "kept(numbers): the buffers of a column of sums, or None"},
+    {"read_kept", py_read_kept, METH_O, "read_kept(sums): the numbers, or None"},
     {"reduced", py_reduced, METH_VARARGS,
      "reduced(columns, keys, parts, time, diff, sides, most): the buffers and the diffs of the rows of groups that go and "
      "come, and how many kept rows were found; or None"},
@@ -52,7 +54,7 @@ static PyMethodDef functions[] = {
 };
 
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
-static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 11); }
+static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 12); }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 11  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 12  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -352,6 +352,18 @@ def totals(
     if parts is None:
         return None
     return _column(pa.int64() if summed is None else pa.binary(), len(group), parts)
+
+
+def kept(numbers: Ints) -> pa.Array | None:
+    """Integers as sums are kept (`engine.scalar.kept`)."""
+    parts = _native.kept(numbers) if on else None
+    return None if parts is None else _column(pa.binary(), len(numbers), parts)
+
+
+def read_kept(sums: pa.Array) -> Ints | None:
+    """The numbers of kept sums, 0 for NULL; None also where one does not fit an int64."""
+    made = _native.read_kept([sums]) if on else None
+    return None if made is None else _ints(made)
 
 
 def float_sums(values: pa.Array, diff: Ints, group: Ints, groups: int) -> tuple[int, Ints] | None:

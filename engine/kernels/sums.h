@@ -6,6 +6,7 @@
 #include "columns.h"
 
 #define MOST_SUM_BYTES 17 /* of a kept sum: the offset, and 128 bits */
+#define MOST_INT64_BYTES 9 /* of a kept sum of 64 bits */
 
 typedef __int128 Wide;
 

@@ -147,6 +147,61 @@ done:
     return result;
 }
 
+/* Integers as sums are kept: the buffers of a column of binary. None if they are too many for one. */
+PyObject *py_kept(PyObject *self, PyObject *numbers) {
+    PyObject *offsets = NULL, *made = NULL, *result = NULL;
+    Array given = {0};
+    uint8_t *body = NULL;
+    int going = open_ints(numbers, &given);
+    if (going == 1) going = given.length < INT32_MAX / MOST_INT64_BYTES;
+    if (going == 1 && (offsets = PyBytes_FromStringAndSize(NULL, (given.length + 1) * 4)) != NULL) {
+        int32_t *ends = (int32_t *)PyBytes_AsString(offsets);
+        if ((body = malloc(given.length * MOST_INT64_BYTES + 1)) == NULL) {
+            PyErr_NoMemory();
+        } else {
+            PyThreadState *paused = pause_for(given.length);
+            ends[0] = 0;
+            for (int64_t i = 0; i < given.length; i++) ends[i + 1] = ends[i] + write_sum(int_at(&given, i), body + ends[i]);
+            go_on(paused);
+            if ((made = PyBytes_FromStringAndSize((char *)body, ends[given.length])) != NULL)
+                result = PyTuple_Pack(3, Py_None, offsets, made);
+        }
+    }
+    if (going == 0) result = Py_NewRef(Py_None);
+    free(body);
+    Py_XDECREF(offsets);
+    Py_XDECREF(made);
+    close_array(&given);
+    return result;
+}
+
+/* The integers of kept sums, 0 for NULL. None if one does not fit into 64 bits. */
+PyObject *py_read_kept(PyObject *self, PyObject *list) {
+    PyObject *made = NULL, *result = NULL;
+    Columns given = {0};
+    int going = open_columns(list, &given);
+    if (going == 1) going = given.count == 1 && given.at->kind == TEXT;
+    if (going == 1 && (made = PyByteArray_FromStringAndSize(NULL, given.at->length * 8)) != NULL) {
+        int64_t *values = (int64_t *)PyByteArray_AsString(made);
+        PyThreadState *paused = pause_for(given.at->length);
+        for (int64_t i = 0; going == 1 && i < given.at->length; i++) {
+            const uint8_t *text;
+            Wide value = 0;
+            if (is_valid(given.at, i)) {
+                int64_t size = text_at(given.at, i, &text);
+                going = read_sum(text, size, &value) && value == (int64_t)value;
+            }
+            values[i] = (int64_t)value;
+        }
+        go_on(paused);
+        if (going == 1) result = Py_NewRef(made);
+    }
+    if (going == 0) result = Py_NewRef(Py_None);
+    Py_XDECREF(made);
+    close_columns(&given);
+    return result;
+}
+
 /* Kept sums of integers as decimals of so many digits: (validity or None, values). A sum of nothing is NULL. None if one
    has more digits, or does not fit into 128 bits. */
 PyObject *py_decimals(PyObject *self, PyObject *args) {

@@ -79,6 +79,17 @@ def aggregated(
     return moments.changes(rows, moment, constant(1, len(moment)), distinct=True), errors
 
 
+def each_once(function: Aggregates, lifted: Lifted) -> Updates | None:
+    """The updates of the output of sums, which was empty, from what each group adds at one time. None: the counts of a
+    group's rows add up to 0, so it is an error or nothing."""
+    counts = lifted.total(0).kept()
+    if not counts.to_numpy().all():
+        return None
+    sums = {part.column.name: lifted.total(number).kept() for number, part in enumerate(function.sums, 1)}
+    rows = {**lifted.rows.columns, function.count.name: counts, **sums}
+    return Updates(rows, lifted.rows.time, constant(1, len(counts)))
+
+
 def _held(function: Aggregates, moments: Moments, kept: Mapping[str, pa.Array] | None) -> Mask:
     """The moments at which something of a group can be left: those after an update, and what was, where it was kept."""
     held: Mask = ~moments.was

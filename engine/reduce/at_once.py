@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from halfjoin.engine.kernels import native
+from halfjoin.engine.reduce.by_place import one_number, summed
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar.values import valid
 from halfjoin.engine.scalar.wide import Wide, most
@@ -25,18 +26,21 @@ FROM = 1 << 12  # updates; fewer are lifted as fast
 _LIMIT = 1 << 63
 
 
-def at_once(parts: Sequence[Sums], keys: Sequence[str], updates: Updates) -> tuple[Updates, tuple[Totals, ...]] | None:
+def at_once(
+    parts: Sequence[Sums], keys: Sequence[str], pieces: Sequence[Updates]
+) -> tuple[Updates, tuple[Totals, ...]] | None:
     """The groups that the updates touch, and what they add to each of the sums; None if that takes row by row."""
-    if len(updates) < FROM or not is_one(updates.time):
+    rows, updates = sum(map(len, pieces)), pieces[0]
+    if rows < FROM or not all(is_one(piece.time) and piece.time[0] == updates.time[0] for piece in pieces):
         return None
-    arrays = [updates.columns[name] for name in keys]
-    if not all(tells_apart(array.type) for array in arrays):
+    if not all(tells_apart(updates.columns[name].type) for name in keys):
         return None
-    added = [_added(part, updates) for part in parts]
+    added = [_added(part, pieces) for part in parts]
     floats = [number for number, one in enumerate(added) if one is None]
     exact, firsts = dict[int, Totals](), None
+    arrays = [[piece.columns[name] for name in keys] for piece in pieces]
     if floats:
-        found = _numbered(arrays, len(updates))
+        found = _numbered(arrays[0], rows) if len(pieces) == 1 else None
         if found is None:
             return None
         group, firsts = found
@@ -45,8 +49,8 @@ def at_once(parts: Sequence[Sums], keys: Sequence[str], updates: Updates) -> tup
             if one is None:
                 return None
             exact[number] = one
-        own, arrays = arrays, [pa.array(group)] if keys else []
-    by_group, sums = _grouped(arrays, [one for one in added if one is not None], len(updates))
+        own, arrays = arrays[0], [[pa.array(group)] if keys else []]
+    by_group, sums = _grouped(arrays, [one for one in added if one is not None], [*map(len, pieces)])
     if firsts is not None:
         by_group = [gather(array, indices_of(firsts)) for array in own]
     time, rest = constant(int(updates.time[0]), 1 if not keys else len(by_group[0])), iter(sums)
@@ -67,24 +71,29 @@ def _of_floats(part: Sums, updates: Updates, group: Ints, groups: int) -> Totals
     return Totals.of_floats(updates.columns[part.args[0].name], updates.diff, group, groups)
 
 
-def _added(part: Sums, updates: Updates) -> Ints | int | None:
-    """What each update adds to a sum; a number if all add the same; None if that is not an int64 for sure."""
+def _added(part: Sums, pieces: Sequence[Updates]) -> Sequence[Ints | int] | None:
+    """What each update adds to a sum, piece by piece; a number where all add the same. None if a sum is not an int64
+    for sure."""
     if part.kind not in ("count", "integers") or len(part.args) > 1:
         return None
-    diff: Ints | int = int(updates.diff[0]) if is_one(updates.diff) else updates.diff
-    values: Ints | int = 1
-    for arg in part.args:
-        array = updates.columns[arg.name]
-        if part.kind == "count":
-            values = valid(array).astype(np.int64) if array.null_count else 1
-        else:
-            whole = _whole(array)
-            if whole is None:
-                return None
-            values = whole
-    if _greatest(values) * _greatest(diff) * len(updates) >= _LIMIT:
-        return None
-    return values if isinstance(diff, int) and diff == 1 else values * diff
+    found, most_of_all = list[Ints | int](), 0
+    for updates in pieces:
+        diff: Ints | int = int(updates.diff[0]) if is_one(updates.diff) else updates.diff
+        values: Ints | int = 1
+        for arg in part.args:
+            array = updates.columns[arg.name]
+            if part.kind == "count":
+                values = valid(array).astype(np.int64) if array.null_count else 1
+            else:
+                whole = _whole(array)
+                if whole is None:
+                    return None
+                values = whole
+        most_of_all += _greatest(values) * _greatest(diff) * len(updates)
+        if most_of_all >= _LIMIT:
+            return None
+        found.append(values if isinstance(diff, int) and diff == 1 else values * diff)
+    return found
 
 
 def _whole(array: pa.Array) -> Ints | None:
@@ -106,27 +115,36 @@ def _whole(array: pa.Array) -> Ints | None:
 
 
 def _grouped(
-    keys: Sequence[pa.Array], added: Sequence[Ints | int], length: int
+    keys: Sequence[Sequence[pa.Array]], added: Sequence[Sequence[Ints | int]], lengths: Sequence[int]
 ) -> tuple[list[pa.Array], list[Ints]]:
-    """The keys of the groups in order of their first rows, and for each of `added` its sum in every group."""
-    if not keys:
-        alone = [one * length if isinstance(one, int) else int(one.sum()) for one in added]
+    """The keys of the groups, and for each of `added` its sum in every group. All are given piece by piece."""
+    if not keys[0]:
+        alone = [sum(one * length if isinstance(one, int) else int(one.sum())
+                     for one, length in zip(parts, lengths, strict=True)) for parts in added]  # fmt: skip
         return [], [np.array([one], np.int64) for one in alone]
-    names = [f"key {number}" for number in range(len(keys))]
-    columns = dict(zip(names, keys, strict=True))
-    columns |= {f"sum {number}": pa.array(np.ascontiguousarray(one))
-                for number, one in enumerate(added) if not isinstance(one, int)}  # fmt: skip
-    asked = [(name, "sum") for name in columns if name not in names]
-    found = pa.table(columns).group_by(names, use_threads=False).aggregate([*asked, ([], "count_all")])
-    found = found.combine_chunks()
+    found = summed(keys, added)
+    if found is not None:
+        return found
+    columns = [*zip(*keys, strict=True)]
+    names = [f"key {number}" for number in range(len(columns))]
+    same = [one_number(parts) for parts in added]
+    given = {name: pa.chunked_array(column) for name, column in zip(names, columns, strict=True)}
+    given |= {f"sum {number}": pa.chunked_array([_repeated(*part) for part in zip(added[number], lengths, strict=True)])
+              for number, one in enumerate(same) if one is None}  # fmt: skip
+    asked = [(name, "sum") for name in given if name not in names]
+    table = pa.table(given).group_by(names, use_threads=False).aggregate([*asked, ([], "count_all")]).combine_chunks()
 
     def of(name: str) -> pa.Array:
-        return pa.concat_arrays(found.column(name).chunks)
+        return pa.concat_arrays(table.column(name).chunks)
 
     counts = of("count_all").to_numpy()
-    sums = [counts * one if isinstance(one, int) else of(f"sum {number}_sum").to_numpy()
-            for number, one in enumerate(added)]  # fmt: skip
-    return [of(name) for name in names], sums
+    return [of(name) for name in names], [
+        of(f"sum {number}_sum").to_numpy() if one is None else counts * one for number, one in enumerate(same)
+    ]
+
+
+def _repeated(numbers: Ints | int, length: int) -> pa.Array:
+    return pa.array(np.ascontiguousarray(constant(numbers, length) if isinstance(numbers, int) else numbers))
 
 
 def tells_apart(kind: pa.DataType) -> bool:

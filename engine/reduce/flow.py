@@ -15,7 +15,7 @@ from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce import at_once
-from halfjoin.engine.reduce.aggregates import aggregated
+from halfjoin.engine.reduce.aggregates import aggregated, each_once
 from halfjoin.engine.reduce.by_kernel import summed_groups
 from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.extremes import extremes_and_sums
@@ -226,6 +226,10 @@ class ReduceFlow:
 
     def filled(self, lifted: Lifted | None) -> tuple[Updates, Updates]:
         """As `fill`, for a reduce of sums alone, given what the history adds; None if it is empty."""
+        if lifted is not None and self._keys and at_once.is_one(lifted.rows.time):
+            found = each_once(self._sums, lifted)
+            if found is not None:
+                return found.select(self.schema), NO_ERRORS
         rows = empty({name: self.columns[name] for name in self._keys}) if lifted is None else lifted.rows
         moments = moments_of(rows, self._keys, always=self.always)
         if not len(moments):

@@ -97,25 +97,43 @@ def _entries(keys: Sequence[str], updates: Updates) -> Updates:
 
 
 def lift_all(function: Aggregates, keys: Sequence[str], pieces: Iterable[Updates]) -> Lifted | None:
-    """What all updates of a history add, by group and time; None if there are none. Only one piece is in memory."""
-    return add_up(part for piece in pieces for part in _lifted(function, keys, piece))
+    """What all updates of a history add, by group and time; None if there are none. Only one piece is in memory, and
+    perhaps the next ones, if they are small."""
+    return add_up(part for some in _with_small(pieces) for part in _lifted(function, keys, some))
 
 
-def _lifted(function: Aggregates, keys: Sequence[str], piece: Updates) -> Iterator[Lifted]:
-    """What a piece adds: at once if that is possible, else a morsel at a time."""
-    whole = at_once(sums_of(function), keys, piece)
+def _with_small(pieces: Iterable[Updates]) -> Iterator[list[Updates]]:
+    """The pieces, each with the small ones after it."""
+    held = list[Updates]()
+    for piece in pieces:
+        if held and sum(map(len, held[1:]), len(piece)) > limits.MORSEL_ROWS:
+            yield held
+            held = []
+        held.append(piece)
+    if held:
+        yield held
+
+
+def _lifted(function: Aggregates, keys: Sequence[str], pieces: list[Updates]) -> Iterator[Lifted]:
+    """What pieces add, by group and time: at once if that is possible, else one by one, or a morsel at a time."""
+    whole = at_once(sums_of(function), keys, pieces)
     if whole is not None:
         yield Lifted(*whole)
-        return
-    for start in range(0, len(piece), limits.MORSEL_ROWS):
-        yield lift(function, keys, piece.slice(start, min(start + limits.MORSEL_ROWS, len(piece))))
+    elif len(pieces) > 1:
+        for piece in pieces:
+            yield from _lifted(function, keys, [piece])
+    else:
+        for start in range(0, len(pieces[0]), limits.MORSEL_ROWS):
+            part = pieces[0].slice(start, min(start + limits.MORSEL_ROWS, len(pieces[0])))
+            yield lift(function, keys, part).summed()
 
 
 def add_up(parts: Iterable[Lifted]) -> Lifted | None:
-    """One entry for each group and time of all parts; None if there are no parts. Only one part is in memory."""
+    """One entry for each group and time of all parts, each of which is summed; None if there are no parts. Only one is
+    in memory."""
     found, due = list[Lifted](), limits.PIECE_ROWS
     for part in parts:
-        found.append(part.summed())
+        found.append(part)
         if sum(map(len, found)) > due:
             found = [_together(found)]
             due = 2 * len(found[0]) + limits.PIECE_ROWS

@@ -18,6 +18,7 @@ from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.intervals import length
 from halfjoin.engine.scalar.lifting import FIELD_WORDS
 from halfjoin.engine.scalar.moments import checked, scaled
+from halfjoin.engine.scalar.repeated import once
 from halfjoin.engine.scalar.spread import SPREAD
 from halfjoin.engine.scalar.values import Datum, Kernel, from_numpy, on_arrays, raw, valid
 from halfjoin.engine.scalar.wide import Ints, Wide
@@ -172,9 +173,7 @@ def _next(expr: Call) -> Kernel:
     return lambda number: pc.add(number, 1)
 
 
-SUMS: dict[str, Callable[[Call], Kernel]] = {
-    "next round": _next,
-    "length of interval": lambda _: length,
+_OF_GROUPS: dict[str, Callable[[Call], Kernel]] = {
     "sum of integers": _sum_of_integers,
     "avg of integers": _average_of_integers,
     "sum of floats": _of_floats(divide=False),
@@ -183,4 +182,15 @@ SUMS: dict[str, Callable[[Call], Kernel]] = {
     "avg of intervals": _intervals(divide=True),
     **dict.fromkeys(_GIVEN, _bits),
     **SPREAD,
+}
+
+
+def _once(build: Callable[[Call], Kernel]) -> Callable[[Call], Kernel]:
+    return lambda expr: once(build(expr))
+
+
+SUMS: dict[str, Callable[[Call], Kernel]] = {
+    "next round": _next,
+    "length of interval": lambda _: length,
+    **{name: _once(build) for name, build in _OF_GROUPS.items()},
 }

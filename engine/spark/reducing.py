@@ -281,7 +281,7 @@ def _codes(updates: Updates, keys: Iterable[str]) -> pa.Array:
 def _added(plan: Reduce, layout: Layout, batches: Batches) -> Lifted | None:
     """All sums that a task gets, added up."""
     rows = (updates_of(table, layout) for table in gathered(batches))
-    return add_up(Lifted.read(_function(plan), _keys(plan), updates) for updates in rows)
+    return add_up(Lifted.read(_function(plan), _keys(plan), updates).summed() for updates in rows)
 
 
 def _sums(plan: Reduce, lifted: Lifted | None, layout: Layout) -> Batches:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.kernels import native
-from halfjoin.engine.reduce import at_once, lifted
+from halfjoin.engine.reduce import at_once, by_place, lifted
 from halfjoin.engine.reduce.lifted import Lifted, add_up, lift
 from halfjoin.engine.updates.updates import Updates, constant
 from halfjoin.planner.group_functions import Aggregates, Sums
@@ -63,6 +64,7 @@ def totals(found: Lifted | None) -> dict[Any, Any]:
 @pytest.mark.parametrize("seed", range(24))
 def test_sums_at_once_are_those_row_by_row(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(at_once, "FROM", 1)
+    monkeypatch.setattr(by_place, "_FROM", 1)
     random = np.random.default_rng(seed)
     used = 0
     for _ in range(12):
@@ -75,10 +77,12 @@ def test_sums_at_once_are_those_row_by_row(seed: int, monkeypatch: pytest.Monkey
         updates = Updates(columns, constant(5, length) if random.random() < 0.5 else np.full(length, 7), diff)
         parts = tuple(PARTS[number] for number in random.permutation(len(PARTS))[: random.integers(0, 4)])
         function = Aggregates(Column("#n", BIGINT), parts)
-        made = at_once.at_once(lifted.sums_of(function), keys, updates)
+        ends = sorted({0, length, *random.integers(0, length + 1, random.integers(0, 3)).tolist()})
+        pieces = [updates.slice(start, end) for start, end in pairwise(ends)]
+        made = at_once.at_once(lifted.sums_of(function), keys, pieces)
         if made is not None:
             used += 1
-            assert totals(add_up([Lifted(*made)])) == totals(add_up([lift(function, keys, updates)]))
+            assert totals(add_up([Lifted(*made)])) == totals(add_up([lift(function, keys, updates).summed()]))
     assert used > 2
 
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 
 from halfjoin.engine.kernels import native
-from halfjoin.engine.scalar import compile
+from halfjoin.engine.scalar import compile, kept
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.sound import DAYS, MICROS, Unsound, check_sound
+from halfjoin.engine.scalar.wide import Wide
 from halfjoin.engine.updates.updates import both_ways, constant, ends, some_below_zero
 from halfjoin.sql.expr import Call, Column, Expr, Literal
 from halfjoin.sql.types import Kind, SqlType
@@ -34,6 +35,27 @@ def test_ends_are_the_least_and_the_greatest(seed: int) -> None:
 def test_nothing_has_no_ends() -> None:
     none = np.zeros(0, np.int64)
     assert native.bounds(none) is None and not both_ways(none) and not some_below_zero(none)
+
+
+@given(SEEDS)
+def test_kept_integers_are_the_canonical_bytes(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    shifts = random.integers(0, 63, int(random.integers(17, 60)))
+    values = random.integers(-(1 << 62), 1 << 62, len(shifts)) >> shifts
+    values = np.where(random.random(len(shifts)) < 0.3, np.int64(1) << shifts, values)
+    values[:3] = 0, np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    fast, slow = both(lambda: kept.kept(Wide.of(values)))
+    assert fast.equals(slow)
+    assert fast.to_pylist() == [kept.bytes_of(value) for value in values.tolist()]
+    found = pa.array([None if random.random() < 0.2 else one for one in fast.to_pylist()], pa.binary()).slice(1)
+    ours, theirs = both(lambda: kept.read(found)[0].narrow()[0].tolist())
+    assert ours == theirs == [kept.exact(one or b"") for one in found.to_pylist()]
+
+
+def test_sums_past_64_bits_are_read_without_the_kernel() -> None:
+    sums = pa.array([kept.bytes_of(1 << 80)] * 20, pa.binary())
+    assert native.read_kept(sums) is None
+    assert native.read_kept(pa.array([b"\xff" + bytes(24)] * 20, pa.binary())) is None
 
 
 TEXTS = pa.array(["", "abc", "aäb", "a\0b", None, "𝄞", "\x7f"])

@@ -1,0 +1,143 @@
+"""Sums of groups whose keys are integers or dates: each combination of keys is one number, and no key is hashed.
+
+Where the rows nearly fill the range of these numbers, each group has a place in it: counts and sums are arrays over the
+range, and each row adds to its place. Where there are very many groups, the rows are put in the order of their numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from halfjoin.engine.kernels import native
+from halfjoin.engine.scalar.values import raw, valid
+from halfjoin.engine.updates.updates import Ints, where_true
+
+_FROM = 1 << 10  # places; fewer are added up as fast by hashing
+_SAMPLE = 1 << 16
+_MOST = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class _Digit:
+    """A key as a digit: what it is above `low`. NULL has the last of `count` values."""
+
+    type: pa.DataType
+    low: int
+    count: int
+
+    def of(self, keys: pa.Array) -> Ints:
+        digits: Ints = raw(keys).astype(np.int64, copy=False) - self.low
+        return digits if keys.null_count == 0 else np.where(valid(keys), digits, self.count - 1)
+
+    def keys(self, digits: Ints) -> pa.Array:
+        values = (digits + self.low).astype(np.int32 if pt.is_date32(self.type) else np.int64)
+        null = digits == self.count - 1
+        return pa.array(values, mask=null if null.any() else None).cast(self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The numbers of combinations of keys, from 0 to before `count`: the keys are digits, the first one the highest."""
+
+    digits: tuple[_Digit, ...]
+    count: int
+
+    def of(self, keys: Sequence[pa.Array]) -> Ints:
+        """The number of each row."""
+        first, *rest = zip(self.digits, keys, strict=True)
+        numbers = first[0].of(first[1])
+        for digit, key in rest:
+            numbers = numbers * digit.count + digit.of(key)
+        return numbers
+
+    def keys(self, numbers: Ints) -> list[pa.Array]:
+        """The keys of numbers."""
+        found = list[pa.Array]()
+        for digit in self.digits[:0:-1]:
+            numbers, rest = np.divmod(numbers, digit.count)
+            found.append(digit.keys(rest))
+        return [self.digits[0].keys(numbers), *reversed(found)]
+
+
+def numbers_of(columns: Sequence[Sequence[pa.Array]]) -> Numbers | None:
+    """The numbers of rows with these columns of keys, each of them piece by piece. None: the keys are not integers or
+    dates, there is none, or their combinations are too many."""
+    digits, count = list[_Digit](), 1
+    for pieces in columns:
+        type = pieces[0].type
+        if not (pt.is_signed_integer(type) or pt.is_date32(type)):
+            return None
+        ends = [pc.min_max(piece.view(pa.int32()) if pt.is_date32(type) else piece) for piece in pieces]
+        given = [(one["min"].as_py(), one["max"].as_py()) for one in ends if one["min"].is_valid]
+        low, high = (min(one for one, _ in given), max(one for _, one in given)) if given else (0, -1)
+        digits.append(_Digit(type, low, high - low + 2))
+        count *= digits[-1].count
+    return Numbers(tuple(digits), count) if digits and count < _MOST else None
+
+
+def summed(
+    keys: Sequence[Sequence[pa.Array]], added: Sequence[Sequence[Ints | int]]
+) -> tuple[list[pa.Array], list[Ints]] | None:
+    """The keys of the groups, and for each of `added`, what rows add, its sums. All are given piece by piece. None:
+    hashing the keys costs less, or is all there is."""
+    found, rows = numbers_of([*zip(*keys, strict=True)]), sum(len(piece[0]) for piece in keys)
+    if found is None or found.count < _FROM:
+        return None
+    numbers = [found.of(piece) for piece in keys]
+    if found.count <= rows:
+        there, sums = _by_place(numbers, added, found.count)
+    elif native.on and _are_many(numbers):
+        there, sums = _in_order(numbers, added)
+    else:
+        return None
+    return found.keys(there), sums
+
+
+def one_number(parts: Sequence[Ints | int]) -> int | None:
+    """The number that all rows add; None if they add different ones."""
+    first = parts[0]
+    return first if isinstance(first, int) and all(isinstance(one, int) and one == first for one in parts) else None
+
+
+def _by_place(numbers: Sequence[Ints], added: Sequence[Sequence[Ints | int]], count: int) -> tuple[Ints, list[Ints]]:
+    counts, same = np.zeros(count, np.int64), [one_number(parts) for parts in added]
+    sums = [np.zeros(count, np.int64) if one is None else counts for one in same]
+    for number, piece in enumerate(numbers):
+        np.add.at(counts, piece, 1)
+        for total, one, parts in zip(sums, same, added, strict=True):
+            if one is None:
+                np.add.at(total, piece, parts[number])
+    there = where_true(counts != 0)
+    return there, [total[there] * (1 if one is None else one) for total, one in zip(sums, same, strict=True)]
+
+
+def _in_order(numbers: Sequence[Ints], added: Sequence[Sequence[Ints | int]]) -> tuple[Ints, list[Ints]]:
+    whole, lengths = np.concatenate(numbers), [*map(len, numbers)]
+    made = native.ordered(whole)
+    assert made is not None  # else nobody comes here
+    ordered, rows = made
+    starts = where_true(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    counts, sums = np.diff(starts, append=len(whole)), list[Ints]()
+    for parts in added:
+        one = one_number(parts)
+        if one is not None:
+            sums.append(counts * one)
+            continue
+        values: Any = np.concatenate([np.broadcast_to(part, length)
+                                      for part, length in zip(parts, lengths, strict=True)])  # fmt: skip
+        sums.append(np.add.reduceat(values[rows], starts))
+    return ordered[starts], sums
+
+
+def _are_many(numbers: Sequence[Ints]) -> bool:
+    """Whether most rows of a sample have a number of their own."""
+    piece = max(numbers, key=len)
+    sample = np.sort(piece[:: max(len(piece) // _SAMPLE, 1)])
+    return bool(10 * np.count_nonzero(sample[1:] != sample[:-1]) > 9 * len(sample))
