@@ -366,10 +366,10 @@ def read_kept(sums: pa.Array) -> Ints | None:
     return None if made is None else _ints(made)
 
 
-def float_sums(values: pa.Array, diff: Ints, group: Ints, groups: int) -> tuple[int, Ints] | None:
-    """The sums of floats by their groups' numbers, as `engine.scalar.wide` has them: which digit is the first, and the
-    digits x groups. NULL adds nothing. None also if a value is NaN or infinite."""
-    made = _native.float_sums([values], diff, group, groups) if on else None
+def float_sums(values: list[pa.Array], diff: Ints, group: Ints, groups: int) -> tuple[int, Ints] | None:
+    """The sums of floats, or of products of two, by their groups' numbers, as `engine.scalar.wide` has them: the number
+    of the first digit, and the digits x groups. NULL adds nothing. None also if a value is NaN or infinite."""
+    made = _native.float_sums(values, diff, group, groups) if on else None
     return None if made is None else (made[0], _ints(made[1]).reshape(-1, groups))
 
 

@@ -45,7 +45,8 @@ def at_once(
             return None
         group, firsts = found
         for number in floats:
-            one = _of_floats(parts[number], updates, group, len(firsts))
+            read = [updates.columns[arg.name] for arg in parts[number].args]
+            one = Totals.of_floats(parts[number].kind, read, updates.diff, group, len(firsts))
             if one is None:
                 return None
             exact[number] = one
@@ -64,36 +65,37 @@ def _numbered(keys: Sequence[pa.Array], length: int) -> tuple[Ints, Ints] | None
     return native.groups(list(keys), None, length) if keys else (constant(0, length), np.zeros(1, np.int64))
 
 
-def _of_floats(part: Sums, updates: Updates, group: Ints, groups: int) -> Totals | None:
-    """The sums of a column of floats; None if it is another sum."""
-    if part.kind != "floats" or len(part.args) > 1:
-        return None
-    return Totals.of_floats(updates.columns[part.args[0].name], updates.diff, group, groups)
-
-
 def _added(part: Sums, pieces: Sequence[Updates]) -> Sequence[Ints | int] | None:
     """What each update adds to a sum, piece by piece; a number where all add the same. None if a sum is not an int64
     for sure."""
-    if part.kind not in ("count", "integers") or len(part.args) > 1:
-        return None
     found, most_of_all = list[Ints | int](), 0
     for updates in pieces:
         diff: Ints | int = int(updates.diff[0]) if is_one(updates.diff) else updates.diff
-        values: Ints | int = 1
-        for arg in part.args:
-            array = updates.columns[arg.name]
-            if part.kind == "count":
-                values = valid(array).astype(np.int64) if array.null_count else 1
-            else:
-                whole = _whole(array)
-                if whole is None:
-                    return None
-                values = whole
+        values = _values(part.kind, [updates.columns[arg.name] for arg in part.args])
+        if values is None:
+            return None
         most_of_all += _greatest(values) * _greatest(diff) * len(updates)
         if most_of_all >= _LIMIT:
             return None
         found.append(values if isinstance(diff, int) and diff == 1 else values * diff)
     return found
+
+
+def _values(kind: str, arrays: Sequence[pa.Array]) -> Ints | int | None:
+    """The value of each row, 0 if an argument is NULL; 1 if all have that. None if it is not an int64 for sure."""
+    factors = {"count": 0, "integers": 1, "integer products": 2}.get(kind)
+    if factors is None:
+        return None
+    values: Ints | int = 1
+    for array in arrays[:factors]:
+        whole = _whole(array)
+        if whole is None or _greatest(values) * _greatest(whole) >= _LIMIT:
+            return None
+        values = whole if isinstance(values, int) else values * whole
+    for array in arrays[factors:]:
+        if array.null_count:
+            values = np.where(valid(array), values, 0)
+    return values
 
 
 def _whole(array: pa.Array) -> Ints | None:

@@ -15,6 +15,7 @@ from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.updates.updates import Ints
 
 KINDS = frozenset(("count", "integers"))  # those that the kernel may know
+_FLOATS = frozenset(("floats", "float products"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,10 @@ class Plain:
     def added(self, moments: Moments) -> Totals:
         """What the updates of each moment add, for those that have updates."""
         starts, rows = moments.starts, moments.rows
-        if self.kind == "floats" and len(self.arrays) == 1 and len(starts) and native.on:
+        if self.kind in _FLOATS and len(starts) and native.on:
             group = np.empty(len(rows), np.int64)
             group[rows] = np.arange(len(starts)).repeat(np.diff(starts, append=len(rows)))
-            found = Totals.of_floats(self.arrays[0], self.diff, group, len(starts))
+            found = Totals.of_floats(self.kind, self.arrays, self.diff, group, len(starts))
             if found is not None:
                 return found
         return self.totals().take(rows).added(starts)

@@ -73,14 +73,20 @@ class Totals:
         return cls(kind, units.times(weight), _special(odd, weights))
 
     @classmethod
-    def of_floats(cls, array: Any, diff: Ints, group: Ints, groups: int) -> Totals | None:
-        """The sum of each group, from the values of rows, how often they come, and the numbers of their groups. None
-        without a kernel, or for NaN and infinities."""
-        made = native.float_sums(array, diff, group, groups)
+    def of_floats(cls, kind: str, arrays: Sequence[Any], diff: Ints, group: Ints, groups: int) -> Totals | None:
+        """As `lifted` and `added`, given the numbers of the rows' groups, of floats or their products. None: of another
+        kind, without a kernel, or for NaN and infinities."""
+        factors = {"floats": 1, "float products": 2}.get(kind)
+        if factors is None:
+            return None
+        for array in arrays[factors:]:
+            if array.null_count:
+                diff = np.where(valid(array), diff, 0)
+        made = native.float_sums(list(arrays[:factors]), diff, group, groups)
         if made is None:
             return None
         first, digits = made
-        return cls("floats", Wide(digits, np.full(groups, first), most(digits.ravel())))
+        return cls(kind, Wide(digits, np.full(groups, first), most(digits.ravel())))
 
     @classmethod
     def read(cls, kind: str, array: Any) -> Totals:

@@ -21,7 +21,8 @@ from halfjoin.sql.types import BIGINT, BYTEA, DOUBLE, REAL
 from tests.oracle.rows import bag
 
 KEYS = {"b": pa.bool_(), "i": pa.int32(), "s": pa.string(), "d": pa.date32(), "n": pa.decimal128(6, 2)}
-VALUES = {"x": pa.int64(), "y": pa.int16(), "z": pa.decimal128(30, 2), "f": pa.float64(), "r": pa.float32()}
+VALUES = {"x": pa.int64(), "y": pa.int16(), "z": pa.decimal128(30, 2), "f": pa.float64(), "g": pa.float64(),
+          "r": pa.float32()}  # fmt: skip
 PARTS = (
     Sums(Column("#x", BYTEA), "integers", (Column("x", BIGINT),)),
     Sums(Column("#y", BYTEA), "integers", (Column("y", BIGINT),)),
@@ -29,6 +30,12 @@ PARTS = (
     Sums(Column("#cx", BIGINT), "count", (Column("x", BIGINT),)),
     Sums(Column("#f", BYTEA), "floats", (Column("f", DOUBLE),)),
     Sums(Column("#r", BYTEA), "floats", (Column("r", REAL),)),
+    Sums(Column("#cxf", BIGINT), "count", (Column("x", BIGINT), Column("f", DOUBLE))),
+    Sums(Column("#xf", BYTEA), "integers", (Column("x", BIGINT), Column("f", DOUBLE))),
+    Sums(Column("#xy", BYTEA), "integer products", (Column("x", BIGINT), Column("y", BIGINT))),
+    Sums(Column("#fx", BYTEA), "floats", (Column("f", DOUBLE), Column("x", BIGINT))),
+    Sums(Column("#ff", BYTEA), "float products", (Column("f", DOUBLE), Column("f", DOUBLE))),
+    Sums(Column("#fgx", BYTEA), "float products", (Column("f", DOUBLE), Column("g", DOUBLE), Column("x", BIGINT))),
 )  # fmt: skip
 
 

@@ -251,13 +251,13 @@ def test_sums_of_floats_are_exact(seed: int) -> None:
     column = pa.array([1.0, *values.tolist()], mask=np.append(False, random.random(length) < 0.2)).slice(1)
     diff, group = random.integers(-1024, 1025, length), random.integers(0, groups, length)
     with native.used(True):
-        found = native.float_sums(column, diff, group, groups)
+        found = native.float_sums([column], diff, group, groups)
         assert found is not None
-        assert native.float_sums(column, np.full(length, 1025), group, groups) is None
-        assert native.float_sums(column, diff, group + 1, int(group.max()) + 1) is None
+        assert native.float_sums([column], np.full(length, 1025), group, groups) is None
+        assert native.float_sums([column], diff, group + 1, int(group.max()) + 1) is None
         for odd in (np.nan, np.inf, -np.inf):
             more = pa.concat_arrays([column, pa.array([odd])])
-            assert native.float_sums(more, np.append(diff, 1), np.append(group, 0), groups) is None
+            assert native.float_sums([more], np.append(diff, 1), np.append(group, 0), groups) is None
     first, digits = found
     for number in range(groups):
         wanted = sum(Fraction(value) * weight for value, weight, own in
@@ -265,6 +265,33 @@ def test_sums_of_floats_are_exact(seed: int) -> None:
                      if own == number and value is not None)  # fmt: skip
         made = sum(int(digit) << 32 * (first + place) for place, digit in enumerate(digits[:, number]))
         assert made == wanted * 2**1074
+
+
+@given(SEEDS)
+def test_sums_of_products_of_floats_are_exact(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    length, groups = int(random.integers(1, 60)), int(random.integers(1, 5))
+    columns = []
+    for _ in range(2):
+        bits = random.integers(-(1 << 63), (1 << 63) - 1, length)
+        values = bits.view(np.float64) if random.random() < 0.5 else random.normal(size=length)
+        values[~np.isfinite(values)] = 5e-324
+        columns.append(pa.array([1.0, *values.tolist()], mask=np.append(False, random.random(length) < 0.2)).slice(1))
+    diff, group = random.integers(-1024, 1025, length), random.integers(0, groups, length)
+    with native.used(True):
+        found = native.float_sums(columns, diff, group, groups)
+        assert found is not None
+        for odd in (np.nan, np.inf, -np.inf):
+            more = [pa.concat_arrays([columns[0], pa.array([0.0])]), pa.concat_arrays([columns[1], pa.array([odd])])]
+            for pair in (more, more[::-1]):
+                assert native.float_sums(pair, np.append(diff, 1), np.append(group, 0), groups) is None
+    first, digits = found
+    rows = [*zip(columns[0].to_pylist(), columns[1].to_pylist(), diff.tolist(), group.tolist(), strict=True)]
+    for number in range(groups):
+        wanted = sum(Fraction(x) * Fraction(y) * weight for x, y, weight, own in rows
+                     if own == number and x is not None and y is not None)  # fmt: skip
+        made = sum(int(digit) << 32 * (first + place) for place, digit in enumerate(digits[:, number]))
+        assert made == wanted * 2**2148
 
 
 @given(SEEDS)
