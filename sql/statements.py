@@ -88,6 +88,7 @@ class CreateTable:
     if_not_exists: bool = False
     likes: tuple[Like, ...] = ()
     ended: str = ""  # what ON COMMIT does to a temporary table: `delete` its rows, or `drop` it
+    ignored: tuple[str, ...] = ()  # PostgreSQL's storage parameters, which say nothing here
 
     @property
     def primary_key(self) -> tuple[str, ...]:
@@ -106,6 +107,7 @@ class CreateTableAs:
     if_not_exists: bool = False
     data: bool = True
     ended: str = ""  # as of CreateTable
+    ignored: tuple[str, ...] = ()  # as of CreateTable
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,7 @@ class CreateView:
     retain: int | None = None
     if_not_exists: bool = False
     or_replace: bool = False
+    ignored: tuple[str, ...] = ()  # as of CreateTable
 
 
 @dataclass(frozen=True)

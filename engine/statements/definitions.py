@@ -29,7 +29,7 @@ from halfjoin.sql.bind.bind import bind, bind_keys
 from halfjoin.sql.bind.tables import names_of
 from halfjoin.sql.expr import is_temporal
 from halfjoin.sql.functions import render
-from halfjoin.sql.statements import CreateIndex, CreateSink, CreateTable, CreateView
+from halfjoin.sql.statements import CreateIndex, CreateSink, CreateTable, CreateTableAs, CreateView
 
 _log = logging.getLogger("halfjoin")
 
@@ -70,6 +70,13 @@ def create_table(state: State, statement: CreateTable) -> None:
     add_sequences(catalog, table, statement.columns)
     refer(catalog, table)
     enter_table(state, table)
+
+
+def say_ignored(statement: CreateTable | CreateTableAs | CreateView) -> None:
+    """Warn of what a statement says in vain."""
+    if statement.ignored:
+        _log.warning("%s: rows are not stored as in PostgreSQL; %s changes nothing", statement.name,
+                     ", ".join(statement.ignored))  # fmt: skip
 
 
 def _as_written(table: Table) -> Table:

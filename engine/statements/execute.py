@@ -14,7 +14,7 @@ from halfjoin.engine.statements.altering import alter_table
 from halfjoin.engine.statements.asked import Asked, asked_of
 from halfjoin.engine.statements.changing import carry_out
 from halfjoin.engine.statements.copying import columns_of, copied_in, copied_out, rows_out
-from halfjoin.engine.statements.definitions import define
+from halfjoin.engine.statements.definitions import define, say_ignored
 from halfjoin.engine.statements.dependents import truncated
 from halfjoin.engine.statements.dropping import drop
 from halfjoin.engine.statements.enums import alter_enum
@@ -265,6 +265,8 @@ def _run(
         case CreateTable() | CreateView() | CreateIndex():
             made = settled(statement, session.known(state).catalog, sql) if session.temporary else statement
             session.define(state, lambda state: define(state, session.means, made, sql), made)
+            if isinstance(made, CreateTable | CreateView):
+                say_ignored(made)
             if isinstance(statement, CreateView) and statement.or_replace and session.transaction is None:
                 session.sinks.begin(state)
         case CreateSource():
@@ -390,6 +392,7 @@ def _create_table_as(session: Session, state: State, statement: CreateTableAs, s
         count = found.count
     if alone:
         session.commit(state)
+    say_ignored(statement)
     if not statement.data:
         return None
     return tagged(session, pa.table({"count": pa.array([count], pa.int64())}), f"SELECT {count}")
