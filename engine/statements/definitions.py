@@ -107,8 +107,11 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
             raise Conflict(f"{name} exists already", remedy="drop it first, or write IF NOT EXISTS or OR REPLACE",
                            name=name, code="42P07")  # fmt: skip
         if name not in catalog.views:
-            raise Conflict(f"{name} is a table, which a view cannot replace", name=name)
-        catalog.check_unread(catalog.views[name], sinks=not statement.materialized)
+            raise Conflict(f"{name} is a table, which a view cannot replace", name=name, code="42809")
+        if catalog.views[name].materialized and not statement.materialized:
+            raise Conflict(f"{name} is a materialized view, which a plain one cannot replace", name=name, code="42809",
+                           remedy="CREATE OR REPLACE MATERIALIZED VIEW, or DROP MATERIALIZED VIEW first")
+        catalog.check_unread(catalog.views[name], sinks=False)
     notices: list[str] = []
     relation = bind(statement.query, catalog, text, notices)
     facts = Noted(Statistics(state), aside=(name,))

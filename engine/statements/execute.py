@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -90,6 +91,9 @@ from halfjoin.sql.statements import (
 )
 from halfjoin.sql.system import is_temporary
 from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetTransaction
+
+_log = logging.getLogger("halfjoin")
+_MOST_GONE = 100  # things of which a message names what CASCADE has dropped
 
 
 def execute(session: Session, state: State, sql: str, params: Params = None) -> pa.Table | None:
@@ -250,13 +254,17 @@ def _run(
         case Savepoint():
             session.savepoint(statement)
         case AlterTable():
-            session.define(state, lambda state: alter_table(state, statement), statement)
+            gone: list[str] = []
+            session.define(state, lambda state: alter_table(state, statement, gone), statement)
+            _say_gone(gone)
         case Rename():
             session.define(state, lambda state: rename(state, session.runners, statement), statement)
         case CreateTableAs():
             return _create_table_as(session, state, statement, sql)
         case Drop():
-            session.define(state, lambda state: drop(state, statement), statement)
+            gone = []
+            session.define(state, lambda state: drop(state, statement, gone), statement)
+            _say_gone(gone)
         case (CreateEnum() | CreateComposite() | CreateDomain() | CreateSchema() | CreateSequence() | Comment()
               | AlterSequence() | AlterDomain()):  # fmt: skip
             session.define(state, lambda state: name_things(state, statement), statement)
@@ -372,6 +380,13 @@ def _truncate(session: Session, state: State, statement: Truncate) -> pa.Table:
             session.define(state, lambda state: restart(state, lasting))
     count = sum(int(rows.diff.sum()) for rows in gone.values())
     return tagged(session, pa.table({"count": pa.array([count], pa.int64())}), "TRUNCATE TABLE")
+
+
+def _say_gone(gone: Sequence[str]) -> None:
+    """Warn of what CASCADE has dropped."""
+    shown = ", ".join(gone[:_MOST_GONE]) + (", ..." if len(gone) > _MOST_GONE else "")
+    if gone:
+        _log.warning("drop cascades to %s%s", f"{len(gone)} other objects: " if len(gone) > 1 else "", shown)
 
 
 def _create_table_as(session: Session, state: State, statement: CreateTableAs, sql: str) -> pa.Table | None:

@@ -142,6 +142,17 @@ def test_what_the_engine_warns_of_is_a_notice(sql: str, text: str, raw: Raw, ser
     assert _letters(raw.until("Z")) == "12nNCZ"
 
 
+@pytest.mark.parametrize(("sql", "gone"), [
+    ("DROP VIEW v CASCADE", "view w"),
+    ("ALTER TABLE t DROP CONSTRAINT t_pkey CASCADE", "constraint u_a_fkey on table u"),
+])
+def test_what_cascade_drops_is_a_notice(sql: str, gone: str, raw: Raw, served: Served) -> None:
+    for made in ("VIEW v AS SELECT 1 AS x", "VIEW w AS SELECT x FROM v", "TABLE u (a integer REFERENCES t)"):
+        served.engine.execute(f"CREATE {made}")
+    found = raw.query(sql)
+    assert _letters(found) == "NCZ" and fields(found[0][1])["M"] == f"drop cascades to {gone}"
+
+
 def test_what_has_nothing_to_do_is_a_notice(raw: Raw) -> None:
     for sql, tag in (("VACUUM", "VACUUM"), ("VACUUM (ANALYZE) t", "VACUUM"), ("ANALYSE t (a)", "ANALYZE")):
         found = raw.query(sql)
