@@ -66,16 +66,18 @@ class Unique(Definition):
 
 
 class Check(Definition):
-    """A CHECK constraint: the text of a condition that is not false for any row."""
+    """A CHECK constraint: the text of a condition that is not false for any row. Unless `valid`, rows that were there
+    before it may break it."""
 
     text: str
+    valid: bool = True
 
 
 class ForeignKey(Definition):
     """A FOREIGN KEY: the values of `columns`, if none is NULL, are those of `references` in some row of `table`.
 
     `on_delete`, `on_update`: what happens to rows whose key goes or changes: `cascade`, `set null` or `set default`;
-    empty: the batch is refused. `deferred`: a transaction checks it at COMMIT.
+    empty: the batch is refused. `deferred`: a transaction checks it at COMMIT. `valid`: as of a CHECK.
     """
 
     columns: tuple[str, ...]
@@ -84,6 +86,7 @@ class ForeignKey(Definition):
     on_delete: str = ""
     on_update: str = ""
     deferred: bool = False
+    valid: bool = True
 
 
 class Table(Definition):

@@ -52,7 +52,8 @@ class ColumnDef:
 @dataclass(frozen=True)
 class Constraint:
     """A constraint of a table: `kind` is `primary key`, `unique`, `check` or `foreign key`. `name`: None for a name of
-    the columns. `text`: of a CHECK. `table`, `references`: of a FOREIGN KEY; no `references`: the PRIMARY KEY.
+    the columns. `text`: of a CHECK. `table`, `references`: of a FOREIGN KEY; no `references`: the PRIMARY KEY. `valid`:
+    the rows that are there are checked.
     """
 
     kind: str
@@ -65,6 +66,7 @@ class Constraint:
     on_delete: str = ""  # `cascade`, `set null` or `set default`; empty: refused
     on_update: str = ""
     deferred: bool = False
+    valid: bool = True
 
 
 @dataclass(frozen=True)
@@ -113,10 +115,10 @@ class CreateTableAs:
 @dataclass(frozen=True)
 class AlterAction:
     """One change of ALTER TABLE. `kind`: `add column`, `drop column`, `rename column`, `type`, `default`,
-    `set not null`, `drop not null`, `add constraint` or `drop constraint`; `add`, `set`, `restart` or `drop identity`,
-    with `identity`, or `restart` (None: at the start), or `to` (`always`, or None: BY DEFAULT). `to`: a new name, or
-    the text of a DEFAULT (None: drop it). `beside`: the constraints of a new column. `lenient`: with IF [NOT] EXISTS.
-    `cascade`: what reads it is dropped, too.
+    `set not null`, `drop not null`, `add`, `rename`, `validate` or `drop constraint`; `add`, `set`, `restart` or `drop
+    identity`, with `identity`, or `restart` (None: at the start), or `to` (`always`, or None: BY DEFAULT). `to`: a new
+    name, or the text of a DEFAULT (None: drop it). `beside`: the constraints of a new column. `lenient`: with IF [NOT]
+    EXISTS. `cascade`: what reads it is dropped, too.
     """
 
     kind: str

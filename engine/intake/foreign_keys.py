@@ -20,7 +20,7 @@ from halfjoin.catalog.models import ForeignKey, Table
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.intake.primary_key import key_of, known
 from halfjoin.engine.scalar.cells import cell
-from halfjoin.engine.updates.consolidate import groups
+from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, Updates, concat, constant, empty
 from halfjoin.errors import InvalidRow, key_text
 
@@ -50,6 +50,8 @@ def _check(tables: Tables, table: Table, key: ForeignKey, changed: Mapping[str, 
     empty = keys_of(tables.rows[table.name].changes(0, 0), key.columns)
     ours = keys_of(changed[table.name], key.columns) if table.name in changed else empty
     theirs = keys_of(changed[key.table], key.references) if key.table in changed else empty
+    if not key.valid:  # a row that refers to nothing since before the constraint may change elsewhere
+        ours = consolidate(ours)
     touched = concat([ours.filter(ours.diff > 0), theirs.filter(theirs.diff < 0)])
     touched = touched.filter(known(touched, list(touched.columns)))
     if not len(touched):

@@ -13,9 +13,17 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.statements.definitions import drop_view
 from halfjoin.engine.statements.dependents import readers_of_column
 from halfjoin.engine.statements.identities import alter_identity
+from halfjoin.engine.statements.numbered_column import numbered
 from halfjoin.engine.statements.renaming import columns_of_index, refuse_sinks, rename_column
 from halfjoin.engine.statements.reshaping import Rows, check_rows, put
-from halfjoin.engine.statements.tables import check_columns, check_key, column_of, constraint_names, with_constraint
+from halfjoin.engine.statements.tables import (
+    add_sequences,
+    check_columns,
+    check_key,
+    column_of,
+    constraint_names,
+    with_constraint,
+)
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
@@ -47,8 +55,8 @@ def alter_table(state: State, statement: AlterTable, gone: list[str] | None = No
             continue
         made, rows = _changed(state, table, action, [] if gone is None else gone)
         if made is not table:
-            put(state, table, made, rows)
-            if action.kind in ("add constraint", "set not null", "add column"):
+            put(state, table, made, rows, whole=action.column is not None and action.column.identity is not None)
+            if action.kind in ("add constraint", "validate constraint", "set not null", "add column"):
                 check_rows(state, made)
 
 
@@ -64,10 +72,14 @@ def _changed(state: State, table: Table, action: AlterAction, gone: list[str]) -
     if action.kind == "drop constraint":
         made = _without_constraint(state, table, action, gone)
         return made, None if made.primary_key == table.primary_key else _same
+    if action.kind == "rename constraint":
+        return _with_constraint_named(table, action.name, str(action.to)), None
+    if action.kind == "validate constraint":
+        return _validated(table, action.name), None
     if action.kind == "add column":
         if action.name in columns and action.lenient:
             return table, None
-        return _with_column(catalog, table, action)
+        return _with_column(state, table, action)
     if action.name not in columns:
         if action.lenient:
             return table, None
@@ -135,8 +147,8 @@ def _keyed(table: Table, wanted: Constraint) -> Table:
     })  # fmt: skip
 
 
-def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[Table, Rows]:
-    given = action.column
+def _with_column(state: State, table: Table, action: AlterAction) -> tuple[Table, Rows]:
+    given, catalog = action.column, state.catalog
     assert given is not None
     if given.name in {column.name for column in table.columns}:
         raise Conflict(f"column {given.name} of {table.name} already exists", name=given.name, code="42701")
@@ -144,11 +156,11 @@ def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[T
         raise UnsupportedSQL(f"{given.name} is the name of an update's own column", remedy="choose another name")
     refuse_sinks(catalog, table.name)
     column = column_of(table.name, given, catalog)
-    if column.sequence:
-        raise UnsupportedSQL("ADD COLUMN with an identity is not supported", remedy="CREATE TABLE with it, and INSERT "
-                             "the rows there")  # fmt: skip
     made = table.model_copy(update={"columns": (*table.columns, column)})
     check_columns(made, catalog)
+    if column.sequence and len(state.pending.get(table.name, ())):
+        raise UnsupportedSQL("ADD COLUMN with an identity is not supported in a transaction that has changed the rows",
+                             remedy="COMMIT first")  # fmt: skip
     default = column.default or (column.domain and column.domain.default)
     value = bind_default(default, column.type, catalog) if default else Literal(None, column.type)
     scalar = compile(functions.cast(value, column.type))
@@ -157,9 +169,15 @@ def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[T
         updates = updates.with_columns({column.name: values(table, scalar, updates).cast(arrow_type(column.type))})
         return with_generated(made, updates)
 
+    def numbers(updates: Updates) -> Updates:
+        new = catalog.sequences[column.sequence]
+        found, catalog.sequences[new.name] = numbered(updates, column.name, new, state.upper, arrow_type(column.type))
+        return with_generated(made, found)
+
     for one in action.beside:
         made = _constrained(catalog, made, one, fresh=False)
-    return made, rows
+    add_sequences(catalog, made, [given])
+    return made, numbers if column.sequence else rows
 
 
 def _without(catalog: Catalog, table: Table, column: ColumnModel) -> tuple[Table, Rows]:
@@ -268,6 +286,35 @@ def _without_constraint(state: State, table: Table, action: AlterAction, gone: l
     return table.model_copy(update={
         kind: tuple(one for one in getattr(table, kind) if one.name != name)
         for kind in ("unique", "checks", "foreign_keys")
+    })  # fmt: skip
+
+
+def _with_constraint_named(table: Table, name: str, to: str) -> Table:
+    """The table with another name for a constraint."""
+    names = constraint_names(table)
+    if name not in names:
+        raise UnknownName(f"constraint of {table.name}", name, names)
+    if to in names:
+        raise UnsupportedSQL(f"constraint {to} for {table.name} already exists", code="42710")
+    update: dict[str, object] = {
+        kind: tuple(one.model_copy(update={"name": to}) if one.name == name else one for one in getattr(table, kind))
+        for kind in ("unique", "checks", "foreign_keys")
+    }  # fmt: skip
+    if name not in {one.name for one in (*table.unique, *table.checks, *table.foreign_keys)}:
+        update["key_name"] = to
+    return table.model_copy(update=update)
+
+
+def _validated(table: Table, name: str) -> Table:
+    """The table with a constraint that is no longer NOT VALID."""
+    if name not in constraint_names(table):
+        raise UnknownName(f"constraint of {table.name}", name, constraint_names(table))
+    if name not in {one.name for one in (*table.checks, *table.foreign_keys)}:
+        raise UnsupportedSQL(f"constraint {name} of {table.name} is not a foreign key or check constraint",
+                             remedy="it always holds", code="42809")  # fmt: skip
+    return table.model_copy(update={
+        kind: tuple(one.model_copy(update={"valid": True}) if one.name == name else one for one in getattr(table, kind))
+        for kind in ("checks", "foreign_keys")
     })  # fmt: skip
 
 

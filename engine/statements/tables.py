@@ -126,7 +126,8 @@ def with_constraint(table: Table, wanted: Constraint, catalog: Catalog, *, fresh
             return table.model_copy(update={"unique": (*table.unique, one)})
         case "check":
             bind_check(wanted.text, [column.column for column in table.columns], Catalog.knowing(table), table.name)
-            return table.model_copy(update={"checks": (*table.checks, Check(name=name, text=wanted.text))})
+            check = Check(name=name, text=wanted.text, valid=wanted.valid)
+            return table.model_copy(update={"checks": (*table.checks, check)})
         case _:
             parent = table if wanted.table == table.name else catalog.table(wanted.table)
             made = _foreign_key(table, parent, wanted, name)
@@ -186,7 +187,8 @@ def _foreign_key(table: Table, parent: Table, wanted: Constraint, name: str) -> 
             raise UnsupportedSQL(f"ON {event} {action.upper()} would set {generated[0]}, a generated column",
                                  remedy="leave it out", code="42601")  # fmt: skip
     return ForeignKey(name=name, columns=wanted.columns, table=parent.name, references=references,
-                      on_delete=wanted.on_delete, on_update=wanted.on_update, deferred=wanted.deferred)
+                      on_delete=wanted.on_delete, on_update=wanted.on_update, deferred=wanted.deferred,
+                      valid=wanted.valid)
 
 
 def column_of(table: str, column: ColumnDef, catalog: Catalog, in_key: bool = False) -> ColumnModel:
