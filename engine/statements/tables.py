@@ -18,7 +18,7 @@ from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.named import SequenceOptions
 from halfjoin.sql.parse.renaming import renamed
 from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Identity, Like
-from halfjoin.sql.types import Kind, SqlType, has_rows, innermost, looks_vary
+from halfjoin.sql.types import INTEGERS, Kind, SqlType, has_rows, innermost, looks_vary
 
 
 def table_of(statement: CreateTable, catalog: Catalog) -> Table:
@@ -177,7 +177,8 @@ def _foreign_key(table: Table, parent: Table, wanted: Constraint, name: str) -> 
     ours, theirs = ({column.name: column.type for column in one.columns} for one in (table, parent))
     for mine, other in zip(wanted.columns, references, strict=True):
         named = ours[mine].named != theirs[other].named
-        if named or arrow_type(ours[mine]) != arrow_type(theirs[other]):
+        whole = ours[mine].kind in INTEGERS and theirs[other].kind in INTEGERS
+        if named or (not whole and arrow_type(ours[mine]) != arrow_type(theirs[other])):
             raise UnsupportedSQL(f"{table.name}.{mine} is {ours[mine]}, and {parent.name}.{other} is {theirs[other]}",
                                  remedy="give both columns one type", code="42804")  # fmt: skip
     generated = [column.name for column in table.columns if column.generated is not None
