@@ -182,6 +182,11 @@ class Catalog:
         one = next((c for c in found.columns if c.name == column), None) if found else None
         return ("", False) if one is None else (one.sequence, one.always)
 
+    def serial(self, table: str, column: str) -> bool:
+        """Whether the sequence that numbers a table's column is that of a serial, and no identity."""
+        found = self.tables.get(table)
+        return found is not None and any(one.serial for one in found.columns if one.name == column)
+
     def columns(self, collection: str) -> tuple[Column, ...] | None:
         """The columns of a table or materialized view, None if none has that name."""
         found = self.tables.get(collection) or self.views.get(collection)

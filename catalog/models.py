@@ -34,7 +34,7 @@ class ColumnModel(BaseModel):
 
     `default`: the text of its DEFAULT. `generated`: that of the expression over other columns that computes it.
     `domain`: the one it was declared with; `type` is the domain's. `sequence`: the name of the one that numbers the
-    rows; if `always`, statements cannot give other values.
+    rows; if `always`, statements cannot give other values. `serial`: it is no identity to PostgreSQL, but a default.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -48,6 +48,7 @@ class ColumnModel(BaseModel):
     domain: Domain | None = None
     sequence: str = ""
     always: bool = False
+    serial: bool = False
     comment: str = ""
 
     @property

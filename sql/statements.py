@@ -35,6 +35,7 @@ class Identity:
 
     always: bool
     options: SequenceOptions = field(default_factory=SequenceOptions)
+    serial: bool = False  # declared as a serial, which to PostgreSQL is a default and no identity
 
 
 @dataclass(frozen=True)
@@ -304,6 +305,7 @@ class When:
     columns: tuple[str, ...] = ()
     values: tuple[exp.Expr, ...] | None = None
     by_source: bool = False
+    overriding: str = ""  # as of INSERT
 
 
 @dataclass(frozen=True)

@@ -204,7 +204,8 @@ def column_of(table: str, column: ColumnDef, catalog: Catalog, in_key: bool = Fa
     sequence = "" if column.identity is None else free_sequence(catalog, table, column.name)
     return ColumnModel(name=column.name, type=resolved(column.type, catalog), not_null=not_null, own_not_null=own,
                        domain=domain, default=column.default, generated=column.generated, sequence=sequence,
-                       always=column.identity is not None and column.identity.always)  # fmt: skip
+                       always=column.identity is not None and column.identity.always,
+                       serial=column.identity is not None and column.identity.serial)  # fmt: skip
 
 
 def free_sequence(catalog: Catalog, table: str, column: str) -> str:
@@ -264,7 +265,8 @@ def _numbered_alike(catalog: Catalog, like: Like, column: ColumnModel) -> Identi
     one = catalog.sequences.get(column.sequence)
     if one is None or not ("identity" in like.including or ("defaults" in like.including and not column.always)):
         return None
-    return Identity(column.always, SequenceOptions(one.start, one.step, one.least, one.most, one.cycle, one.type))
+    options = SequenceOptions(one.start, one.step, one.least, one.most, one.cycle, one.type)
+    return Identity(column.always, options, column.serial)
 
 
 def _free(words: Iterable[str], taken: list[str]) -> str:

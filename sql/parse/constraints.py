@@ -31,7 +31,7 @@ def column(node: exp.ColumnDef, text: str) -> tuple[ColumnDef, list[Constraint]]
     serial = SERIAL.get(declared.this)
     type = stored_type(declared, text) if serial is None else serial
     not_null, default, generated, constraints = serial is not None, None, None, list[Constraint]()
-    identity = None if serial is None else Identity(always=False)
+    identity = None if serial is None else Identity(always=False, serial=True)
     said = True if serial is not None else None  # whether NOT NULL is; None: neither that nor NULL
 
     def once(kind: exp.Expr, again: bool, what: str) -> None:

@@ -27,6 +27,19 @@ STATEMENTS = (
     "INSERT INTO s (x) VALUES ('a') ON CONFLICT (x) DO NOTHING RETURNING *", "INSERT INTO s VALUES (NULL, 1, 'd')",
     "INSERT INTO s (x) VALUES ('d') RETURNING *", "INSERT INTO s DEFAULT VALUES RETURNING *",
     "INSERT INTO n (x) VALUES ('a'), ('b') RETURNING *", "INSERT INTO n (x) VALUES ('c')",
+    "INSERT INTO t OVERRIDING USER VALUE VALUES (1, 'e'), ((SELECT 9), 'f') RETURNING *",
+    "INSERT INTO t OVERRIDING USER VALUE SELECT 9, x FROM (VALUES ('g'), ('h')) AS r(x) ORDER BY x DESC RETURNING *",
+    "INSERT INTO s OVERRIDING USER VALUE VALUES (7, 70, 'serial') RETURNING *",
+    "INSERT INTO s OVERRIDING USER VALUE SELECT 8, 80, 'query' RETURNING *",
+    "MERGE INTO s USING (VALUES ('m'), ('o')) AS r(x) ON s.x = r.x WHEN NOT MATCHED THEN INSERT DEFAULT VALUES",
+    "MERGE INTO t USING (VALUES ('m')) AS r(x) ON t.x = r.x WHEN NOT MATCHED THEN INSERT VALUES (50, r.x)",
+    "MERGE INTO t USING (VALUES ('m')) AS r(x) ON t.x = r.x WHEN NOT MATCHED THEN INSERT OVERRIDING SYSTEM VALUE "
+    "VALUES (50, r.x)",
+    "MERGE INTO t USING (VALUES ('n')) AS r(x) ON t.x = r.x WHEN NOT MATCHED THEN INSERT (x, id) "
+    "OVERRIDING USER VALUE VALUES (r.x, 60)",
+    "MERGE INTO s USING (VALUES ('p')) AS r(x) ON s.x = r.x WHEN NOT MATCHED THEN INSERT (x, b, id) "
+    "OVERRIDING USER VALUE VALUES (r.x, 61, 62)",
+    "MERGE INTO s USING (VALUES ('q')) AS r(x) ON s.x = r.x WHEN NOT MATCHED THEN INSERT (x) DEFAULT VALUES",
     "TRUNCATE t, s RESTART IDENTITY", "INSERT INTO t (x) VALUES ('a') RETURNING *",
     "INSERT INTO s (x) VALUES ('a') RETURNING *",
 )  # fmt: skip
@@ -157,3 +170,29 @@ def test_a_changed_enum_changes_its_views(tmp_path: Path) -> None:
     for sql in ("SELECT ARRAY['a']::e[] < ARRAY['b']::e[]", "SELECT 'z'::e < ANY(ARRAY['b']::e[])"):
         with pytest.raises(hj.UnsupportedSQL):
             engine.query(sql)
+
+
+def test_overriding_says_which_numbers_rows_have() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (id integer GENERATED ALWAYS AS IDENTITY, n serial, x integer)")
+    for sql, expected in (
+        ("INSERT INTO t OVERRIDING USER VALUE VALUES (7, 70, 1), (8, 80, 2)", [(1, 70, 1), (2, 80, 2)]),
+        ("INSERT INTO t OVERRIDING USER VALUE SELECT 9, 90, 3", [(3, 90, 3)]),
+        ("INSERT INTO t OVERRIDING SYSTEM VALUE SELECT 9, 90, 4", [(9, 90, 4)]),
+        ("MERGE INTO t USING (SELECT 5 AS x) AS s ON t.x = s.x WHEN NOT MATCHED THEN "
+         "INSERT (x, id, n) OVERRIDING USER VALUE VALUES (s.x, 10, 100)", [(4, 100, 5)]),
+        ("MERGE INTO t USING (SELECT 6 AS x) AS s ON t.x = s.x WHEN NOT MATCHED THEN "
+         "INSERT OVERRIDING SYSTEM VALUE VALUES (11, DEFAULT, s.x)", [(11, 1, 6)]),
+        ("MERGE INTO t USING (SELECT 7 AS x) AS s ON t.x = s.x WHEN NOT MATCHED THEN INSERT DEFAULT VALUES",
+         [(5, 2, None)]),
+    ):  # fmt: skip
+        assert [tuple(row.values()) for row in engine.execute(f"{sql} RETURNING t.*").to_pylist()] == expected, sql
+    assert engine.copy_from("COPY t FROM STDIN", b"20\t30\t9\n") == 1  # as a dump has it
+    assert engine.query("SELECT id, n FROM t WHERE x = 9").to_pylist() == [{"id": 20, "n": 30}]
+    engine.execute("CREATE TABLE likes (LIKE t INCLUDING ALL); INSERT INTO likes OVERRIDING USER VALUE SELECT 1, 33, 1")
+    assert engine.query("SELECT id, n FROM likes").to_pylist() == [{"id": 1, "n": 33}]
+    assert engine.query("SELECT DISTINCT ON (x) x AS overriding FROM t WHERE x = 9").num_rows == 1
+    for end in ("(x) DEFAULT VALUES", "OVERRIDING USER VALUE DEFAULT VALUES", "OVERRIDING USER VALUE"):
+        with pytest.raises(hj.UnsupportedSQL) as caught:
+            engine.execute(f"MERGE INTO t USING t AS s ON false WHEN NOT MATCHED THEN INSERT {end}")
+        assert caught.value.sqlstate == "42601"
