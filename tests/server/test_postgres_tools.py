@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from typing import Any
 
 import pytest
 
 from tests.support.serving import Served, serving
+
+pytest_plugins = ("tests.support.postgres",)
 
 WHERE = ("-h", "127.0.0.1", "-U", "halfjoin")
 
@@ -38,3 +41,35 @@ def test_pgbench_fills_its_tables_and_runs(generates: str) -> None:
         """).to_pylist()[0]
     assert sums.pop("n") == 15
     assert len(set(sums.values())) == 1
+
+
+def test_pg_dump_is_told_what_to_do_instead() -> None:
+    if shutil.which("pg_dump") is None:
+        pytest.skip("pg_dump is not installed: apt-get install postgresql")
+    with serving() as server:
+        server.engine.execute("CREATE TABLE t (k integer)")
+        done = subprocess.run(["pg_dump", *WHERE, "-p", str(server.port), "halfjoin"], capture_output=True, text=True,
+                              timeout=60, check=False)  # fmt: skip
+    assert done.returncode == 1 and done.stdout == ""
+    assert "pg_dump is not supported" in done.stderr and "SHOW CREATE TABLE" in done.stderr
+
+
+def test_what_pg_dump_writes_of_a_table_is_read(postgres: Any) -> None:
+    """Its keys and constraints come after the rows."""
+    dump = shutil.which("pg_dump") or pytest.skip("pg_dump is not installed: apt-get install postgresql")
+    postgres.execute("""
+        CREATE TABLE p (k bigint PRIMARY KEY, t text NOT NULL DEFAULT 'x') WITH (fillfactor = 70);
+        CREATE TABLE c (k integer REFERENCES p ON DELETE CASCADE, n numeric(8,2)[], j jsonb, CHECK (k < 100));
+        INSERT INTO p VALUES (1, E'a\\tb'), (3, 'z')
+    """)
+    postgres.execute("INSERT INTO c VALUES (1, '{1.5,NULL}', '{\"x\": [1, null]}'), (NULL, NULL, NULL)")
+    info = postgres.info
+    done = subprocess.run([dump, "-O", "-x", "-h", info.host, "-p", str(info.port), "-U", info.user, info.dbname],
+                          capture_output=True, text=True, timeout=60, check=True)  # fmt: skip
+    with serving() as server:
+        command = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", *WHERE, "-p", str(server.port), "halfjoin"]
+        found = subprocess.run(command, input=done.stdout, capture_output=True, text=True, timeout=60, check=False)
+        assert not found.returncode, found.stderr
+        assert server.engine.query("SELECT * FROM p ORDER BY k").to_pylist() == [
+            {"k": 1, "t": "a\tb"}, {"k": 3, "t": "z"}]
+        assert server.engine.query("SELECT k, j FROM c WHERE k = 1").to_pylist() == [{"k": 1, "j": '{"x": [1, null]}'}]
