@@ -36,6 +36,7 @@ class Identity:
     always: bool
     options: SequenceOptions = field(default_factory=SequenceOptions)
     serial: bool = False  # declared as a serial, which to PostgreSQL is a default and no identity
+    sequence: str = ""  # the name of SEQUENCE NAME, which pg_dump writes; empty: that of the table and the column
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from halfjoin.engine.statements.outcomes import answer, apply, tagged
 from halfjoin.engine.statements.renaming import rename
 from halfjoin.engine.statements.repeated import keeping, keeping_change, known, known_query
 from halfjoin.engine.statements.replan import check_refreshed, refresh
-from halfjoin.engine.statements.sequences import restart
+from halfjoin.engine.statements.sequences import changes_sequence, restart
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked, show_settings
 from halfjoin.engine.statements.showing import show
@@ -133,7 +133,7 @@ def _isolated(
     """Run a statement on the state that the transaction's isolation lets it read."""
     kept = session.prepared.get(statement.name) if isinstance(statement, Execute) else None
     reads = isinstance(statement, Select) if kept is None else change_in(kept.statement) is None
-    reads = reads and not any("nextval" in one.lower() for one in (sql, kept.text if kept else ""))
+    reads = reads and not any(map(changes_sequence, (sql, kept.text if kept else "")))
     found = session.isolation.state_for(statement, state, reads=reads)
     try:
         return _run(session, found, statement, sql, asked)

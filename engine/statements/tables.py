@@ -201,15 +201,23 @@ def column_of(table: str, column: ColumnDef, catalog: Catalog, in_key: bool = Fa
     domain = catalog.domain(column.type.named) if column.type.kind is Kind.NAMED else None
     own = column.not_null or in_key
     not_null = own or (domain is not None and domain.not_null)
-    sequence = "" if column.identity is None else free_sequence(catalog, table, column.name)
+    sequence = "" if column.identity is None else free_sequence(catalog, table, column.name, column.identity)
     return ColumnModel(name=column.name, type=resolved(column.type, catalog), not_null=not_null, own_not_null=own,
                        domain=domain, default=column.default, generated=column.generated, sequence=sequence,
                        always=column.identity is not None and column.identity.always,
                        serial=column.identity is not None and column.identity.serial)  # fmt: skip
 
 
-def free_sequence(catalog: Catalog, table: str, column: str) -> str:
-    """The name of the sequence of a column."""
+def free_sequence(catalog: Catalog, table: str, column: str, identity: Identity) -> str:
+    """The name of the sequence of a column.
+
+    Raises:
+        UnsupportedSQL: the statement gives it a name that is taken.
+    """
+    if (name := identity.sequence) in (*catalog.sequences, *catalog.names()):
+        raise UnsupportedSQL(f"{name} exists already", remedy="leave out SEQUENCE NAME", code="42P07")
+    if name:
+        return name
     return _free([table, column, "seq"], [*catalog.sequences, *catalog.names()])
 
 

@@ -73,7 +73,8 @@ def identity_of(node: exp.GeneratedAsIdentityColumnConstraint, type: SqlType, te
     """The identity of a column."""
     if type.kind not in INTEGERS:
         raise refuse(node, text, "identity column type must be smallint, integer, or bigint").with_(code="22023")
-    return Identity(bool(node.this), options(node, text))
+    named = node.meta.get("sequence")
+    return Identity(bool(node.this), options(node, text), sequence="" if named is None else catalog_name(named, text))
 
 
 def constraints(node: exp.Expr, text: str) -> list[Constraint]:

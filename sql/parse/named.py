@@ -120,8 +120,7 @@ class NamedParser(SourceParser):
             made = self.expression(exp.GeneratedAsIdentityColumnConstraint(this=not default))
             if self._match(TokenType.L_PAREN):
                 if self._match_text_seq("SEQUENCE", "NAME"):
-                    raise self._refused("SEQUENCE NAME is not supported: the sequence of an identity is called "
-                                        "table_column_seq", "leave it out")  # fmt: skip
+                    made.meta["sequence"] = self._parse_table_parts()
                 for word, value in self._sequence_options(typed=True).items():
                     made.set(word, value)
                 self._match_r_paren()

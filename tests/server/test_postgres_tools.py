@@ -55,11 +55,13 @@ def test_pg_dump_is_told_what_to_do_instead() -> None:
 
 
 def test_what_pg_dump_writes_of_a_table_is_read(postgres: Any) -> None:
-    """Its keys and constraints come after the rows."""
+    """Its keys and constraints come after the rows, and its identities bring their numbers."""
     dump = shutil.which("pg_dump") or pytest.skip("pg_dump is not installed: apt-get install postgresql")
     postgres.execute("""
         CREATE TABLE p (k bigint PRIMARY KEY, t text NOT NULL DEFAULT 'x') WITH (fillfactor = 70);
         CREATE TABLE c (k integer REFERENCES p ON DELETE CASCADE, n numeric(8,2)[], j jsonb, CHECK (k < 100));
+        CREATE TABLE numbered (id integer GENERATED ALWAYS AS IDENTITY, s serial, a text);
+        INSERT INTO numbered (a) VALUES ('x'), ('y');
         INSERT INTO p VALUES (1, E'a\\tb'), (3, 'z')
     """)
     postgres.execute("INSERT INTO c VALUES (1, '{1.5,NULL}', '{\"x\": [1, null]}'), (NULL, NULL, NULL)")
@@ -73,3 +75,5 @@ def test_what_pg_dump_writes_of_a_table_is_read(postgres: Any) -> None:
         assert server.engine.query("SELECT * FROM p ORDER BY k").to_pylist() == [
             {"k": 1, "t": "a\tb"}, {"k": 3, "t": "z"}]
         assert server.engine.query("SELECT k, j FROM c WHERE k = 1").to_pylist() == [{"k": 1, "j": '{"x": [1, null]}'}]
+        made = server.engine.execute("INSERT INTO numbered (a) VALUES ('z') RETURNING id, s")
+        assert made is not None and made.to_pylist() == [{"id": 3, "s": 3}]

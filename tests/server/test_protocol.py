@@ -153,6 +153,16 @@ def test_what_cascade_drops_is_a_notice(sql: str, gone: str, raw: Raw, served: S
     assert _letters(found) == "NCZ" and fields(found[0][1])["M"] == f"drop cascades to {gone}"
 
 
+def test_setval_of_a_client_stays(raw: Raw, served: Served) -> None:
+    raw.query("CREATE SEQUENCE q")
+    for last in (5, 5, 50):
+        assert raw.rows(f"SELECT setval('q', {last})", 0)[1].endswith(str(last).encode())
+        assert raw.rows("SELECT nextval('q')", 0)[1].endswith(str(last + 1).encode())
+    raw.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT setval('q', 70); COMMIT")
+    found = served.engine.execute("SELECT nextval('q') AS n")
+    assert found is not None and found.to_pylist() == [{"n": 71}]
+
+
 def test_what_has_nothing_to_do_is_a_notice(raw: Raw) -> None:
     for sql, tag in (("VACUUM", "VACUUM"), ("VACUUM (ANALYZE) t", "VACUUM"), ("ANALYSE t (a)", "ANALYZE")):
         found = raw.query(sql)
