@@ -182,6 +182,11 @@ class Catalog:
         one = next((c for c in found.columns if c.name == column), None) if found else None
         return ("", False) if one is None else (one.sequence, one.always)
 
+    def serial(self, table: str, column: str) -> bool:
+        """Whether the sequence that numbers a table's column is that of a serial, and no identity."""
+        found = self.tables.get(table)
+        return found is not None and any(one.serial for one in found.columns if one.name == column)
+
     def columns(self, collection: str) -> tuple[Column, ...] | None:
         """The columns of a table or materialized view, None if none has that name."""
         found = self.tables.get(collection) or self.views.get(collection)
@@ -280,7 +285,7 @@ class Catalog:
         if found is None:
             view = self.views.get(name)
             instead = None if view is None else f"it is a {kind_of(view)}, which follows its tables; change those"
-            raise UnknownName("table", name, self.tables, remedy=instead)
+            raise UnknownName("table", name, self.tables, remedy=instead, code=None if view is None else "42809")
         return found
 
     def add(self, item: Item) -> None:
@@ -316,8 +321,9 @@ class Catalog:
             case Source():
                 self.sources[item.name] = item
 
-    def find(self, kind: str, name: str) -> Item:
+    def find(self, kind: str, name: str, word: str = "DROP") -> Item:
         """The definition of that kind (`table`, `view`, `materialized view`, `index`, `sink`, `source`) and name.
+        `word`: what the statement begins with.
 
         Raises:
             UnknownName: nothing has that name.
@@ -325,13 +331,32 @@ class Catalog:
         """
         known = {item.name: item for item in self._all() if kind_of(item) == kind}
         if name not in known:
-            for other in self._all():
-                if other.name == name:
-                    there = kind_of(other)
-                    raise Conflict(f"{name} is a {there}", remedy=f"write DROP {there.upper()} {name}", name=name,
-                                   code="42809")  # fmt: skip
+            self.check_kind(name, [kind_of(other) for other in self._all() if other.name == name], word)
+            self.check_relation(kind, name, word)
             raise UnknownName(kind, name, known)
         return known[name]
+
+    def check_relation(self, kind: str, name: str, word: str = "DROP") -> None:
+        """Check that a name stands for no relation of another kind: DROP of that kind is wrong, with IF EXISTS, too.
+
+        Raises:
+            Conflict: it does.
+        """
+        there = [kind_of(other) for other in self._all() if other.name == name and not isinstance(other, Sink | Source)]
+        there += ["sequence"] if name in self.sequences else []
+        if kind not in there:
+            self.check_kind(name, there, word)
+
+    def check_kind(self, name: str, there: Numbers[str], word: str = "DROP") -> None:
+        """Refuse a name that stands for these kinds of things, and not for the one that a statement says.
+
+        Raises:
+            Conflict: there is one.
+        """
+        if there:
+            article = "an" if there[0] == "index" else "a"
+            raise Conflict(f"{name} is {article} {there[0]}", remedy=f"write {word} {there[0].upper()} {name}",
+                           name=name, code="42809")  # fmt: skip
 
     def has(self, kind: str, name: str) -> bool:
         """Whether the name is in use among definitions of `kind`; tables and views share their names."""

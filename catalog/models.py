@@ -34,7 +34,7 @@ class ColumnModel(BaseModel):
 
     `default`: the text of its DEFAULT. `generated`: that of the expression over other columns that computes it.
     `domain`: the one it was declared with; `type` is the domain's. `sequence`: the name of the one that numbers the
-    rows; if `always`, statements cannot give other values.
+    rows; if `always`, statements cannot give other values. `serial`: it is no identity to PostgreSQL, but a default.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -48,6 +48,7 @@ class ColumnModel(BaseModel):
     domain: Domain | None = None
     sequence: str = ""
     always: bool = False
+    serial: bool = False
     comment: str = ""
 
     @property
@@ -66,16 +67,18 @@ class Unique(Definition):
 
 
 class Check(Definition):
-    """A CHECK constraint: the text of a condition that is not false for any row."""
+    """A CHECK constraint: the text of a condition that is not false for any row. Unless `valid`, rows that were there
+    before it may break it."""
 
     text: str
+    valid: bool = True
 
 
 class ForeignKey(Definition):
     """A FOREIGN KEY: the values of `columns`, if none is NULL, are those of `references` in some row of `table`.
 
     `on_delete`, `on_update`: what happens to rows whose key goes or changes: `cascade`, `set null` or `set default`;
-    empty: the batch is refused. `deferred`: a transaction checks it at COMMIT.
+    empty: the batch is refused. `deferred`: a transaction checks it at COMMIT. `valid`: as of a CHECK.
     """
 
     columns: tuple[str, ...]
@@ -84,6 +87,7 @@ class ForeignKey(Definition):
     on_delete: str = ""
     on_update: str = ""
     deferred: bool = False
+    valid: bool = True
 
 
 class Table(Definition):

@@ -45,6 +45,9 @@ class Schema(Protocol):
     def sequence(self, table: str, column: str) -> tuple[str, bool]:
         """The sequence that numbers a table's column (empty: none), and whether statements cannot give other values."""
 
+    def serial(self, table: str, column: str) -> bool:
+        """Whether the sequence that numbers a table's column is that of a serial, and no identity."""
+
     def next_number(self, sequence: str, count: int = 1) -> Sequence[int]:
         """The next numbers of a sequence."""
 

@@ -35,6 +35,8 @@ class Identity:
 
     always: bool
     options: SequenceOptions = field(default_factory=SequenceOptions)
+    serial: bool = False  # declared as a serial, which to PostgreSQL is a default and no identity
+    sequence: str = ""  # the name of SEQUENCE NAME, which pg_dump writes; empty: that of the table and the column
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class ColumnDef:
 @dataclass(frozen=True)
 class Constraint:
     """A constraint of a table: `kind` is `primary key`, `unique`, `check` or `foreign key`. `name`: None for a name of
-    the columns. `text`: of a CHECK. `table`, `references`: of a FOREIGN KEY; no `references`: the PRIMARY KEY.
+    the columns. `text`: of a CHECK. `table`, `references`: of a FOREIGN KEY; no `references`: the PRIMARY KEY. `valid`:
+    the rows that are there are checked.
     """
 
     kind: str
@@ -65,6 +68,7 @@ class Constraint:
     on_delete: str = ""  # `cascade`, `set null` or `set default`; empty: refused
     on_update: str = ""
     deferred: bool = False
+    valid: bool = True
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ class CreateTable:
     if_not_exists: bool = False
     likes: tuple[Like, ...] = ()
     ended: str = ""  # what ON COMMIT does to a temporary table: `delete` its rows, or `drop` it
+    ignored: tuple[str, ...] = ()  # PostgreSQL's storage parameters, which say nothing here
 
     @property
     def primary_key(self) -> tuple[str, ...]:
@@ -106,15 +111,16 @@ class CreateTableAs:
     if_not_exists: bool = False
     data: bool = True
     ended: str = ""  # as of CreateTable
+    ignored: tuple[str, ...] = ()  # as of CreateTable
 
 
 @dataclass(frozen=True)
 class AlterAction:
     """One change of ALTER TABLE. `kind`: `add column`, `drop column`, `rename column`, `type`, `default`,
-    `set not null`, `drop not null`, `add constraint` or `drop constraint`; `add`, `set`, `restart` or `drop identity`,
-    with `identity`, or `restart` (None: at the start), or `to` (`always`, or None: BY DEFAULT). `to`: a new name, or
-    the text of a DEFAULT (None: drop it). `beside`: the constraints of a new column. `lenient`: with IF [NOT] EXISTS.
-    `cascade`: what reads it is dropped, too.
+    `set not null`, `drop not null`, `add`, `rename`, `validate` or `drop constraint`; `add`, `set`, `restart` or `drop
+    identity`, with `identity`, or `restart` (None: at the start), or `to` (`always`, or None: BY DEFAULT). `to`: a new
+    name, or the text of a DEFAULT (None: drop it). `beside`: the constraints of a new column. `lenient`: with IF [NOT]
+    EXISTS. `cascade`: what reads it is dropped, too.
     """
 
     kind: str
@@ -161,6 +167,7 @@ class CreateView:
     retain: int | None = None
     if_not_exists: bool = False
     or_replace: bool = False
+    ignored: tuple[str, ...] = ()  # as of CreateTable
 
 
 @dataclass(frozen=True)
@@ -299,6 +306,7 @@ class When:
     columns: tuple[str, ...] = ()
     values: tuple[exp.Expr, ...] | None = None
     by_source: bool = False
+    overriding: str = ""  # as of INSERT
 
 
 @dataclass(frozen=True)

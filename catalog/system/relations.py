@@ -157,7 +157,8 @@ def pg_constraint(known: Known) -> Rows:
     """PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK."""
     for one in known.constraints:
         index = known.index_of(one)
-        row: Row = {"oid": one.oid, "conname": one.name, "contype": one.kind, "convalidated": True, "conislocal": True,
+        valid = all(part is None or part.valid for part in (one.check, one.key))
+        row: Row = {"oid": one.oid, "conname": one.name, "contype": one.kind, "convalidated": valid, "conislocal": True,
                     "connoinherit": one.kind != "c", "conindid": 0 if index is None else index.oid}
         if one.domain is not None:
             yield row | {"connamespace": known.schemas[one.domain.schema], "contypid": one.domain.oid,

@@ -18,13 +18,15 @@ COLUMN = 1 << 16  # a column's number is that of its table times this, plus its 
 def constraint_text(known: Known, one: Constraint, pretty: bool = False) -> str:
     """The definition of a constraint, as in CREATE TABLE."""
     if one.check is not None:
-        return f"CHECK ({one.check.text})" if pretty else f"CHECK (({one.check.text}))"
+        text = f"CHECK ({one.check.text})" if pretty else f"CHECK (({one.check.text}))"
+        return text if one.check.valid else f"{text} NOT VALID"
     columns = ", ".join(map(identifier, one.columns))
     if one.key is not None:
         other = ", ".join(map(identifier, one.key.references))
         update, delete = (f" {event} {action.upper()}" if action else "" for event, action in
                           (("ON UPDATE", one.key.on_update), ("ON DELETE", one.key.on_delete)))  # fmt: skip
         later = " DEFERRABLE INITIALLY DEFERRED" if one.key.deferred else ""
+        later += "" if one.key.valid else " NOT VALID"
         of = known.shown(*known.split(one.key.table))
         return f"FOREIGN KEY ({columns}) REFERENCES {of}({other}){update}{delete}{later}"
     return f"{'PRIMARY KEY' if one.kind == 'p' else 'UNIQUE'} ({columns})"

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from halfjoin.catalog.models import ColumnModel, Table
 from halfjoin.engine.feeds.decode import Undecodable, Values, decoded, fields
@@ -171,10 +170,12 @@ class _Column:
 
     def _part(self, values: Values, rows: Ints, encoding: Encoding | None) -> pa.Array:
         def exactly(some: Ints) -> list[str]:
+            if self.column.type.kind is Kind.ARRAY:
+                return [self._written(row) for row in rows[some]]
             return [self.images.number(row, self.column.name) for row in rows[some]]
 
         if self.column.type.kind in (Kind.JSON, Kind.JSONB):
-            values = self._json(values, rows)
+            values = values.as_json(lambda some: [self._written(row) for row in rows[some]])
         try:
             array = decoded(values, self.column.type, encoding, exactly)
             return convert(self.table.name, self.column.name, self.column.type, array)
@@ -186,19 +187,6 @@ class _Column:
             nanos = encoding is not None and encoding.name.startswith("Nano") and problem.remedy is not None
             remedy = "declare the column bigint, and compute what it says in a view" if nanos else problem.remedy
             raise problem.with_(row=number, called=f"message {number}", remedy=remedy) from None
-
-    def _json(self, values: Values, rows: Ints) -> Values:
-        """Values of jsonb as texts of JSON. A string is such a text already, and null is NULL, as in PostgreSQL's
-        json_populate_record."""
-        other = pc.invert(pc.is_in(values.kind, pa.array(["VARCHAR", "NULL", None])))
-        found = np.flatnonzero(other.to_numpy(zero_copy_only=False))
-        if not len(found):
-            return values
-        mask = np.zeros(len(rows), np.bool_)
-        mask[found] = True
-        texts = pa.array([self._written(row) for row in rows[found]], pa.string())
-        text = pc.replace_with_mask(values.text, pa.array(mask), texts)
-        return Values(values.column, pc.if_else(pa.array(mask), "VARCHAR", values.kind), text)
 
     def _written(self, row: int) -> str:
         try:

@@ -20,6 +20,8 @@ from halfjoin.engine.scalar.casts_text import from_text
 from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates.updates import Ints, Mask
+from halfjoin.sql.functions.json_text import value_of
+from halfjoin.sql.functions.json_text import written as json_written
 from halfjoin.sql.types import FLOATS, INTEGERS, STORED_DIGITS, STRINGS, WORKING_DIGITS, Kind, SqlType
 
 _WHOLE = ("BIGINT", "UBIGINT")
@@ -43,7 +45,7 @@ _SAY = (
     "name the encoding: hj.debezium(messages, encodings={{{column!r}: {choices}}}), or of a source the option encodings"
 )
 
-Exactly = Callable[[Ints], list[str]]  # the numbers of some rows, as the message writes them
+Exactly = Callable[[Ints], list[str]]  # the numbers of some rows, or the arrays, as the message writes them
 
 
 class Undecodable(Exception):
@@ -87,6 +89,17 @@ class Values:
             text = self.text[int(rows[0])].as_py()
             shown = text if len(text) <= 60 else text[:57] + "..."
             raise Undecodable(int(rows[0]), why(repr(shown) if self.kind[int(rows[0])].as_py() == "VARCHAR" else shown))
+
+    def as_json(self, written: Exactly) -> Values:
+        """Values of jsonb as texts of JSON. A string is such a text already, and null is NULL, as in PostgreSQL's
+        json_populate_record. `written`: the other values of some rows as texts."""
+        other = pc.invert(pc.is_in(self.kind, pa.array(["VARCHAR", "NULL", None])))
+        mask: Mask = other.to_numpy(zero_copy_only=False)
+        if not mask.any():
+            return self
+        texts = pa.array(written(np.flatnonzero(mask)), pa.string())
+        text = pc.replace_with_mask(self.text, pa.array(mask), texts)
+        return Values(self.column, pc.if_else(pa.array(mask), "VARCHAR", self.kind), text)
 
     def any(self, kind: str) -> bool:
         """Whether any value has this kind."""
@@ -138,7 +151,7 @@ def _decoded(values: Values, type: SqlType, encoding: Encoding | None, exactly: 
         "is unchanged, and was not sent; let the source send whole rows (ALTER TABLE ... REPLICA IDENTITY FULL)"
     ))  # fmt: skip
     if type.kind is Kind.ARRAY and type.element is not None:
-        return _array(values, type, type.element, encoding)
+        return _array(values, type, type.element, encoding, exactly)
     name = encoding.name if encoding is not None else ""
     match type.kind:
         case Kind.BOOLEAN:
@@ -255,7 +268,8 @@ def _moments(values: Values, type: SqlType, name: str) -> pa.Array:
     return (numbers.cast(pa.int32()) if wanted.bit_width == 32 else numbers).cast(wanted)
 
 
-def _array(values: Values, type: SqlType, element: SqlType, encoding: Encoding | None) -> pa.Array:
+def _array(values: Values, type: SqlType, element: SqlType, encoding: Encoding | None,
+           exactly: Exactly | None) -> pa.Array:  # fmt: skip
     texts = values.only(type, ("ARRAY",))
     lists = _one(
         rows_of("""SELECT from_json(CAST(v AS JSON), '["JSON"]') AS v FROM arguments""", pa.table({"v": texts})),
@@ -265,8 +279,18 @@ def _array(values: Values, type: SqlType, element: SqlType, encoding: Encoding |
                     pa.table({"v": lists.flatten()}))  # fmt: skip
     inner = Values(values.column, _one(parts, "kind", pa.string()), _one(parts, "text", pa.string()))
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+
+    def written(some: Ints) -> list[str]:
+        assert exactly is not None
+        whole = exactly(np.flatnonzero(_mask(lists.is_valid())))
+        items = [item for text in whole for item in value_of(text)]  # type: ignore[union-attr]
+        return [json_written(items[row]) for row in some]
+
+    digits = None if exactly is None or element.kind is Kind.ARRAY else written
+    if element.kind in (Kind.JSON, Kind.JSONB) and digits is not None:
+        inner = inner.as_json(digits)
     try:
-        items = decoded(inner, element, encoding and (encoding.items or encoding), None)
+        items = decoded(inner, element, encoding and (encoding.items or encoding), digits)
     except Undecodable as problem:
         raise Undecodable(int(np.repeat(np.arange(len(lists)), lengths)[problem.row]), problem.why) from None
     offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())

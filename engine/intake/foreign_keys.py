@@ -4,6 +4,8 @@ Only keys that the batch adds to the one table or removes from the other can bre
 arrangement by the key, so a batch looks up these keys and scans nothing. Most keys have a row to refer to at all times,
 and need no look at the rows that refer to them.
 
+A key of one integer type may refer to one of another: they are compared as bigint.
+
 A key is in a table if a row with it has a positive count. In a table without a PRIMARY KEY it is wrong to add up the
 counts of a key: a row with the count -1 would hide another row that refers to nothing.
 """
@@ -20,9 +22,11 @@ from halfjoin.catalog.models import ForeignKey, Table
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.intake.primary_key import key_of, known
 from halfjoin.engine.scalar.cells import cell
-from halfjoin.engine.updates.consolidate import groups
+from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, Updates, concat, constant, empty
 from halfjoin.errors import InvalidRow, key_text
+
+_NARROW = (pa.int16(), pa.int32())
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ def _check(tables: Tables, table: Table, key: ForeignKey, changed: Mapping[str, 
     empty = keys_of(tables.rows[table.name].changes(0, 0), key.columns)
     ours = keys_of(changed[table.name], key.columns) if table.name in changed else empty
     theirs = keys_of(changed[key.table], key.references) if key.table in changed else empty
+    if not key.valid:  # a row that refers to nothing since before the constraint may change elsewhere
+        ours = consolidate(ours)
     touched = concat([ours.filter(ours.diff > 0), theirs.filter(theirs.diff < 0)])
     touched = touched.filter(known(touched, list(touched.columns)))
     if not len(touched):
@@ -74,8 +80,10 @@ def _check(tables: Tables, table: Table, key: ForeignKey, changed: Mapping[str, 
 
 
 def keys_of(rows: Updates, names: tuple[str, ...]) -> Updates:
-    """The key columns of rows, named by their positions."""
-    return rows.renamed([(name, str(place)) for place, name in enumerate(names)])
+    """The key columns of rows, named by their positions; integers as bigint."""
+    keys = rows.renamed([(name, str(place)) for place, name in enumerate(names)])
+    wide = {name: column.cast(pa.int64()) for name, column in keys.columns.items() if column.type in _NARROW}
+    return keys.with_columns(wide) if wide else keys
 
 
 def gone_from(tables: Tables, key: ForeignKey, gone: Updates, changed: Updates) -> Updates:
@@ -145,11 +153,24 @@ def _rows(tables: Tables, table: Table, names: tuple[str, ...], wanted: Updates,
     """The columns `shown` of a table's rows with some keys, as of `first` and later."""
     collection = tables.rows[table.name]
     key = key_of(table, names)
-    asked = wanted.renamed([(str(place), name) for place, name in enumerate(names)])
+    asked = _fitting(wanted.renamed([(str(place), name) for place, name in enumerate(names)]), collection)
+    if not len(asked):
+        return empty(collection.schema).select(shown)
     asked = Updates(asked.columns, constant(first, len(asked)), constant(1, len(asked)))
     candidates = key.candidates(collection.looked_up(len(asked)), asked, shown)
     found = key.rows(candidates, asked) if candidates else empty(collection.schema)
     return found.select(shown).not_before(first - 1)
+
+
+def _fitting(keys: Updates, collection: Collection) -> Updates:
+    """The keys in the types that a table's columns have, without those that no value of these types is equal to."""
+    types = {name: collection.schema[name] for name, column in keys.columns.items()
+             if column.type != collection.schema[name]}  # fmt: skip
+    for name, type in types.items():
+        least = -(1 << (type.bit_width - 1))
+        value = keys.columns[name].to_numpy(zero_copy_only=False)
+        keys = keys.filter((value >= least) & (value < -least))
+    return keys.with_columns({name: keys.columns[name].cast(type) for name, type in types.items()}) if types else keys
 
 
 def _referring(tables: Tables, table: Table, key: ForeignKey, missing: Updates, changed: Mapping[str, Updates],

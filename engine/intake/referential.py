@@ -106,7 +106,7 @@ class Effects:
         for number, name in enumerate(key.columns):
             if action == "cascade":
                 assert now is not None
-                made[name] = gather(now.columns[str(number)], pa.array(place))
+                made[name] = _as(gather(now.columns[str(number)], pa.array(place)), table, columns[name])
             elif action == "set null":
                 made[name] = pa.nulls(len(old), arrow_type(columns[name].type))
             else:
@@ -117,6 +117,14 @@ class Effects:
                                  f"{key_text({one: cell(old.columns[one], row) for one in old.columns})}",
                                  table=table.name, column=name, code="23502")  # fmt: skip
         return with_generated(table, old.with_columns(made))
+
+
+def _as(keys: pa.Array, table: Table, column: ColumnModel) -> pa.Array:
+    """Keys in the type of the column that refers to them."""
+    try:
+        return keys.cast(arrow_type(column.type))
+    except pa.ArrowInvalid:
+        raise InvalidRow(f"{column.type} out of range", table=table.name, column=column.name, code="22003") from None
 
 
 def _moved(key: ForeignKey, both: Pairs) -> Pairs:

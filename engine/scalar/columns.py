@@ -25,7 +25,7 @@ from halfjoin.engine.scalar.python_values import is_string, missing, plain, too_
 from halfjoin.engine.scalar.row_input import of_python
 from halfjoin.engine.scalar.sound import DAYS, MICROS, Unsound, check_sound
 from halfjoin.engine.scalar.values import raw, valid
-from halfjoin.engine.scalar.written_values import lists_of_texts, parsed, parsed_each
+from halfjoin.engine.scalar.written_values import elements, lists_of_texts, parsed, parsed_each
 from halfjoin.engine.updates.intervals import DAY, IN_FILES, intervals, of_struct, parts
 from halfjoin.engine.updates.structs import struct_of
 from halfjoin.engine.updates.updates import Mask
@@ -53,11 +53,11 @@ def convert(table: str, name: str, kind: SqlType, given: Any, *, leaving: bool =
 
     Values are widened and rescaled if that loses nothing. Moments are rounded to the column's digits of the second.
     Texts are parsed as dates, times, numerics and UUIDs, and as what PostgreSQL writes for arrays, `{1,2}`, and for
-    bytea, a backslash, an x and hexadecimal digits. There is no other conversion: a text does not become an integer,
-    and a number is not rounded. Of a json or jsonb a text is JSON, and Python's other values stand for themselves. A
-    float stands for the shortest decimal that reads back as the float: 0.1 fits a numeric(8,2), 0.125 does not. NaN is
-    a number in columns of floats. In all other columns it means NULL, as in pandas; but a Decimal's NaN is not a valid
-    numeric.
+    bytea, a backslash, an x and hexadecimal digits; for an array of json, `[1,2]`, too. There is no other conversion:
+    a text does not become an integer, and a number is not rounded. Of a json or jsonb a text is JSON, and Python's
+    other values stand for themselves. A float stands for the shortest decimal that reads back as the float: 0.1 fits a
+    numeric(8,2), 0.125 does not. NaN is a number in columns of floats. In all other columns it means NULL, as in
+    pandas; but a Decimal's NaN is not a valid numeric.
     What no SQL value is (`sound`) is refused, unless the rows are `leaving`: a table may have got it long ago.
 
     Raises:
@@ -194,7 +194,7 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
     if has_rows(kind) and not isinstance(given, pa.Array):
         return of_python(given, kind, _array)
     if holds_json(kind) and not _is_text(given):
-        given = pa.array([json_text(value, kind) for value in _python_of(given)], arrow_type(kind))
+        given = pa.array([json_text(elements(value, kind), kind) for value in _python_of(given)], arrow_type(kind))
     array = given if isinstance(given, pa.Array) else _of_python(given, kind)
     if isinstance(array, pa.ExtensionArray):
         array = storage(array)

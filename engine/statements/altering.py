@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from halfjoin.catalog.catalog import Catalog
+from halfjoin.catalog.catalog import Catalog, kind_of
 from halfjoin.catalog.models import ColumnModel, ForeignKey, Table
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.generated import values, with_generated
@@ -13,9 +13,17 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.statements.definitions import drop_view
 from halfjoin.engine.statements.dependents import readers_of_column
 from halfjoin.engine.statements.identities import alter_identity
+from halfjoin.engine.statements.numbered_column import numbered
 from halfjoin.engine.statements.renaming import columns_of_index, refuse_sinks, rename_column
 from halfjoin.engine.statements.reshaping import Rows, check_rows, put
-from halfjoin.engine.statements.tables import check_columns, check_key, column_of, constraint_names, with_constraint
+from halfjoin.engine.statements.tables import (
+    add_sequences,
+    check_columns,
+    check_key,
+    column_of,
+    constraint_names,
+    with_constraint,
+)
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
@@ -28,8 +36,8 @@ from halfjoin.sql.statements import AlterAction, AlterTable, Constraint
 from halfjoin.sql.types import INTEGERS, SECONDS, STRINGS, Kind, SqlType
 
 
-def alter_table(state: State, statement: AlterTable) -> None:
-    """Carry out ALTER TABLE: all of its actions or none.
+def alter_table(state: State, statement: AlterTable, gone: list[str] | None = None) -> None:
+    """Carry out ALTER TABLE: all of its actions or none. What CASCADE drops beside them is added to `gone`.
 
     Raises:
         UnknownName, UnsupportedSQL, Conflict: an action is not possible.
@@ -45,15 +53,15 @@ def alter_table(state: State, statement: AlterTable) -> None:
         if action.kind == "rename column":
             rename_column(state, table, action.name, str(action.to))
             continue
-        made, rows = _changed(state, table, action)
+        made, rows = _changed(state, table, action, [] if gone is None else gone)
         if made is not table:
-            put(state, table, made, rows)
-            if action.kind in ("add constraint", "set not null", "add column"):
+            put(state, table, made, rows, whole=action.column is not None and action.column.identity is not None)
+            if action.kind in ("add constraint", "validate constraint", "set not null", "add column"):
                 check_rows(state, made)
 
 
-def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Rows | None]:
-    """The table after an action, and what happens to its rows (None: nothing)."""
+def _changed(state: State, table: Table, action: AlterAction, gone: list[str]) -> tuple[Table, Rows | None]:
+    """The table after an action, and what happens to its rows (None: nothing). `gone`: as of `alter_table`."""
     catalog, columns = state.catalog, {column.name: column for column in table.columns}
     if action.kind == "add constraint":
         assert action.constraint is not None
@@ -62,12 +70,16 @@ def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Ro
         made = _constrained(catalog, table, action.constraint, fresh=not len(state.tables[table.name]))
         return made, None if made.primary_key == table.primary_key else _same
     if action.kind == "drop constraint":
-        made = _without_constraint(state, table, action)
+        made = _without_constraint(state, table, action, gone)
         return made, None if made.primary_key == table.primary_key else _same
+    if action.kind == "rename constraint":
+        return _with_constraint_named(table, action.name, str(action.to)), None
+    if action.kind == "validate constraint":
+        return _validated(table, action.name), None
     if action.kind == "add column":
         if action.name in columns and action.lenient:
             return table, None
-        return _with_column(catalog, table, action)
+        return _with_column(state, table, action)
     if action.name not in columns:
         if action.lenient:
             return table, None
@@ -96,7 +108,7 @@ def _changed(state: State, table: Table, action: AlterAction) -> tuple[Table, Ro
             return _with_type(catalog, table, column, action)
         case _:
             if action.cascade:
-                table = _drop_readers(state, table, column.name)
+                table = _drop_readers(state, table, column.name, gone)
             return _without(catalog, table, column)
 
 
@@ -135,8 +147,8 @@ def _keyed(table: Table, wanted: Constraint) -> Table:
     })  # fmt: skip
 
 
-def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[Table, Rows]:
-    given = action.column
+def _with_column(state: State, table: Table, action: AlterAction) -> tuple[Table, Rows]:
+    given, catalog = action.column, state.catalog
     assert given is not None
     if given.name in {column.name for column in table.columns}:
         raise Conflict(f"column {given.name} of {table.name} already exists", name=given.name, code="42701")
@@ -144,11 +156,11 @@ def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[T
         raise UnsupportedSQL(f"{given.name} is the name of an update's own column", remedy="choose another name")
     refuse_sinks(catalog, table.name)
     column = column_of(table.name, given, catalog)
-    if column.sequence:
-        raise UnsupportedSQL("ADD COLUMN with an identity is not supported", remedy="CREATE TABLE with it, and INSERT "
-                             "the rows there")  # fmt: skip
     made = table.model_copy(update={"columns": (*table.columns, column)})
     check_columns(made, catalog)
+    if column.sequence and len(state.pending.get(table.name, ())):
+        raise UnsupportedSQL("ADD COLUMN with an identity is not supported in a transaction that has changed the rows",
+                             remedy="COMMIT first")  # fmt: skip
     default = column.default or (column.domain and column.domain.default)
     value = bind_default(default, column.type, catalog) if default else Literal(None, column.type)
     scalar = compile(functions.cast(value, column.type))
@@ -157,9 +169,15 @@ def _with_column(catalog: Catalog, table: Table, action: AlterAction) -> tuple[T
         updates = updates.with_columns({column.name: values(table, scalar, updates).cast(arrow_type(column.type))})
         return with_generated(made, updates)
 
+    def numbers(updates: Updates) -> Updates:
+        new = catalog.sequences[column.sequence]
+        found, catalog.sequences[new.name] = numbered(updates, column.name, new, state.upper, arrow_type(column.type))
+        return with_generated(made, found)
+
     for one in action.beside:
         made = _constrained(catalog, made, one, fresh=False)
-    return made, rows
+    add_sequences(catalog, made, [given])
+    return made, numbers if column.sequence else rows
 
 
 def _without(catalog: Catalog, table: Table, column: ColumnModel) -> tuple[Table, Rows]:
@@ -189,7 +207,7 @@ def _without(catalog: Catalog, table: Table, column: ColumnModel) -> tuple[Table
     return made, lambda updates: updates.select([one.name for one in made.columns])
 
 
-def _drop_readers(state: State, table: Table, name: str) -> Table:
+def _drop_readers(state: State, table: Table, name: str, gone: list[str]) -> Table:
     """Drop what reads a column: views, generated columns, CHECKs, and foreign keys that refer to it."""
     catalog = state.catalog
     views = readers_of_column(catalog, table, name)
@@ -198,14 +216,16 @@ def _drop_readers(state: State, table: Table, name: str) -> Table:
             raise Conflict(f"{view.name} is read by sink {sinks[0]}", remedy="drop it first", name=view.name,
                            holder=sinks[0], code="2BP01")  # fmt: skip
         drop_view(state, view)
+    gone += [f"{kind_of(view)} {view.name}" for view in views]
     for key in table.keys.values():
         if name in key:
-            _drop_references(state, table, sorted(key))
+            _drop_references(state, table, sorted(key), gone)
     table = catalog.tables[table.name]
     for column in table.columns:
         if column.name != name and column.generated is not None and name in names_read(column.generated):
             made, rows = _without(catalog, catalog.tables[table.name], column)
             put(state, catalog.tables[table.name], made, rows)
+            gone.append(f"column {column.name} of table {table.name}")
     table = catalog.tables[table.name]
     return table.model_copy(update={"checks": tuple(one for one in table.checks if name not in names_read(one.text))})
 
@@ -247,7 +267,7 @@ def _keeps(source: SqlType, target: SqlType) -> bool:
     return (source.kind, target.kind) == (Kind.REAL, Kind.DOUBLE)
 
 
-def _without_constraint(state: State, table: Table, action: AlterAction) -> Table:
+def _without_constraint(state: State, table: Table, action: AlterAction, gone: list[str]) -> Table:
     catalog, name = state.catalog, action.name
     if name not in constraint_names(table):
         if action.lenient:
@@ -259,7 +279,7 @@ def _without_constraint(state: State, table: Table, action: AlterAction) -> Tabl
         if not action.cascade:
             raise Conflict(f"a foreign key refers to {name}", remedy="drop that first, or write CASCADE", name=name,
                            code="2BP01")  # fmt: skip
-        _drop_references(state, table, key)
+        _drop_references(state, table, key, gone)
         table = catalog.tables[table.name]
     if name not in {one.name for one in (*table.unique, *table.checks, *table.foreign_keys)}:
         return table.model_copy(update={"primary_key": (), "key_name": ""})
@@ -269,12 +289,47 @@ def _without_constraint(state: State, table: Table, action: AlterAction) -> Tabl
     })  # fmt: skip
 
 
-def _drop_references(state: State, table: Table, key: list[str]) -> None:
+def _with_constraint_named(table: Table, name: str, to: str) -> Table:
+    """The table with another name for a constraint."""
+    names = constraint_names(table)
+    if name not in names:
+        raise UnknownName(f"constraint of {table.name}", name, names)
+    if to in names:
+        raise UnsupportedSQL(f"constraint {to} for {table.name} already exists", code="42710")
+    update: dict[str, object] = {
+        kind: tuple(one.model_copy(update={"name": to}) if one.name == name else one for one in getattr(table, kind))
+        for kind in ("unique", "checks", "foreign_keys")
+    }  # fmt: skip
+    if name not in {one.name for one in (*table.unique, *table.checks, *table.foreign_keys)}:
+        update["key_name"] = to
+    return table.model_copy(update=update)
+
+
+def _validated(table: Table, name: str) -> Table:
+    """The table with a constraint that is no longer NOT VALID."""
+    if name not in constraint_names(table):
+        raise UnknownName(f"constraint of {table.name}", name, constraint_names(table))
+    if name not in {one.name for one in (*table.checks, *table.foreign_keys)}:
+        raise UnsupportedSQL(f"constraint {name} of {table.name} is not a foreign key or check constraint",
+                             remedy="it always holds", code="42809")  # fmt: skip
+    return table.model_copy(update={
+        kind: tuple(one.model_copy(update={"valid": True}) if one.name == name else one for one in getattr(table, kind))
+        for kind in ("checks", "foreign_keys")
+    })  # fmt: skip
+
+
+def _drop_references(state: State, table: Table, key: list[str], gone: list[str]) -> None:
     """Drop the foreign keys that refer to a key of a table."""
     for other in list(state.catalog.tables.values()):
         kept = tuple(one for one in other.foreign_keys if one.table != table.name or sorted(one.references) != key)
         if len(kept) < len(other.foreign_keys):
+            gone += [told_key(other, one) for one in other.foreign_keys if one not in kept]
             put(state, other, other.model_copy(update={"foreign_keys": kept}), None)
+
+
+def told_key(table: Table, key: ForeignKey) -> str:
+    """What a foreign key is called among the things that are dropped."""
+    return f"constraint {key.name} on table {table.name}"
 
 
 def _refuse_generated(table: Table, column: str) -> None:

@@ -22,6 +22,7 @@ from halfjoin.engine.statements.describing import Described, describe
 from halfjoin.engine.statements.execute import copied_columns, copy_from, copy_lines, copy_rows, run_one
 from halfjoin.engine.statements.outcomes import RETURNED, TAG
 from halfjoin.engine.statements.repeated import columns_known
+from halfjoin.engine.statements.sequences import changes_sequence
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked
 from halfjoin.engine.statements.snapshot import InFiles
@@ -248,7 +249,7 @@ class Connection:
 
 def _quiet(state: State, sql: str) -> bool:
     """Whether a query needs no lock. Sequences go on, and functions of the user's need not bear several threads."""
-    return not state.functions and not state.catalog.functions and "nextval" not in sql.lower()
+    return not state.functions and not state.catalog.functions and not changes_sequence(sql)
 
 
 def _answer(session: Session, rows: pa.Table | None) -> Answer:

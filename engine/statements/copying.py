@@ -53,7 +53,8 @@ def copied_in(state: State, statement: Copy, data: bytes | pa.Table, sql: str) -
     query = parse_query(f'SELECT {", ".join(values)} FROM "{_ROWS}"')
     table = state.catalog.table(statement.table).name
     try:
-        return carry_out(seen, Insert(table, tuple(names), query, table), sql)
+        # It may give any value to an identity: a dump has its numbers.
+        return carry_out(seen, Insert(table, tuple(names), query, table, overriding="system"), sql)
     except DataError as problem:
         raise (_first_wrong(made, filled, table) if isinstance(data, bytes) else None) or problem from None
 

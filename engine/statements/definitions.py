@@ -29,7 +29,7 @@ from halfjoin.sql.bind.bind import bind, bind_keys
 from halfjoin.sql.bind.tables import names_of
 from halfjoin.sql.expr import is_temporal
 from halfjoin.sql.functions import render
-from halfjoin.sql.statements import CreateIndex, CreateSink, CreateTable, CreateView
+from halfjoin.sql.statements import CreateIndex, CreateSink, CreateTable, CreateTableAs, CreateView
 
 _log = logging.getLogger("halfjoin")
 
@@ -72,6 +72,13 @@ def create_table(state: State, statement: CreateTable) -> None:
     enter_table(state, table)
 
 
+def say_ignored(statement: CreateTable | CreateTableAs | CreateView) -> None:
+    """Warn of what a statement says in vain."""
+    if statement.ignored:
+        _log.warning("%s: rows are not stored as in PostgreSQL; %s changes nothing", statement.name,
+                     ", ".join(statement.ignored))  # fmt: skip
+
+
 def _as_written(table: Table) -> Table:
     """The table without what tells it from another one that is written in the same way."""
     unique = tuple(one.model_copy(update={"lasting": False}) for one in table.unique)
@@ -100,8 +107,11 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
             raise Conflict(f"{name} exists already", remedy="drop it first, or write IF NOT EXISTS or OR REPLACE",
                            name=name, code="42P07")  # fmt: skip
         if name not in catalog.views:
-            raise Conflict(f"{name} is a table, which a view cannot replace", name=name)
-        catalog.check_unread(catalog.views[name], sinks=not statement.materialized)
+            raise Conflict(f"{name} is a table, which a view cannot replace", name=name, code="42809")
+        if catalog.views[name].materialized and not statement.materialized:
+            raise Conflict(f"{name} is a materialized view, which a plain one cannot replace", name=name, code="42809",
+                           remedy="CREATE OR REPLACE MATERIALIZED VIEW, or DROP MATERIALIZED VIEW first")
+        catalog.check_unread(catalog.views[name], sinks=False)
     notices: list[str] = []
     relation = bind(statement.query, catalog, text, notices)
     facts = Noted(Statistics(state), aside=(name,))

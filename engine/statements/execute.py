@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from halfjoin.engine.statements.altering import alter_table
 from halfjoin.engine.statements.asked import Asked, asked_of
 from halfjoin.engine.statements.changing import carry_out
 from halfjoin.engine.statements.copying import columns_of, copied_in, copied_out, rows_out
-from halfjoin.engine.statements.definitions import define
+from halfjoin.engine.statements.definitions import define, say_ignored
 from halfjoin.engine.statements.dependents import truncated
 from halfjoin.engine.statements.dropping import drop
 from halfjoin.engine.statements.enums import alter_enum
@@ -25,7 +26,7 @@ from halfjoin.engine.statements.outcomes import answer, apply, tagged
 from halfjoin.engine.statements.renaming import rename
 from halfjoin.engine.statements.repeated import keeping, keeping_change, known, known_query
 from halfjoin.engine.statements.replan import check_refreshed, refresh
-from halfjoin.engine.statements.sequences import restart
+from halfjoin.engine.statements.sequences import changes_sequence, restart
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked, show_settings
 from halfjoin.engine.statements.showing import show
@@ -91,6 +92,9 @@ from halfjoin.sql.statements import (
 from halfjoin.sql.system import is_temporary
 from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetTransaction
 
+_log = logging.getLogger("halfjoin")
+_MOST_GONE = 100  # things of which a message names what CASCADE has dropped
+
 
 def execute(session: Session, state: State, sql: str, params: Params = None) -> pa.Table | None:
     """Run the statements in order, and return the rows of the last one, if it returns any."""
@@ -129,7 +133,7 @@ def _isolated(
     """Run a statement on the state that the transaction's isolation lets it read."""
     kept = session.prepared.get(statement.name) if isinstance(statement, Execute) else None
     reads = isinstance(statement, Select) if kept is None else change_in(kept.statement) is None
-    reads = reads and not any("nextval" in one.lower() for one in (sql, kept.text if kept else ""))
+    reads = reads and not any(map(changes_sequence, (sql, kept.text if kept else "")))
     found = session.isolation.state_for(statement, state, reads=reads)
     try:
         return _run(session, found, statement, sql, asked)
@@ -250,13 +254,17 @@ def _run(
         case Savepoint():
             session.savepoint(statement)
         case AlterTable():
-            session.define(state, lambda state: alter_table(state, statement), statement)
+            gone: list[str] = []
+            session.define(state, lambda state: alter_table(state, statement, gone), statement)
+            _say_gone(gone)
         case Rename():
             session.define(state, lambda state: rename(state, session.runners, statement), statement)
         case CreateTableAs():
             return _create_table_as(session, state, statement, sql)
         case Drop():
-            session.define(state, lambda state: drop(state, statement), statement)
+            gone = []
+            session.define(state, lambda state: drop(state, statement, gone), statement)
+            _say_gone(gone)
         case (CreateEnum() | CreateComposite() | CreateDomain() | CreateSchema() | CreateSequence() | Comment()
               | AlterSequence() | AlterDomain()):  # fmt: skip
             session.define(state, lambda state: name_things(state, statement), statement)
@@ -265,6 +273,8 @@ def _run(
         case CreateTable() | CreateView() | CreateIndex():
             made = settled(statement, session.known(state).catalog, sql) if session.temporary else statement
             session.define(state, lambda state: define(state, session.means, made, sql), made)
+            if isinstance(made, CreateTable | CreateView):
+                say_ignored(made)
             if isinstance(statement, CreateView) and statement.or_replace and session.transaction is None:
                 session.sinks.begin(state)
         case CreateSource():
@@ -372,6 +382,13 @@ def _truncate(session: Session, state: State, statement: Truncate) -> pa.Table:
     return tagged(session, pa.table({"count": pa.array([count], pa.int64())}), "TRUNCATE TABLE")
 
 
+def _say_gone(gone: Sequence[str]) -> None:
+    """Warn of what CASCADE has dropped."""
+    shown = ", ".join(gone[:_MOST_GONE]) + (", ..." if len(gone) > _MOST_GONE else "")
+    if gone:
+        _log.warning("drop cascades to %s%s", f"{len(gone)} other objects: " if len(gone) > 1 else "", shown)
+
+
 def _create_table_as(session: Session, state: State, statement: CreateTableAs, sql: str) -> pa.Table | None:
     """Create a table with the rows of a query, both or neither."""
     known = session.known(state)
@@ -390,6 +407,7 @@ def _create_table_as(session: Session, state: State, statement: CreateTableAs, s
         count = found.count
     if alone:
         session.commit(state)
+    say_ignored(statement)
     if not statement.data:
         return None
     return tagged(session, pa.table({"count": pa.array([count], pa.int64())}), f"SELECT {count}")

@@ -52,6 +52,6 @@ def _added(state: State, table: Table, column: ColumnModel, action: AlterAction)
     if not column.not_null:
         raise UnsupportedSQL(f"column {column.name} of {table.name} must be declared NOT NULL before identity can be "
                              "added", remedy=f"ALTER TABLE {table.name} ALTER {column.name} SET NOT NULL", code="55000")
-    name = free_sequence(state.catalog, table.name, column.name)
+    name = free_sequence(state.catalog, table.name, column.name, identity)
     state.catalog.sequences[name] = new_sequence(state.catalog, name, identity.options, table.name)
     return column.model_copy(update={"sequence": name, "always": identity.always})

@@ -27,9 +27,10 @@ from halfjoin.errors import InvalidRow
 Rows = Callable[[Updates], Updates]  # what happens to the rows
 
 
-def put(state: State, old: Table, new: Table, rows: Rows | None, renamed: Change | None = None) -> None:
+def put(state: State, old: Table, new: Table, rows: Rows | None, renamed: Change | None = None, *,
+        whole: bool = False) -> None:  # fmt: skip
     """Put a table in the place of another, with its rows; the views over it follow. `renamed`: what else happens to
-    names than that columns come and go.
+    names than that columns come and go. `whole`: what happens to a row depends on the others.
 
     Raises:
         Conflict: a view reads a column that goes.
@@ -51,19 +52,21 @@ def put(state: State, old: Table, new: Table, rows: Rows | None, renamed: Change
         change = rows or (lambda updates: updates)
         if old.name in state.pending:
             state.pending[new.name] = change(state.pending.pop(old.name))
-        for part in there.runs:
-            for piece in part.pieces():
-                take_in(state, "tables", new.name, made, change(piece))
+        pieces = (piece for part in there.runs for piece in part.pieces())
+        for piece in [concat([empty(there.schema), *pieces])] if whole else pieces:
+            take_in(state, "tables", new.name, made, change(piece))
     follow(state, before, renamed or between(old, new))
 
 
 def check_rows(state: State, table: Table) -> None:
-    """Check the present and future rows of a table against its constraints.
+    """Check the present and future rows of a table against its constraints, those that are NOT VALID apart.
 
     Raises:
         InvalidRow: one breaks them.
     """
     collection = state.tables[table.name]
+    table = table.model_copy(update={"checks": tuple(one for one in table.checks if one.valid),
+                                     "foreign_keys": tuple(one for one in table.foreign_keys if one.valid)})
     pieces = [piece for part in collection.runs for piece in part.pieces()]
     every = concat(pieces) if pieces else empty(collection.schema)
     pending = {name: Updates(one.columns, constant(state.upper, len(one)), one.diff)
@@ -95,4 +98,5 @@ def check_rows(state: State, table: Table) -> None:
     if table.foreign_keys and len(rows):
         before = dict(state.tables)
         before[table.name] = replace(collection, held=(), stored=None, cold=None, arrangements=collection.shared())
-        check_foreign_keys(Tables(state.catalog.tables, before), {**pending, table.name: rows})
+        defined = {**state.catalog.tables, table.name: table}
+        check_foreign_keys(Tables(defined, before), {**pending, table.name: rows})

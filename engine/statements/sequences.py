@@ -13,6 +13,11 @@ from halfjoin.errors import Conflict, UnknownName
 from halfjoin.sql.named import AlterSequence, CreateSequence
 
 
+def changes_sequence(sql: str) -> bool:
+    """Whether a query may call what gives out a number or sets one. Another state than the engine's would lose that."""
+    return any(word in sql.lower() for word in ("nextval", "setval"))
+
+
 def create_sequence(catalog: Catalog, statement: CreateSequence) -> None:
     """CREATE SEQUENCE.
 

@@ -18,7 +18,7 @@ from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.named import SequenceOptions
 from halfjoin.sql.parse.renaming import renamed
 from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Identity, Like
-from halfjoin.sql.types import Kind, SqlType, has_rows, innermost, looks_vary
+from halfjoin.sql.types import INTEGERS, Kind, SqlType, has_rows, innermost, looks_vary
 
 
 def table_of(statement: CreateTable, catalog: Catalog) -> Table:
@@ -126,7 +126,8 @@ def with_constraint(table: Table, wanted: Constraint, catalog: Catalog, *, fresh
             return table.model_copy(update={"unique": (*table.unique, one)})
         case "check":
             bind_check(wanted.text, [column.column for column in table.columns], Catalog.knowing(table), table.name)
-            return table.model_copy(update={"checks": (*table.checks, Check(name=name, text=wanted.text))})
+            check = Check(name=name, text=wanted.text, valid=wanted.valid)
+            return table.model_copy(update={"checks": (*table.checks, check)})
         case _:
             parent = table if wanted.table == table.name else catalog.table(wanted.table)
             made = _foreign_key(table, parent, wanted, name)
@@ -176,7 +177,8 @@ def _foreign_key(table: Table, parent: Table, wanted: Constraint, name: str) -> 
     ours, theirs = ({column.name: column.type for column in one.columns} for one in (table, parent))
     for mine, other in zip(wanted.columns, references, strict=True):
         named = ours[mine].named != theirs[other].named
-        if named or arrow_type(ours[mine]) != arrow_type(theirs[other]):
+        whole = ours[mine].kind in INTEGERS and theirs[other].kind in INTEGERS
+        if named or (not whole and arrow_type(ours[mine]) != arrow_type(theirs[other])):
             raise UnsupportedSQL(f"{table.name}.{mine} is {ours[mine]}, and {parent.name}.{other} is {theirs[other]}",
                                  remedy="give both columns one type", code="42804")  # fmt: skip
     generated = [column.name for column in table.columns if column.generated is not None
@@ -186,7 +188,8 @@ def _foreign_key(table: Table, parent: Table, wanted: Constraint, name: str) -> 
             raise UnsupportedSQL(f"ON {event} {action.upper()} would set {generated[0]}, a generated column",
                                  remedy="leave it out", code="42601")  # fmt: skip
     return ForeignKey(name=name, columns=wanted.columns, table=parent.name, references=references,
-                      on_delete=wanted.on_delete, on_update=wanted.on_update, deferred=wanted.deferred)
+                      on_delete=wanted.on_delete, on_update=wanted.on_update, deferred=wanted.deferred,
+                      valid=wanted.valid)
 
 
 def column_of(table: str, column: ColumnDef, catalog: Catalog, in_key: bool = False) -> ColumnModel:
@@ -198,14 +201,23 @@ def column_of(table: str, column: ColumnDef, catalog: Catalog, in_key: bool = Fa
     domain = catalog.domain(column.type.named) if column.type.kind is Kind.NAMED else None
     own = column.not_null or in_key
     not_null = own or (domain is not None and domain.not_null)
-    sequence = "" if column.identity is None else free_sequence(catalog, table, column.name)
+    sequence = "" if column.identity is None else free_sequence(catalog, table, column.name, column.identity)
     return ColumnModel(name=column.name, type=resolved(column.type, catalog), not_null=not_null, own_not_null=own,
                        domain=domain, default=column.default, generated=column.generated, sequence=sequence,
-                       always=column.identity is not None and column.identity.always)  # fmt: skip
+                       always=column.identity is not None and column.identity.always,
+                       serial=column.identity is not None and column.identity.serial)  # fmt: skip
 
 
-def free_sequence(catalog: Catalog, table: str, column: str) -> str:
-    """The name of the sequence of a column."""
+def free_sequence(catalog: Catalog, table: str, column: str, identity: Identity) -> str:
+    """The name of the sequence of a column.
+
+    Raises:
+        UnsupportedSQL: the statement gives it a name that is taken.
+    """
+    if (name := identity.sequence) in (*catalog.sequences, *catalog.names()):
+        raise UnsupportedSQL(f"{name} exists already", remedy="leave out SEQUENCE NAME", code="42P07")
+    if name:
+        return name
     return _free([table, column, "seq"], [*catalog.sequences, *catalog.names()])
 
 
@@ -261,7 +273,8 @@ def _numbered_alike(catalog: Catalog, like: Like, column: ColumnModel) -> Identi
     one = catalog.sequences.get(column.sequence)
     if one is None or not ("identity" in like.including or ("defaults" in like.including and not column.always)):
         return None
-    return Identity(column.always, SequenceOptions(one.start, one.step, one.least, one.most, one.cycle, one.type))
+    options = SequenceOptions(one.start, one.step, one.least, one.most, one.cycle, one.type)
+    return Identity(column.always, options, column.serial)
 
 
 def _free(words: Iterable[str], taken: list[str]) -> str:

@@ -102,7 +102,7 @@ class Commands:
         if one.prepared.executes is not None:
             self._transactions.check_execute(one.prepared.executes)
         run = partial(self._connection.run, one.prepared, values, types)
-        if piece.words[0] == "CREATE":
+        if piece.words[0] in ("CREATE", "DROP", "ALTER"):
             answer, warnings = await self.call(partial(heard, run))
             for text in warnings:
                 self._transactions.say(notice(text))

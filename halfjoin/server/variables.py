@@ -39,6 +39,7 @@ _FIXED: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
 }  # fmt: skip
 # Outside a transaction each statement is one, with the modes that SET SESSION CHARACTERISTICS has given.
 OF_TRANSACTIONS = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
+_OF_DUMPS = "synchronize_seqscans"  # nothing but pg_dump sets it, before it asks anything
 _NAMES = {"timezone": "TimeZone", "datestyle": "DateStyle", "intervalstyle": "IntervalStyle"}
 REPORTED = ("server_version", "server_encoding", "client_encoding", "application_name", "is_superuser",
             "session_authorization", "datestyle", "intervalstyle", "timezone", "integer_datetimes",
@@ -98,6 +99,10 @@ class Variables:
                                      remedy=f"it is {default}")
         elif "." in name:
             self._own[name] = value or ""
+        elif name == _OF_DUMPS:
+            raise UnsupportedSQL("pg_dump is not supported: it reads more of PostgreSQL's catalog than there is here",
+                                 remedy="SHOW CREATE TABLE and COPY ... TO STDOUT tell what a table is and has; a "
+                                 "backup is a copy of the warehouse's folder")  # fmt: skip
         else:
             raise UnknownName("setting", name, (*SETTINGS, *self._fixed))
         if local and self._before is not None:

@@ -31,6 +31,7 @@ from halfjoin.sql.bind.target import (
     number_of,
     numbering,
     outputs,
+    overridden,
     refuse_now,
     target_of,
 )
@@ -59,6 +60,9 @@ def bind_insert(statement: Insert, schema: Schema, sql: str) -> BoundChange:
                 if column.name not in there and (sequence := number_of(target, column.name, context)) is not None}
     statement, asked = _numbered(statement, target, targets, context)
     numbered |= asked
+    if statement.overriding == "user":  # whatever the rows say there
+        numbered |= {name: context.schema.sequence(target.table, name)[0] for name in there
+                     if overridden(target, name, context)}  # fmt: skip
     rows, order = _rows(statement, target, targets, context, ordered=bool(numbered))
     keys = [key.expr for key in order]
     sources = [column for column in rows.columns if column not in keys]
@@ -196,7 +200,8 @@ def _typed_values(query: exp.Values, target: Target, targets: tuple[Column, ...]
         if rows and len(nodes) != width:
             raise context.wrong(row, f"a row of VALUES has {len(nodes)} values, the first one {width}")
         width, targets = len(nodes), targets[:len(nodes)]
-        nodes = [given(target, column.name, node, context, overriding)
+        nodes = [exp.Null() if overriding == "user" and overridden(target, column.name, context)
+                 else given(target, column.name, node, context, overriding)
                  for column, node in zip(targets, nodes, strict=True)]  # fmt: skip
         selected = Selected(single, ())
         if any(map(has_subquery, nodes)):
@@ -229,10 +234,8 @@ def _typed_query(query: exp.Expr, target: Target, targets: tuple[Column, ...], s
     if generated := [c.name for c in targets if c.name in context.schema.generated(target.table)]:
         raise context.wrong(query, f"column {generated[0]} is GENERATED from other columns", "name the other columns")
     for column in targets:
-        sequence, always = context.schema.sequence(target.table, column.name)
-        if overriding == "user" and sequence:
-            raise context.refuse(query, "OVERRIDING USER VALUE is not supported with a query", "leave the column out")
-        if always and overriding != "system":
+        _, always = context.schema.sequence(target.table, column.name)
+        if always and not overriding:
             given(target, column.name, query, context)
     alias = context.aliases.fresh("query")
     items: list[tuple[Column, Expr]] = []

@@ -130,4 +130,4 @@ def _values(when: When, target: Target, context: Context) -> dict[str, exp.Expr]
     if len(names) < len(when.values) or (when.columns and len(names) > len(when.values)):
         raise context.wrong(when.values[0], f"INSERT has {len(when.values)} values for {len(names)} columns")
     values = dict(zip(names, when.values, strict=False))
-    return {**every, **{name: given(target, name, node, context) for name, node in values.items()}}
+    return {**every, **{name: given(target, name, node, context, when.overriding) for name, node in values.items()}}

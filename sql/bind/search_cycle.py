@@ -29,7 +29,7 @@ from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.recursion import held, reads
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import known
-from halfjoin.sql.parse.locate import name_of
+from halfjoin.sql.parse.locate import as_query, name_of
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.parse.syntax import Cycle, OrderText, Search
 from halfjoin.sql.types import BIGINT, INTEGERS, STRINGS, Kind, SqlType
@@ -61,7 +61,7 @@ def rewritten(
     if not clauses:
         return query, given
     name = name_of(alias.this)
-    arms = (query.this, query.expression) if isinstance(query, exp.Union) else ()
+    arms = [as_query(arm.unnest()) for arm in (query.this, query.expression)] if isinstance(query, exp.Union) else []
     if not arms or not reads(arms[1], name) or not all(isinstance(arm, exp.Select) for arm in arms):
         raise context.wrong(clauses[0], "SEARCH and CYCLE need a query that reads itself, and two SELECTs with UNION "
                                         f"between them: {name} is not one")  # fmt: skip

@@ -140,8 +140,8 @@ def given(target: Target, name: str, node: exp.Expr, context: Context, overridin
         if not is_default(node):
             raise context.wrong(node, f"column {name} is GENERATED from other columns", "write DEFAULT, or nothing")
         return exp.Null()
-    sequence, always = context.schema.sequence(target.table, name)
-    if sequence and overriding == "user":
+    _, always = context.schema.sequence(target.table, name)
+    if overriding == "user" and overridden(target, name, context):
         return default(target, name, context)
     if always and not is_default(node) and overriding != "system":
         error = context.refuse(node, f"column {name} is GENERATED ALWAYS AS IDENTITY",
@@ -150,6 +150,12 @@ def given(target: Target, name: str, node: exp.Expr, context: Context, overridin
     if isinstance(node, FieldChange):
         node.this.set("table", exp.to_identifier(target.item.name, quoted=True))
     return default(target, name, context) if is_default(node) else node
+
+
+def overridden(target: Target, name: str, context: Context) -> bool:
+    """Whether OVERRIDING USER VALUE is about a column: it has an identity. A serial is a default."""
+    sequence, _ = context.schema.sequence(target.table, name)
+    return bool(sequence) and not context.schema.serial(target.table, name)
 
 
 def _written(value: exp.Expr) -> exp.Expr:

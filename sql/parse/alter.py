@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -10,7 +11,7 @@ from halfjoin.sql.parse.constraints import column, constraints, identity_of
 from halfjoin.sql.parse.create import check_dots, table_name
 from halfjoin.sql.parse.locate import name_of, only, refuse, written
 from halfjoin.sql.parse.sequences import number
-from halfjoin.sql.parse.syntax import AlterIdentity
+from halfjoin.sql.parse.syntax import AlterConstraint, AlterIdentity
 from halfjoin.sql.parse.type_names import stored_type
 from halfjoin.sql.statements import AlterAction, AlterTable, Rename
 from halfjoin.sql.types import BIGINT
@@ -43,13 +44,20 @@ def _actions(node: exp.Expr, text: str) -> Iterator[AlterAction]:
         case exp.AddConstraint():
             for part in node.expressions:
                 for one in constraints(part, text):
-                    yield AlterAction("add constraint", constraint=one)
+                    valid = not part.meta.get("not_valid")
+                    if not valid and one.kind not in ("check", "foreign key"):
+                        raise refuse(part, text, f"{one.kind.upper()} constraints cannot be marked NOT VALID")
+                    yield AlterAction("add constraint", constraint=replace(one, valid=valid))
         case exp.Drop() if str(node.args["kind"]).upper() in ("COLUMN", "CONSTRAINT"):
             for one in node.args["tables"]:
                 yield AlterAction(f"drop {str(node.args['kind']).lower()}", name_of(one),
                                   lenient=bool(node.args.get("exists")), cascade=bool(node.args.get("cascade")))
         case exp.RenameColumn():
             yield AlterAction("rename column", name_of(node.this), to=name_of(node.args["to"]))
+        case AlterConstraint():
+            to = node.args.get("to")
+            yield AlterAction("rename constraint" if to else "validate constraint", name_of(node.this),
+                              to=to and name_of(to))
         case exp.AlterColumn():
             yield _altered(node, text)
         case AlterIdentity():

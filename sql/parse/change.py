@@ -218,21 +218,15 @@ def _when(node: exp.When, text: str) -> When:
         only(then, text, "MERGE", ("this", "expression"))
         named, values = then.this, then.expression
         if not values:
-            if _says_default_values(named):
+            if named is not None and named.meta.get("default"):
                 return When(False, condition, "insert")
             raise refuse(node, text, "INSERT needs VALUES", "write VALUES (...) or DEFAULT VALUES").with_(code="42601")
         columns = tuple(name_of(column) for column in named.expressions) if isinstance(named, exp.Tuple) else (
             (name_of(named.this),) if isinstance(named, exp.Paren) else ())  # fmt: skip
-        return When(False, condition, "insert", (), columns, tuple(_row(values)))
+        overriding = "" if named is None else named.meta.get("overriding", "")
+        return When(False, condition, "insert", (), columns, tuple(_row(values)), overriding=overriding)
     raise refuse(node, text, "WHEN MATCHED and NOT MATCHED BY SOURCE take UPDATE, DELETE or DO NOTHING, WHEN NOT "
                  "MATCHED takes INSERT or DO NOTHING")
-
-
-def _says_default_values(named: exp.Expr | None) -> bool:
-    """Whether an INSERT of MERGE says DEFAULT VALUES, which sqlglot reads as a column with an alias."""
-    (only_one,) = named.expressions if isinstance(named, exp.Tuple) and len(named.expressions) == 1 else (None,)
-    return isinstance(only_one, exp.Alias) and (only_one.this.name.upper(), only_one.alias.upper()) == (
-        "DEFAULT", "VALUES")  # fmt: skip
 
 
 def _row(node: exp.Expr) -> list[exp.Expr]:

@@ -61,7 +61,8 @@ class CommandParser(ExplainParser):
                 option.set("expressions", [exp.Star()] if self._match(TokenType.STAR) else listed)
             elif not (old and name in ("BINARY", "CSV", "HEADER")):
                 self._match(TokenType.ALIAS)
-                option.set("expression", self._parse_unquoted_field() or self._parse_bracket())
+                on = exp.Boolean(this=True) if self._match(TokenType.ON) else None  # a key word elsewhere
+                option.set("expression", on or self._parse_unquoted_field() or self._parse_bracket())
             options.append(option)
             self._match(TokenType.COMMA)
         return options

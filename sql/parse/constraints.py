@@ -31,7 +31,7 @@ def column(node: exp.ColumnDef, text: str) -> tuple[ColumnDef, list[Constraint]]
     serial = SERIAL.get(declared.this)
     type = stored_type(declared, text) if serial is None else serial
     not_null, default, generated, constraints = serial is not None, None, None, list[Constraint]()
-    identity = None if serial is None else Identity(always=False)
+    identity = None if serial is None else Identity(always=False, serial=True)
     said = True if serial is not None else None  # whether NOT NULL is; None: neither that nor NULL
 
     def once(kind: exp.Expr, again: bool, what: str) -> None:
@@ -73,7 +73,8 @@ def identity_of(node: exp.GeneratedAsIdentityColumnConstraint, type: SqlType, te
     """The identity of a column."""
     if type.kind not in INTEGERS:
         raise refuse(node, text, "identity column type must be smallint, integer, or bigint").with_(code="22023")
-    return Identity(bool(node.this), options(node, text))
+    named = node.meta.get("sequence")
+    return Identity(bool(node.this), options(node, text), sequence="" if named is None else catalog_name(named, text))
 
 
 def constraints(node: exp.Expr, text: str) -> list[Constraint]:

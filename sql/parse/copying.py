@@ -32,6 +32,8 @@ def copy(node: exp.Copy, text: str) -> Copy:
             source, columns = source.this, tuple(map(name_of, source.expressions))
         table = table_name(source, text)
     given = node.args.get("params") or ()
+    if incoming:  # FREEZE is about PostgreSQL's storage: the rows are the same with it
+        given = [one for one in given if one.name.upper() != "FREEZE"]
     forced = dict(_forced(one, text) for one in given if one.name.upper() in FORCED)
     options = dict(_option(one, text) for one in given if one.name.upper() not in FORCED)
     format = options.get("format", "text").lower()

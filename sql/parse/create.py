@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -28,6 +28,9 @@ from halfjoin.sql.statements import (
 from halfjoin.sql.system import is_temporary
 
 INCLUDED = ("defaults", "constraints", "generated", "identity", "indexes")  # what LIKE can include
+# Of PostgreSQL's tables, besides those of autovacuum. Rows lie otherwise here, so they change nothing.
+STORAGE_PARAMETERS = ("fillfactor", "toast_tuple_target", "parallel_workers", "vacuum_index_cleanup", "vacuum_truncate",
+                      "log_autovacuum_min_duration", "user_catalog_table")
 NAMED: dict[str, Callable[[exp.Create, str], Statement]] = {
     "TYPE": naming.create_type, "DOMAIN": naming.create_domain, "SCHEMA": naming.create_schema,
     "SEQUENCE": naming.create_sequence,
@@ -82,9 +85,19 @@ def table_name(node: exp.Expr, text: str, alias: bool = False) -> str:
     return name
 
 
-def _properties(node: exp.Create, text: str) -> tuple[bool, int | None, str]:
-    """Whether the statement says MATERIALIZED, the history to retain, and what ON COMMIT does: `delete` or `drop`."""
-    materialized, retain, ended = False, None, ""
+@dataclass
+class _Properties:
+    """Whether a statement says MATERIALIZED, the history to retain, what ON COMMIT does (`delete` or `drop`), and the
+    parameters of PostgreSQL's storage."""
+
+    materialized: bool = False
+    retain: int | None = None
+    ended: str = ""
+    ignored: tuple[str, ...] = ()
+
+
+def _properties(node: exp.Create, text: str) -> _Properties:
+    materialized, retain, ended, ignored = False, None, "", list[str]()
     for item in node.args["properties"].expressions if node.args.get("properties") else ():
         if isinstance(item, exp.MaterializedProperty):
             materialized = True
@@ -95,12 +108,20 @@ def _properties(node: exp.Create, text: str) -> tuple[bool, int | None, str]:
             if not is_temporary(_made_name(node, text)):
                 raise refuse(node, text, "ON COMMIT can only be used on temporary tables",
                              "leave it out, or CREATE TEMP TABLE").with_(code="42P16")
+        elif isinstance(item, exp.Property) and is_storage_parameter(item.name):
+            ignored.append(item.name)
         else:
             raise refuse(item if item.args else node, text, f"{item.sql('materialize')} is not supported",
                          "options: WITH (RETAIN HISTORY FOR '1 hour')")
     if retain is not None and is_temporary(_made_name(node, text)):
         raise refuse(node, text, "a temporary table has no history", "leave out RETAIN HISTORY")
-    return materialized, retain, ended
+    return _Properties(materialized, retain, ended, tuple(ignored))
+
+
+def is_storage_parameter(name: str) -> bool:
+    """Whether PostgreSQL has a parameter of that name for how it stores a table and cleans it up."""
+    name = name.lower()
+    return name in STORAGE_PARAMETERS or name.startswith("autovacuum_")
 
 
 def _made_name(node: exp.Create, text: str) -> str:
@@ -114,7 +135,7 @@ def _table(node: exp.Create, text: str) -> CreateTable | CreateTableAs:
         return _table_as(node, text)
     if not isinstance(node.this, exp.Schema):
         raise refuse(node, text, "a table needs columns", "write CREATE TABLE t (a integer, ...)")
-    _, retain, ended = _properties(node, text)
+    properties = _properties(node, text)
     columns: list[ColumnDef] = []
     found: list[Constraint] = []
     likes: list[Like] = []
@@ -134,8 +155,8 @@ def _table(node: exp.Create, text: str) -> CreateTable | CreateTableAs:
     if not likes:
         _check_names(node, [column.name for column in columns], key, text)
     columns = [replace(column, not_null=column.not_null or column.name in key) for column in columns]
-    return CreateTable(table_name(node.this.this, text), tuple(columns), tuple(found), retain,
-                       bool(node.args.get("exists")), tuple(likes), ended)
+    return CreateTable(table_name(node.this.this, text), tuple(columns), tuple(found), properties.retain,
+                       bool(node.args.get("exists")), tuple(likes), properties.ended, properties.ignored)
 
 
 def _table_as(node: exp.Create, text: str) -> CreateTableAs:
@@ -150,10 +171,10 @@ def _table_as(node: exp.Create, text: str) -> CreateTableAs:
             else:
                 kept.append(item)
         node.args["properties"].set("expressions", kept)
-    _, retain, ended = _properties(node, text)
+    properties = _properties(node, text)
     columns = tuple(name_of(column) for column in names.expressions) if isinstance(names, exp.Schema) else ()
     return CreateTableAs(table_name(names.this if isinstance(names, exp.Schema) else names, text), columns, query,
-                         retain, bool(node.args.get("exists")), data, ended)
+                         properties.retain, bool(node.args.get("exists")), data, properties.ended, properties.ignored)
 
 
 def _like(node: exp.LikeProperty, place: int, text: str) -> Like:
@@ -183,20 +204,20 @@ def _view(node: exp.Create, text: str) -> CreateView:
     query = as_query(node.expression) if node.expression else None
     if not isinstance(query, exp.Query):
         raise refuse(node, text, "a view needs a query", "write CREATE MATERIALIZED VIEW v AS SELECT ...")
-    materialized, retain, _ = _properties(node, text)
+    properties = _properties(node, text)
     schema = node.this
     names: tuple[str, ...] = ()
     if isinstance(schema, exp.Schema):
         names = tuple(name_of(column) for column in schema.expressions)
         schema = schema.this
-    if retain is not None and not materialized:
+    if properties.retain is not None and not properties.materialized:
         raise refuse(node, text, "RETAIN HISTORY is not supported for a plain view, which holds no history",
                      "write CREATE MATERIALIZED VIEW, or retain the history of the tables it reads")
     name, written = table_name(schema, text), node.expression.meta["text"]
     if names:
         query, written = _renamed(query, written, node.this)
-    return CreateView(name, query, written, names, materialized, retain,
-                      bool(node.args.get("exists")), bool(node.args.get("replace")))
+    return CreateView(name, query, written, names, properties.materialized, properties.retain,
+                      bool(node.args.get("exists")), bool(node.args.get("replace")), properties.ignored)
 
 
 def _renamed(query: exp.Query, text: str, schema: exp.Schema) -> tuple[exp.Query, str]:

@@ -21,6 +21,7 @@ from halfjoin.sql.parse.constants import ConstantParser
 from halfjoin.sql.parse.locate import as_query
 from halfjoin.sql.parse.operators import OperatorParser
 from halfjoin.sql.parse.syntax import (
+    AlterConstraint,
     AsOf,
     Deallocate,
     Execute,
@@ -41,8 +42,8 @@ TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a
 AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.VAR,
                TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
 # What may begin an action of PostgreSQL's ALTER that is not one here.
-_ALTERS = {"OWNER", "SET", "RESET", "DROP", "ENABLE", "DISABLE", "FORCE", "NO", "REPLICA", "VALIDATE", "CLUSTER",
-           "INHERIT", "ATTACH", "DETACH", "SCHEMA", "OF", "NOT", "RENAME CONSTRAINT"}  # fmt: skip
+_ALTERS = {"OWNER", "SET", "RESET", "DROP", "ENABLE", "DISABLE", "FORCE", "NO", "REPLICA", "CLUSTER",
+           "INHERIT", "ATTACH", "DETACH", "SCHEMA", "OF", "NOT"}  # fmt: skip
 
 
 class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
@@ -81,6 +82,10 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
         "EXCLUDE": lambda self: self._parse_exclude(),
         "GENERATED": lambda self: self._parse_with_text("GENERATED"),
     }
+
+    ALTER_PARSERS: ClassVar = {
+        **MaterializeParser.ALTER_PARSERS, "VALIDATE": lambda self: self._parse_alter_constraint(),
+    }  # fmt: skip
 
     def _parse_with_text(self, word: str) -> Any:
         """A constraint that keeps its text after the first word."""
@@ -161,6 +166,28 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
             words = [token.text.upper() for token in self._tokens[start : self._index]]
             first = start + words.index("DEFAULT") + 1
             made.meta["text"] = self._find_sql(self._tokens[first], self._prev)
+        return made
+
+    def _parse_alter_table_rename(self) -> Any:
+        return self._parse_alter_constraint() or super()._parse_alter_table_rename()
+
+    def _parse_alter_constraint(self) -> exp.Expr | None:
+        """Parse what follows RENAME or VALIDATE, if it is about a constraint."""
+        renames = self._prev is not None and self._prev.text.upper() == "RENAME"
+        if not self._match(TokenType.CONSTRAINT):
+            return None
+        name = self._parse_id_var()
+        to = self._parse_id_var() if renames and self._match_text_seq("TO") else None
+        if name is None or renames != (to is not None):
+            expected = "RENAME CONSTRAINT a TO b" if renames else "VALIDATE CONSTRAINT a"
+            raise self._refused(f"expected {expected}").with_(code="42601")
+        return self.expression(AlterConstraint(this=name, to=to))
+
+    def _parse_constraint(self) -> exp.Expr | None:
+        """Parse a constraint of a table. NOT VALID: the rows that are there are not checked."""
+        made = super()._parse_constraint()
+        if made is not None and self._match_text_seq("NOT", "VALID"):
+            made.meta["not_valid"] = True
         return made
 
     def _parse_session(self) -> exp.Expr | None:
@@ -454,7 +481,6 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
 
     def _parse_as_command(self, start: Token) -> exp.Command:
         word = (self._curr or self._prev).text.upper()
-        word = "RENAME CONSTRAINT" if self._prev.text.upper() == "CONSTRAINT" and word != "CONSTRAINT" else word
         if start.text.upper() == "ALTER" and word in _ALTERS:
             raise self._refused(f"this ALTER is not supported: {word}", "ADD, DROP or RENAME a column, ADD or DROP a "
                                 "constraint, or ALTER a column's DEFAULT, NOT NULL, TYPE or IDENTITY")  # fmt: skip

@@ -120,8 +120,7 @@ class NamedParser(SourceParser):
             made = self.expression(exp.GeneratedAsIdentityColumnConstraint(this=not default))
             if self._match(TokenType.L_PAREN):
                 if self._match_text_seq("SEQUENCE", "NAME"):
-                    raise self._refused("SEQUENCE NAME is not supported: the sequence of an identity is called "
-                                        "table_column_seq", "leave it out")  # fmt: skip
+                    made.meta["sequence"] = self._parse_table_parts()
                 for word, value in self._sequence_options(typed=True).items():
                     made.set(word, value)
                 self._match_r_paren()
@@ -193,15 +192,33 @@ class NamedParser(SourceParser):
 
     def _parse_overriding(self) -> exp.Expr | None:
         """The rows of INSERT after OVERRIDING SYSTEM | USER VALUE."""
-        if not self._match_texts(("SYSTEM", "USER")):
-            raise self._refused("OVERRIDING needs SYSTEM VALUE or USER VALUE")
-        word = self._prev.text.lower()
-        if not self._match_text_seq("VALUE"):
+        word = self._match_overridden()
+        if word is None:
             raise self._refused("OVERRIDING needs SYSTEM VALUE or USER VALUE")
         query = self._parse_derived_table_values() or self._parse_ddl_select()
         if query is not None:
             query.meta["overriding"] = word
         return query
+
+    def _match_overridden(self, *before: str) -> str | None:
+        """Match SYSTEM | USER VALUE after the words `before`: `system` or `user`; None if that is not there."""
+        return next((word for word in ("system", "user") if self._match_text_seq(*before, word.upper(), "VALUE")), None)
+
+    def _parse_value(self, values: bool = True) -> exp.Tuple | None:
+        """A row of VALUES. If not `values`: the columns of an INSERT of MERGE, if it names any, with its OVERRIDING; or
+        its DEFAULT VALUES."""
+        if values:
+            return super()._parse_value()
+        if self._match_text_seq("DEFAULT", "VALUES"):
+            default = exp.Tuple()
+            default.meta["default"] = True
+            return default
+        word = self._match_overridden("OVERRIDING")
+        made: exp.Tuple | None = super()._parse_value(values=False) if word is None else exp.Tuple()
+        word = word or self._match_overridden("OVERRIDING")
+        if made is not None and word is not None:
+            made.meta["overriding"] = word
+        return made
 
     def _parse_create_domain(self) -> exp.Expr:
         name = self._parse_table_parts()

@@ -229,6 +229,12 @@ class AlterIdentity(exp.Expression):
                                             "always": False, "restart": False, "exists": False}  # fmt: skip
 
 
+class AlterConstraint(exp.Expression):
+    """RENAME CONSTRAINT name TO `to`, and VALIDATE CONSTRAINT name."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "to": False}
+
+
 class Iterate(exp.Expression):
     """start ITERATE step, in WITH ITERATIVE."""
 

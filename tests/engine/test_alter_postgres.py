@@ -51,6 +51,11 @@ ALTERS = (
     "ALTER TABLE c ADD b text", "ALTER TABLE c DROP b", "ALTER TABLE c ADD z integer DEFAULT 2",
     "ALTER TABLE c DROP z, ALTER k SET NOT NULL", "ALTER TABLE c ALTER k DROP NOT NULL", "ALTER TABLE t DROP o",
     "ALTER TABLE c RENAME TO d", "ALTER TABLE d RENAME TO c", "ALTER TABLE c DROP n", "ALTER TABLE c DROP m",
+    "ALTER TABLE t RENAME CONSTRAINT small TO tiny", "ALTER TABLE t RENAME CONSTRAINT tiny TO small",
+    "ALTER TABLE t ADD CONSTRAINT small CHECK (a < 3) NOT VALID", "ALTER TABLE t VALIDATE CONSTRAINT small",
+    "ALTER TABLE c ADD CONSTRAINT lax FOREIGN KEY (k) REFERENCES t NOT VALID", "ALTER TABLE c VALIDATE CONSTRAINT lax",
+    "ALTER TABLE c DROP CONSTRAINT lax", "ALTER TABLE c RENAME CONSTRAINT c_k_fkey TO lax",
+    "ALTER TABLE t RENAME CONSTRAINT t_pkey TO pk", "ALTER TABLE t VALIDATE CONSTRAINT pk",
 )
 # What every script begins with: these work, whatever follows.
 BEGUN = ("ALTER TABLE c RENAME n TO m", "ALTER TABLE t ADD z integer", "ALTER TABLE t DROP z")
@@ -171,3 +176,54 @@ def test_a_new_column_fills_no_view_anew(tmp_path: Path, monkeypatch: pytest.Mon
         engine.execute(f"SET TIME = {time}; INSERT INTO t (k, b) VALUES ({time}, 'n')")
     assert engine.read("grouped").num_rows == 6 and engine.read("above").num_rows == 6
     engine.close()
+
+
+def test_constraints_get_other_names(tmp_path: Path) -> None:
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE p (k integer PRIMARY KEY, u integer UNIQUE); INSERT INTO p VALUES (1, 1)")
+        engine.execute("CREATE TABLE t (k integer REFERENCES p, a integer CHECK (a > 0)); INSERT INTO t VALUES (1, 1)")
+        engine.execute("ALTER TABLE p RENAME CONSTRAINT p_pkey TO pk; ALTER TABLE p RENAME CONSTRAINT p_u_key TO uu")
+        engine.execute('ALTER TABLE t RENAME CONSTRAINT t_k_fkey TO fk, RENAME CONSTRAINT t_a_check TO "C"')
+        for sql, code in (("p RENAME CONSTRAINT p_pkey TO x", "42704"), ("p RENAME CONSTRAINT pk TO uu", "42710"),
+                          ("p RENAME CONSTRAINT pk", "42601"), ("nosuch RENAME CONSTRAINT pk TO x", "42P01")):
+            with pytest.raises(hj.HalfjoinError) as caught:
+                engine.execute(f"ALTER TABLE {sql}")
+            assert caught.value.sqlstate == code, sql
+        engine.execute("ALTER TABLE IF EXISTS nosuch RENAME CONSTRAINT pk TO x")
+    with hj.Engine(tmp_path / "w") as engine:
+        for sql, name in (("p VALUES (1, 2)", "pk"), ("p VALUES (2, 1)", "uu"), ("t VALUES (3, 1)", "fk"),
+                          ("t VALUES (1, 0)", "C")):  # fmt: skip
+            with pytest.raises(hj.InvalidRow) as broken:
+                engine.execute(f"INSERT INTO {sql}")
+            assert broken.value.constraint == name
+        engine.execute("INSERT INTO p VALUES (1, 1) ON CONFLICT ON CONSTRAINT uu DO NOTHING")
+        engine.execute('ALTER TABLE t DROP CONSTRAINT "C", DROP CONSTRAINT fk; INSERT INTO t VALUES (3, 0)')
+
+
+def test_what_is_not_valid_is_checked_of_new_rows(tmp_path: Path) -> None:
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE p (k integer PRIMARY KEY); CREATE TABLE t (k integer, a integer)")
+        engine.execute("INSERT INTO t VALUES (1, 1); ALTER TABLE t ADD CHECK (a > 5) NOT VALID")
+        engine.execute("ALTER TABLE t ADD CONSTRAINT fk FOREIGN KEY (k) REFERENCES p NOT VALID, ADD z integer")
+        with pytest.raises(hj.UnsupportedSQL, match="UNIQUE constraints cannot be marked NOT VALID"):
+            engine.execute("ALTER TABLE t ADD UNIQUE (a) NOT VALID")
+    with hj.Engine(tmp_path / "w") as engine:
+        texts = engine.query("SELECT convalidated AS v, pg_get_constraintdef(oid) AS d FROM pg_constraint "
+                             "WHERE conrelid = 't'::regclass ORDER BY conname")  # fmt: skip
+        assert [(one["v"], one["d"]) for one in texts.to_pylist()] == [
+            (False, "FOREIGN KEY (k) REFERENCES p(k) NOT VALID"), (False, "CHECK ((a > 5)) NOT VALID")]
+        for sql, name in (("INSERT INTO t VALUES (1, 9)", "fk"), ("INSERT INTO t VALUES (NULL, 5)", "t_a_check"),
+                          ("UPDATE t SET z = 1", "t_a_check"), ("ALTER TABLE t VALIDATE CONSTRAINT fk", "fk"),
+                          ("ALTER TABLE t VALIDATE CONSTRAINT t_a_check", "t_a_check")):  # fmt: skip
+            with pytest.raises(hj.InvalidRow) as broken:
+                engine.execute(sql)
+            assert broken.value.constraint == name, sql
+        engine.execute("UPDATE t SET a = 6; ALTER TABLE t VALIDATE CONSTRAINT t_a_check")  # its key stays as it is
+        engine.execute("INSERT INTO p VALUES (1); ALTER TABLE t VALIDATE CONSTRAINT fk, VALIDATE CONSTRAINT fk")
+        with pytest.raises(hj.InvalidRow):
+            engine.execute("DELETE FROM p")
+        assert engine.query("SELECT bool_and(convalidated) AS v FROM pg_constraint").to_pylist() == [{"v": True}]
+        for name, code in (("p_pkey", "42809"), ("nosuch", "42704")):
+            with pytest.raises(hj.HalfjoinError) as caught:
+                engine.execute(f"ALTER TABLE p VALIDATE CONSTRAINT {name}")
+            assert caught.value.sqlstate == code

@@ -28,12 +28,15 @@ def _tables(random: Random) -> list[str]:
         delete, update = random.choice(ACTIONS), random.choice(ACTIONS)
         return (f" ON DELETE {delete}" if delete else "") + (f" ON UPDATE {update}" if update else "")
 
+    def whole() -> str:
+        return random.choice(["integer", "integer", "bigint", "smallint"])
+
     return [
-        "CREATE TABLE p (k integer PRIMARY KEY, u text UNIQUE, n integer)",
-        f"CREATE TABLE c (k integer DEFAULT 1 REFERENCES p{action()}, u text REFERENCES p (u){action()}, j integer "
-        f"{random.choice(['PRIMARY KEY', 'UNIQUE', 'UNIQUE NOT NULL'])}, s integer GENERATED ALWAYS AS (k + 1) STORED)",
-        f"CREATE TABLE g (j integer DEFAULT 2 REFERENCES c (j){action()}, x integer CHECK (x < 9))",
-        f"CREATE TABLE tree (id integer PRIMARY KEY, up integer REFERENCES tree{action()})",
+        f"CREATE TABLE p (k {whole()} PRIMARY KEY, u text UNIQUE, n integer)",
+        f"CREATE TABLE c (k {whole()} DEFAULT 1 REFERENCES p{action()}, u text REFERENCES p (u){action()}, j {whole()} "
+        f"{random.choice(['PRIMARY KEY', 'UNIQUE', 'UNIQUE NOT NULL'])}, s bigint GENERATED ALWAYS AS (k + 1) STORED)",
+        f"CREATE TABLE g (j {whole()} DEFAULT 2 REFERENCES c (j){action()}, x integer CHECK (x < 9))",
+        f"CREATE TABLE tree (id {whole()} PRIMARY KEY, up {whole()} REFERENCES tree{action()})",
     ]
 
 
@@ -168,3 +171,28 @@ def test_the_catalog_tells_the_actions(query: str, postgres: Any) -> None:
         engine.execute(ddl)
         postgres.execute(ddl)
     assert _rows(engine.query(query)) == _all(postgres, query)
+
+
+def test_a_key_of_one_integer_type_refers_to_one_of_another(tmp_path: Path) -> None:
+    large = 5_000_000_000
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE p (k bigint PRIMARY KEY, s smallint UNIQUE); INSERT INTO p VALUES (1, 1), (2, 2)")
+        engine.execute("CREATE TABLE small (k integer REFERENCES p ON UPDATE CASCADE)")
+        engine.execute(f"INSERT INTO p VALUES ({large}, 3)")
+        engine.execute("CREATE TABLE wide (k bigint REFERENCES p (s)); CREATE TABLE two (k smallint, s bigint)")
+        engine.execute("INSERT INTO small VALUES (1), (NULL), (2); INSERT INTO wide VALUES (1), (2), (NULL)")
+    with hj.Engine(tmp_path / "w") as engine:
+        for sql in (f"INSERT INTO wide VALUES ({large})", "INSERT INTO wide VALUES (32768), (-32769)",
+                    "INSERT INTO small VALUES (3)", "DELETE FROM p WHERE k = 1"):  # fmt: skip
+            with pytest.raises(hj.InvalidRow) as caught:
+                engine.execute(sql)
+            assert caught.value.sqlstate == "23503", sql
+        engine.execute("INSERT INTO wide VALUES (3); DELETE FROM wide WHERE k < 3; DELETE FROM small WHERE k = 2")
+        engine.execute("DELETE FROM p WHERE k = 2; UPDATE p SET s = 4 WHERE k = 1; UPDATE p SET k = 7 WHERE k = 1")
+        assert _rows(engine.read("small")) == {(7,): 1, (None,): 1}
+        with pytest.raises(hj.InvalidRow, match="integer out of range") as caught:
+            engine.execute(f"UPDATE p SET k = {large + 1} WHERE k = 7")
+        assert caught.value.sqlstate == "22003"
+        with pytest.raises(hj.UnsupportedSQL, match=r"two\.s is bigint, and p\.k is text"):
+            engine.execute("DROP TABLE p CASCADE; CREATE TABLE p (k text PRIMARY KEY)")
+            engine.execute("ALTER TABLE two ADD FOREIGN KEY (s) REFERENCES p")

@@ -152,3 +152,15 @@ def test_a_moment_becomes_a_date_in_utc(engine):
 def test_a_column_that_is_missing(engine):
     with pytest.raises(hj.InvalidRow, match=r"t\.i: row 0: is missing, and the column is NOT NULL"):
         engine.apply({"t": [{"x": "a"}]}, time=1)
+
+
+def test_a_text_of_an_array_of_json_is_an_array() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (k integer, j jsonb[])")
+    texts = ["{1,\"{\\\"x\\\": 1}\",NULL}", '[1, {"x": 2.5}, null, "{}"]', "{}", " [] ", None, [1, {"x": None}]]
+    engine.apply({"t": {"k": [*range(len(texts))], "j": texts}})
+    assert [row["j"] for row in engine.query("SELECT j FROM t ORDER BY k").to_pylist()] == [
+        ["1", '{"x": 1}', None], ["1", '{"x": 2.5}', None, "{}"], [], [], None, ["1", '{"x": null}']]
+    for wrong in ("nonsense", "[1", "{nonsense}", '["s"]'):
+        with pytest.raises(hj.InvalidRow, match=r"is not a valid jsonb\[\]"):
+            engine.apply({"t": [{"k": 9, "j": wrong}]})

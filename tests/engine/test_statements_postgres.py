@@ -159,6 +159,22 @@ def test_what_cannot_be_numbered_is_refused_and_gives_out_no_number() -> None:
     assert engine.execute("SELECT nextval('q') AS n").to_pylist() == [{"n": 1}]
 
 
+def test_parameters_of_postgresqls_storage_are_taken(caplog: pytest.LogCaptureFixture) -> None:
+    engine = hj.Engine()
+    for made in ("TABLE t (k integer) WITH (fillfactor = 70, autovacuum_enabled = false)",
+                 "TABLE u WITH (fillfactor = '70') AS SELECT 1 AS k",
+                 "MATERIALIZED VIEW v WITH (fillfactor = 70) AS SELECT k FROM t"):  # fmt: skip
+        caplog.clear()
+        engine.execute(f"CREATE {made}")
+        (record,) = caplog.records
+        assert "fillfactor" in record.getMessage() and "changes nothing" in record.getMessage()
+    with pytest.raises(hj.UnsupportedSQL, match="nosuch=1"):
+        engine.execute("CREATE TABLE w (k integer) WITH (nosuch = 1)")
+    assert engine.copy_from("COPY t FROM STDIN WITH (FREEZE ON)", b"1\n2\n") == 2
+    assert engine.copy_from("COPY t FROM STDIN WITH (FORMAT csv, HEADER ON)", b"k\n3\n") == 1
+    assert engine.query("SELECT count(*) AS n, sum(k) AS k FROM v").to_pylist() == [{"n": 3, "k": 6}]
+
+
 def test_clauses_of_an_index_that_change_nothing_are_taken(caplog: pytest.LogCaptureFixture) -> None:
     engine = hj.Engine()
     engine.execute("CREATE TABLE t (k integer, n integer, j jsonb); INSERT INTO t VALUES (1, 2, '{}')")

@@ -30,6 +30,24 @@ def test_of_members_with_one_name_the_last_counts(engine: hj.Engine, folder: Pat
     assert len(engine.read("s_errors")) == 2
 
 
+def test_elements_of_arrays_have_all_their_digits(engine: hj.Engine, folder: Path) -> None:
+    engine.execute("CREATE TABLE lists (k bigint PRIMARY KEY, n numeric(30,2)[], j jsonb[])")
+    (folder / "a.jsonl").write_text(
+        '{"k": 1, "n": [1.5, 12345678901234567890.25, null, 2, 1e2], "j": [1, {"x": 12345678901234567890.5}, null]}\n'
+        '{"k": 2, "n": null, "j": [[1, 2.5], "{}", true]}\n{"k": 3, "n": [], "j": []}\n{"k": 4, "j": null}\n'
+        '{"k": 5, "n": [1.125]}\n{"k": 6, "j": ["no JSON"]}\n{"k": 7, "n": ["1.5"]}\n'
+    )  # fmt: skip
+    engine.create_source("s", "files", "lists", errors="table", path=folder, settle=0)
+    engine.run_sources(0)
+    rows = {row.pop("k"): tuple(row.values()) for row in engine.query("SELECT k, n, j FROM lists").to_pylist()}
+    assert rows == {
+        1: ([Decimal("1.50"), Decimal("12345678901234567890.25"), None, 2, 100],
+            ["1", '{"x": 12345678901234567890.5}', None]),
+        2: (None, ["[1, 2.5]", "{}", "true"]), 3: ([], []), 4: (None, None), 7: ([Decimal("1.5")], None),
+    }  # fmt: skip
+    assert len(engine.read("s_errors")) == 2
+
+
 def test_a_numeric_of_csv_is_not_rounded(engine: hj.Engine, folder: Path) -> None:
     """As JSON lines, Parquet and `halfjoin load` do not round it; and a wrong text beside it hides it not."""
     source(engine, folder, errors="table")

@@ -142,6 +142,27 @@ def test_what_the_engine_warns_of_is_a_notice(sql: str, text: str, raw: Raw, ser
     assert _letters(raw.until("Z")) == "12nNCZ"
 
 
+@pytest.mark.parametrize(("sql", "gone"), [
+    ("DROP VIEW v CASCADE", "view w"),
+    ("ALTER TABLE t DROP CONSTRAINT t_pkey CASCADE", "constraint u_a_fkey on table u"),
+])
+def test_what_cascade_drops_is_a_notice(sql: str, gone: str, raw: Raw, served: Served) -> None:
+    for made in ("VIEW v AS SELECT 1 AS x", "VIEW w AS SELECT x FROM v", "TABLE u (a integer REFERENCES t)"):
+        served.engine.execute(f"CREATE {made}")
+    found = raw.query(sql)
+    assert _letters(found) == "NCZ" and fields(found[0][1])["M"] == f"drop cascades to {gone}"
+
+
+def test_setval_of_a_client_stays(raw: Raw, served: Served) -> None:
+    raw.query("CREATE SEQUENCE q")
+    for last in (5, 5, 50):
+        assert raw.rows(f"SELECT setval('q', {last})", 0)[1].endswith(str(last).encode())
+        assert raw.rows("SELECT nextval('q')", 0)[1].endswith(str(last + 1).encode())
+    raw.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT setval('q', 70); COMMIT")
+    found = served.engine.execute("SELECT nextval('q') AS n")
+    assert found is not None and found.to_pylist() == [{"n": 71}]
+
+
 def test_what_has_nothing_to_do_is_a_notice(raw: Raw) -> None:
     for sql, tag in (("VACUUM", "VACUUM"), ("VACUUM (ANALYZE) t", "VACUUM"), ("ANALYSE t (a)", "ANALYZE")):
         found = raw.query(sql)

@@ -22,6 +22,11 @@ ROWS = [
 ARM = "SELECT g.b, g.s FROM r JOIN g ON g.a = r.k"
 QUERIES = {
     "cycle": f"r(k, s) AS (SELECT a, s FROM g UNION ALL {ARM}) CYCLE k SET again USING path",
+    "in parentheses": f"r(k, s) AS ((SELECT a, s FROM g) UNION ALL (({ARM}))) CYCLE k SET again USING path",
+    "values in parentheses": f"r(k, s) AS ((VALUES (bigint '1', 'x'), (2, NULL)) UNION {ARM})"
+                             " CYCLE k SET again USING path",
+    "an own WITH": f"r(k, s) AS ((WITH w AS (SELECT a, s FROM g ORDER BY a LIMIT 1) SELECT * FROM w) UNION ALL {ARM})"
+                   " CYCLE k SET again USING path",
     "cycle by two": f"r(k, s) AS (SELECT a, s FROM g UNION ALL {ARM}) CYCLE k, s SET again USING path",
     "cycle distinct": f"r(k, s) AS (SELECT a, s FROM g UNION {ARM}) CYCLE s, k SET again USING path",
     "cycle with marks": f"r(k, s) AS (SELECT a, s FROM g WHERE a < 3 UNION ALL {ARM} WHERE g.b < 10 OR r.k > 5)"

@@ -59,6 +59,9 @@ class FakeSchema:
     def sequence(self, table: str, column: str) -> tuple[str, bool]:
         return "", False
 
+    def serial(self, table: str, column: str) -> bool:
+        return False
+
     def next_number(self, sequence: str, count: int = 1) -> range:
         return range(1, count + 1)
 
