@@ -16,12 +16,11 @@ from sqlglot.generators.materialize import MaterializeGenerator
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from halfjoin.sql.parse.commands import CommandParser
+from halfjoin.sql.parse.alterations import AlterParser
 from halfjoin.sql.parse.constants import ConstantParser
 from halfjoin.sql.parse.locate import as_query
 from halfjoin.sql.parse.operators import OperatorParser
 from halfjoin.sql.parse.syntax import (
-    AlterConstraint,
     AsOf,
     Deallocate,
     Execute,
@@ -46,7 +45,7 @@ _ALTERS = {"OWNER", "SET", "RESET", "DROP", "ENABLE", "DISABLE", "FORCE", "NO", 
            "INHERIT", "ATTACH", "DETACH", "SCHEMA", "OF", "NOT"}  # fmt: skip
 
 
-class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
+class HalfjoinParser(OperatorParser, ConstantParser, AlterParser):
     """Parses SQL text to sqlglot's syntax trees, and to those of `syntax`."""
 
     _fills = False  # within CREATE MATERIALIZED VIEW, whose query may end with WITH DATA
@@ -146,48 +145,6 @@ class HalfjoinParser(OperatorParser, ConstantParser, CommandParser):
         made: tuple[list[exp.Expr], list[exp.Expr] | None] = super()._parse_projections()
         if not made[0] and self._prev is not None and self._prev.token_type is TokenType.COMMA:
             self.raise_error("an expression is missing", self._prev)
-        return made
-
-    def _parse_rename_view(self) -> exp.Expr:
-        exists, name = self._parse_exists(), self._parse_table_parts()
-        if not self._match_text_seq("RENAME", "TO"):
-            raise self._refused("ALTER MATERIALIZED VIEW needs RENAME TO and a name")
-        action = exp.AlterRename(this=self._parse_table_parts())
-        made = exp.Alter(this=name, kind="MATERIALIZED VIEW", exists=exists, actions=[action])
-        return self.expression(made)
-
-    def _parse_alter_table_alter(self) -> exp.Expr | None:
-        """Parse ALTER COLUMN; a DEFAULT keeps its text."""
-        start = self._index
-        if (identity := self._parse_alter_identity()) is not None:
-            return identity
-        made = super()._parse_alter_table_alter()
-        if made is not None and made.args.get("default"):
-            words = [token.text.upper() for token in self._tokens[start : self._index]]
-            first = start + words.index("DEFAULT") + 1
-            made.meta["text"] = self._find_sql(self._tokens[first], self._prev)
-        return made
-
-    def _parse_alter_table_rename(self) -> Any:
-        return self._parse_alter_constraint() or super()._parse_alter_table_rename()
-
-    def _parse_alter_constraint(self) -> exp.Expr | None:
-        """Parse what follows RENAME or VALIDATE, if it is about a constraint."""
-        renames = self._prev is not None and self._prev.text.upper() == "RENAME"
-        if not self._match(TokenType.CONSTRAINT):
-            return None
-        name = self._parse_id_var()
-        to = self._parse_id_var() if renames and self._match_text_seq("TO") else None
-        if name is None or renames != (to is not None):
-            expected = "RENAME CONSTRAINT a TO b" if renames else "VALIDATE CONSTRAINT a"
-            raise self._refused(f"expected {expected}").with_(code="42601")
-        return self.expression(AlterConstraint(this=name, to=to))
-
-    def _parse_constraint(self) -> exp.Expr | None:
-        """Parse a constraint of a table. NOT VALID: the rows that are there are not checked."""
-        made = super()._parse_constraint()
-        if made is not None and self._match_text_seq("NOT", "VALID"):
-            made.meta["not_valid"] = True
         return made
 
     def _parse_session(self) -> exp.Expr | None:

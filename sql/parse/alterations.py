@@ -1,0 +1,57 @@
+"""Parses what ALTER changes: names of views and constraints, columns and their defaults, constraints to come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from halfjoin.sql.parse.commands import CommandParser
+from halfjoin.sql.parse.syntax import AlterConstraint
+
+
+class AlterParser(CommandParser):
+    """Adds actions of ALTER that sqlglot's parser lacks, or of which it keeps too little."""
+
+    def _parse_rename_view(self) -> exp.Expr:
+        exists, name = self._parse_exists(), self._parse_table_parts()
+        if not self._match_text_seq("RENAME", "TO"):
+            raise self._refused("ALTER MATERIALIZED VIEW needs RENAME TO and a name")
+        action = exp.AlterRename(this=self._parse_table_parts())
+        made = exp.Alter(this=name, kind="MATERIALIZED VIEW", exists=exists, actions=[action])
+        return self.expression(made)
+
+    def _parse_alter_table_alter(self) -> exp.Expr | None:
+        """Parse ALTER COLUMN; a DEFAULT keeps its text."""
+        start = self._index
+        if (identity := self._parse_alter_identity()) is not None:
+            return identity
+        made = super()._parse_alter_table_alter()
+        if made is not None and made.args.get("default"):
+            words = [token.text.upper() for token in self._tokens[start : self._index]]
+            first = start + words.index("DEFAULT") + 1
+            made.meta["text"] = self._find_sql(self._tokens[first], self._prev)
+        return made
+
+    def _parse_alter_table_rename(self) -> Any:
+        return self._parse_alter_constraint() or super()._parse_alter_table_rename()
+
+    def _parse_alter_constraint(self) -> exp.Expr | None:
+        """Parse what follows RENAME or VALIDATE, if it is about a constraint."""
+        renames = self._prev is not None and self._prev.text.upper() == "RENAME"
+        if not self._match(TokenType.CONSTRAINT):
+            return None
+        name = self._parse_id_var()
+        to = self._parse_id_var() if renames and self._match_text_seq("TO") else None
+        if name is None or renames != (to is not None):
+            expected = "RENAME CONSTRAINT a TO b" if renames else "VALIDATE CONSTRAINT a"
+            raise self._refused(f"expected {expected}").with_(code="42601")
+        return self.expression(AlterConstraint(this=name, to=to))
+
+    def _parse_constraint(self) -> exp.Expr | None:
+        """Parse a constraint of a table. NOT VALID: the rows that are there are not checked."""
+        made = super()._parse_constraint()
+        if made is not None and self._match_text_seq("NOT", "VALID"):
+            made.meta["not_valid"] = True
+        return made
