@@ -26,10 +26,9 @@ def once(kernel: Kernel) -> Kernel:
 
     @wraps(kernel)
     def run(*data: Datum) -> Datum:
-        arrays = [datum for datum in data if not isinstance(datum, pa.Scalar)]
-        rows = len(arrays[0]) if arrays else 0
-        if rows < _FROM:
+        if isinstance(data[0], pa.Scalar) or len(data[0]) < _FROM:
             return kernel(*data)
+        arrays, rows = [datum for datum in data if not isinstance(datum, pa.Scalar)], len(data[0])
         if all(one.slice(1).equals(one.slice(0, rows - 1)) for one in arrays):
             number, firsts = None, np.zeros(1, np.int64)
         elif _few([one.slice(rows - _SAMPLE) for one in arrays], _SAMPLE):
