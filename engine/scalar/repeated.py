@@ -31,7 +31,7 @@ def once(kernel: Kernel) -> Kernel:
         arrays, rows = [datum for datum in data if not isinstance(datum, pa.Scalar)], len(data[0])
         if all(one.slice(1).equals(one.slice(0, rows - 1)) for one in arrays):
             number, firsts = None, np.zeros(1, np.int64)
-        elif _few([one.slice(rows - _SAMPLE) for one in arrays], _SAMPLE):
+        elif _few([one.slice(0, _SAMPLE) for one in arrays], min(rows, _SAMPLE)):
             found = native.groups(arrays, None, rows)
             if found is None or len(found[1]) * _FEW > rows:
                 return kernel(*data)
