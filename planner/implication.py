@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
-from functools import lru_cache
 from operator import eq, ge, gt, le, lt
 from typing import Any, NamedTuple
 
 from halfjoin.sql.expr import FLIPPED, Call, Expr, Literal
+from halfjoin.sql.kept import kept_if_small
 from halfjoin.sql.types import Kind
 
 _COMPARED = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
@@ -29,7 +29,7 @@ class Comparison(NamedTuple):
     kind: Kind
 
 
-@lru_cache(maxsize=4096)  # each lookup in an index asks
+@kept_if_small(4096)  # each lookup in an index asks
 def all_implied(conditions: frozenset[Expr], by: frozenset[Expr]) -> bool:
     """Whether every row that meets all of `by` meets all these conditions."""
     return all(any(implies(one, condition) for one in by) for condition in conditions)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from functools import lru_cache
 
 from halfjoin.planner.block import Known
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions import resolve
+from halfjoin.sql.kept import kept_if_small
 
 
 class Links:
@@ -64,7 +64,7 @@ class Links:
             self._open.discard(position)
 
 
-@lru_cache(maxsize=1024)  # every path of a join asks for the same ones
+@kept_if_small(1024)  # every path of a join asks for the same ones
 def equality(left: Expr, right: Expr, null_safe: bool) -> Expr:
     """The predicate that two members of a class are equal; a constant stands on the right."""
     if isinstance(left, Literal):

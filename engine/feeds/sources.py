@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event, RLock, Thread
 from time import monotonic, sleep
@@ -97,7 +98,8 @@ class Sources:
     def follow(self, state: State) -> None:
         """Follow the definitions: read new sources and those that are resumed, stop the others. It waits for nobody."""
         self._follow({source.id: source for source in state.catalog.sources.values()})
-        self._read |= {id for id in self._defined if self._begun(id)}
+        with suppress(HalfjoinError):  # the definitions are kept, so no error may tell otherwise; the next ones ask
+            self._read |= {id for id in self._defined if self._begun(id)}
 
     def begins(self, id: str) -> None:
         """Note that a source stores a position."""
@@ -113,13 +115,16 @@ class Sources:
                 thread.ask()
                 del self._threads[id]
             for id in wanted - self._threads.keys():
-                self._threads[id] = _Thread(self._defined[id], self._host)
+                with _perhaps(self._defined[id], "is not read before the next change of definitions"):
+                    self._threads[id] = _Thread(self._defined[id], self._host)
             for source in gone:
                 if source.id not in self._read:  # what has the names in its options is somebody else's
                     continue
                 self._ending = [one for one in self._ending if one.is_alive()]
-                self._ending.append(Thread(target=_forget, args=(source, ended.get(source.id)), daemon=True))
-                self._ending[-1].start()
+                with _perhaps(source, "has not given back what it holds elsewhere"):
+                    ending = Thread(target=_forget, args=(source, ended.get(source.id)), daemon=True)
+                    ending.start()
+                    self._ending.append(ending)
 
     def start(self) -> None:
         """Read all sources in threads, from now until `stop`."""
@@ -190,6 +195,15 @@ class Sources:
         if thread is not None:
             return Status("running" if thread.error is None else "failing", thread.worker.lag, thread.error)
         return Status("stopped") if worker is None else Status("running", worker.lag)
+
+
+@contextmanager
+def _perhaps(source: Source, otherwise: str) -> Iterator[None]:
+    """Start a thread inside. If there can be no more threads, the definition that asks for it stays: it is kept."""
+    try:
+        yield
+    except RuntimeError as problem:
+        _log.warning("the source %s %s: %s", source.name, otherwise, problem)
 
 
 def _forget(source: Source, reading: _Thread | None) -> None:

@@ -52,6 +52,7 @@ from halfjoin.planner.liveness import reads
 from halfjoin.planner.plan import ArrangementKey, HalfJoin
 from halfjoin.planner.wants import ALL, Wants
 from halfjoin.sql.expr import Column, Expr, columns_of
+from halfjoin.sql.kept import is_small
 
 _PROBE = "#probe"  # no SQL column has such a name
 NET_FROM = 256  # partners; adding fewer up costs more than carrying on those that cancel
@@ -421,9 +422,15 @@ def _product(stream: Updates, updates: Updates) -> Iterator[tuple[Updates, Pairs
             yield some, Pairs(positions, run, np.tile(rows, len(some)), True)
 
 
-@lru_cache(maxsize=4096)
 def _opens(key: ArrangementKey, read: tuple[tuple[str, ...], ...], wants: Wants) -> int:
-    """A number for lookups that read the same columns of an arrangement. They share what a run opens."""
+    """A number for lookups that read the same columns of an arrangement. They share what a run opens, unless a large
+    constant would have to be kept for that."""
+    small = all(is_small(condition) for want in wants for condition in want.conditions)
+    return _shared(key, read, wants) if small else next(_NUMBERS)
+
+
+@lru_cache(maxsize=4096)
+def _shared(key: ArrangementKey, read: tuple[tuple[str, ...], ...], wants: Wants) -> int:
     return next(_NUMBERS)
 
 

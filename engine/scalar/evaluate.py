@@ -8,7 +8,6 @@ decide which arguments a row needs (`forms`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +24,7 @@ from halfjoin.engine.system.value import value
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
 from halfjoin.sql.functions import always_null, render
+from halfjoin.sql.kept import kept_if_small
 
 
 @value
@@ -63,7 +63,7 @@ class Scalar:
         return Result(datum, failures)
 
 
-@lru_cache(maxsize=8192)
+@kept_if_small(8192)
 def compile(expr: Expr) -> Scalar:
     """The evaluator of an expression. Equal expressions get the same object."""
     return Scalar(expr)

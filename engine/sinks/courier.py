@@ -112,9 +112,12 @@ class Courier:
                 self._busy = True
                 thread.start()
                 self._thread = thread
-            except BaseException:  # if the thread has started nevertheless, it finds no work
+            except BaseException as problem:  # if the thread has started nevertheless, it finds no work
                 self._busy, self._work = False, None
-                raise
+                if not isinstance(problem, RuntimeError):
+                    raise
+                # There can be no more threads. The batch is acknowledged: the next one tries again.
+                self._failed(StorageError(f"the table cannot be written: {problem}"))
 
     def _run(self, work: object) -> None:
         with self._lock:

@@ -15,7 +15,7 @@ from halfjoin.engine.storage.journal import Journal
 from halfjoin.engine.storage.names import folder_name
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.site import Site, in_site
-from halfjoin.errors import StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 
 _log = logging.getLogger("halfjoin")
 
@@ -50,11 +50,15 @@ class Folders:
 
     def remove_unclaimed(self) -> None:
         """Remove the folders of dropped collections, and of collections that a process did not finish making. Removes
-        only folders that the journal names."""
-        found = [folder for folder in self.journal.unclaimed() if folder not in self.known]
-        gone = [folder for folder in found if self.clear(in_site(self.site, folder))]
-        if gone:
-            self.journal.removed(gone)
+        only folders that the journal names. Raises no error: what it cannot remove, the next opening removes, and the
+        change that left it behind is done."""
+        try:
+            found = [folder for folder in self.journal.unclaimed() if folder not in self.known]
+            gone = [folder for folder in found if self.clear(in_site(self.site, folder))]
+            if gone:
+                self.journal.removed(gone)
+        except HalfjoinError as problem:  # for example, the disk is full
+            _log.warning("the folders of dropped collections are left behind for now: %s", problem)
 
     @staticmethod
     def clear(place: Place, keep: Container[str] = ()) -> bool:

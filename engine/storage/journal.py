@@ -222,8 +222,9 @@ class Journal(JournalFile):
     def define(
         self, catalog: str, upper: int, new: Sequence[New], gone: Collection[int], forgotten: Iterable[str],
         renamed: Mapping[str, str], left: Iterable[str], claimed: Iterable[str], unset: Iterable[str],
-    ) -> None:  # fmt: skip
-        """Write one entry that changes the definitions. Batch ids with a prefix in `forgotten` are deleted.
+    ) -> list[Kept]:  # fmt: skip
+        """Write one entry that changes the definitions. Batch ids with a prefix in `forgotten` are deleted. Returns all
+        collections as they are then.
 
         Args:
             renamed: other prefixes of batch ids, by those that they have had.
@@ -261,7 +262,9 @@ class Journal(JournalFile):
                 )
                 pieces[int(cursor.lastrowid or 0)] = item.pieces
             self._write_all(INSERT, lines(entry, pieces, upper))
+            found = self.collections()  # before the commit: after it, no error may tell that nothing is changed
         self._number = entry
+        return found
 
     def lay_out(self, layouts: Mapping[int, bytes]) -> None:
         """Note the layouts of collections that an older version made. A layout never changes."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import replace
 from os import PathLike
 
@@ -39,7 +39,7 @@ from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.filing import Filing
 from halfjoin.engine.storage.flusher import Flusher, Target
 from halfjoin.engine.storage.folders import Folders
-from halfjoin.engine.storage.journal import Answered, New
+from halfjoin.engine.storage.journal import Answered, Kept, New
 from halfjoin.engine.storage.journal_lines import LINE_BYTES
 from halfjoin.engine.storage.kinds import collection_of, collections, kind_of, parts, sort_columns
 from halfjoin.engine.storage.lock import Lock
@@ -265,7 +265,8 @@ class Warehouse:
         def follow() -> None:
             first.follow()
             second.follow()
-            self._pending = self._journal.pending()
+            with suppress(HalfjoinError):  # the change is kept: it has not failed
+                self._pending = self._journal.pending()
 
         return self._entry(commit, follow)
 
@@ -355,12 +356,14 @@ class Warehouse:
         renamed = {prefix_of(old): prefix_of(name) for old, name in lasting.items() if old != name}
         sources = {source.id for source in state.catalog.sources.values()}
         unread = [fact_of(source) for source in self._sources - sources]
+        after: list[Kept] = []
 
         def commit() -> None:
-            self._journal.define(catalog, state.upper, made, gone, forgotten, renamed, left, claimed, unread)
+            after[:] = self._journal.define(catalog, state.upper, made, gone, forgotten, renamed, left, claimed, unread)
 
         def follow() -> None:
-            kept = {(item.kind, item.name): item for item in self._journal.collections()}
+            # An interrupted commit may not have noted them.
+            kept = {(item.kind, item.name): item for item in after or self._journal.collections()}
             found = [(kept[kind, name], collection) for kind, name, collection in now]
             for item, collection in found:
                 if collection.stored is None:
@@ -369,8 +372,10 @@ class Warehouse:
             self._missing = {number: missing for number, missing in self._missing.items() if number in self._ids}
             self._created = {item.id: item.created for item, _ in found}
             self._folders.known = {folder_of(item) for item, _ in found}
-            self._catalog, self._pending, self._stale = catalog, self._journal.pending(), set()
+            self._catalog, self._stale = catalog, set()
             self._sources = sources
+            with suppress(HalfjoinError):  # the change is kept: it has not failed
+                self._pending = self._journal.pending()
             for item in dropped:
                 if folder_of(item) in claimed:  # a new collection has the name now
                     self._folders.clear(collection_place(self._site, item), files.get((item.kind, item.name), ()))

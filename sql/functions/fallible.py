@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from halfjoin.sql.expr import Call, Cast, Expr, Literal, children, columns_of
 from halfjoin.sql.functions.coercion import INTEGER_DIGITS, MOMENTS, digits, same_values
 from halfjoin.sql.functions.growth import may_grow
 from halfjoin.sql.functions.resolve import overload_of
 from halfjoin.sql.functions.table import ENTRIES
+from halfjoin.sql.kept import kept_if_small
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
 # Operators that give NULL for a NULL.
@@ -24,7 +23,7 @@ def always_null(call: Call) -> bool:
     return call.function in _STRICT and len(rest) < len(call.args) and any(map(columns_of, rest))
 
 
-@lru_cache(maxsize=65536)
+@kept_if_small(65536)
 def fallible(expr: Expr) -> bool:
     """Whether some part of the expression may fail: by overflow, division by zero, a narrowing cast, ..."""
     if isinstance(expr, Call) and always_null(expr):

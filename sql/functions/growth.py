@@ -7,9 +7,9 @@ builds a value (`engine.scalar.bounds`).
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 from halfjoin.sql.expr import Call, Cast, Expr, Literal
+from halfjoin.sql.kept import kept_if_small
 from halfjoin.sql.types import STRINGS, VALUE_BYTES, Kind, SqlType
 
 _PRINTED = 100  # a bound on the bytes of a value of a fixed-width type, and of its text
@@ -27,7 +27,7 @@ def may_grow(expr: Call) -> bool:
     return expr.function in _JOINED | _FILLED | _REPLACED | _COPIED and most_bytes(expr) > VALUE_BYTES
 
 
-@lru_cache(maxsize=65536)
+@kept_if_small(65536)
 def most_bytes(expr: Expr) -> float:
     """An upper bound on the bytes of the expression's values; infinity if no bound is known."""
     match expr:

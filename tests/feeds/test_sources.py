@@ -120,6 +120,25 @@ def test_a_source_that_fails_says_so_and_tries_again(engine: hj.Engine, log: Log
     assert log.opened >= 3
 
 
+def test_a_source_without_a_thread_is_read_after_the_next_definition(
+    engine: hj.Engine, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its definition is kept, so it has not failed."""
+
+    def no_thread(self: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    engine.start_sources()
+    with monkeypatch.context() as without:
+        without.setattr(Thread, "start", no_thread)
+        engine.execute(SOURCE)
+        assert shown(engine)["state"] == "stopped"
+        engine.execute("DROP SOURCE s")
+        engine.execute(SOURCE)
+    engine.execute("CREATE TABLE another (k bigint)")
+    until(lambda: len(keys(engine)) == 8)
+
+
 def test_a_bad_record_stops_the_source_before_its_batch(engine: hj.Engine, log: Log) -> None:
     log.records[4] = "what is this"
     engine.execute(SOURCE)
