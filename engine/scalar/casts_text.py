@@ -180,7 +180,7 @@ def _array_text(source: SqlType) -> Kernel:
     """Print arrays: `{1,NULL,"a b"}`."""
     element = source.element
     assert element is not None
-    printed = _part_text(element)
+    printed = part_text(element)
 
     @on_arrays
     def run(a: Any) -> Datum:
@@ -202,8 +202,8 @@ def _array_text(source: SqlType) -> Kernel:
     return run
 
 
-def _part_text(type: SqlType) -> Kernel:
-    """The printer of elements and members."""
+def part_text(type: SqlType) -> Kernel:
+    """The printer of elements and members, as PostgreSQL's output functions write them. Casts to text may differ."""
     if type.kind is Kind.BOOLEAN:
         return lambda a: pc.if_else(a, "t", "f")
     if type.kind is Kind.CHAR and type.precision is not None:  # with its blanks
@@ -213,7 +213,7 @@ def _part_text(type: SqlType) -> Kernel:
 
 def _row_printer(source: SqlType) -> Kernel:
     """Print rows: `(1,"a b",)`."""
-    printers = [_part_text(field) for _, field in source.fields]
+    printers = [part_text(field) for _, field in source.fields]
 
     @on_arrays
     def run(rows: Any) -> Datum:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.scalar.bounds import check, sizes
-from halfjoin.engine.scalar.casts_text import to_text
+from halfjoin.engine.scalar.casts_text import part_text, to_text
 from halfjoin.engine.scalar.each import Bad, each
 from halfjoin.engine.scalar.json_order import to_canonical
 from halfjoin.engine.scalar.json_parts import of_json
@@ -70,6 +70,8 @@ def _printed(type: SqlType, number: Kernel) -> Kernel:
 
 
 def _scalar(type: SqlType) -> Kernel:
+    if type.kind is Kind.CHAR:
+        return lambda a: _quoted(part_text(type)(a))
     printed = to_text(type, TEXT) or (lambda a: a)
     if type.kind in (*INTEGERS, Kind.BOOLEAN):
         return printed

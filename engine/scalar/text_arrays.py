@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.scalar.bounds import Sizes, check, lengths, sizes
-from halfjoin.engine.scalar.casts_text import to_text
+from halfjoin.engine.scalar.casts_text import part_text
 from halfjoin.engine.scalar.each import each
 from halfjoin.engine.scalar.values import Datum, Kernel, call, on_arrays, raw, valid
 from halfjoin.sql.expr import Call, Literal
-from halfjoin.sql.types import TEXT, Kind, SqlType
 
 _TEXTS = pa.list_(pa.string())
 _join = call("binary_join")
@@ -51,7 +50,7 @@ def _parts(text: str | None, separator: str | None, null: str | None = None) -> 
 def _array_to_string(expr: Call) -> Kernel:
     element = expr.args[0].type.element
     assert element is not None
-    printed = _printer(element)
+    printed = part_text(element)
 
     @on_arrays
     def run(array: Any, separator: Any, null: Any = None) -> Datum:
@@ -79,12 +78,6 @@ def _offsets(array: Any) -> tuple[Any, Any]:
     """The offsets and the elements of lists, from 0 and without elements of NULL lists."""
     counts = np.where(valid(array), raw(_length(array)), 0)
     return pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)), array.flatten()
-
-
-def _printer(element: SqlType) -> Kernel:
-    if element.kind is Kind.BOOLEAN:
-        return lambda a: pc.if_else(a, "t", "f")
-    return to_text(element, TEXT) or (lambda a: a)
 
 
 TEXT_ARRAYS: dict[str, Callable[[Call], Kernel]] = {

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from halfjoin.engine.scalar.casts_text import to_text
-from halfjoin.sql.types import TEXT, Kind, SqlType
+from halfjoin.engine.scalar.casts_text import part_text
+from halfjoin.sql.types import SqlType
 
 
 def texts(values: pa.ChunkedArray, type: SqlType) -> pa.Array:
@@ -14,9 +13,4 @@ def texts(values: pa.ChunkedArray, type: SqlType) -> pa.Array:
     made = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if isinstance(made, pa.ChunkedArray):
         made = pa.concat_arrays(made.chunks) if made.num_chunks else pa.array([], made.type)
-    if type.kind is Kind.BOOLEAN:
-        return pc.if_else(made, "t", "f")
-    if type.kind is Kind.CHAR and type.precision is not None:
-        return pc.utf8_rpad(made, type.precision, " ")
-    printed = to_text(type, TEXT)
-    return made if printed is None else printed(made)
+    return part_text(type)(made)

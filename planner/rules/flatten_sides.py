@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from halfjoin.errors import UnsupportedSQL
@@ -45,16 +46,16 @@ def with_present(block: Block, relation: Semi) -> list[Block]:
         on = _asked(block, relation.on, side)
         given = replace(block, predicates=(*block.predicates, *on.own))
         return [_with(given, side, replace(on, own=()), InputKind.PRESENT)]
-    blocks = [block]
+    decided: list[tuple[Block, Mapping[Expr, bool]]] = [(block, {})]
     for number, choice in enumerate(alternatives(relation.on) or [relation.on], 1):
         named = side if number == 1 else side.renamed(f"{side.source.alias}#or{number}")  # no alias of a relation
         on = _asked(block, choice, named)
         if FALSE not in on.own:
-            blocks = [
-                one if rest is None else _with(one, named, rest, InputKind.ABSENT)
-                for part in blocks for one, rest in _parts(part, on)
+            decided = [
+                (one if rest is None else _with(one, named, rest, InputKind.ABSENT), known)
+                for part, before in decided for one, rest, known in _undecided_parts(part, on, before)
             ]  # fmt: skip
-    return blocks
+    return [one for one, _ in decided]
 
 
 def _side(relation: Relation) -> Side:
@@ -86,6 +87,28 @@ def _parts(block: Block, on: On) -> list[tuple[Block, On | None]]:
     may, cannot = (replace(block, predicates=(*block.predicates, resolve(test, (condition,))))
                    for test in ("is true", "is not true"))  # fmt: skip
     return [(may, replace(on, own=())), (cannot, None)]
+
+
+def _undecided_parts(
+    block: Block, on: On, decided: Mapping[Expr, bool]
+) -> list[tuple[Block, On | None, Mapping[Expr, bool]]]:
+    """As `_parts` of a block whose rows all give the same answer to some conditions; with the answers in each part.
+
+    The alternatives of a NOT IN ask the same few conditions. Wrong: to split a block at each of them, which makes 512
+    joins of the NOT IN of two columns.
+    """
+    left = tuple(condition for condition in on.own if not decided.get(condition, False))
+    if any(condition in decided for condition in left):
+        return [(block, None, decided)]
+    found: list[tuple[Block, On | None, Mapping[Expr, bool]]] = []
+    for part, rest in _parts(block, replace(on, own=left)):
+        told: dict[Expr, bool] = {}
+        if part is not block and rest is not None:
+            told = dict.fromkeys(left, True)
+        elif part is not block and len(left) == 1:
+            told = {left[0]: False}
+        found.append((part, rest, {**decided, **told}))
+    return found
 
 
 def _with(block: Block, side: Side, on: On, kind: InputKind) -> Block:

@@ -14,9 +14,11 @@ from halfjoin.sql.bind.row_sequence import is_carried
 from halfjoin.sql.expr import Call, Cast, Expr, Literal, walk
 from halfjoin.sql.functions import always_null
 from halfjoin.sql.relation import Aggregate, AggregateCall, Relation, SortKey, TopK, Window, parts_inside
-from halfjoin.sql.types import FLOATS, STRINGS, Kind, all_digits, dimensions
+from halfjoin.sql.types import FLOATS, STRINGS, Kind, SqlType, all_digits, dimensions, parts_of
 from halfjoin.version import MEANING
 
+# 10: the elements of arrays of char(n), and fields of rows, have their blanks in array_to_string, json and jsonb;
+#    quote_literal and quote_nullable of a char(n) leave them out.
 # 9: group 1 of a pattern without groups is its match, for regexp_substr and regexp_instr.
 #    A `->` of json that fails does so also where the step after it is NULL. Zones such as +1: and +:30.
 #    NOT r IS NULL of a row; rows whose members are rows, with IS NULL; texts too long for a field of a row fail.
@@ -37,8 +39,10 @@ _SINCE_4 = frozenset({"sqrt", "~", "!~", "~*", "!~*", "regexp_replace", "regexp_
                       "to_char", "width_bucket", "convert_from", "convert_to",
                       "initcap", "upper", "lower", "ilike", "similar to", "substring regex", "substring similar",
                       "sind", "cotd", "date_trunc", "bit_length",
-                      "jsonb_path_exists", "jsonb_path_match", "parse_ident",
+                      "jsonb_path_exists", "jsonb_path_match", "parse_ident", "quote_literal", "quote_nullable",
+                      "format elements",
                       "to_date", "to_timestamp", "make_timestamp"})  # fmt: skip
+_PRINT = frozenset({"array_to_string", "to_json", "to_jsonb"})
 # 3: casts to fewer digits of the second, whose type now tells of them; DISTINCT jsonb come in PostgreSQL's order.
 #    An operator with a NULL operand does not fail. The order of a subquery, of VALUES and of a call counts
 #    (`row_sequence`). The type integer[][] was that of arrays of one dimension.
@@ -91,10 +95,19 @@ def _differs(node: Expr, meaning: int) -> bool:
             read and node.type.kind in (*FLOATS, *_MOMENTS, Kind.ARRAY))
     if isinstance(node, Call) and node.function in ("+", "-") and node.type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
         return True
-    if isinstance(node, Call) and (_compares_floats(node) or _steps_into_json(node)):
+    if isinstance(node, Call) and (_compares_floats(node) or _steps_into_json(node) or _prints_chars(node)):
         return True
     return isinstance(node, Call) and (
         always_null(node) or node.function in _SINCE_4 or (meaning < 2 and node.function in _QUOTIENTS))
+
+
+def _prints_chars(node: Call) -> bool:
+    """Whether it may print the elements or fields of a value that are char(n)."""
+    return node.function in _PRINT and any(_has_chars(part.type) for part in node.args)
+
+
+def _has_chars(type: SqlType) -> bool:
+    return type.kind is Kind.CHAR or any(map(_has_chars, parts_of(type)))
 
 
 def _steps_into_json(node: Call) -> bool:

@@ -62,6 +62,7 @@ JSONB_MADE = (
         ("to_jsonb('2024-01-01 10:00:00.5'::timestamp)", '"2024-01-01T10:00:00.5"'),
         ("to_jsonb('2024-01-01 10:00+02'::timestamptz)", '"2024-01-01T08:00:00+00:00"'),
         ("to_jsonb('2024-01-01'::date)", '"2024-01-01"'), ("to_jsonb('a'::char(3))", '"a  "'),
+        ("to_jsonb('{a}'::char(3)[])", '["a  "]'),
         ("to_jsonb(NULL::integer)", None), ("to_jsonb(true)", "true"), ("to_jsonb('\\x41'::bytea)", '"\\\\x41"')]),
     function("jsonb_build_array", "jsonb", "An array of its arguments", "any... -> jsonb or error",
         special=_build_array, examples=[

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr
-from halfjoin.sql.functions.casting import coerce
+from halfjoin.sql.functions.casting import cast, coerce
 from halfjoin.sql.functions.signature import Resolve, function
-from halfjoin.sql.functions.strings import as_printed, printed
+from halfjoin.sql.functions.strings import as_printed
 from halfjoin.sql.types import TEXT
 
 _FULL_WORDS = """
@@ -27,12 +27,12 @@ QUOTED_WORDS = frozenset(_FULL_WORDS.split())  # PostgreSQL 15's keywords that q
 
 
 def _quote(name: str) -> Callable[[Resolve, Sequence[Expr]], Expr]:
-    """quote_literal and quote_nullable take a value of any type, as its cast to text."""
+    """quote_literal and quote_nullable take a value of any type, as its cast to text: a char(n) without its blanks."""
 
     def special(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         if len(args) != 1:
             raise UnsupportedSQL(f"{name} takes one argument", wrong=True)
-        return Call(name, (printed(args[0]),), TEXT)
+        return Call(name, (cast(args[0], TEXT, explicit=True),), TEXT)
 
     return special
 
@@ -46,7 +46,7 @@ def _format(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 QUOTING = (
     function("quote_literal", "strings", "As a literal of SQL", "any -> text or error", special=_quote("quote_literal"),
         examples=[("quote_literal('a''b')", "'a''b'"), ("quote_literal('a\\b')", "E'a\\\\b'"),
-        ("quote_literal(42.5)", "'42.5'"), ("quote_literal(NULL)", None)]),
+        ("quote_literal(42.5)", "'42.5'"), ("quote_literal('a'::char(3))", "'a'"), ("quote_literal(NULL)", None)]),
     function("quote_nullable", "strings", "As a literal of SQL, or the text NULL", "any -> text or error",
         special=_quote("quote_nullable"), examples=[("quote_nullable(NULL)", "NULL"), ("quote_nullable(1)", "'1'")]),
     function("quote_ident", "strings", "As an identifier of SQL, quoted where needed", "text -> text or error",

@@ -49,6 +49,8 @@ def _format(args: Sequence[Expr]) -> Expr:
         mark = Literal("null", TEXT), Literal(",", TEXT)
         joined = resolve("array_to_string", (args[1], mark[1], mark[0]))
         args = (args[0], resolve("string_to_array", (joined, mark[1], mark[0])))
+    if args[1].type.element is not None and args[1].type.element.kind is Kind.CHAR:  # printed with its blanks
+        args = (args[0], cast(args[1], TEXT, explicit=True))
     return Call("format elements", (coerce(args[0], TEXT), cast(args[1], array(TEXT), explicit=True)), TEXT)
 
 

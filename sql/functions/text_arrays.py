@@ -30,5 +30,6 @@ TEXT_ARRAYS = (
         "any[], text -> text", "any[], text, text -> text", special=_array_to_string, examples=[
         ("array_to_string(ARRAY[1,2,NULL,4], ',')", "1,2,4"), ("array_to_string(ARRAY[1,NULL], ',', '*')", "1,*"),
         ("array_to_string(ARRAY['a',NULL], ',', NULL)", "a"), ("array_to_string('{}'::int[], ',')", ""),
-        ("array_to_string(ARRAY[true,false], '-')", "t-f")]),
+        ("array_to_string(ARRAY[true,false], '-')", "t-f"),
+        ("array_to_string('{a,b}'::char(2)[], ',')", "a ,b ")]),
 )  # fmt: skip

@@ -28,12 +28,18 @@ BLANKS_COUNT = [
     ("'ab'::char(5) LIKE '_____'", "true"), ("'ab'::char(5) ILIKE 'AB'", "false"), ("'ab'::char(5) ~ 'b$'", "false"),
     ("'ab'::char(5) !~* 'B$'", "true"), ("'ab' LIKE 'ab'::char(5)", "true"), ("'ab' ~ 'b$'::char(5)", "true"),
     ("concat('a'::char(3), 1, '|')", "a  1|"), ("concat_ws(','::char(3), 'b', 'c'::char(3))", "b,c  "),
-    ("'é'::char(3)::bytea", "\\xc3a92020"),
+    ("'é'::char(3)::bytea", "\\xc3a92020"), ("'{a,b}'::char(2)[]::text", '{"a ","b "}'),
+    ("array_to_string('{a,NULL}'::char(3)[], ',', '*')", "a  ,*"), ("concat(VARIADIC '{a,b}'::char(2)[])", "a b "),
+    ("concat_ws('-', VARIADIC '{a,b}'::char(2)[])", "a -b "), ("to_jsonb('{a,NULL}'::char(3)[])", '["a  ", null]'),
+    ("to_json('{a}'::char(2)[])::text", '["a "]'), ("jsonb_build_array(ARRAY['é'::char(2)])", '[["é "]]'),
+    ("to_jsonb(ARRAY[ROW('a'::char(2))])", '[{"f1": "a "}]'), ("format('%s|', VARIADIC '{a}'::char(3)[])", "a  |"),
+    ("format('%s', VARIADIC '{\"a,b\"}'::char(4)[])", "a,b "),
 ]  # fmt: skip
 BLANKS_DO_NOT = [
     ("length('a'::char(3))", "1"), ("'a'::char(3) || 'x'", "ax"), ("1 || 'a'::char(3) || '|'", "1a|"),
     ("upper('a'::char(3)) || '|'", "A|"), ("regexp_replace('a'::char(3), ' ', 'x')", "a"),
     ("starts_with('a'::char(3), 'a ')", "false"), ("'12'::char(5)::int", "12"), ("'t'::char(5)::bool", "true"),
+    ("quote_literal('a'::char(3))", "'a'"), ("quote_nullable('a'::char(3))", "'a'"),
 ]  # fmt: skip
 
 

@@ -16,6 +16,11 @@ VIEWS = {
     "f": ("SELECT k, (n / 3)::float8 AS x FROM t", "SELECT k, round(n / 3, 2)::float8 AS x FROM t"),  # the same type
     "a": ("SELECT k, avg(n)::float8 AS x FROM t GROUP BY k",
           "SELECT k, round(avg(n), 1)::float8 AS x FROM t GROUP BY k"),
+    "c": ("SELECT k, array_to_string(ARRAY[k::text::char(3)], ',') AS x FROM t", "SELECT k, k::text AS x FROM t"),
+    "j": ("SELECT k, to_jsonb(ARRAY[k::text::char(3)])::text AS x FROM t",
+          "SELECT k, to_jsonb(ARRAY[k::text])::text AS x FROM t"),
+    "l": ("SELECT k, quote_literal(k::text::char(3)) AS x FROM t",
+          "SELECT k, quote_literal(rpad(k::text, 3)) AS x FROM t"),
     "above": ("SELECT x, count(*) AS c FROM f GROUP BY x", "SELECT x, count(*) AS c FROM f GROUP BY x"),
     "same": ("SELECT k, sum(n) AS x FROM t GROUP BY k", "SELECT k, sum(n) AS x FROM t GROUP BY k"),
 }
@@ -27,7 +32,7 @@ def test_views_are_filled_anew_once(tmp_path: Path, caplog: pytest.LogCaptureFix
         hj.Engine(tmp_path, read_only=True)
     with hj.Engine(tmp_path) as engine:
         said = [record.getMessage() for record in caplog.records]
-        assert sorted(text.split(" view ")[1].split()[0] for text in said) == ["a", "above", "f", "q"]
+        assert sorted(text.split(" view ")[1].split()[0] for text in said) == ["a", "above", "c", "f", "j", "l", "q"]
         _check(engine, range(1, 4))
         engine.apply({"t": [{"k": 0, "n": 0, "__diff": -1}, {"k": 1, "n": 10}]}, time=4)
         _check(engine, range(1, 5))
