@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+import os
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +19,8 @@ from halfjoin.engine.feeds.files.json_records import json_blocks
 from halfjoin.engine.feeds.files.options import ENDINGS, FilesOptions
 from halfjoin.engine.feeds.source import POLL_ROWS
 from halfjoin.errors import HalfjoinError, InvalidRow
+
+_T = TypeVar("_T")
 
 
 def blocks(name: str, file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[Raw]:
@@ -35,14 +39,53 @@ def blocks(name: str, file: BinaryIO, options: FilesOptions, table: Table) -> It
     return json_blocks(file, table, options.encoded(table)) if format == "jsonl" else _parquet(file)
 
 
+class _Told(io.RawIOBase):
+    """A file that notes that it could not be read, as Arrow raises the same errors for what a file has."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.failed = file, False
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        return self._tried(self._file.read, size)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._tried(self._file.seek, offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def _tried(self, call: Callable[..., _T], *given: Any) -> _T:
+        try:
+            return call(*given)
+        except BaseException:
+            self.failed = True
+            raise
+
+
 def _parquet(file: BinaryIO) -> Iterator[Raw]:
-    first = 1
+    """The blocks of a Parquet file. If pages have checksums, which Spark writes, these must be right.
+
+    Raises:
+        InvalidRow: it is not Parquet, or is damaged behind the blocks so far. OSError: it cannot be read.
+    """
+    told, first, opened = _Told(file), 1, None
     try:
-        for batch in pq.ParquetFile(file).iter_batches(POLL_ROWS):
+        # Spark writes moments as INT96; read as nanoseconds, those before 1677 and after 2262 would be others.
+        opened = pq.ParquetFile(told, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
+        for batch in opened.iter_batches(POLL_ROWS):
             yield Raw(first + len(batch) - 1, partial(_block, pa.Table.from_batches([batch]), first))
             first += len(batch)
-    except pa.ArrowInvalid as problem:
-        raise InvalidRow(f"is not Parquet: {problem}", called="the file") from None
+    except (pa.ArrowException, OSError) as problem:
+        if told.failed or isinstance(problem, MemoryError):
+            raise
+        why = "is not Parquet" if opened is None else f"is damaged behind record {first - 1}"
+        raise InvalidRow(f"{why}: {str(problem).strip()}", called="the file") from None
 
 
 def _block(rows: pa.Table, first: int) -> Block:
