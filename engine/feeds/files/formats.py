@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, BinaryIO, TypeVar
@@ -16,7 +17,7 @@ from halfjoin.catalog.models import Table
 from halfjoin.engine.feeds.files.block import Block, Raw
 from halfjoin.engine.feeds.files.csv_records import csv_blocks
 from halfjoin.engine.feeds.files.json_records import json_blocks
-from halfjoin.engine.feeds.files.options import ENDINGS, FilesOptions
+from halfjoin.engine.feeds.files.options import ENDINGS, PACKED, FilesOptions
 from halfjoin.engine.feeds.source import POLL_ROWS
 from halfjoin.errors import HalfjoinError, InvalidRow
 
@@ -29,14 +30,52 @@ def blocks(name: str, file: BinaryIO, options: FilesOptions, table: Table) -> It
     Raises:
         InvalidRow: it is not of its format. HalfjoinError: its name does not say the format, nor does the source.
     """
-    ending = name[name.rfind(".") :].lower() if "." in name else ""
-    format = options.format or ENDINGS.get(ending)
+    inner, ending = _parted(name)
+    codec = PACKED.get(ending)
+    format = options.format or ENDINGS.get(ending if codec is None else _parted(inner)[1])
     if format is None:
         raise HalfjoinError(f"the name of {name} does not say its format",
-                            remedy=f"add the option format, or a pattern; known endings: {', '.join(ENDINGS)}")
-    if format == "csv":
-        return csv_blocks(file, options, table)
-    return json_blocks(file, table, options.encoded(table)) if format == "jsonl" else _parquet(file)
+                            remedy=f"add the option format, or a pattern; known endings: {', '.join(ENDINGS)}, and "
+                            f"{', '.join(PACKED)} after them")  # fmt: skip
+    read = {"csv": csv_blocks, "jsonl": _json, "parquet": _parquet}[format]
+    if codec is None:
+        return read(file, options, table)
+    return _unpacked(file, codec, lambda whole: read(whole, options, table))
+
+
+def _parted(name: str) -> tuple[str, str]:
+    """A name without its ending, and the ending with its dot, in small letters."""
+    inner, dot, ending = name.rpartition(".")
+    return (inner, dot + ending.lower()) if dot else (name, "")
+
+
+def _unpacked(file: BinaryIO, codec: str, read: Callable[[BinaryIO], Iterator[Raw]]) -> Iterator[Raw]:
+    """The blocks of a packed file, from a temporary file, as the readers move about in what they read.
+
+    Raises:
+        InvalidRow: it is damaged, or not packed. OSError: it cannot be read.
+    """
+    told = _Told(file)
+    with tempfile.TemporaryFile() as whole:
+        stream = pa.CompressedInputStream(pa.PythonFile(told, "r"), codec)
+        while part := _part(stream, told):
+            whole.write(part)
+        whole.seek(0)
+        yield from read(whole)
+
+
+def _part(stream: pa.NativeFile, told: _Told) -> bytes:
+    try:
+        found: bytes = stream.read(1 << 20)
+    except (pa.ArrowException, OSError) as problem:
+        if told.failed or isinstance(problem, MemoryError):
+            raise
+        raise InvalidRow(f"cannot be unpacked: {str(problem).strip()}", called="the file") from None
+    return found
+
+
+def _json(file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[Raw]:
+    return json_blocks(file, table, options.encoded(table))
 
 
 class _Told(io.RawIOBase):
@@ -68,7 +107,7 @@ class _Told(io.RawIOBase):
             raise
 
 
-def _parquet(file: BinaryIO) -> Iterator[Raw]:
+def _parquet(file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[Raw]:
     """The blocks of a Parquet file. If pages have checksums, which Spark writes, these must be right.
 
     Raises:
