@@ -3,48 +3,52 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import Any, TypeAlias
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.types as pt
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from halfjoin.catalog.models import Table
+from halfjoin.engine.feeds.deletion_vectors import deleted
+from halfjoin.engine.feeds.delta_files import ADDS, CHANGE, Column, File, parts, text_of
 from halfjoin.engine.storage.place import LOG
 from halfjoin.engine.storage.site import site_of
-from halfjoin.engine.updates.updates import DIFF
+from halfjoin.engine.updates.updates import Ints
 from halfjoin.errors import InvalidRow, StorageError, UnknownName
 
 # Bytes of files to read at a time; they take several times that in memory. Restarts count the pieces of a version.
 READ_BYTES = 256 << 20
 
-_CHANGE = "_change_type"
-_ADDS = ["insert", "update_postimage"]
-_FEED = "delta.enableChangeDataFeed"
-_MAPPING = "delta.columnMapping.mode"
+_MAPPING, _STORED = "delta.columnMapping.mode", "delta.columnMapping.physicalName"
 Piece: TypeAlias = Callable[[], pa.Table]  # reads some rows; those of a version's changes may have a `__diff`
 
+_Action: TypeAlias = Mapping[str, Any]  # what a version's log says of a file
 _Part: TypeAlias = tuple[int, Piece]  # the bytes of a file to read, and what reads them
 
 RESTART = "engine.follow(..., restart=True) goes on from the rows that the source has now"
 
 
 class DeltaSource:
-    """The table at a path or URL, at its newest version.
+    """The table at a path or URL, at its newest version. It is read for the columns of a table of the engine, or of
+    those for `columns`; without a table all that it has.
 
     Raises:
         StorageError: there is no Delta table, or it has a feature that the engine cannot read.
     """
 
-    def __init__(self, path: str | PathLike[str], table: Table, columns: Sequence[str] | None) -> None:
+    def __init__(
+        self, path: str | PathLike[str], table: Table | None = None, columns: Sequence[str] | None = None
+    ) -> None:
         self._place, self._table, self._columns = site_of(path).place, table, columns
         try:
             self._newest = self._at(None)
@@ -56,6 +60,11 @@ class DeltaSource:
     def __str__(self) -> str:
         return str(self._place)
 
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the newest version, and their types."""
+        return pa.schema(self._newest.schema().to_arrow())
+
     def snapshot(self) -> pa.Table:
         """All rows of the newest version.
 
@@ -63,8 +72,7 @@ class DeltaSource:
                 UnknownName, InvalidRow: the columns differ from the table's.
                 StorageError: the files cannot be read.
         """
-        with self._reading(self.version):
-            return pa.table(self._newest.scan(columns=self._wanted(self._newest)))
+        return pa.concat_tables([piece() for piece in self.rows(self.version)], promote_options="permissive")
 
     def rows(self, version: int) -> list[Piece]:
         """All rows of a version, some files at a time. Each call gives the same pieces.
@@ -74,62 +82,131 @@ class DeltaSource:
         """
         with self._reading(version):
             at = self._at(version)
-            wanted = self._wanted(at)
-            if "deletionVectors" in (at.protocol().reader_features or ()):  # the files also have deleted rows
-                return [partial(self._read, version, [lambda: pa.table(at.scan(columns=wanted))])]
-            known = {add["path"]: add["size_bytes"] for add in pa.table(at.get_add_actions()).to_pylist()}
-            sizes = {path: known.get(path) for path in at.to_pyarrow_dataset().files}
-            return self._pieces(version, _of_files(at, sizes, wanted, None))
+            columns = self._as_stored(at, self._wanted(at))
+            return self._pieces(version, columns, self._parts(self._files(at, columns)))
 
     def changes(self, version: int) -> list[Piece]:
         """The changes of a version, some files at a time: deletions, then insertions. The same pieces every time.
 
-        A version that only adds files is read from these files, any other from the Change Data Feed. Files that were
+        A version is read from the Change Data Feed if it has files there, else from the files that it adds and removes;
+        of a file of which it only changes the deletion vector, from the rows that these tell apart. Files that were
         rewritten without a change (OPTIMIZE) give no rows. Every deleted row existed before, so no key has two rows
         between two pieces.
 
         Raises:
             UnknownName, InvalidRow: the columns differ from the table's.
-            StorageError: the version cannot be read any more, or not without a feed. The pieces raise it as well.
+            StorageError: the version cannot be read any more. The pieces raise it as well.
         """
         with self._reading(version):
             log = self._place.read(f"{LOG}/{version:020}.json").to_pybytes()
             actions = [json.loads(line) for line in log.splitlines()]
             at = self._at(version)
             wanted = self._wanted(at)
-            files = [(kind, action[kind]) for action in actions for kind in ("add", "remove") if kind in action]
-            files = [(kind, file) for kind, file in files if file.get("dataChange")]
-            feed = [action["cdc"] for action in actions if "cdc" in action]
-            if not files and not feed:
-                return [lambda: pa.table({name: pa.nulls(0) for name in wanted})]
-            if not feed and any(file.get("deletionVector") for _, file in files):
-                raise StorageError(f"version {version} of {self} has deletion vectors and no change files",
-                                   remedy=RESTART, path=str(self))
+            columns = self._as_stored(at, wanted)
+            if any("metaData" in action for action in actions):
+                self._check_names(version, columns)
+            feed = [self._file(action["cdc"], at, columns) for action in actions if "cdc" in action]
             if feed:
-                return self._pieces(version, self._of_feed(at, feed, wanted))
-            added, removed = ({unquote(file["path"]): file.get("size") for kind, file in files if kind == one}
-                              for one in ("add", "remove"))  # fmt: skip
-            if not removed:
-                return self._pieces(version, _of_files(at, added, wanted, None))
-            if at.metadata().configuration.get(_FEED, "").lower() == "true":
-                gone = _of_files(self._at(version - 1), removed, wanted, -1)
-                return self._pieces(version, [*gone, *_of_files(at, added, wanted, 1)])
-            raise StorageError(
-                f"version {version} of {self} deletes rows, and without a Change Data Feed the engine cannot tell "
-                "which", remedy=f"set its table property {_FEED} = true, and then {RESTART}", path=str(self),
-            )
+                return self._pieces(version, columns, self._feed(feed))
+            files = [(kind, action[kind]) for action in actions for kind in ("remove", "add") if kind in action]
+            removed, added = ({file["path"]: file for kind, file in files if kind == one and file.get("dataChange")}
+                              for one in ("remove", "add"))  # fmt: skip
+            gone = self._gone(version, wanted, removed, added) if removed else []
+            come = [self._left(self._file(one, at, columns, 1 if gone else None), one, removed.get(path))
+                    for path, one in added.items()]  # fmt: skip
+            return self._pieces(version, columns, self._parts([*_sorted(gone), *_sorted(come)]))
 
-    def _pieces(self, version: int, parts: Sequence[_Part]) -> list[Piece]:
-        """Group parts, in their order, into pieces that fit into memory."""
+    def _gone(
+        self, version: int, wanted: Sequence[str], removed: Mapping[str, _Action], added: Mapping[str, _Action]
+    ) -> list[File]:
+        """The files that a version removes, as the version before it describes them. The action may leave out their
+        partition, or what of it is NULL."""
+        before = self._at(version - 1)
+        columns, known = self._as_stored(before, wanted), dict[str, File]()
+        if before.metadata().partition_columns and not all(one.get("partitionValues") for one in removed.values()):
+            known = {file.path: file for file in self._files(before, columns, vectors=False)}
+        found = []
+        for path, one in removed.items():
+            file = self._file(one, before, columns, -1)
+            if file.path in known:
+                file = replace(file, fixed=known[file.path].fixed)
+            found.append(self._left(file, one, added.get(path)))
+        return found
+
+    def _left(self, file: File, one: _Action, other: _Action | None) -> File:
+        """The rows that a file has by one of its actions in a version, and not by the other one, if there is one."""
+        if other is not None:
+            return replace(file, rows=np.setdiff1d(self._deleted(other), self._deleted(one)))
+        return replace(file, rows=self._deleted(one), but=True) if one.get("deletionVector") else file
+
+    def _deleted(self, action: _Action) -> Ints:
+        vector = action.get("deletionVector")
+        return np.zeros(0, np.int64) if vector is None else deleted(self._place, vector)
+
+    def _file(self, action: _Action, at: DeltaTable, columns: Sequence[Column], diff: int | None = None) -> File:
+        """The file of an action. Of its partition, what is NULL may be left out."""
+        stored, given = _stored_names(at), action.get("partitionValues") or {}
+        fixed = {stored[name]: given.get(stored[name]) for name in at.metadata().partition_columns}
+        return File(self._inside(action["path"]), action.get("size"), columns, fixed, diff=diff)
+
+    def _files(self, at: DeltaTable, columns: Sequence[Column], *, vectors: bool = True) -> list[File]:
+        """The data files of a version, in order, without the rows that are deleted."""
+        stored, masks = _stored_names(at), self._masks(at) if vectors else {}
+        found = []
+        for add in pa.table(at.get_add_actions()).to_pylist():
+            path = self._inside(add["path"])
+            fixed = {stored[name]: text_of(value) for name, value in (add.get("partition") or {}).items()}
+            found.append(File(path, add["size_bytes"], columns, fixed, masks.pop(path, None), but=True))
+        if masks:
+            raise StorageError(f"{self} has deletion vectors of files that its version {at.version()} does not have",
+                               path=str(self))  # fmt: skip
+        return _sorted(found)
+
+    def _masks(self, at: DeltaTable) -> dict[str, Ints]:
+        """The deleted rows of each file that has some."""
+        if "deletionVectors" not in (at.protocol().reader_features or ()):
+            return {}
+        base, found = unquote(self._place.uri).rstrip("/") + "/", dict[str, Ints]()
+        for batch in pa.table(at.deletion_vectors()).to_batches():
+            for uri, kept in zip(batch["filepath"], batch["selection_vector"], strict=True):
+                gone = pc.invert(kept.values).to_numpy(zero_copy_only=False)
+                found[unquote(uri.as_py()).removeprefix(base)] = np.flatnonzero(gone)
+        return found
+
+    def _inside(self, path: str) -> str:
+        """The path of a file in the table's folder, by the path that the log has.
+
+        Raises:
+            StorageError: it is elsewhere, as it is in a shallow clone.
+        """
+        found = unquote(path)
+        if found.startswith("/") or ":/" in found.partition("=")[0]:
+            raise StorageError(f"{self} has files in the folder of another table, as a shallow clone has: {found}",
+                               remedy="follow that table, or make a deep clone", path=str(self))  # fmt: skip
+        return found
+
+    def _pieces(self, version: int, columns: Sequence[Column], read: Sequence[_Part]) -> list[Piece]:
+        """Group what reads files, in its order, into pieces that fit into memory."""
         groups: list[list[Piece]] = [[]]
         size = 0
-        for bytes_, part in parts:
+        for bytes_, part in read:
             size += bytes_
             if groups[-1] and size > READ_BYTES:
                 groups.append([])
                 size = bytes_
             groups[-1].append(part)
-        return [partial(self._read, version, group) for group in groups]
+        empty = pa.schema([(column.name, column.type) for column in columns]).empty_table()
+        return [partial(self._read, version, group or [lambda: empty]) for group in groups]
+
+    def _parts(self, files: Sequence[File], which: Any = None) -> list[_Part]:
+        return [part for file in files for part in parts(self._place, file, READ_BYTES, which)]
+
+    def _feed(self, files: Sequence[File]) -> list[_Part]:
+        """The rows of the Change Data Feed's files: in one go if they are small, else deletions before insertions."""
+        comes = pc.field(CHANGE).isin(ADDS)
+        small = sum(file.size or 0 for file in files) <= READ_BYTES
+        return [part for which in ([comes | ~comes] if small else [~comes, comes])
+                for part in self._parts(files, which)]  # fmt: skip
 
     def _read(self, version: int, parts: Sequence[Piece]) -> pa.Table:
         with self._reading(version):
@@ -140,45 +217,18 @@ class DeltaSource:
             found = DeltaTable(self._place.uri, version=version)
         except TableNotFoundError:
             raise StorageError(f"there is no Delta table at {self}", path=str(self)) from None
-        if found.metadata().configuration.get(_MAPPING, "none") != "none":
-            raise StorageError(f"{self} maps its columns' names ({_MAPPING}), which the engine cannot follow",
-                               remedy="copy it", path=str(self))
+        mode = found.metadata().configuration.get(_MAPPING, "none")
+        if mode not in ("none", "name"):
+            raise StorageError(f"{self} finds its columns by numbers ({_MAPPING} = {mode}), which the engine cannot "
+                               "follow", remedy="copy it", path=str(self))  # fmt: skip
         return found
-
-    def _of_feed(self, at: DeltaTable, files: Sequence[dict[str, Any]], columns: list[str]) -> list[_Part]:
-        """The rows of the Change Data Feed's files: in one go if they are small, else deletions before insertions.
-
-        The files do not have the columns that partition the table.
-        """
-        types = pa.schema(at.schema())
-
-        def read(file: dict[str, Any], group: int | None, which: Any) -> pa.Table:
-            fixed, found = file.get("partitionValues") or {}, self._change_file(file)
-            found = found if group is None else found.subset(row_group_ids=[group])
-            stored = [name for name in columns if name not in fixed]
-            schema = pa.schema([(field.name, _unviewed(field.type)) for field in found.physical_schema])
-            rows = found.to_table(schema=schema, columns=[*stored, _CHANGE], filter=which)
-            arrays = [_repeated(fixed[name], types.field(name).type, len(rows)) if name in fixed else rows.column(name)
-                      for name in columns]  # fmt: skip
-            comes = pc.is_in(rows.column(_CHANGE).cast(pa.string()), pa.array(_ADDS))
-            diff = pc.if_else(comes, pa.scalar(1), pa.scalar(-1))
-            return pa.Table.from_arrays([*arrays, diff], names=[*columns, DIFF])
-
-        comes = pc.field(_CHANGE).cast(pa.string()).isin(_ADDS)
-        parts: list[_Part] = []
-        for which in (None,) if sum(file["size"] for file in files) <= READ_BYTES else (~comes, comes):
-            for file in files:
-                whole = file["size"] <= READ_BYTES
-                groups = [None] if whole else list(range(self._change_file(file).num_row_groups))
-                parts += [(file["size"] // len(groups), partial(read, file, group, which)) for group in groups]
-        return parts
-
-    def _change_file(self, file: dict[str, Any]) -> Any:
-        return ds.ParquetFileFormat().make_fragment(self._place.open(unquote(file["path"])))
 
     def _wanted(self, at: DeltaTable) -> list[str]:
         """The columns to take: those that the user chose, or else all, which then must be the same in both tables."""
-        there, known = [field.name for field in at.schema().fields], [column.name for column in self._table.columns]
+        there = [field.name for field in at.schema().fields]
+        if self._table is None:
+            return there
+        known = [column.name for column in self._table.columns]
         for name in self._columns or ():
             if name not in known:
                 raise UnknownName(f"column of {self._table.name}", name, known)
@@ -195,6 +245,28 @@ class DeltaSource:
             )
         return wanted
 
+    def _as_stored(self, at: DeltaTable, names: Sequence[str]) -> list[Column]:
+        """Those of the columns that a version has, as it has them."""
+        types, stored = pa.schema(at.schema()), _stored_names(at)
+        for name in names:
+            if stored.get(name, name) != name and not _plain(types.field(name).type):
+                raise StorageError(f"{self} maps the names of columns ({_MAPPING}), and those within {name}, which the "
+                                   "engine cannot follow", remedy="choose other columns, or copy it",
+                                   path=str(self))  # fmt: skip
+        return [Column(name, stored[name], types.field(name).type) for name in names if name in stored]
+
+    def _check_names(self, version: int, columns: Sequence[Column]) -> None:
+        """Refuse a version that gives a column's name to another one, which has other values in the rows there are."""
+        if version == 0 or all(column.stored == column.name for column in columns):
+            return
+        before = _stored_names(self._at(version - 1))
+        for column in columns:
+            if before.get(column.name, column.stored) != column.stored or (
+                column.name not in before and column.stored in before.values()
+            ):
+                raise StorageError(f"version {version} of {self} renames a column to {column.name}, or drops one of "
+                                   "this name and adds another", remedy=RESTART, path=str(self))  # fmt: skip
+
     @contextmanager
     def _reading(self, version: int) -> Iterator[None]:
         try:
@@ -207,41 +279,17 @@ class DeltaSource:
             ) from problem
 
 
-def _repeated(text: str | None, kind: pa.DataType, length: int) -> pa.Array:
-    """A partition's value, which the log has as text; empty means NULL. Types that rows may have as text stay text."""
-    value = pa.scalar(text or None, pa.string())
-    parsed = pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind)
-    return pa.repeat(value.cast(kind) if parsed else value, length)
+def _stored_names(at: DeltaTable) -> Mapping[str, str]:
+    """The names of a version's columns in its files and partitions, by their names."""
+    return {field.name: field.metadata.get(_STORED, field.name) for field in at.schema().fields}
 
 
-def _unviewed(kind: pa.DataType) -> pa.DataType:
-    """The type in which to read a column. Arrow cannot filter views, which delta-rs uses for texts and bytes."""
+def _plain(kind: pa.DataType) -> bool:
+    """Whether a type has no names of fields within it."""
     if pt.is_list(kind):
-        return pa.list_(_unviewed(kind.value_type))
-    if pt.is_struct(kind):
-        return pa.struct([(field.name, _unviewed(field.type)) for field in kind])
-    return pa.string() if pt.is_string_view(kind) else pa.binary() if pt.is_binary_view(kind) else kind
+        return _plain(kind.value_type)
+    return not pt.is_nested(kind)
 
 
-def _split(fragment: Any, size: int | None) -> list[tuple[int, Any]]:
-    """A file, or its row groups if it is larger than a piece, and about how many bytes each has."""
-    size = READ_BYTES if size is None else size
-    groups = [fragment] if size <= READ_BYTES else fragment.split_by_row_group()
-    return [(size // len(groups), group) for group in groups]
-
-
-def _of_files(at: DeltaTable, sizes: dict[str, int | None], columns: list[str], diff: int | None) -> list[_Part]:
-    """The rows of some files of a version, with those columns that the version has."""
-    dataset: Any = at.to_pyarrow_dataset()
-    columns = [name for name in columns if name in dataset.schema.names]
-    found = sorted((one for one in dataset.get_fragments() if one.path in sizes), key=lambda one: one.path)
-    if len(found) < len(sizes):
-        raise FileNotFoundError(f"{len(sizes) - len(found)} files of version {at.version()} are not in its file list")
-
-    def read(fragment: Any) -> pa.Table:
-        rows = fragment.to_table(schema=dataset.schema, columns=columns)
-        return rows if diff is None else rows.append_column(DIFF, pa.repeat(diff, len(rows)))
-
-    if not found:
-        return [(0, lambda: dataset.schema.empty_table().select(columns))]
-    return [(size, partial(read, part)) for one in found for size, part in _split(one, sizes[one.path])]
+def _sorted(files: Iterable[File]) -> list[File]:
+    return sorted(files, key=lambda file: file.path)

@@ -79,8 +79,8 @@ class Feeding(ABC):
         """Apply the changes of a Delta table since the last call, exactly once: one batch for each version.
 
         The first call applies the source's rows. Later calls apply each version's changes, each at a time of its own:
-        from the files of a version that only added rows, otherwise from the Change Data Feed. The position is kept
-        with the rows.
+        from the Change Data Feed if the version has files there, otherwise from the files that it adds and removes. The
+        position is kept with the rows.
 
         A large version comes in several batches at one time, which the last of them closes. Until then nobody sees any
         of it, and batches of other threads wait. If the process ends before the last, the next call applies the rest; a
@@ -89,7 +89,7 @@ class Feeding(ABC):
         Args:
             table: the table that the rows go to; it follows one source.
             path: the Delta table, a folder or the URL of an object store.
-            columns: the columns to take, if the two tables have different ones.
+            columns: the columns to take, if the two tables have different ones; the same in each call.
             time: a function from a version's number to its time, such as `lambda version: version`. None: now, which
                 `clock="own"` does not allow.
             restart: change the table's contents to the source's rows and go on from there. Use it for a source that was
@@ -100,8 +100,7 @@ class Feeding(ABC):
 
         Raises:
             Conflict: the source is not the same as before, or is at an older version.
-            StorageError: a version cannot be read (any more), or deletes rows without a feed. The versions before it
-                stay applied.
+            StorageError: a version cannot be read (any more), or renames a column. The versions before it stay applied.
             UnknownName, InvalidRow: the source's columns or rows do not fit. The values of changes are checked before
                 their first piece; the values of the first rows, and every PRIMARY KEY, piece by piece. The pieces
                 before a bad one stay, unseen, and `restart` repairs the table.

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
-from deltalake import DeltaTable
 
 from halfjoin.cli import json_values
 from halfjoin.cli.csv_files import csv_schema, read_csv
 from halfjoin.engine.engine import Engine
+from halfjoin.engine.feeds.delta_source import DeltaSource
 from halfjoin.engine.intake.schemas import type_of, values_by_name
 from halfjoin.sql.parse.type_names import type_named
 from halfjoin.sql.types import Kind
@@ -42,7 +42,7 @@ def rows_of(path: Path, columns: Mapping[str, Kind]) -> Any:
     """
     ending = path.suffix.lower()
     if path.is_dir():
-        return _delta(path).to_pyarrow_table()
+        return _delta(path).snapshot()
     if not path.is_file():
         raise FileNotFoundError(ENOENT, "no such file", str(path))
     if ending == ".csv":
@@ -52,7 +52,8 @@ def rows_of(path: Path, columns: Mapping[str, Kind]) -> Any:
     if ending in _ARROW:
         return _arrow(path)
     try:
-        return pyarrow.parquet.read_table(path)
+        # Spark writes moments as INT96; read as nanoseconds, those before 1677 and after 2262 would be others.
+        return pyarrow.parquet.read_table(path, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
     except pa.ArrowInvalid as error:
         hint = f"Only a file whose name ends in .csv is read as CSV; known endings: {ENDINGS}."
         raise pa.ArrowInvalid(f"{error} {hint}") from error
@@ -93,7 +94,7 @@ def schema_of(path: Path) -> pa.Schema:
     """
     ending = path.suffix.lower()
     if path.is_dir():
-        return pa.schema(_delta(path).schema().to_arrow())
+        return _delta(path).schema
     if not path.is_file():
         raise FileNotFoundError(ENOENT, "no such file", str(path))
     if ending == ".csv":
@@ -120,7 +121,7 @@ def _arrow(path: Path) -> pa.Table:
             return pyarrow.ipc.open_stream(source).read_all()
 
 
-def _delta(path: Path) -> DeltaTable:
+def _delta(path: Path) -> DeltaSource:
     if not (path / "_delta_log").is_dir():
         raise IsADirectoryError(ENOENT, "a folder that is not a Delta table", str(path))
-    return DeltaTable(str(path))
+    return DeltaSource(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 import halfjoin as hj
 from halfjoin.cli.commands import app
 from halfjoin.engine.kernels import native
+from tests.support.deletion_vectors import PROTOCOL, delete
 
 ROWS = pa.table({"k": pa.array([1, 2], pa.int64()), "s": ["a", None]})
 
@@ -48,6 +50,32 @@ def test_a_file_becomes_a_table(kind: str, files: dict[str, Path], tmp_path: Pat
     run("load", tmp_path / "w", "t", files[kind], "--key", "k")
     assert rows(tmp_path / "w", "SELECT * FROM t ORDER BY k") == [{"k": 1, "s": "a"}, {"k": 2, "s": None}]
     assert rows(tmp_path / "w", "SHOW COLUMNS FROM t")[0] == {"name": "k", "type": "bigint", "nullable": False}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_moments_that_are_written_as_spark_does(kind: str, tmp_path: Path) -> None:
+    """As INT96, of which nanoseconds would reach from 1677 to 2262 alone."""
+    moments = [dt.datetime(9999, 12, 31, tzinfo=dt.UTC), dt.datetime(1, 1, 1, tzinfo=dt.UTC)]
+    table, place = pa.table({"at": pa.array(moments, pa.timestamp("us", "UTC"))}), tmp_path / f"f.{kind}"
+    if kind == "delta":
+        write_deltalake(str(place), table)
+    for file in place.glob("*.parquet") if kind == "delta" else [place]:
+        pyarrow.parquet.write_table(table, file, use_deprecated_int96_timestamps=True)
+    run("load", tmp_path / "w", "t", place)
+    with hj.Engine(tmp_path / "w") as engine:
+        years = engine.query("SELECT extract(year FROM at)::bigint AS y FROM t ORDER BY at")
+        assert years["y"].to_pylist() == [1, 9999]
+
+
+def test_a_delta_table_with_deletion_vectors_is_loaded(tmp_path: Path) -> None:
+    place = tmp_path / "f"
+    write_deltalake(str(place), pa.table({"k": [1, 2, 3]}))
+    log = place / "_delta_log" / f"{0:020}.json"
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    log.write_text("\n".join(json.dumps({"protocol": PROTOCOL} if "protocol" in one else one) for one in actions))
+    delete(place, next(one["add"] for one in actions if "add" in one), [1], runs=False, kept=True)
+    run("load", tmp_path / "w", "t", place)
+    assert rows(tmp_path / "w", "SELECT k FROM t ORDER BY k") == [{"k": 1}, {"k": 3}]
 
 
 def test_a_file_is_loaded_once(files: dict[str, Path], tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+import os
+import tempfile
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +17,11 @@ from halfjoin.catalog.models import Table
 from halfjoin.engine.feeds.files.block import Block, Raw
 from halfjoin.engine.feeds.files.csv_records import csv_blocks
 from halfjoin.engine.feeds.files.json_records import json_blocks
-from halfjoin.engine.feeds.files.options import ENDINGS, FilesOptions
+from halfjoin.engine.feeds.files.options import ENDINGS, PACKED, FilesOptions
 from halfjoin.engine.feeds.source import POLL_ROWS
 from halfjoin.errors import HalfjoinError, InvalidRow
+
+_T = TypeVar("_T")
 
 
 def blocks(name: str, file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[Raw]:
@@ -25,24 +30,101 @@ def blocks(name: str, file: BinaryIO, options: FilesOptions, table: Table) -> It
     Raises:
         InvalidRow: it is not of its format. HalfjoinError: its name does not say the format, nor does the source.
     """
-    ending = name[name.rfind(".") :].lower() if "." in name else ""
-    format = options.format or ENDINGS.get(ending)
+    inner, ending = _parted(name)
+    codec = PACKED.get(ending)
+    format = options.format or ENDINGS.get(ending if codec is None else _parted(inner)[1])
     if format is None:
         raise HalfjoinError(f"the name of {name} does not say its format",
-                            remedy=f"add the option format, or a pattern; known endings: {', '.join(ENDINGS)}")
-    if format == "csv":
-        return csv_blocks(file, options, table)
-    return json_blocks(file, table, options.encoded(table)) if format == "jsonl" else _parquet(file)
+                            remedy=f"add the option format, or a pattern; known endings: {', '.join(ENDINGS)}, and "
+                            f"{', '.join(PACKED)} after them")  # fmt: skip
+    read = {"csv": csv_blocks, "jsonl": _json, "parquet": _parquet}[format]
+    if codec is None:
+        return read(file, options, table)
+    return _unpacked(file, codec, lambda whole: read(whole, options, table))
 
 
-def _parquet(file: BinaryIO) -> Iterator[Raw]:
-    first = 1
+def _parted(name: str) -> tuple[str, str]:
+    """A name without its ending, and the ending with its dot, in small letters."""
+    inner, dot, ending = name.rpartition(".")
+    return (inner, dot + ending.lower()) if dot else (name, "")
+
+
+def _unpacked(file: BinaryIO, codec: str, read: Callable[[BinaryIO], Iterator[Raw]]) -> Iterator[Raw]:
+    """The blocks of a packed file, from a temporary file, as the readers move about in what they read.
+
+    Raises:
+        InvalidRow: it is damaged, or not packed. OSError: it cannot be read.
+    """
+    told = _Told(file)
+    with tempfile.TemporaryFile() as whole:
+        stream = pa.CompressedInputStream(pa.PythonFile(told, "r"), codec)
+        while part := _part(stream, told):
+            whole.write(part)
+        whole.seek(0)
+        yield from read(whole)
+
+
+def _part(stream: pa.NativeFile, told: _Told) -> bytes:
     try:
-        for batch in pq.ParquetFile(file).iter_batches(POLL_ROWS):
+        found: bytes = stream.read(1 << 20)
+    except (pa.ArrowException, OSError) as problem:
+        if told.failed or isinstance(problem, MemoryError):
+            raise
+        raise InvalidRow(f"cannot be unpacked: {str(problem).strip()}", called="the file") from None
+    return found
+
+
+def _json(file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[Raw]:
+    return json_blocks(file, table, options.encoded(table))
+
+
+class _Told(io.RawIOBase):
+    """A file that notes that it could not be read, as Arrow raises the same errors for what a file has."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.failed = file, False
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        return self._tried(self._file.read, size)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._tried(self._file.seek, offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def _tried(self, call: Callable[..., _T], *given: Any) -> _T:
+        try:
+            return call(*given)
+        except BaseException:
+            self.failed = True
+            raise
+
+
+def _parquet(file: BinaryIO, options: FilesOptions, table: Table) -> Iterator[Raw]:
+    """The blocks of a Parquet file. If pages have checksums, which Spark writes, these must be right.
+
+    Raises:
+        InvalidRow: it is not Parquet, or is damaged behind the blocks so far. OSError: it cannot be read.
+    """
+    told, first, opened = _Told(file), 1, None
+    try:
+        # Spark writes moments as INT96; read as nanoseconds, those before 1677 and after 2262 would be others.
+        opened = pq.ParquetFile(told, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
+        for batch in opened.iter_batches(POLL_ROWS):
             yield Raw(first + len(batch) - 1, partial(_block, pa.Table.from_batches([batch]), first))
             first += len(batch)
-    except pa.ArrowInvalid as problem:
-        raise InvalidRow(f"is not Parquet: {problem}", called="the file") from None
+    except (pa.ArrowException, OSError) as problem:
+        if told.failed or isinstance(problem, MemoryError):
+            raise
+        why = "is not Parquet" if opened is None else f"is damaged behind record {first - 1}"
+        raise InvalidRow(f"{why}: {str(problem).strip()}", called="the file") from None
 
 
 def _block(rows: pa.Table, first: int) -> Block:

@@ -17,6 +17,7 @@ Format: TypeAlias = Literal["csv", "jsonl", "parquet"]
 ENDINGS: dict[str, Format] = {
     ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet",
 }  # fmt: skip
+PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}  # endings after these, with Arrow's names
 
 
 class FilesOptions(Options):
