@@ -130,9 +130,15 @@ def known_of_path(path: Path, estimates: Estimates, arranged: Arranged) -> Known
     def work(one: KnownKeys | None) -> float:
         return beginning(path.collection, one, estimates)[1]
 
+    def may_be_few(way: KnownIn) -> bool:
+        """Whether conditions may leave so few keys that to read them costs less than to ask for the key of each row."""
+        source = way.source
+        return known is None and source.through is not None and estimates.rows(source.collection) < work(known)
+
     present = [stage.half_join for stage in path.stages if stage.half_join.kind is InputKind.PRESENT]
     ways = [way for half_join in present for way in _known_in(path, half_join, arranged)]
-    good = [way for way in ways if estimates.rows(path.collection) > _SMALL and work(way) < work(known)]
+    good = [way for way in ways if estimates.rows(path.collection) > _SMALL
+            and (work(way) < work(known) or may_be_few(way))]  # fmt: skip
     return min(good, key=lambda way: (work(way), str(way.arrangement)), default=known)
 
 

@@ -237,6 +237,15 @@ def groups(columns: list[pa.Array], length: int, time: Ints | None = None) -> In
     return numbers
 
 
+def numbered(columns: list[pa.Array], length: int) -> tuple[Ints, Ints]:
+    """As `groups`, with numbers from 0; and the position of one row of each number."""
+    made = native.groups(columns, None, length)
+    if made is not None:
+        return made
+    _, firsts, numbers = np.unique(groups(columns, length), return_index=True, return_inverse=True)
+    return numbers, firsts
+
+
 def _untimed(columns: list[pa.Array], length: int) -> Updates:
     """Rows without names or times."""
     return Updates({str(i): column for i, column in enumerate(columns)}, constant(0, length), constant(1, length))

@@ -216,8 +216,8 @@ def test_open_rows_are_not_present_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     right = PresenceOperator._counts
 
     def every(self: PresenceOperator, keys: list[pa.Array], count: int, runs: Sequence[Part], closed: int,
-              upper: int) -> tuple[Ints, Ints, Ints]:  # fmt: skip
-        return right(self, keys, count, runs, closed, MAXIMUM)
+              upper: int, most: int = MAXIMUM) -> tuple[Ints, Ints, Ints] | None:  # fmt: skip
+        return right(self, keys, count, runs, closed, MAXIMUM, most)
 
     monkeypatch.setattr(PresenceOperator, "_counts", every)
     assert found_out()
@@ -227,9 +227,9 @@ def test_presence_before_counts_what_was_closed(monkeypatch: pytest.MonkeyPatch)
     right = PresenceOperator.__call__
 
     def late(self: PresenceOperator, stream: Updates, runs: Sequence[Part], closed: int,
-             upper: int, begins: int) -> Iterator[Updates]:  # fmt: skip
+             upper: int, begins: int, share: float) -> Iterator[Updates]:  # fmt: skip
         before = self.spec.version is Version.BEFORE
-        yield from right(self, stream, runs, closed, upper + 4 if before else upper, begins)
+        yield from right(self, stream, runs, closed, upper + 4 if before else upper, begins, share)
 
     monkeypatch.setattr(PresenceOperator, "__call__", late)
     assert found_out()
