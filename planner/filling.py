@@ -13,7 +13,6 @@ from dataclasses import replace
 from halfjoin.planner import kinds
 from halfjoin.planner.agenda import Agenda
 from halfjoin.planner.block import Block, Input, inputs_of
-from halfjoin.planner.cost import path_cost
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.known import Arranged, beginning, filling_cost, known_of, known_of_path
@@ -53,8 +52,7 @@ def filling(
     for i in sorted(plain, key=begins.__getitem__):
         if not costs or begins[i] <= min(costs.values()):
             paths[i] = replace(made.get(i) or make(i), known=known[i])
-            costs[i] = filling_cost(paths[i], own, estimates) if by_key else (
-                begins[i] * path_cost(paths[i], estimates).lookups)  # fmt: skip
+            costs[i] = filling_cost(paths[i], own, estimates, by_key=by_key)
     for i in in_order(block):
         if i not in paths and any(map(step_fallible, steps[i])):
             paths[i] = replace(make(i), known=known[i])
@@ -73,10 +71,9 @@ def join_with_known(join: Join, own: Collection[str], estimates: Estimates, arra
 
     def branch(one: Branch) -> Branch:
         paths = tuple(map(told, one.paths))
-        if not any(path.known is not None and path.kind is InputKind.PLAIN for path in paths):
-            return replace(one, paths=paths)
         plain = [number for number, path in enumerate(paths) if path.kind is InputKind.PLAIN]
-        return Branch(paths, min(plain, key=lambda number: filling_cost(paths[number], own, estimates)))
+        by_key = any(paths[number].known is not None for number in plain)
+        return Branch(paths, min(plain, key=lambda number: filling_cost(paths[number], own, estimates, by_key=by_key)))
 
     return replace(join, branches=tuple(map(branch, join.branches)))
 

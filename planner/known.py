@@ -110,14 +110,15 @@ def beginning(collection: str, known: KnownKeys | None, estimates: Estimates) ->
     return rows, SCANNED * rows
 
 
-def filling_cost(path: Path, own: Collection[str], estimates: Estimates) -> float:
-    """The work to fill by a path, in rows scanned."""
+def filling_cost(path: Path, own: Collection[str], estimates: Estimates, *, by_key: bool) -> float:
+    """The work to fill by a path, in rows scanned. `by_key`: rows are found by known keys, by this path or another one;
+    where all of them are scanned, so many are looked up at once that a lookup costs no more than to scan a row."""
     rows, begin = beginning(path.collection, path.known, estimates)
     missing = [stage.half_join.arrangement for stage in path.stages if stage.half_join.within is None]
     missing = [key for key in missing if key.constant is None and key.collection not in own
                and not (key.keys and estimates.facts.users(key) is not None)]  # fmt: skip
-    return begin + SCANNED * (rows * (path_cost(path, estimates).lookups - 1)
-                              + sum(estimates.rows(key.collection) for key in missing))  # fmt: skip
+    return (begin + (SCANNED if by_key else 1.0) * rows * (path_cost(path, estimates).lookups - 1)
+            + SCANNED * sum(estimates.rows(key.collection) for key in missing))  # fmt: skip
 
 
 def known_of_path(path: Path, estimates: Estimates, arranged: Arranged) -> KnownKeys | None:

@@ -26,7 +26,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.index import KeyColumns
+from halfjoin.engine.arrange.index import Index, KeyColumns
 from halfjoin.engine.arrange.part import Part, present
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.half_join import HalfJoinOperator, compile_half_join
@@ -140,9 +140,12 @@ class PresenceOperator:
     def _finds_few(self, runs: Sequence[Part], closed: int) -> bool:
         """Whether a key finds so few rows that it may be looked up as often as it comes."""
         key, columns = self.spec.arrangement, self.rows.columns
-        return bool(key.keys) and all(
-            isinstance(run, Run) and all(len(index) <= _FEW_ROWS * index.about_distinct()
-                                         for index in run.entries(key, columns, closed)) for run in runs)  # fmt: skip
+
+        def are_few(index: Index) -> bool:
+            return len(index) <= (_FEW_ROWS if index.exact else 1) * index.about_distinct()
+
+        return bool(key.keys) and all(isinstance(run, Run) and all(map(are_few, run.entries(key, columns, closed)))
+                                      for run in runs)  # fmt: skip
 
     def keys(self, stream: Updates) -> tuple[list[pa.Array], Mask]:
         """The keys that rows look up, and a mask of the rows whose key may be present.
