@@ -53,7 +53,8 @@ from halfjoin.planner.plan import Appearing, HalfJoin, InputKind
 from halfjoin.sql.expr import columns_of
 
 _FEW = 16  # rows; default rows so few are kept
-_FEW_ROWS = 4  # of a key; to find them again costs less than to tell the keys apart
+_FEW_ROWS = 4  # of a key; to find them again costs less than to tell keys apart
+_MANY = 1 << 10  # keys; fewer are told apart as fast
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class PresenceOperator:
         positions = where_true(alive)
         keys = arrays if len(positions) == len(stream) else [array.take(indices_of(positions)) for array in arrays]
         once, count = unique or len(positions) < 2, len(positions)
-        if once or self._finds_few(runs, closed):
+        if once or (count >= _MANY and self._finds_few(runs, closed)):
             found = self._counts(keys, count, runs, closed, upper, MAXIMUM if once else _FEW_ROWS * count)
             if found is not None:
                 which, time, diff = _steps(*found)

@@ -176,6 +176,15 @@ def test_any_kinds_of_inputs_are_one_join(seed: int) -> None:
     assert not run(seed, random_block)
 
 
+@pytest.mark.parametrize("rows", [1, 100])
+@pytest.mark.parametrize("seed", SEEDS[::2])
+def test_keys_are_looked_up_as_often_as_they_come(seed: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key has at most so many rows on average; some keys have more."""
+    monkeypatch.setattr(presence, "_MANY", 0)
+    monkeypatch.setattr(presence, "_FEW_ROWS", rows)
+    assert not run(seed, random_block)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_keys_whose_codes_are_equal_stay_apart(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Codes find candidates; the values decide. (Kernels make codes of their own.)"""
