@@ -286,7 +286,7 @@ def _steps(which: Ints, time: Ints, diff: Ints) -> tuple[Ints, Ints, Ints]:
         diff = diff.astype(object)  # the sums may not fit an int64
     sums = np.cumsum(diff)
     firsts = where_true(opens)
-    sums = sums - np.repeat(sums[firsts] - diff[firsts], np.diff([*firsts, len(which)]))
+    sums = sums - np.repeat(sums[firsts] - diff[firsts], np.diff(np.append(firsts, len(which))))
     lasts = where_true(np.append((which[1:] != which[:-1]) | (time[1:] != time[:-1]), True))
     there = (sums[lasts] > 0).astype(np.int64)
     before = np.where(np.append(True, which[lasts][1:] != which[lasts][:-1]), 0, np.append(0, there[:-1]))

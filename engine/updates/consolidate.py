@@ -86,10 +86,10 @@ def cancelled(updates: Updates, *, by_time: bool = True) -> tuple[Ints, Ints]:
     touched = beside[slots]  # and a few rows more, of other codes
     suspects = where_true(touched)
     positions, diffs = _sums(updates.take(suspects), by_time)
-    rest = where_true(~touched)
-    everything = np.concatenate([rest, suspects[positions]])
-    order = np.argsort(everything)
-    return everything[order], np.concatenate([updates.diff[rest], diffs])[order]
+    there, sums = ~touched, updates.diff.copy()  # marks keep the order, which sorting all of them again would cost
+    there[suspects[positions]], sums[suspects[positions]] = True, diffs
+    left = where_true(there)
+    return left, sums[left]
 
 
 def _survivors(updates: Updates, positions: Ints, diffs: Ints) -> Updates:
