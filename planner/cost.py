@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from halfjoin.planner.estimates import Estimates, selectivity
-from halfjoin.planner.plan import Path
+from halfjoin.planner.plan import InputKind, Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ def path_cost(path: Path, estimates: Estimates) -> PathCost:
     for stage in path.stages:
         half_join = stage.half_join
         found = size * estimates.fan_out(half_join.arrangement, half_join.probe, sources)
-        left = found * selectivity(stage.then)
+        asked = half_join.kind in (InputKind.PRESENT, InputKind.ABSENT)  # they give a row once, however many they find
+        left = (min(size, found) if asked else found) * selectivity(stage.then)
         stages.append(StageCost(size, found, left))
         sources[half_join.alias] = half_join.arrangement.collection
         size = left

@@ -79,7 +79,9 @@ class Estimates:
     def is_unique(self, key: ArrangementKey) -> bool:
         """Whether a lookup finds at most one row at any one time."""
         columns = {expr.name for expr in key.keys if isinstance(expr, Column)}
-        return key.through is None and any(unique <= columns for unique in self.unique_keys(key.collection))
+        steps = () if key.through is None else key.through.steps
+        return all(isinstance(step, Filter) for step in steps) and any(
+            unique <= columns for unique in self.unique_keys(key.collection))  # fmt: skip
 
     def fan_out(self, key: ArrangementKey, probe: Sequence[Expr], sources: Mapping[str, str]) -> float:
         """Rows that one lookup finds on average; `sources` maps each alias of the stream to its collection."""

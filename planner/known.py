@@ -48,7 +48,7 @@ from halfjoin.sql.relation import Scan
 MOST_KEYS = 10_000  # combinations of the values of several columns
 _SMALL = 1000.0  # rows; among so few a lookup is as good as a scan
 SCANNED = 8.0  # rows that a scan reads in the time in which an index gets one
-_LOOKED_UP = 2.0  # rows that an index gets in the time in which one of many keys is looked up, or a found row joined
+_LOOKED_UP, _FOUND = 0.75, 2.5  # entries that an index gets in the time of a lookup of many, and of a row that it finds
 Arranged = Callable[[str], Iterable[ArrangementKey]]  # the arrangements of a collection
 _Way = TypeVar("_Way", Known, Known | KnownAny)
 
@@ -112,13 +112,14 @@ def beginning(collection: str, known: KnownKeys | None, estimates: Estimates) ->
 
 
 def filling_cost(path: Path, own: Collection[str], estimates: Estimates) -> float:
-    """The work to fill by a path, in rows scanned."""
+    """The work to fill by a path, in rows scanned: those with which it begins, its lookups and what these find, and the
+    indexes that are missing."""
     rows, begin = beginning(path.collection, path.known, estimates)
     missing = [stage.half_join.arrangement for stage in path.stages if stage.half_join.within is None]
     missing = [key for key in missing if key.constant is None and key.collection not in own
                and not (key.keys and estimates.facts.users(key) is not None)]  # fmt: skip
     cost = path_cost(path, estimates)
-    return begin + SCANNED * (_LOOKED_UP * rows * (cost.lookups - 1 + cost.found)
+    return begin + SCANNED * (rows * (_LOOKED_UP * (cost.lookups - 1) + _FOUND * cost.found)
                               + sum(estimates.rows(key.collection) for key in missing))  # fmt: skip
 
 
@@ -132,9 +133,15 @@ def known_of_path(path: Path, estimates: Estimates, arranged: Arranged) -> Known
     def work(one: KnownKeys | None) -> float:
         return beginning(path.collection, one, estimates)[1]
 
+    def may_be_few(way: KnownIn) -> bool:
+        """Whether conditions may leave so few keys that to read them costs less than to ask for the key of each row."""
+        source = way.source
+        return known is None and source.through is not None and estimates.rows(source.collection) < work(known)
+
     present = [stage.half_join for stage in path.stages if stage.half_join.kind is InputKind.PRESENT]
     ways = [way for half_join in present for way in _known_in(path, half_join, arranged)]
-    good = [way for way in ways if estimates.rows(path.collection) > _SMALL and work(way) < work(known)]
+    good = [way for way in ways if estimates.rows(path.collection) > _SMALL
+            and (work(way) < work(known) or may_be_few(way))]  # fmt: skip
     return min(good, key=lambda way: (work(way), str(way.arrangement)), default=known)
 
 

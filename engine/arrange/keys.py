@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
@@ -12,9 +14,9 @@ from halfjoin.engine.linear.operators import compile_linear
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.updates.updates import Updates, constant
-from halfjoin.planner.linear import Linear
+from halfjoin.planner.linear import Keep, Linear
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.expr import Column, Expr, columns_of
 
 _ORIGIN = "#row"  # no SQL column has such a name
 
@@ -32,7 +34,8 @@ def key_columns(key: ArrangementKey, registry: Registry) -> KeyColumns:
 
 def _computed(keys: tuple[Expr, ...], through: Linear | None, registry: Registry) -> KeyColumns:
     scalars = [(compile(expr), expr) for expr in keys]
-    operator = None if through is None else compile_linear(through, registry)
+    kept = Keep((*sorted(frozenset[str]().union(*map(columns_of, keys))), _ORIGIN))  # a filter copies no other column
+    operator = None if through is None else compile_linear(replace(through, steps=(*through.steps, kept)), registry)
 
     def entries(updates: Updates) -> Entries:
         origin = pa.array(np.arange(len(updates)))

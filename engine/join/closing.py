@@ -28,6 +28,7 @@ class Closing(NamedTuple):
     closes, whenever they arrived. `failing` says whether a view or node has errors at the last time closed before it.
     `found` counts what half-joins find in this process. No change that looks rows up has a time below `begins`.
     `at_hand` says whether the runs of a collection are known to be there without opening or loading anything.
+    `share` is that of a change which looks rows up at a time.
     """
 
     netted: int
@@ -38,3 +39,4 @@ class Closing(NamedTuple):
     found: Found = Found()  # one that nobody reads
     begins: int = MINIMUM
     at_hand: Callable[[str], bool] = lambda _: False
+    share: float = 1.0

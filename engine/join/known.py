@@ -18,9 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.arrange.index import KeyColumns
+from halfjoin.engine.arrange.index import KeyColumns, count_all
 from halfjoin.engine.arrange.keys import key_columns
-from halfjoin.engine.arrange.part import present
+from halfjoin.engine.arrange.part import Part, present
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.closing import RunsOf
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
@@ -116,13 +117,19 @@ class RowsKnownIn:
     reads: Sequence[str]
 
     def __call__(self, lookup: RunsOf, closed: int, upper: int, names: Sequence[str]) -> Iterator[Updates]:
-        """As `KnownRows`, or all updates, if there are more keys than was expected."""
+        """As `KnownRows`, or all updates, if there are more keys, or rows with them, than was expected."""
         keys = self._keys(lookup, closed)
         found = distinct(codes(keys, len(keys[0])))
         parts = lookup(self.arrangement.collection, Version.AFTER)
-        if SCANNED * len(found) > sum(map(len, parts)):
+        every = sum(map(len, parts))
+        if SCANNED * len(found) > every or SCANNED * self._rows(found, parts, closed) > every:
             return present(parts, closed, names)
         return KnownRows(self.arrangement, self.columns, keys, found)(lookup, closed, upper, names)
+
+    def _rows(self, found: Ints, parts: Sequence[Part], closed: int) -> int:
+        """How many rows in memory have these codes."""
+        each = [run.entries(self.arrangement, self.columns, closed) for run in parts if isinstance(run, Run)]
+        return sum(int(count_all(found, indexes).sum()) for indexes in each)
 
     def _keys(self, lookup: RunsOf, closed: int) -> list[pa.Array]:
         """The keys, as the arrangement has them, without NULLs. There may be keys of rows that have gone."""

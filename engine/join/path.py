@@ -70,6 +70,8 @@ class CompiledPath:
                 if self._ended(self._entering(morsel, made.errors), made):
                     yield
                 continue
+            if len(morsel.time) < len(change.time):
+                closing = closing._replace(share=len(morsel.time) / len(change.time))
             try:
                 direct = self.entrance if native.on else None
                 walked = None if direct is None else direct.walk(morsel, lookup, closing)
@@ -151,7 +153,8 @@ class CompiledPath:
         collection, version = half_join.spec.arrangement.collection, half_join.spec.version
         if isinstance(half_join, PresenceOperator):
             upper = closing.after if version is Version.AFTER else closing.before
-            for found in half_join(stream, lookup(collection, version), closing.netted, upper, closing.begins):
+            runs = lookup(collection, version)
+            for found in half_join(stream, runs, closing.netted, upper, closing.begins, closing.share):
                 closing.found.rows += len(found)
                 yield from self._onward(stages[0].then(found, made.errors), stages[1:], lookup, made, closing, size)
             return

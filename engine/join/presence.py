@@ -26,7 +26,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.index import KeyColumns
+from halfjoin.engine.arrange.index import Index, KeyColumns
 from halfjoin.engine.arrange.part import Part, present
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.half_join import HalfJoinOperator, compile_half_join
@@ -34,14 +34,17 @@ from halfjoin.engine.join.within import Within, WithinKnown, compile_within
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import Scalar, compile
 from halfjoin.engine.updates.codes import codes, is_exact
-from halfjoin.engine.updates.consolidate import distinct, groups
+from halfjoin.engine.updates.codes import distinct as ascending
+from halfjoin.engine.updates.consolidate import distinct, numbered
 from halfjoin.engine.updates.updates import (
+    MAXIMUM,
     MINIMUM,
     Ints,
     Mask,
     Updates,
     bits,
     constant,
+    ends,
     indices_of,
     product,
     where_true,
@@ -50,6 +53,8 @@ from halfjoin.planner.plan import Appearing, HalfJoin, InputKind
 from halfjoin.sql.expr import columns_of
 
 _FEW = 16  # rows; default rows so few are kept
+_FEW_ROWS = 4  # of a key; to find them again costs less than to tell keys apart
+_MANY = 1 << 10  # keys; fewer are told apart as fast
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +67,15 @@ class PresenceOperator:
     within: Within | WithinKnown | None = None
 
     def __call__(
-        self, stream: Updates, runs: Sequence[Part], closed: int, upper: int, begins: int = MINIMUM
+        self, stream: Updates, runs: Sequence[Part], closed: int, upper: int, begins: int = MINIMUM, share: float = 1.0
     ) -> Iterator[Updates]:
         """The stream's rows with the result of the lookup for each, in parts that fit in memory.
 
         Presence counts times below `upper`. Times below `closed`, which is at or below `upper`, are added up; the
-        stream must have no such times, and none below `begins`.
+        stream must have no such times, and none below `begins`. It is a `share` of the rows that are to come here.
         """
         if self.within is not None and len(stream):
-            runs = self.within(self.keys(stream)[0], runs, closed, upper)
+            runs = self.within(self.keys(stream)[0], runs, closed, upper, share)
         runs = self.counting(runs, closed)
         if self.spec.kind is InputKind.PADDED and self.rows.probes and not self.rows.candidates:
             positions, time, diff = yield from self._rows_and_presence(stream, runs, closed, upper, begins)
@@ -118,18 +123,30 @@ class PresenceOperator:
         arrays, alive = self.keys(stream)
         positions = where_true(alive)
         keys = arrays if len(positions) == len(stream) else [array.take(indices_of(positions)) for array in arrays]
-        if unique:
-            which, time, diff = _steps(*self._counts(keys, len(positions), runs, closed, upper))
-            return positions[which], time, diff
-        firsts = numbers = np.zeros(len(positions), np.int64)
-        if len(positions) > 1:
-            _, firsts, numbers = np.unique(groups(keys, len(positions)), return_index=True, return_inverse=True)
-            keys = [key.take(indices_of(firsts)) for key in keys]
-        which, time, diff = _steps(*self._counts(keys, len(firsts), runs, closed, upper))
-        starts, stops = which.searchsorted(numbers), which.searchsorted(numbers, "right")
-        counts = stops - starts
+        once, count = unique or len(positions) < 2, len(positions)
+        if once or (count >= _MANY and self._finds_few(runs, closed)):
+            found = self._counts(keys, count, runs, closed, upper, MAXIMUM if once else _FEW_ROWS * count)
+            if found is not None:
+                which, time, diff = _steps(*found)
+                return positions[which], time, diff
+        numbers, firsts = numbered(keys, count)
+        found = self._counts([key.take(indices_of(firsts)) for key in keys], len(firsts), runs, closed, upper)
+        assert found is not None  # without a bound
+        which, time, diff = _steps(*found)
+        counts = np.bincount(which, minlength=len(firsts))
+        starts, counts = (counts.cumsum() - counts)[numbers], counts[numbers]
         entries = np.arange(int(counts.sum())) + np.repeat(starts - (counts.cumsum() - counts), counts)
         return positions.repeat(counts), time[entries], diff[entries]
+
+    def _finds_few(self, runs: Sequence[Part], closed: int) -> bool:
+        """Whether a key finds so few rows that it may be looked up as often as it comes."""
+        key, columns = self.spec.arrangement, self.rows.columns
+
+        def are_few(index: Index) -> bool:
+            return len(index) <= (_FEW_ROWS if index.exact else 1) * index.about_distinct()
+
+        return bool(key.keys) and all(isinstance(run, Run) and all(map(are_few, run.entries(key, columns, closed)))
+                                      for run in runs)  # fmt: skip
 
     def keys(self, stream: Updates) -> tuple[list[pa.Array], Mask]:
         """The keys that rows look up, and a mask of the rows whose key may be present.
@@ -149,9 +166,10 @@ class PresenceOperator:
         return arrays, alive
 
     def _counts(
-        self, keys: list[pa.Array], count: int, runs: Sequence[Part], closed: int, upper: int
-    ) -> tuple[Ints, Ints, Ints]:
-        """The rows of distinct keys at times below `upper`: the key's number, the time, the diff."""
+        self, keys: list[pa.Array], count: int, runs: Sequence[Part], closed: int, upper: int, most: int = MAXIMUM
+    ) -> tuple[Ints, Ints, Ints] | None:
+        """The rows of each of `count` keys at times below `upper`: the key's number, the time, the diff. None: there
+        are more than `most`."""
         key, columns = self.spec.arrangement, self.rows.columns
         found: list[tuple[Ints, Ints, Ints]] = []
         if not keys:  # every row has the same key
@@ -163,6 +181,9 @@ class PresenceOperator:
                 for run in one.narrowed(key, columns, keys, ()):
                     for index in run.entries(key, columns, closed):
                         for numbers, rows in index.find(probes):
+                            most -= len(numbers)
+                            if most < 0:
+                                return None
                             if not (exact and index.exact):
                                 numbers, rows = self.rows.verified(keys, numbers, run, rows)
                             found.append((numbers, run.updates.time[rows], run.diffs(rows, closed)))
@@ -251,6 +272,10 @@ def _steps(which: Ints, time: Ints, diff: Ints) -> tuple[Ints, Ints, Ints]:
     """
     if not len(which):
         return which, time, diff
+    least, most = ends(time)
+    if least == most and not (diff <= 0).any():  # of a query, most often: every key is there
+        which = ascending(which)
+        return which, constant(least, len(which)), constant(1, len(which))
     order = np.lexsort((time, which))
     which, time, diff = which[order], time[order], diff[order]
     opens = np.ones(len(which), np.bool_)  # the first row of each key
@@ -261,7 +286,7 @@ def _steps(which: Ints, time: Ints, diff: Ints) -> tuple[Ints, Ints, Ints]:
         diff = diff.astype(object)  # the sums may not fit an int64
     sums = np.cumsum(diff)
     firsts = where_true(opens)
-    sums = sums - np.repeat(sums[firsts] - diff[firsts], np.diff([*firsts, len(which)]))
+    sums = sums - np.repeat(sums[firsts] - diff[firsts], np.diff(np.append(firsts, len(which))))
     lasts = where_true(np.append((which[1:] != which[:-1]) | (time[1:] != time[:-1]), True))
     there = (sums[lasts] > 0).astype(np.int64)
     before = np.where(np.append(True, which[lasts][1:] != which[lasts][:-1]), 0, np.append(0, there[:-1]))

@@ -29,11 +29,14 @@ class Within:
     places: tuple[int, ...]
     names: Sequence[str]
 
-    def __call__(self, keys: Sequence[pa.Array], runs: Sequence[Part], closed: int, upper: int) -> Sequence[Part]:
-        """The rows that have one of the looked-up `keys`, added up as `KnownRows` does it; all, if that is as good."""
+    def __call__(
+        self, keys: Sequence[pa.Array], runs: Sequence[Part], closed: int, upper: int, share: float = 1.0
+    ) -> Sequence[Part]:
+        """The rows that have one of the looked-up `keys`, added up as `KnownRows` does it; all, if that is as good,
+        since the rest of the keys, of which these are a `share`, are looked up in what is made of them."""
         asked = [keys[place] for place in self.places]
         found = distinct(codes(asked, len(asked[0])))
-        if SCANNED * len(found) > sum(map(len, runs)):
+        if SCANNED * len(found) > share * sum(map(len, runs)):
             return runs
         rows = KnownRows(self.arrangement, self.columns, asked, found)
         return [Run(part) for part in rows(lambda *_: runs, closed, upper, self.names)]
@@ -46,7 +49,9 @@ class WithinKnown:
     known: KnownRows | RowsKnownAny
     names: Sequence[str]
 
-    def __call__(self, keys: Sequence[pa.Array], runs: Sequence[Part], closed: int, upper: int) -> Sequence[Part]:
+    def __call__(
+        self, keys: Sequence[pa.Array], runs: Sequence[Part], closed: int, upper: int, share: float = 1.0
+    ) -> Sequence[Part]:
         """The rows that have one of the known keys."""
         return [Run(part) for part in self.known(lambda *_: runs, closed, upper, self.names)]
 

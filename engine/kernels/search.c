@@ -180,13 +180,16 @@ PyObject *pairs_of(const Found *found, const int64_t *counts, Py_ssize_t count) 
     return result;
 }
 
-/* Opens the probes and the indexes of a list; `opened` says how many there are to close. */
+/* Opens the probes and the indexes of a list; `opened` says how many there are to close. An index of fewer codes than
+   there are probes has a filter for them. */
 static int open_all(PyObject *given, PyObject *list, Array *probes, Index *indexes, Py_ssize_t *opened) {
     Py_ssize_t count = PyList_Size(list);
     int going = open_ints(given, probes);
     while (going == 1 && *opened < count) {
-        going = open_index(PyList_GetItem(list, *opened), &indexes[*opened]);
+        Index *index = &indexes[*opened];
+        going = open_index(PyList_GetItem(list, *opened), index);
         (*opened)++;
+        if (going == 1 && index->codes.length < probes->length && !make_filter(index)) PyErr_NoMemory(), going = -1;
     }
     return going;
 }

@@ -5,7 +5,7 @@
 
 #include "columns.h"
 
-#define FILTERED_FROM 32  /* entries; fewer are searched as fast */
+#define FILTERED_FROM 4   /* entries; fewer are searched as fast */
 #define FILTERED_TO 65536 /* a filter of more is no longer in a near cache */
 
 /* Sorted codes and the row of each; a large one has a guide. `filter`, if there is one: a bit for each hash of a code, so

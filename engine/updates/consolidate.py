@@ -86,10 +86,10 @@ def cancelled(updates: Updates, *, by_time: bool = True) -> tuple[Ints, Ints]:
     touched = beside[slots]  # and a few rows more, of other codes
     suspects = where_true(touched)
     positions, diffs = _sums(updates.take(suspects), by_time)
-    rest = where_true(~touched)
-    everything = np.concatenate([rest, suspects[positions]])
-    order = np.argsort(everything)
-    return everything[order], np.concatenate([updates.diff[rest], diffs])[order]
+    there, sums = ~touched, updates.diff.copy()  # marks keep the order, which sorting all of them again would cost
+    there[suspects[positions]], sums[suspects[positions]] = True, diffs
+    left = where_true(there)
+    return left, sums[left]
 
 
 def _survivors(updates: Updates, positions: Ints, diffs: Ints) -> Updates:
@@ -235,6 +235,15 @@ def groups(columns: list[pa.Array], length: int, time: Ints | None = None) -> In
     numbers = np.empty(length, np.int64)
     numbers[order] = np.cumsum(first) - 1
     return numbers
+
+
+def numbered(columns: list[pa.Array], length: int) -> tuple[Ints, Ints]:
+    """As `groups`, with numbers from 0; and the position of one row of each number."""
+    made = native.groups(columns, None, length)
+    if made is not None:
+        return made
+    _, firsts, numbers = np.unique(groups(columns, length), return_index=True, return_inverse=True)
+    return numbers, firsts
 
 
 def _untimed(columns: list[pa.Array], length: int) -> Updates:

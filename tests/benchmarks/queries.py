@@ -73,6 +73,16 @@ AGGREGATES = {
               "WHERE o.customer < 2000",
     "a join, by group": "SELECT o.customer, sum(l.price) AS total FROM orders o JOIN line l ON l.o = o.k "
                         "WHERE l.price < 5 GROUP BY o.customer",
+    "keys of few rows": "SELECT count(*) AS n FROM line WHERE o IN (SELECT k FROM orders WHERE customer < 2000)",
+    "keys of many rows": "SELECT count(*) AS n FROM line WHERE o IN (SELECT k FROM orders WHERE customer % 2 = 0)",
+    "NOT IN": "SELECT count(*) AS n FROM line WHERE o NOT IN (SELECT k FROM orders WHERE customer < 2000)",
+    "EXISTS": "SELECT count(*) AS n FROM orders o WHERE EXISTS (SELECT 1 FROM line l WHERE l.o = o.k AND l.price < 5)",
+    "NOT EXISTS": "SELECT count(*) AS n FROM orders o "
+                  "WHERE NOT EXISTS (SELECT 1 FROM line l WHERE l.o = o.k AND l.price < 5)",
+    "LEFT JOIN": "SELECT count(*) AS n, sum(l.price) AS total FROM orders o LEFT JOIN line l "
+                 "ON l.o = o.k AND l.price < 5",
+    "a join, in keys": "SELECT o.k FROM orders o WHERE o.k IN (SELECT l.o FROM line l JOIN customer c ON c.c = l.part "
+                       "WHERE l.price < 5)",
 }  # fmt: skip
 ROWS = {
     "all": "SELECT * FROM line",

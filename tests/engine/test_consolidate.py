@@ -121,3 +121,15 @@ def test_groups_and_distinct_rows_are_pythons(seed: int) -> None:
     found = groups(columns, length, time).tolist()
     assert len(set(zip(timed, found, strict=True))) == len(set(timed)) == len(set(found))
     assert sorted(map(repr, (rows[at] for at in distinct(columns, length)))) == sorted(map(repr, set(rows)))
+
+
+def test_where_few_cancel_few_are_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    length, gone = 1 << 17, [5, 70_000, 100_000]
+    rows = np.concatenate([np.arange(length), gone])
+    diffs = np.append(np.ones(length, np.int64), [-1] * len(gone))
+    given = Updates({"a": pa.array(rows)}, np.zeros(len(rows), np.int64), diffs)
+    ordered, argsort = [0], np.argsort
+    monkeypatch.setattr(np, "argsort", lambda values, *more: ordered.append(len(values)) or argsort(values, *more))
+    left = cancel(given)
+    assert left.columns["a"].to_pylist() == np.delete(rows, [*gone, *range(length, length + 3)]).tolist()
+    assert set(left.diff.tolist()) == {1} and max(ordered) < length // 8

@@ -109,6 +109,16 @@ def test_a_lookup_examines_the_rows_that_it_finds(examined: Callable[[], int]) -
             assert examined() <= 8 * found + 8, (sql, time)
 
 
+def test_few_keys_that_conditions_leave_are_looked_up(examined: Callable[[], int]) -> None:
+    engine, condition = filled(), "SELECT k FROM orders WHERE customer < {}"
+    for many, found in ((5, 50 * LINES), (ROWS // 10 - 1, (ROWS - 10) * LINES)):
+        examined()
+        line = engine.query(f"SELECT * FROM line WHERE o IN ({condition.format(many)})")
+        assert line.num_rows in range(found - 2 * LINES, found + 2)  # an order has gone, another one has one line more
+        if many == 5:  # all orders are read, and copied since one has gone, but few lines
+            assert examined() <= 3 * ROWS + 30 * found
+
+
 def test_a_query_without_a_fitting_index_scans(examined: Callable[[], int]) -> None:
     engine = filled()
     for sql, said in SCANNED.items():

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.join import within
+from halfjoin.engine.join import known, presence, within
+from halfjoin.engine.updates import limits
 from tests.laws.test_known_keys import COLUMNS, DDL, SELECTED, World, both, opened_each_time  # noqa: F401
 from tests.support.indexes import indexed_rows
 
@@ -120,6 +121,41 @@ def test_a_question_for_few_keys_makes_no_index_of_a_table(sql: str, monkeypatch
     made = indexed_rows(monkeypatch)
     assert engine.query(sql).num_rows in (1, 2)
     assert sum(made) < 20
+
+
+@pytest.mark.parametrize("asked", ["EXISTS", "NOT EXISTS"])
+def test_keys_that_come_in_parts_are_looked_up_in_one_index(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, orders, lines = hj.Engine(), np.arange(16_000), 4
+    engine.execute("CREATE TABLE o (k bigint PRIMARY KEY); CREATE TABLE t (k bigint, g integer); CREATE INDEX ON t (k)")
+    groups = np.arange(lines * len(orders)) % 20
+    engine.apply({"o": pa.table({"k": orders}),
+                  "t": pa.table({"k": orders.repeat(lines), "g": pa.array(groups, pa.int32())})})  # fmt: skip
+    sql = f"SELECT k FROM o WHERE {asked} (SELECT 1 FROM t WHERE t.k = o.k AND g = 0)"
+    engine.query(sql)  # the index of all rows exists
+    monkeypatch.setattr(limits, "MORSEL_ROWS", 1_000)
+    monkeypatch.setattr(known.KnownRows, "__call__", _unwanted)
+    monkeypatch.setattr(presence, "numbered", _unwanted)  # a key finds few rows, so nobody tells keys apart
+    monkeypatch.setattr(presence, "_MANY", 1_000)
+    made = indexed_rows(monkeypatch)
+    found = len(orders) // 5
+    assert engine.query(sql).num_rows == (found if asked == "EXISTS" else len(orders) - found)
+    assert made == [lines * len(orders)]
+
+
+def _unwanted(*_: Any) -> None:
+    raise AssertionError("the rows of each part's keys were found, or its keys told apart")
+
+
+def test_a_key_of_very_many_rows_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, rows, many = hj.Engine(), 6_000, 3_000
+    engine.execute("CREATE TABLE a (k bigint, x bigint); CREATE TABLE b (k bigint, g integer)")
+    keys = np.concatenate([np.arange(1, rows + 1), np.zeros(many, np.int64)])
+    engine.apply({"a": pa.table({"k": np.zeros(many, np.int64), "x": np.arange(many)}),
+                  "b": pa.table({"k": keys, "g": pa.array(keys * 0, pa.int32())})})  # fmt: skip
+    pairs, steps = list[int](), presence._steps
+    monkeypatch.setattr(presence, "_steps", lambda which, *more: pairs.append(len(which)) or steps(which, *more))
+    assert engine.query("SELECT x FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND g = 0)").num_rows == many
+    assert pairs == [many]  # not `many` rows for each of as many
 
 
 def test_many_keys_are_asked_in_an_index_of_their_own() -> None:

@@ -176,6 +176,15 @@ def test_any_kinds_of_inputs_are_one_join(seed: int) -> None:
     assert not run(seed, random_block)
 
 
+@pytest.mark.parametrize("rows", [1, 100])
+@pytest.mark.parametrize("seed", SEEDS[::2])
+def test_keys_are_looked_up_as_often_as_they_come(seed: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key has at most so many rows on average; some keys have more."""
+    monkeypatch.setattr(presence, "_MANY", 0)
+    monkeypatch.setattr(presence, "_FEW_ROWS", rows)
+    assert not run(seed, random_block)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_keys_whose_codes_are_equal_stay_apart(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Codes find candidates; the values decide. (Kernels make codes of their own.)"""
@@ -216,8 +225,8 @@ def test_open_rows_are_not_present_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     right = PresenceOperator._counts
 
     def every(self: PresenceOperator, keys: list[pa.Array], count: int, runs: Sequence[Part], closed: int,
-              upper: int) -> tuple[Ints, Ints, Ints]:  # fmt: skip
-        return right(self, keys, count, runs, closed, MAXIMUM)
+              upper: int, most: int = MAXIMUM) -> tuple[Ints, Ints, Ints] | None:  # fmt: skip
+        return right(self, keys, count, runs, closed, MAXIMUM, most)
 
     monkeypatch.setattr(PresenceOperator, "_counts", every)
     assert found_out()
@@ -227,9 +236,9 @@ def test_presence_before_counts_what_was_closed(monkeypatch: pytest.MonkeyPatch)
     right = PresenceOperator.__call__
 
     def late(self: PresenceOperator, stream: Updates, runs: Sequence[Part], closed: int,
-             upper: int, begins: int) -> Iterator[Updates]:  # fmt: skip
+             upper: int, begins: int, share: float) -> Iterator[Updates]:  # fmt: skip
         before = self.spec.version is Version.BEFORE
-        yield from right(self, stream, runs, closed, upper + 4 if before else upper, begins)
+        yield from right(self, stream, runs, closed, upper + 4 if before else upper, begins, share)
 
     monkeypatch.setattr(PresenceOperator, "__call__", late)
     assert found_out()

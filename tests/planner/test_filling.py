@@ -13,10 +13,11 @@ from halfjoin.engine.arrange.index import Index
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.join import dataflow
 from halfjoin.engine.statements.evaluating import planned_query
+from halfjoin.planner.cost import path_cost
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.filling import join_with_known
 from halfjoin.planner.links import equality
-from halfjoin.planner.plan import Join, ViewPlan
+from halfjoin.planner.plan import InputKind, Join, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.parse.parse import parse_query
@@ -55,6 +56,22 @@ def paths(engine: hj.Engine, sql: str) -> tuple[list[str], str]:
 ])  # fmt: skip
 def test_only_needed_paths_are_made(engine: hj.Engine, sql: str, made: list[str]) -> None:
     assert paths(engine, sql)[0] == made
+
+
+def test_a_query_begins_where_it_needs_no_index(engine: hj.Engine) -> None:
+    assert paths(engine, "SELECT b.z, c.d FROM b, c WHERE c.y = b.y")[1] == "b"  # more rows, but c has an index
+
+
+def test_a_question_for_a_key_gives_a_row_once(engine: hj.Engine) -> None:
+    """However many rows the key has; and a unique key stays unique among rows that meet conditions."""
+    for asked in ("SELECT y FROM c WHERE d < 1", "SELECT z FROM b AS q WHERE z < 9000"):
+        sql = f"SELECT a.x FROM a, b WHERE b.k = a.k AND a.x IN ({asked})"
+        estimates = Estimates(engine._state, {}, "query")
+        (branch,) = planned_query(engine._state, relation(engine, sql)).joins[0].branches
+        for path in branch.paths:
+            assert all(stage.left <= stage.lookups for stage, step in
+                       zip(path_cost(path, estimates).stages, path.stages, strict=True)
+                       if step.half_join.kind is InputKind.PRESENT)  # fmt: skip
 
 
 def with_known(plan: ViewPlan, state: State) -> ViewPlan:
