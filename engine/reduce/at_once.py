@@ -32,7 +32,8 @@ def at_once(parts: Sequence[Sums], keys: Sequence[str], updates: Updates) -> tup
     arrays = [updates.columns[name] for name in keys]
     if not all(tells_apart(array.type) for array in arrays):
         return None
-    added = [_added(part, updates) for part in parts]
+    added = [numbers_added(part.kind, [updates.columns[arg.name] for arg in part.args], updates.diff)
+             for part in parts]  # fmt: skip
     floats = [number for number, one in enumerate(added) if one is None]
     exact, firsts = dict[int, Totals](), None
     if floats:
@@ -67,22 +68,21 @@ def _of_floats(part: Sums, updates: Updates, group: Ints, groups: int) -> Totals
     return Totals.of_floats(updates.columns[part.args[0].name], updates.diff, group, groups)
 
 
-def _added(part: Sums, updates: Updates) -> Ints | int | None:
-    """What each update adds to a sum; a number if all add the same; None if that is not an int64 for sure."""
-    if part.kind not in ("count", "integers") or len(part.args) > 1:
+def numbers_added(kind: str, arrays: Sequence[pa.Array], diffs: Ints) -> Ints | int | None:
+    """What each of some updates adds to a sum; a number if all add the same; None if the whole may not be an int64."""
+    if kind not in ("count", "integers") or len(arrays) > 1:
         return None
-    diff: Ints | int = int(updates.diff[0]) if is_one(updates.diff) else updates.diff
+    diff: Ints | int = int(diffs[0]) if is_one(diffs) else diffs
     values: Ints | int = 1
-    for arg in part.args:
-        array = updates.columns[arg.name]
-        if part.kind == "count":
+    for array in arrays:
+        if kind == "count":
             values = valid(array).astype(np.int64) if array.null_count else 1
         else:
             whole = _whole(array)
             if whole is None:
                 return None
             values = whole
-    if _greatest(values) * _greatest(diff) * len(updates) >= _LIMIT:
+    if _greatest(values) * _greatest(diff) * len(diffs) >= _LIMIT:
         return None
     return values if isinstance(diff, int) and diff == 1 else values * diff
 
