@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.reduce import added, at_once, law, running
-from tests.engine.test_reduce_extremes import shown
+from halfjoin.engine.reduce import added, at_once, frame_aggregates, law, running
+from tests.engine.test_reduce_extremes import TYPES, rows, shown
 
 FRAMES = (
     "ORDER BY o", "ORDER BY o ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING", "ORDER BY o DESC",
@@ -58,6 +58,26 @@ def test_window_sums_are_those_of_wide_integers(large: int, monkeypatch: pytest.
             assert shown(engine.read("v")) == found[0]
             engine.execute("DELETE FROM t WHERE i = 1; INSERT INTO t VALUES (1, 5, 7, 2, 3, 4), (2, 0, 1, 1, 1, 1)")
             assert shown(engine.read("v")) == shown(engine.query(sql)), frame
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_running_extremes_are_those_of_spans(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random, engine = np.random.default_rng(seed), hj.Engine()
+    engine.execute(f"CREATE TABLE t (k bigint, l text, {', '.join(f'{name} {one[0]}' for name, one in TYPES.items())})")
+    engine.apply({"t": rows(random, 50)})
+    used = 0
+    for frame in FRAMES:
+        calls = ", ".join(f"min({name}) OVER w AS a_{name}, max({name}) OVER w AS b_{name}" for name in TYPES)
+        some = "max(s) FILTER (WHERE s > 0) OVER w AS d"
+        frame = frame.replace("ORDER BY o", "ORDER BY k")
+        sql, found = f"SELECT {calls}, {some} FROM t WINDOW w AS (PARTITION BY l {frame})", []
+        with patch.object(frame_aggregates, "_running_extreme", lambda *_, **__: None):
+            found.append(shown(engine.query(sql)))
+        with patch.object(frame_aggregates, "places", wraps=frame_aggregates.places) as asked:
+            found.append(shown(engine.query(sql)))
+        used += asked.call_count < 2 * len(TYPES)
+        assert found[0] == found[1], frame
+    assert used >= 3
 
 
 def test_sums_of_windows_lift_no_row_and_move_rows_once() -> None:
