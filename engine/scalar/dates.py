@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.date_input import DATE_INPUT, to_timestamp
 from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.moments import each_of_few
 from halfjoin.engine.scalar.values import Kernel, call, from_numpy, on_arrays, raw, valid
 from halfjoin.engine.updates.intervals import DAY, Fields, fields, intervals
 from halfjoin.sql.expr import Call, Literal
@@ -27,7 +28,6 @@ _YEARS = {"decade": 10, "century": 100, "millennium": 1000}
 _CLOCK = ("hour", "minute", "second", "milliseconds", "microseconds")
 _OF_DAYS = frozenset(("day", "week", "month", "quarter", "year", *_YEARS))  # units that no clock shows
 _YEAR_2000 = 946_684_800.0  # in seconds since 1970
-_MANY = 1 << 12  # rows; fewer are computed as fast as days
 _Numbers = NDArray[np.int64]
 
 
@@ -58,19 +58,16 @@ def _by_day(kernel: Kernel) -> Kernel:
 
     @on_arrays
     def run(a: Any) -> Any:
-        if len(a) < _MANY:
-            return kernel(a)
         days = raw(a) if pa.types.is_date(a.type) else raw(a) // DAY
-        least, most = int(days.min()), int(days.max())
-        if 4 * (most - least) > len(a):
+        each = each_of_few(days)
+        if each is None:
             return kernel(a)
-        each = np.arange(least, most + 1)
-        each = each.astype(np.int32) if pa.types.is_date(a.type) else each * DAY
+        values = each.astype(np.int32) if pa.types.is_date(a.type) else each * DAY
         try:
-            found = kernel(pa.array(each).view(a.type))
+            found = kernel(pa.array(values).view(a.type))
         except Failed:  # of a day that perhaps no row has
             return kernel(a)
-        return found.take(pa.array(days - least, mask=~valid(a) if a.null_count else None))
+        return found.take(pa.array(days - each[0], mask=~valid(a) if a.null_count else None))
 
     return run
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.scalar import dates
+from halfjoin.engine.scalar import dates, moments
 
 FIELDS = ("year", "month", "quarter", "day", "doy", "dow", "isodow", "week", "isoyear", "decade", "century",
           "millennium", "epoch", "julian")  # fmt: skip
@@ -20,6 +20,9 @@ ALL = [
     *(f"extract({field} FROM {name}) AS r" for field in (*FIELDS, *MOMENTS) for name in "tz"),
     *(f"date_trunc('{unit}', {name}) AS r" for unit in (*UNITS, "hour") for name in "dtz"),
     "extract(timezone FROM z) AS r",
+    *(f"{name} {sign} interval '{step}' AS r" for name in "dtz" for sign in "+-"
+      for step in ("1 month", "3 years -1 day 5 hours", "2 days")),
+    "d + (k % 3) * interval '1 month' AS r",
 ]  # fmt: skip
 
 
@@ -39,7 +42,7 @@ def test_the_values_are_those_row_by_row(first: int, last: int, monkeypatch: pyt
     })})  # fmt: skip
     expected = list[object]()
     for value in (1 << 60, 1):  # row by row, and by day
-        monkeypatch.setattr(dates, "_MANY", value)
+        monkeypatch.setattr(moments, "_MANY", value)
         found = list[object]()
         for column in ALL:
             try:
