@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -29,9 +29,6 @@ class SortedValues(Protocol):
 
     def position(self, place: Ints) -> Ints:
         """Where in the array the value with this number in each group is, from 0; anywhere for an empty group."""
-
-    def of(self, values: pa.Array) -> Self:
-        """The same with another array."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,3 @@ class Arguments(Segments):
         """The position of the value with this number in each group, from 0; any position for an empty group."""
         found = self.ends.searchsorted(self.before[:-1] + place, "right")
         return np.minimum(found, max(len(self.count) - 1, 0))
-
-    def of(self, values: pa.Array) -> Self:
-        """The same with another array."""
-        return replace(self, args=(values,))

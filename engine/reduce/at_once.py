@@ -66,26 +66,23 @@ def _numbered(keys: Sequence[pa.Array], length: int) -> tuple[Ints, Ints] | None
 
 
 def _added(part: Sums, pieces: Sequence[Updates]) -> Sequence[Ints | int] | None:
-    """What each update adds to a sum, piece by piece; a number where all add the same. None if a sum is not an int64
-    for sure."""
-    found, most_of_all = list[Ints | int](), 0
+    """What each update adds to a sum, piece by piece, as `numbers_added`."""
+    rows, found = sum(map(len, pieces)), list[Ints | int]()
     for updates in pieces:
-        diff: Ints | int = int(updates.diff[0]) if is_one(updates.diff) else updates.diff
-        values = _values(part.kind, [updates.columns[arg.name] for arg in part.args])
-        if values is None:
+        one = numbers_added(part.kind, [updates.columns[arg.name] for arg in part.args], updates.diff, rows)
+        if one is None:
             return None
-        most_of_all += _greatest(values) * _greatest(diff) * len(updates)
-        if most_of_all >= _LIMIT:
-            return None
-        found.append(values if isinstance(diff, int) and diff == 1 else values * diff)
+        found.append(one)
     return found
 
 
-def _values(kind: str, arrays: Sequence[pa.Array]) -> Ints | int | None:
-    """The value of each row, 0 if an argument is NULL; 1 if all have that. None if it is not an int64 for sure."""
+def numbers_added(kind: str, arrays: Sequence[pa.Array], diffs: Ints, rows: int) -> Ints | int | None:
+    """What each of some updates adds to a sum; a number if all add the same. A row with NULL for an argument adds 0.
+    None if so many `rows` of such numbers may not be an int64 together."""
     factors = {"count": 0, "integers": 1, "integer products": 2}.get(kind)
     if factors is None:
         return None
+    diff: Ints | int = int(diffs[0]) if is_one(diffs) else diffs
     values: Ints | int = 1
     for array in arrays[:factors]:
         whole = _whole(array)
@@ -95,7 +92,9 @@ def _values(kind: str, arrays: Sequence[pa.Array]) -> Ints | int | None:
     for array in arrays[factors:]:
         if array.null_count:
             values = np.where(valid(array), values, 0)
-    return values
+    if _greatest(values) * _greatest(diff) * rows >= _LIMIT:
+        return None
+    return values if isinstance(diff, int) and diff == 1 else values * diff
 
 
 def _whole(array: pa.Array) -> Ints | None:

@@ -17,10 +17,10 @@ import pyarrow.types as pt
 
 from halfjoin.engine.reduce.at_once import is_one, tells_apart
 from halfjoin.engine.reduce.law import Moments
-from halfjoin.engine.reduce.lifted import Lifted, lift_all, sums_of
+from halfjoin.engine.reduce.lifted import Lifted, add_up, lift_all, sums_of
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.updates.updates import Updates, concat, constant, indices_of, where_true
+from halfjoin.engine.updates.updates import Ints, Updates, concat, constant, indices_of, where_true
 from halfjoin.planner.group_functions import Aggregates, Ordered
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import FLOATS, INTEGERS, Kind
@@ -77,20 +77,27 @@ def extremes_and_sums(
     """
     rows, found = list[Updates](), list[Sequence[pa.Array]]()
 
-    def noted() -> Iterator[Updates]:
+    def noted() -> Iterator[tuple[Updates, Ints]]:
         for piece in pieces:
-            groups, values = _of_piece(function.ordered, keys, piece)
+            groups, values, counts = _of_piece(function.ordered, keys, piece)
             if rows and rows[0].time.item(0) != piece.time.item(0):
                 raise _InOrder
-            time = constant(piece.time.item(0), len(values[0]))
+            time = constant(piece.time.item(0), len(counts))
             rows.append(Updates(dict(zip(keys, groups, strict=True)), time, constant(1, len(time))))
             found.append(values)
-            yield piece
+            yield piece, counts
+
+    def counted() -> Iterator[Lifted]:
+        for piece, counts in noted():
+            if is_one(piece.diff) and piece.diff.item(0) == 1:
+                yield Lifted(rows[-1], (Totals.lifted("count", (), counts),))
+            else:
+                yield from filter(None, [lift_all(function, keys, [piece])])
 
     if not are_extremes(function):
         return None
     try:
-        lifted = lift_all(function, keys, noted())
+        lifted = lift_all(function, keys, (piece for piece, _ in noted())) if function.sums else add_up(counted())
     except _InOrder:
         return None
     if lifted is None:
@@ -105,7 +112,7 @@ class _InOrder(Exception):
 
 def _of_piece(
     parts: Sequence[Ordered], keys: Sequence[str], piece: Updates
-) -> tuple[list[pa.Array], list[pa.Array]]:
+) -> tuple[list[pa.Array], list[pa.Array], Ints]:
     """The groups of a piece, as `_grouped`.
 
     Raises:
@@ -122,18 +129,21 @@ def _of_piece(
 
 def _grouped(
     keys: Sequence[pa.Array], parts: Sequence[Ordered], columns: Sequence[pa.Array]
-) -> tuple[list[pa.Array], list[pa.Array]]:
-    """The keys of the groups in order of their first rows, and for each part its value of every group."""
+) -> tuple[list[pa.Array], list[pa.Array], Ints]:
+    """The keys of the groups in order of their first rows, for each part its value of every group, and how many rows
+    each group has."""
     if not keys:
-        return [], [_one_zero(pa.repeat(_EXTREMES[part.function](column), 1))
-                    for part, column in zip(parts, columns, strict=True)]  # fmt: skip
+        values = [_one_zero(pa.repeat(_EXTREMES[part.function](column), 1))
+                  for part, column in zip(parts, columns, strict=True)]  # fmt: skip
+        return [], values, np.array([len(columns[0])])
     by = [f"key {number}" for number in range(len(keys))]
     names = [f"value {number}" for number in range(len(parts))]
     table = pa.table(dict(zip([*by, *names], [*keys, *columns], strict=True)))
     asked = [(name, part.function) for name, part in zip(names, parts, strict=True)]
-    found = table.group_by(by, use_threads=False).aggregate(asked)
+    found = table.group_by(by, use_threads=False).aggregate([*asked, ([], "count_all")])
     made = {name: pa.concat_arrays(found.column(name).chunks) for name in found.column_names}
-    return [made[name] for name in by], [_one_zero(made[f"{name}_{function}"]) for name, function in asked]
+    values = [_one_zero(made[f"{name}_{function}"]) for name, function in asked]
+    return [made[name] for name in by], values, made["count_all"].to_numpy()
 
 
 def _one_zero(values: pa.Array) -> pa.Array:

@@ -18,12 +18,13 @@ from halfjoin.engine.reduce import at_once
 from halfjoin.engine.reduce.aggregates import aggregated, each_once
 from halfjoin.engine.reduce.by_kernel import summed_groups
 from halfjoin.engine.reduce.contents import Contents
-from halfjoin.engine.reduce.extremes import extremes_and_sums
+from halfjoin.engine.reduce.extremes import Extremes, extremes_and_sums
 from halfjoin.engine.reduce.front import Front, Wanted
 from halfjoin.engine.reduce.law import Moments, moments_of, moments_of_sums
 from halfjoin.engine.reduce.lifted import Lifted, lift_all, lift_change
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
 from halfjoin.engine.reduce.own import answers
+from halfjoin.engine.reduce.quantiles import Quantiles, quantiles_and_sums
 from halfjoin.engine.reduce.regions import Regions, regions_of
 from halfjoin.engine.reduce.seen import Seen, seen_by
 from halfjoin.engine.reduce.shown import of_top, of_windows
@@ -195,11 +196,16 @@ class ReduceFlow:
             yield self.filled(lift_all(self._sums, self._keys, pieces))
             return
         held = list(pieces)
-        found = self.added_up(held) if sum(map(len, held)) >= at_once.FROM else None
+        many = sum(map(len, held)) >= at_once.FROM
+        found = self.added_up(held) if many else None
         if found is not None:
             yield found
             return
         updates = concat(held or [empty(self.columns)])
+        found = self._placed(updates) if many else None
+        if found is not None:
+            yield found
+            return
         moments = moments_of(updates, self._keys, always=self.always)
         if not len(moments):
             yield empty(self.schema), NO_ERRORS
@@ -219,9 +225,22 @@ class ReduceFlow:
         found = extremes_and_sums(function, self._keys, pieces)
         if found is None:
             return None
-        lifted, extremes = found
+        return self._at_moments(function, *found)
+
+    def _placed(self, updates: Updates) -> tuple[Updates, Updates] | None:
+        """As `added_up`, of all updates together: of percentiles."""
+        function = self.plan.function
+        if not isinstance(function, Aggregates):
+            return None
+        found = quantiles_and_sums(function, self._keys, updates)
+        return None if found is None else self._at_moments(function, *found)
+
+    def _at_moments(
+        self, function: Aggregates, lifted: Lifted, values: Extremes | Quantiles
+    ) -> tuple[Updates, Updates]:
+        """The output and error updates of groups, given the entries of sums and the other values."""
         moments = moments_of(lifted.rows, self._keys, always=self.always)
-        made, failed = aggregated(function, lifted, moments, None, extremes.at(moments), self.registry)
+        made, failed = aggregated(function, lifted, moments, None, values.at(moments), self.registry)
         return made.select(self.schema), failed
 
     def filled(self, lifted: Lifted | None) -> tuple[Updates, Updates]:

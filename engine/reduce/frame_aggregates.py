@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from halfjoin.engine.linear.tables import Registry, group_function
 from halfjoin.engine.reduce import user
@@ -15,10 +16,11 @@ from halfjoin.engine.reduce.collect import array_agg, string_agg
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.partitions import Partitions
 from halfjoin.engine.reduce.spans import Spans, taken
-from halfjoin.engine.reduce.words import ordered_words, places
+from halfjoin.engine.reduce.words import differ, of_word, only_word, ordered_words, places
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import mask_of, valid
+from halfjoin.engine.updates.radix import of_integers
 from halfjoin.engine.updates.updates import Ints, where_true
 from halfjoin.sql.expr import Column
 from halfjoin.sql.functions.aggregates import AGGREGATES, decompose
@@ -85,6 +87,9 @@ def _extreme(values: pa.Array, frame: Spans, *, greatest: bool) -> pa.Array:
     A span of length n is covered by two spans of the same power of 2 (Bender and Farach-Colton 2000). The least places
     of all spans of one power are computed from those of the power before.
     """
+    running = _running_extreme(values, frame, greatest=greatest)
+    if running is not None:
+        return running
     own = places(ordered_words(values, descending=greatest), len(values))
     where = np.full(len(values) + 1, -1)  # the position of the first value with each place
     where[own[::-1]] = np.arange(len(values))[::-1]
@@ -98,6 +103,40 @@ def _extreme(values: pa.Array, frame: Spans, *, greatest: bool) -> pa.Array:
             found[rows] = np.minimum(found[rows], both)
             least, width = np.minimum(least[:-width], least[width:]), 2 * width
     return taken(values, where[found])
+
+
+def _running_extreme(values: pa.Array, frame: Spans, *, greatest: bool) -> pa.Array | None:
+    """min or max, where frames begin or end where their partition does, from running extremes. None: frames do not, or
+    values are no plain numbers."""
+    word = only_word(values) if len(values) and len(frame.pieces) == 1 else None
+    if word is None:
+        return None
+    word, (start, end) = ~word if greatest else word, frame.pieces[0]
+    least = _running_minima(word, start, end)
+    if least is None:  # backwards
+        least = _running_minima(word[::-1], (len(word) - end)[::-1], (len(word) - start)[::-1])
+        if least is None:
+            return None
+        least = least[::-1]
+    made, empty = of_word(least, values.type, descending=greatest), end <= start
+    return pc.if_else(pa.array(~empty), made, pa.scalar(None, made.type)) if empty.any() else made
+
+
+def _running_minima(words: Ints, start: Ints, end: Ints) -> Ints | None:
+    """The least word from `start` to `end`, any for an empty span. None: a span reaches the beginning of a later one,
+    or there are too many bits."""
+    new = differ([start], len(start))
+    begins, found = start[new], of_integers(words)
+    after = np.append(begins[1:], len(words))
+    if bool((after < begins).any()) or bool((end > after[new.cumsum() - 1]).any()):
+        return None
+    if found.bits + len(begins).bit_length() > 63:
+        return None
+    part = np.bincount(begins, minlength=len(words) + 1)[: len(words)].cumsum()
+    later = (len(begins) - part) << found.bits  # a later part has lower numbers, so running minima begin anew
+    least = np.minimum.accumulate(later | found.numbers.view(np.int64)) & ((1 << found.bits) - 1)
+    minima: Ints = least[np.maximum(end, 1) - 1] + words.min()
+    return minima
 
 
 def _copied(

@@ -118,6 +118,8 @@ class Moments:
         ends = np.ones(len(self), np.bool_)  # the last moment of each group
         ends[:-1] = self.was[1:]
         comes, goes = where_true(~self.was[moment]), where_true(~ends[moment])
+        if distinct and not len(goes) and len(comes) == len(moment):  # as in most first fills
+            return Updates(dict(answers), self.time[moment], count)
         rows = np.concatenate([comes, goes])
         time = np.concatenate([self.time[moment[comes]], self.time[moment[goes] + 1]])
         diff = np.concatenate([count[comes], -count[goes]])

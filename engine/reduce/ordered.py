@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.types as pt
 
 from halfjoin.engine.linear.tables import NO_FUNCTIONS, Registry, group_function
 from halfjoin.engine.reduce import user
@@ -138,8 +137,5 @@ def constant_fractions(part: Ordered) -> Fractions:
 
 def of_sorted(part: Ordered, rows: SortedValues, fractions: Fractions) -> pa.Array:
     """The percentile of each group."""
-    kind = rows.args[0].type
-    if part.function == "percentile_cont" and not (pt.is_floating(kind) or pt.is_interval(kind)):  # integers
-        rows = rows.of(rows.args[0].cast(pa.float64(), safe=False))
     found = (percentile_cont if part.function == "percentile_cont" else percentile_disc)(rows, fractions)
     return found.cast(arrow_type(part.column.type))

@@ -11,7 +11,7 @@ Then the updates are parted by that bit. That is a few passes over all updates f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
@@ -67,10 +67,6 @@ class OverTime:
             order = np.concatenate([where_true(low), where_true(~low)])
             rank, count = rank[order], count[order]
         return np.minimum(found, max(len(self.args[0]) - 1, 0))
-
-    def of(self, values: pa.Array) -> OverTime:
-        """The same with another array."""
-        return replace(self, args=(values,))
 
 
 def at_moments(part: Ordered, contents: Contents, registry: Registry) -> pa.Array:

@@ -15,7 +15,7 @@ from halfjoin.engine.reduce.words import differ, words
 from halfjoin.engine.scalar import moments
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import raw, valid
-from halfjoin.engine.updates.updates import Ints, where_true
+from halfjoin.engine.updates.updates import Ints, gather, indices_of, where_true
 
 Fraction: TypeAlias = float | npt.NDArray[np.float64]  # of all groups, or of each
 Fractions: TypeAlias = float | list[float | None] | pa.Array | None  # one, an array of them, or one for each group
@@ -24,26 +24,31 @@ Fractions: TypeAlias = float | list[float | None] | pa.Array | None  # one, an a
 def percentile_cont(rows: SortedValues, fractions: Fractions) -> pa.Array:
     """The number or interval at a fraction of the way from the first value to the last; it may lie between two values.
 
-    `args`: sorted doubles or intervals without NULLs. An array of fractions gives an array of them.
+    `args`: sorted numbers or intervals without NULLs. An array of fractions gives an array of them.
 
     Raises:
         Failed: a fraction is not between 0 and 1, or an interval is out of range.
     """
     if pa.types.is_interval(rows.args[0].type):
         return _of_each(fractions, lambda fraction: _between_intervals(rows, fraction), rows)
-    values, empty = raw(rows.args[0]), rows.sizes == 0
+    values, empty = rows.args[0], rows.sizes == 0
 
     def at(fraction: Fraction) -> pa.Array:
         if not len(values):
             return pa.nulls(len(rows), pa.float64())
         low, high = places("percentile_cont", fraction, rows.sizes)
-        first, last = (values[rows.position(side)] for side in (low, high))
+        first, last = (_floats(gather(values, indices_of(rows.position(side)))) for side in (low, high))
         part = fraction * np.maximum(rows.sizes - 1, 0) - low
         with np.errstate(invalid="ignore", over="ignore"):
             between = first + part * (last - first)
         return pa.array(np.where(low == high, first, between), mask=empty)
 
     return _of_each(fractions, at, rows)
+
+
+def _floats(values: pa.Array) -> npt.NDArray[np.floating]:
+    """The numbers as floats."""
+    return raw(values if pa.types.is_floating(values.type) else values.cast(pa.float64(), safe=False))
 
 
 def _between_intervals(rows: SortedValues, fraction: Fraction) -> pa.Array:

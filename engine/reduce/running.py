@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.reduce.added import over_pieces
 from halfjoin.engine.reduce.frames import spans
 from halfjoin.engine.reduce.partitions import Partitions
 from halfjoin.engine.reduce.spans import taken
@@ -60,7 +61,11 @@ def summed(spec: Windows, part: Running, rows: Partitions, sides: Sides) -> pa.A
     if kind == "count" and not part.sums.args:
         return pa.array(ends - starts + (0 if began is None else _counts(began)[rows.numbers]))
     seen = rows.reading(*part.sums.args)
-    own = Totals.lifted(kind, [seen.values(arg) for arg in part.sums.args], seen.count)
+    args = [seen.values(arg) for arg in part.sums.args]
+    plain = over_pieces(kind, args, seen.count, [(starts, ends)]) if began is None else None
+    if plain is not None:
+        return plain.kept()
+    own = Totals.lifted(kind, args, seen.count)
     begins = Totals.read(kind, pa.nulls(len(groups), column_type(kind)) if began is None else began)
     firsts = rows.starts[:-1]  # what a group begins with is before its first row
     entries = np.insert(rows.place, rows.starts[1:] if last else firsts, len(rows) + groups)

@@ -41,7 +41,7 @@ def sort(groups: Groups, order: Sequence[SortKey]) -> Sorted:
     if few is not None:
         return Sorted(few.positions, few.begins(few.peers))
     by_keys = _by_keys(groups, order)
-    return Sorted(_by_rows(groups, by_keys).positions, by_keys.new)
+    return Sorted(_by_rows(groups, by_keys, order).positions, by_keys.new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def ranked(groups: Groups, order: Sequence[SortKey]) -> Ranks:
         by_rows = by_keys if few.rows is few.peers else Sorted(few.positions, few.begins(few.rows))
     else:
         by_keys = _by_keys(groups, order)
-        by_rows = _by_rows(groups, by_keys)
+        by_rows = _by_rows(groups, by_keys, order)
     peers, row = np.empty_like(by_rows.positions), np.empty_like(by_rows.positions)
     peers[by_keys.positions] = np.cumsum(by_keys.new) - 1
     row[by_rows.positions] = np.cumsum(by_rows.new) - 1
@@ -139,15 +139,17 @@ def _by_keys(groups: Groups, order: Sequence[SortKey]) -> Sorted:
     return state
 
 
-def _by_rows(groups: Groups, state: Sorted) -> Sorted:
-    """Rows that tie so far, ordered by all columns. Only their values are compared, as they are often few."""
+def _by_rows(groups: Groups, state: Sorted, order: Sequence[SortKey]) -> Sorted:
+    """Rows that tie in the sort keys, ordered by all columns. Only their values are compared, as they are often few."""
     tied = where_true(~(state.new & np.append(state.new[1:], True)))
     if not len(tied):
         return state
     positions, new = state.positions.copy(), state.new.copy()
     indices = indices_of(positions[tied])
-    columns = (gather(column, indices) for column in groups.columns.values())
-    found = refine(Sorted(np.arange(len(tied)), new[tied]), by_columns(columns))
+    equal = {key.expr.name for key in order if isinstance(key.expr, Column)}  # no word of their values tells more
+    words = (word for name, column in groups.columns.items()
+             for word in (look if name in equal else _by_column)(gather(column, indices)))  # fmt: skip
+    found = refine(Sorted(np.arange(len(tied)), new[tied]), words)
     positions[tied], new[tied] = positions[tied][found.positions], found.new
     return Sorted(positions, new)
 
@@ -225,8 +227,12 @@ def first_rows(starts: Ints, words: Iterable[Ints]) -> Ints:
 def by_columns(columns: Iterable[pa.Array]) -> Iterable[Ints]:
     """The words of all columns in declared order, ascending, NULLs last."""
     for column in columns:
-        yield from ordered_words(column)
-        yield from look(column)
+        yield from _by_column(column)
+
+
+def _by_column(column: pa.Array) -> Iterable[Ints]:
+    yield from ordered_words(column)
+    yield from look(column)
 
 
 def _firsts(starts: Ints, length: int) -> Mask:

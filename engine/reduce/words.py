@@ -50,6 +50,26 @@ def ordered_words(column: pa.Array, descending: bool = False, nulls_first: bool 
     return found
 
 
+def only_word(column: pa.Array) -> Ints | None:
+    """The word of each value, if there is one which tells the value (`of_word`); None otherwise. NULLs have any."""
+    kind = column.type
+    if not (pt.is_integer(kind) or pt.is_temporal(kind) or pt.is_floating(kind) or pt.is_decimal128(kind)):
+        return None
+    found = words(column)
+    return found[0] if len(found) == 1 and not pt.is_interval(kind) else None
+
+
+def of_word(word: Ints, kind: pa.DataType, *, descending: bool = False) -> pa.Array:
+    """The values that have these words, or if `descending` their complements: the inverse of `only_word`."""
+    word = ~word if descending else word
+    if pt.is_floating(kind):
+        return pa.array((word ^ ((word >> 63) & _REST)).view(np.float64), pa.float64()).cast(kind)
+    if pt.is_decimal128(kind):
+        pairs = np.stack([word, word >> 63], axis=1)
+        return pa.Array.from_buffers(kind, len(word), [None, pa.py_buffer(pairs)])
+    return pa.array(word.astype(f"i{kind.bit_width // 8}")).view(kind)
+
+
 def look(column: pa.Array) -> list[Ints]:
     """Words that tell equal values apart which look different: intervals of one length."""
     if pt.is_struct(column.type):

@@ -13,6 +13,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
 from halfjoin.engine.scalar.casts_text import from_text, to_text
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.json_order import from_jsonb, to_canonical, to_checked
+from halfjoin.engine.scalar.lifting import integers
 from halfjoin.engine.scalar.precision import rounds, to_digits
 from halfjoin.engine.scalar.rows import cast_rows
 from halfjoin.engine.scalar.values import (
@@ -32,6 +33,7 @@ from halfjoin.sql.functions.calendar import FIRST_DAY, LAST_DAY
 from halfjoin.sql.functions.coercion import same_values
 from halfjoin.sql.types import FLOATS, INTEGERS, SECONDS, STRINGS, Kind, SqlType, all_digits
 
+_TENS, _WHOLE = 22, 1 << 53  # doubles have the powers of ten up to 10^22, and the integers up to 2^53
 _UNSAFE_DATE = pc.CastOptions.unsafe(pa.date32())
 _is_inf, _is_nan, _or = call("is_inf"), call("is_nan"), call("or")
 
@@ -175,6 +177,9 @@ def _decimal_to_float(target: SqlType) -> Kernel:
     type = arrow_type(target)
 
     def run(a: Datum) -> Datum:
+        quotients = _quotients(a) if target.kind is Kind.DOUBLE else None
+        if quotients is not None:
+            return quotients
         result = a.cast(pa.string()).cast(type)
         infinite = _is_inf(result)
         if any_true(infinite):
@@ -182,6 +187,16 @@ def _decimal_to_float(target: SqlType) -> Kernel:
         return result
 
     return run
+
+
+def _quotients(a: Datum) -> Datum | None:
+    """Numerics as doubles, by one division, which rounds correctly if doubles have both of its numbers; None if not."""
+    if isinstance(a, pa.Scalar) or not 0 <= a.type.scale <= _TENS:
+        return None
+    whole = integers(a)
+    if len(whole.digits) > 1 or whole.bound > _WHOLE:
+        return None
+    return pa.array(whole.digits[0] / 10.0**a.type.scale, mask=~valid(a) if a.null_count else None)
 
 
 def _from_float(source: SqlType, target: SqlType) -> Kernel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.date_input import DATE_INPUT, to_timestamp
 from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.moments import each_of_few
 from halfjoin.engine.scalar.values import Kernel, call, from_numpy, on_arrays, raw, valid
 from halfjoin.engine.updates.intervals import DAY, Fields, fields, intervals
 from halfjoin.sql.expr import Call, Literal
@@ -23,6 +25,8 @@ from halfjoin.sql.types import Kind
 _HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000
 _FLOORS = {"microseconds": "microsecond", "milliseconds": "millisecond"}
 _YEARS = {"decade": 10, "century": 100, "millennium": 1000}
+_CLOCK = ("hour", "minute", "second", "milliseconds", "microseconds")
+_OF_DAYS = frozenset(("day", "week", "month", "quarter", "year", *_YEARS))  # units that no clock shows
 _YEAR_2000 = 946_684_800.0  # in seconds since 1970
 _Numbers = NDArray[np.int64]
 
@@ -37,12 +41,35 @@ def _date_trunc(expr: Call) -> Kernel:
     unit, type = _unit(expr), arrow_type(expr.type)
     if expr.type.kind is Kind.INTERVAL:
         return lambda _, a: _trunc_interval(a, unit)
+    cut: Kernel
     if unit in _YEARS:
-        return lambda _, a: _trunc_years(a, unit, type)
-    if unit in ("month", "quarter", "year"):
-        return lambda _, a: _trunc_months(a, _MONTHS[unit], type)
-    cut = call("floor_temporal", pc.RoundTemporalOptions(1, _FLOORS.get(unit, unit)))
+        cut = partial(_trunc_years, unit=unit, type=type)
+    elif unit in ("month", "quarter", "year"):
+        cut = partial(_trunc_months, count=_MONTHS[unit], type=type)
+    else:
+        cut = call("floor_temporal", pc.RoundTemporalOptions(1, _FLOORS.get(unit, unit)))
+    cut = _by_day(cut) if unit in _OF_DAYS else cut
     return lambda _, a: cut(a)
+
+
+def _by_day(kernel: Kernel) -> Kernel:
+    """The same kernel of dates or timestamps, whose value depends on the day alone. If there are many rows of few days,
+    it is computed for each day."""
+
+    @on_arrays
+    def run(a: Any) -> Any:
+        days = raw(a) if pa.types.is_date(a.type) else raw(a) // DAY
+        each = each_of_few(days)
+        if each is None:
+            return kernel(a)
+        values = each.astype(np.int32) if pa.types.is_date(a.type) else each * DAY
+        try:
+            found = kernel(pa.array(values).view(a.type))
+        except Failed:  # of a day that perhaps no row has
+            return kernel(a)
+        return found.take(pa.array(days - each[0], mask=~valid(a) if a.null_count else None))
+
+    return run
 
 
 _MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12_000}
@@ -66,30 +93,20 @@ def _trunc_interval(datum: Any, unit: str) -> Any:
     return run(datum)
 
 
-def _trunc_years(datum: Any, unit: str, type: Any) -> Any:
+def _trunc_years(a: Any, unit: str, type: Any) -> Any:
     """Truncate to decades, which begin with a year ending in 0, or to centuries or millennia (a year ending in 1)."""
-
-    @on_arrays
-    def run(a: Any) -> Any:
-        years = raw(a).astype("datetime64[us]").astype("datetime64[Y]").astype(np.int64) + 1970
-        shift = 0 if unit == "decade" else 1
-        start = (years - shift) // _YEARS[unit] * _YEARS[unit] + shift
-        micros = (start - 1970).astype("datetime64[Y]").astype("datetime64[us]").astype(np.int64)
-        return _in_calendar(micros, type, ~valid(a))
-
-    return run(datum)
+    years = raw(a).astype("datetime64[us]").astype("datetime64[Y]").astype(np.int64) + 1970
+    shift = 0 if unit == "decade" else 1
+    start = (years - shift) // _YEARS[unit] * _YEARS[unit] + shift
+    micros = (start - 1970).astype("datetime64[Y]").astype("datetime64[us]").astype(np.int64)
+    return _in_calendar(micros, type, ~valid(a))
 
 
-def _trunc_months(datum: Any, count: int, type: Any) -> Any:
+def _trunc_months(a: Any, count: int, type: Any) -> Any:
     """Truncate to months, quarters or years. Arrow's years have 16 bits: 200000 would be 3392."""
-
-    @on_arrays
-    def run(a: Any) -> Any:
-        months = raw(a).astype("datetime64[us]").astype("datetime64[M]").astype(np.int64)
-        micros = (months // count * count).astype("datetime64[M]").astype("datetime64[us]").astype(np.int64)
-        return _in_calendar(micros, type, ~valid(a))
-
-    return run(datum)
+    months = raw(a).astype("datetime64[us]").astype("datetime64[M]").astype(np.int64)
+    micros = (months // count * count).astype("datetime64[M]").astype("datetime64[us]").astype(np.int64)
+    return _in_calendar(micros, type, ~valid(a))
 
 
 def _in_calendar(micros: _Numbers, type: Any, null: NDArray[np.bool_]) -> Any:
@@ -121,7 +138,9 @@ def _extract(expr: Call) -> Kernel:
         scaled = pa.Array.from_buffers(pa.decimal128(result.precision, result.scale), len(a), whole.buffers())
         return scaled
 
-    return lambda _, a: run(a)
+    of_moments = value in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ) and unit not in ("epoch", *_CLOCK)
+    field = _by_day(run) if value is Kind.DATE or of_moments else run
+    return lambda _, a: field(a)
 
 
 def _micros(seconds: _Numbers, micros: _Numbers, null: Any) -> Any:
@@ -167,7 +186,7 @@ def _of_moment(unit: str, micros: _Numbers) -> _Numbers:
         return micros
     if unit.startswith("timezone"):
         return np.zeros(len(micros), np.int64)
-    if unit in ("hour", "minute", "second", "milliseconds", "microseconds"):
+    if unit in _CLOCK:
         return _of_clock(unit, micros % DAY)
     return _of_day(unit, micros // DAY)
 
@@ -218,7 +237,7 @@ def _iso_week(days: _Numbers, unit: str) -> _Numbers:
 def _of_interval(unit: str, months: _Numbers, days: _Numbers, micros: _Numbers) -> _Numbers:
     """The field of an interval. Fields keep their sign and are truncated towards zero."""
     sign: _Numbers = np.sign(micros)
-    if unit in ("hour", "minute", "second", "milliseconds", "microseconds"):
+    if unit in _CLOCK:
         field: _Numbers = sign * _of_clock(unit, np.abs(micros))
         return field
     years: _Numbers = np.sign(months) * (np.abs(months) // 12)

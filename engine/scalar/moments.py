@@ -19,6 +19,7 @@ from halfjoin.sql.expr import Call
 from halfjoin.sql.functions.calendar import FIRST_DAY, LAST_DATE, LAST_DAY
 from halfjoin.sql.types import Kind
 
+_MANY = 1 << 12  # rows; fewer are computed as fast as days
 _NANO_LIMIT = 9_223_372_036_854_775  # the most microseconds: an interval has 64-bit nanoseconds
 
 
@@ -85,10 +86,22 @@ def _shift(a: Any, b: Any, sign: int, type: Any) -> Any:
     return from_numpy(days * DAY + rest, type, null)
 
 
+def each_of_few(days: NDArray[Any]) -> NDArray[np.int64] | None:
+    """The days from the least to the greatest, ascending, if there are many rows and the days are few; None if not."""
+    if len(days) < _MANY:
+        return None
+    least, most = int(days.min()), int(days.max())
+    return np.arange(least, most + 1) if 4 * (most - least) <= len(days) else None
+
+
 def add_months(days: NDArray[np.int64], months: NDArray[np.int64]) -> NDArray[np.int64]:
     """Days since 1970, moved by whole months and clamped to the last day of the month."""
     if not months.any():
         return days
+    each = each_of_few(days)
+    if each is not None and bool((months == months[0]).all()):
+        found: NDArray[np.int64] = add_months(each, np.full(len(each), months[0]))[days - each[0]]
+        return found
     date = days.astype("datetime64[D]")
     month = date.astype("datetime64[M]")
     day_of_month = (date - month.astype("datetime64[D]")).astype(np.int64)

@@ -1,12 +1,14 @@
-"""Sorts rows that are equal together, by small numbers in a few passes over 16 bits each.
+"""Sorts rows that are equal together, by small numbers in few passes.
 
-A pass takes a tenth of the time of a sort that compares. Where values lie close to each other, or are few, one or two
-passes put equal rows together. (LSD radix sort: Hollerith 1889; see Knuth, The Art of Computer Programming 3, 5.2.5.)
+A pass sorts numbers that have some bits of the row's words above its position. So no two are equal, equal rows stay in
+their order, and NumPy sorts plain numbers in a fifth of the time that it takes to sort positions. Where values lie
+close to each other, or are few, one pass puts equal rows together. (LSD radix sort: Hollerith 1889; see Knuth, The Art
+of Computer Programming 3, 5.2.5.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,16 +31,7 @@ class Word(NamedTuple):
 
 def words(columns: Sequence[pa.Array]) -> list[Word]:
     """Words of rows: they are equal exactly where the rows are. NULL equals NULL, NaN equals NaN, -0 equals 0."""
-    made: list[Word] = []
-    for column in columns:
-        word = _word(column)
-        if made and made[-1].bits + word.bits <= 64:
-            last = made.pop()
-            shifted = last.numbers << np.uint64(word.bits) if word.bits < 64 else last.numbers  # then it has no bits
-            made.append(Word(shifted | word.numbers, last.bits + word.bits))
-        else:
-            made.append(word)
-    return made
+    return _joined(map(_word, columns))
 
 
 def of_integers(values: Ints) -> Word:
@@ -55,13 +48,32 @@ def argsort(found: Sequence[Word], length: int) -> Ints:
     """The positions of rows in the order of words, the first word first. Equal rows stay in their order."""
     if length < _FEW:
         return np.lexsort([word.numbers for word in found[::-1]]) if found else np.arange(length)
-    positions: Ints | None = None
-    for word in found[::-1]:
-        for shift in range(0, word.bits, 16):
-            digits = (word.numbers >> np.uint64(shift)).astype(np.uint16)
-            by_digit = np.argsort(digits if positions is None else digits[positions], kind="stable")
-            positions = by_digit if positions is None else positions[by_digit]
-    return np.arange(length) if positions is None else positions
+    places, positions = np.arange(length, dtype=np.uint64), None
+    size = np.uint64((length - 1).bit_length())  # bits of a position
+    for word in reversed(_joined(found)):
+        for shift in range(0, word.bits, 64 - int(size)):
+            sorted = word.numbers if positions is None else word.numbers[positions]
+            sorted = sorted >> np.uint64(shift) << size  # bits of later passes are shifted out
+            sorted |= places
+            sorted.sort()
+            sorted &= (np.uint64(1) << size) - np.uint64(1)
+            positions = sorted if positions is None else positions[sorted]
+    return (places if positions is None else positions).view(np.int64)
+
+
+def _joined(found: Iterable[Word]) -> list[Word]:
+    """The same words, with neighbours in one word where they fit."""
+    made: list[Word] = []
+    for word in found:
+        if made and made[-1].bits + word.bits <= 64:
+            last = made.pop()
+            if not last.bits or not word.bits:
+                made.append(last if last.bits else word)
+                continue
+            made.append(Word(last.numbers << np.uint64(word.bits) | word.numbers, last.bits + word.bits))
+        else:
+            made.append(word)
+    return made
 
 
 def _word(column: pa.Array) -> Word:

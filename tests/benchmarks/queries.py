@@ -67,6 +67,17 @@ AGGREGATES = {
     "by many groups": "SELECT part, count(*) AS n, sum(price) AS total FROM line GROUP BY part",
     "by two columns": "SELECT mode, price, count(*) AS n, sum(amount) AS total FROM line GROUP BY mode, price",
     "min by group": "SELECT mode, min(price) AS least, max(amount) AS most FROM line GROUP BY mode",
+    "max by many groups": "SELECT part, max(day) AS last FROM line GROUP BY part",
+    "by year": "SELECT extract(year FROM day) AS year, count(*) AS n, sum(price) AS total FROM line GROUP BY 1",
+    "by month": "SELECT date_trunc('month', day) AS month, count(*) AS n, sum(price) AS total FROM line GROUP BY 1",
+    "median": "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY price) AS middle FROM line",
+    "medians": "SELECT mode, percentile_cont(0.5) WITHIN GROUP (ORDER BY price) AS middle FROM line GROUP BY mode",
+    "numbered": "SELECT count(*) AS n FROM (SELECT row_number() OVER (PARTITION BY part ORDER BY amount, o) AS r "
+                "FROM line) AS x WHERE r = 1",
+    "a running sum": "SELECT count(*) AS n FROM (SELECT sum(price) OVER (PARTITION BY part ORDER BY amount) AS s "
+                     "FROM line) AS x WHERE s > 100",
+    "lag": "SELECT count(*) AS n FROM (SELECT price, lag(price) OVER (PARTITION BY part ORDER BY amount, o) AS p "
+           "FROM line) AS x WHERE p < price",
     "TPC-H 1": "SELECT mode, sum(price) AS price, sum(amount) AS amount, sum(amount * (1 - discount)) AS paid, "
                "count(*) AS n FROM line WHERE day <= date '1998-09-02' GROUP BY mode",
     "a join": "SELECT count(*) AS n, sum(l.price) AS total FROM orders o JOIN line l ON l.o = o.k "

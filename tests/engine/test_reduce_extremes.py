@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.reduce import aggregates, at_once, flow
+from halfjoin.engine.reduce import aggregates, at_once, extremes, flow
 from halfjoin.engine.statements import evaluating
 from halfjoin.engine.updates import limits
 
@@ -93,7 +93,8 @@ def test_no_row_is_put_in_order_for_an_extreme(monkeypatch: pytest.MonkeyPatch) 
     numbers = np.arange(20_000)
     engine.apply({"t": pa.table({"g": pa.array(numbers % 7, pa.int32()), "a": numbers})}, time=1)
     engine.apply({"t": [{"g": 0, "a": -1}]}, time=2)
-    with patch.object(aggregates, "at_moments", side_effect=AssertionError):
+    with patch.object(aggregates, "at_moments", side_effect=AssertionError), \
+            patch.object(extremes, "lift_all", side_effect=AssertionError):  # the rows of groups are counted as well
         assert engine.query("SELECT min(a) AS a, max(a) AS b FROM t").to_pylist() == [{"a": -1, "b": 19_999}]
         found = engine.query("SELECT g, min(a) AS a, max(a) AS b FROM t WHERE a < 100 GROUP BY g ORDER BY g")
     assert found.slice(0, 2).to_pylist() == [{"g": 0, "a": -1, "b": 98}, {"g": 1, "a": 1, "b": 99}]
