@@ -45,7 +45,8 @@ static PyMethodDef functions[] = {
      "reduced(columns, keys, parts, time, diff, sides, most): the buffers and the diffs of the rows of groups that go and "
      "come, and how many kept rows were found; or None"},
     {"decimals", py_decimals, METH_VARARGS,
-     "decimals(counts, totals, digits): the buffers of a column of decimals made of kept sums, or None"},
+     "decimals(counts, totals, digits, divides, given, made): the buffers of a column of decimals made of kept sums, or "
+     "None"},
     {"arithmetic", py_arithmetic, METH_VARARGS,
      "arithmetic(operator, operands, left, right, length): the buffers of a column of decimals, or None"},
     {"float_sums", py_float_sums, METH_VARARGS,
@@ -54,7 +55,7 @@ static PyMethodDef functions[] = {
 };
 
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
-static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 12); }
+static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 13); }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 12  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 13  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -373,10 +373,13 @@ def float_sums(values: list[pa.Array], diff: Ints, group: Ints, groups: int) -> 
     return None if made is None else (made[0], _ints(made[1]).reshape(-1, groups))
 
 
-def decimals(counts: pa.Array, totals: pa.Array, type: pa.DataType) -> pa.Array | None:
+def decimals(counts: pa.Array, totals: pa.Array, type: pa.DataType, divided: int | None = None) -> pa.Array | None:
     """Kept sums of integers, in units of the decimal `type`, as its values; NULL where a count is 0 or NULL, or nothing
-    is kept. None also where a sum has too many digits."""
-    made = _native.decimals([counts], [totals], type.precision) if on and type.bit_width == 128 else None
+    is kept. `divided`: the decimals of sums that are to be divided by their counts. None also where a number has too
+    many digits."""
+    if not on or type.bit_width != 128:
+        return None
+    made = _native.decimals([counts], [totals], type.precision, divided is not None, divided or 0, type.scale)
     return None if made is None else _column(type, len(totals), made)
 
 

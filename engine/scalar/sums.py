@@ -76,6 +76,9 @@ def _average_of_integers(expr: Call) -> Kernel:
 
     @on_arrays
     def run(count: Any, total: Any) -> Datum:
+        made = native.decimals(count, total, type, digits)
+        if made is not None:
+            return made
         few = _few(count, total)
         if few is not None:
             rounded = [one and quotient_units((one[0], digits), (one[1], 0), type.scale) for one in few]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
@@ -18,6 +19,7 @@ from halfjoin.engine.reduce.law import moments_of, moments_of_sums
 from halfjoin.engine.reduce.plain import Plain
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar import kept
+from halfjoin.engine.scalar.division import quotient_units
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, same
 from halfjoin.engine.updates.consolidate import cancel, consolidate, groups
@@ -200,6 +202,31 @@ def test_a_count_beyond_bigint_has_no_kernel() -> None:
     moments = moments_of(Updates({"k": pa.array([1])}, constant(1, 1), constant(1, 1)), ["k"])
     with native.used(True):
         assert Plain("count", [], constant(1, 1)).running(moments, pa.array([MAXIMUM])) is None
+
+
+@given(SEEDS)
+def test_averages_have_the_decimals_of_quotients(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    places, made = int(random.choice([0, 0, 1, 2, 3, 4, 5, 8, 13])), int(random.choice([20, 16, 0, 4, 13, 25]))
+    sums = [int(random.integers(-(10**9), 10**9)) * 10 ** int(random.integers(0, 9)) for _ in range(20)]
+    sums = [number // 10 ** int(random.integers(0, 18)) for number in sums]
+    divisors = [int(random.integers(1, 10 ** int(random.integers(1, 12)))) * random.choice([1, 1, -1]) for _ in sums]
+    with native.used(True):
+        found = native.decimals(pa.array(divisors, pa.int64()), pa.array(map(kept.bytes_of, sums), pa.binary()),
+                                pa.decimal128(38, made), places)  # fmt: skip
+    wanted = [quotient_units((one, places), (int(count), 0), made) for one, count in zip(sums, divisors, strict=True)]
+    if found is None:  # 128 bits are not enough on the way to some quotient
+        assert max(abs(one) * 10 ** max(made - places, 0) for one in sums) >= 10**30
+        return
+    assert [int(value.scaleb(made, Context(prec=60))) for value in found.to_pylist()] == wanted
+
+
+def test_an_average_without_a_count_is_null() -> None:
+    with native.used(True):
+        found = native.decimals(pa.array([0, None, 2, 2]), pa.array([b"", b"\x00\x05", None, b"\x00\x05"], pa.binary()),
+                                pa.decimal128(38, 20), 0)  # fmt: skip
+    assert found is not None
+    assert found.to_pylist() == [None, None, None, Decimal("2.5").quantize(Decimal(10) ** -20)]
 
 
 @given(SEEDS)
