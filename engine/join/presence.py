@@ -260,7 +260,7 @@ def _counted(found: Sequence[tuple[Ints, Ints, Ints]], closed: int, upper: int) 
     if closed > MINIMUM:
         time = np.maximum(time, closed - 1)
     counted = time < upper
-    return which[counted], time[counted], diff[counted]
+    return (which, time, diff) if counted.all() else (which[counted], time[counted], diff[counted])
 
 
 def _steps(which: Ints, time: Ints, diff: Ints) -> tuple[Ints, Ints, Ints]:
