@@ -1,4 +1,4 @@
-"""Sums of groups whose keys are integers or dates: each combination of keys is one number, and no key is hashed.
+"""Sums of groups whose keys are integers, dates or few texts: each combination of them is one number to group by.
 
 Where the rows nearly fill the range of these numbers, each group has a place in it: counts and sums are arrays over the
 range, and each row adds to its place. Where there are very many groups, the rows are put in the order of their numbers.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,13 @@ from halfjoin.engine.updates.updates import Ints, where_true
 
 _FROM = 1 << 10  # places; fewer are added up as fast by hashing
 _SAMPLE = 1 << 16
+_TEXTS, _OFTEN = 1 << 12, 8  # a sample of texts, and how often one comes there on average
 _MOST = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class _Digit:
-    """A key as a digit: what it is above `low`. NULL has the last of `count` values."""
+class _Range:
+    """Integers or dates as digits: what a key is above `low`. NULL has the last of `count` digits."""
 
     type: pa.DataType
     low: int
@@ -43,19 +45,31 @@ class _Digit:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
-    """The numbers of combinations of keys, from 0 to before `count`: the keys are digits, the first one the highest."""
+class _Words:
+    """A few texts as digits: their places in a list. NULL has the last of `count` digits."""
 
-    digits: tuple[_Digit, ...]
+    texts: pa.Array
     count: int
 
-    def of(self, keys: Sequence[pa.Array]) -> Ints:
-        """The number of each row."""
-        first, *rest = zip(self.digits, keys, strict=True)
-        numbers = first[0].of(first[1])
-        for digit, key in rest:
-            numbers = numbers * digit.count + digit.of(key)
-        return numbers
+    def of(self, keys: pa.DictionaryArray) -> Ints:
+        digits: Ints = raw(keys.indices).astype(np.int64)
+        return digits if keys.null_count == 0 else np.where(valid(keys), digits, self.count - 1)
+
+    def keys(self, digits: Ints) -> pa.Array:
+        null = digits == self.count - 1
+        return self.texts.take(pa.array(digits, mask=null if null.any() else None))
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The numbers of combinations of keys, from 0 to before `count`: the keys are digits, the first one the highest.
+
+    `numbers`: those of the rows, piece by piece.
+    """
+
+    digits: tuple[_Range | _Words, ...]
+    count: int
+    numbers: list[Ints]
 
     def keys(self, numbers: Ints) -> list[pa.Array]:
         """The keys of numbers."""
@@ -67,19 +81,48 @@ class Numbers:
 
 
 def numbers_of(columns: Sequence[Sequence[pa.Array]]) -> Numbers | None:
-    """The numbers of rows with these columns of keys, each of them piece by piece. None: the keys are not integers or
-    dates, there is none, or their combinations are too many."""
-    digits, count = list[_Digit](), 1
-    for pieces in columns:
-        type = pieces[0].type
-        if not (pt.is_signed_integer(type) or pt.is_date32(type)):
-            return None
-        ends = [pc.min_max(piece.view(pa.int32()) if pt.is_date32(type) else piece) for piece in pieces]
-        given = [(one["min"].as_py(), one["max"].as_py()) for one in ends if one["min"].is_valid]
-        low, high = (min(one for one, _ in given), max(one for _, one in given)) if given else (0, -1)
-        digits.append(_Digit(type, low, high - low + 2))
-        count *= digits[-1].count
-    return Numbers(tuple(digits), count) if digits and count < _MOST else None
+    """The numbers of rows with these columns of keys, each of them piece by piece. None: there is no key, some key is
+    neither an integer nor a date nor one of a few texts, or their combinations are too few or too many."""
+    ranges = [_range(pieces) if _is_number(pieces[0].type) else None for pieces in columns]
+    about = [_words_of(pieces) if one is None else one.count for one, pieces in zip(ranges, columns, strict=True)]
+    sizes = [one for one in about if one is not None]
+    if not columns or len(sizes) < len(columns) or not _FROM <= prod(sizes) < _MOST:
+        return None
+    digits, given = list[_Range | _Words](), [*columns]
+    for number, one in enumerate(ranges):
+        if one is None:
+            encoded = pa.chunked_array(columns[number]).dictionary_encode().unify_dictionaries()
+            given[number] = encoded.chunks
+        digits.append(one or _Words(encoded.chunk(0).dictionary, len(encoded.chunk(0).dictionary) + 1))
+    count = prod(digit.count for digit in digits)
+    if count >= _MOST:
+        return None
+    first, *rest = zip(digits, given, strict=True)
+    numbers = [first[0].of(piece) for piece in first[1]]
+    for digit, pieces in rest:
+        numbers = [high * digit.count + digit.of(piece) for high, piece in zip(numbers, pieces, strict=True)]
+    return Numbers(tuple(digits), count, numbers)
+
+
+def _is_number(type: pa.DataType) -> bool:
+    return bool(pt.is_signed_integer(type) or pt.is_date32(type))
+
+
+def _range(pieces: Sequence[pa.Array]) -> _Range:
+    type = pieces[0].type
+    ends = [pc.min_max(piece.view(pa.int32()) if pt.is_date32(type) else piece) for piece in pieces]
+    given = [(one["min"].as_py(), one["max"].as_py()) for one in ends if one["min"].is_valid]
+    low, high = (min(one for one, _ in given), max(one for _, one in given)) if given else (0, -1)
+    return _Range(type, low, high - low + 2)
+
+
+def _words_of(pieces: Sequence[pa.Array]) -> int | None:
+    """The digits of texts, as a sample has them; None if these are not texts, or each comes too seldom."""
+    sample = max(pieces, key=len).slice(0, _TEXTS)
+    if not pt.is_string(sample.type):
+        return None
+    found = len(sample.unique())
+    return found + 1 if _OFTEN * found <= len(sample) else None
 
 
 def summed(
@@ -88,13 +131,12 @@ def summed(
     """The keys of the groups, and for each of `added`, what rows add, its sums. All are given piece by piece. None:
     hashing the keys costs less, or is all there is."""
     found, rows = numbers_of([*zip(*keys, strict=True)]), sum(len(piece[0]) for piece in keys)
-    if found is None or found.count < _FROM:
+    if found is None:
         return None
-    numbers = [found.of(piece) for piece in keys]
     if found.count <= rows:
-        there, sums = _by_place(numbers, added, found.count)
-    elif native.on and _are_many(numbers):
-        there, sums = _in_order(numbers, added)
+        there, sums = _by_place(found.numbers, added, found.count)
+    elif native.on and _are_many(found.numbers):
+        there, sums = _in_order(found.numbers, added)
     else:
         return None
     return found.keys(there), sums

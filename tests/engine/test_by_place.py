@@ -13,13 +13,15 @@ from halfjoin.engine.kernels import native
 from halfjoin.engine.reduce import by_place
 from halfjoin.engine.reduce.by_place import numbers_of, summed
 
-TYPES = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.date32())
+TYPES = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.date32(), pa.string())
 
 
 def key(random: np.random.Generator, length: int, type: pa.DataType, far: bool) -> pa.Array:
     low, high = (-128, 128) if type == pa.int8() else (-30_000, 30_000)
     values = random.integers(low, high, length) if far else random.integers(-3, 4, length)
     gone = random.random(length) < random.choice([0.0, 0.2, 1.0], p=[0.5, 0.4, 0.1])
+    if type == pa.string():
+        return pa.array([f"k{number}" for number in values.tolist()], pa.string(), mask=gone)
     return pa.array(values.astype(np.int32), mask=gone).cast(pa.int32()).cast(type)
 
 
@@ -39,6 +41,7 @@ def by_hand(keys: list[list[pa.Array]], added: list[list[Any]]) -> dict[Any, Any
 def test_sums_are_those_of_groups(seed: int, far: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_place, "_FROM", 1)
     monkeypatch.setattr(by_place, "_are_many", lambda _: True)
+    monkeypatch.setattr(by_place, "_OFTEN", 1)
     random = np.random.default_rng(seed)
     lengths = random.integers(1, 200, random.integers(1, 4)).tolist()
     types = random.choice(np.array(TYPES, object), random.integers(1, 4)).tolist()
@@ -61,18 +64,20 @@ def test_sums_are_those_of_groups(seed: int, far: bool, monkeypatch: pytest.Monk
 def test_combinations_without_a_number_are_hashed() -> None:
     whole = pa.array([-(1 << 62), 1 << 62])
     assert numbers_of([[whole], [whole]]) is None
-    assert numbers_of([[pa.array(["a"])]]) is None
+    assert numbers_of([[pa.array([f"k{number}" for number in range(2000)])]]) is None  # many texts
+    assert numbers_of([[pa.array([1.5] * 2000)]]) is None
     assert numbers_of([]) is None
     assert summed([[pa.array([1, 2])]], [[1]]) is None  # too few to be worth it
 
 
-@pytest.mark.parametrize("keys", ["k", "k, m", "d"])
+@pytest.mark.parametrize("keys", ["k", "k, m", "d", "x, k"])
 def test_no_key_is_hashed_where_they_have_places(keys: str, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = hj.Engine()
-    engine.execute("CREATE TABLE t (k bigint, m integer, d date, v bigint)")
+    engine.execute("CREATE TABLE t (k bigint, m integer, d date, x text, v bigint)")
     numbers = np.arange(20_000)
     rows = {"k": numbers // 4, "m": pa.array(numbers // 4 % 2, pa.int32()), "v": numbers,
-            "d": pa.array((numbers // 8).astype(np.int32)).cast(pa.date32())}  # fmt: skip
+            "d": pa.array((numbers // 8).astype(np.int32)).cast(pa.date32()),
+            "x": pa.array(["even", "odd"]).take(pa.array(numbers // 4 % 2))}  # fmt: skip
     engine.apply({"t": pa.table(rows)})
 
     def hashed(*_: object, **__: object) -> None:
