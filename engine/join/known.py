@@ -21,7 +21,6 @@ import pyarrow.compute as pc
 from halfjoin.engine.arrange.index import KeyColumns, count_all
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.part import Part, present
-from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.closing import RunsOf
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
@@ -128,7 +127,8 @@ class RowsKnownIn:
 
     def _rows(self, found: Ints, parts: Sequence[Part], closed: int) -> int:
         """How many rows in memory have these codes."""
-        each = [run.entries(self.arrangement, self.columns, closed) for run in parts if isinstance(run, Run)]
+        each = [run.entries(self.arrangement, self.columns, closed)
+                for part in parts if part.in_memory for run in part.loaded(closed)]  # fmt: skip
         return sum(int(count_all(found, indexes).sum()) for indexes in each)
 
     def _keys(self, lookup: RunsOf, closed: int) -> list[pa.Array]:

@@ -138,15 +138,17 @@ class PresenceOperator:
         entries = np.arange(int(counts.sum())) + np.repeat(starts - (counts.cumsum() - counts), counts)
         return positions.repeat(counts), time[entries], diff[entries]
 
-    def _finds_few(self, runs: Sequence[Part], closed: int) -> bool:
+    def _finds_few(self, parts: Sequence[Part], closed: int) -> bool:
         """Whether a key finds so few rows that it may be looked up as often as it comes."""
         key, columns = self.spec.arrangement, self.rows.columns
 
         def are_few(index: Index) -> bool:
             return len(index) <= (_FEW_ROWS if index.exact else 1) * index.about_distinct()
 
-        return bool(key.keys) and all(isinstance(run, Run) and all(map(are_few, run.entries(key, columns, closed)))
-                                      for run in runs)  # fmt: skip
+        if not key.keys or not all(part.in_memory for part in parts):
+            return False
+        return all(all(map(are_few, run.entries(key, columns, closed)))
+                   for part in parts for run in part.loaded(closed))  # fmt: skip
 
     def keys(self, stream: Updates) -> tuple[list[pa.Array], Mask]:
         """The keys that rows look up, and a mask of the rows whose key may be present.

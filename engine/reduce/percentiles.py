@@ -37,7 +37,8 @@ def percentile_cont(rows: SortedValues, fractions: Fractions) -> pa.Array:
         if not len(values):
             return pa.nulls(len(rows), pa.float64())
         low, high = places("percentile_cont", fraction, rows.sizes)
-        first, last = (_floats(gather(values, indices_of(rows.position(side)))) for side in (low, high))
+        ends = np.concatenate([rows.position(low), rows.position(high)])
+        first, last = _floats(values, ends).reshape(2, -1)
         part = fraction * np.maximum(rows.sizes - 1, 0) - low
         with np.errstate(invalid="ignore", over="ignore"):
             between = first + part * (last - first)
@@ -46,9 +47,11 @@ def percentile_cont(rows: SortedValues, fractions: Fractions) -> pa.Array:
     return _of_each(fractions, at, rows)
 
 
-def _floats(values: pa.Array) -> npt.NDArray[np.floating]:
-    """The numbers as floats."""
-    return raw(values if pa.types.is_floating(values.type) else values.cast(pa.float64(), safe=False))
+def _floats(values: pa.Array, positions: Ints) -> npt.NDArray[np.floating]:
+    """The numbers at these positions as floats."""
+    if pa.types.is_floating(values.type):
+        return raw(values)[positions]
+    return raw(gather(values, indices_of(positions)).cast(pa.float64(), safe=False))
 
 
 def _between_intervals(rows: SortedValues, fraction: Fraction) -> pa.Array:

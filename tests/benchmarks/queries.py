@@ -67,17 +67,16 @@ AGGREGATES = {
     "by many groups": "SELECT part, count(*) AS n, sum(price) AS total FROM line GROUP BY part",
     "by very many groups": "SELECT o, sum(price) AS total FROM line GROUP BY o",
     "HAVING": "SELECT o, count(*) AS n FROM line GROUP BY o HAVING count(*) > 4",
-    "totals of totals": "SELECT avg(total) AS middle, max(total) AS most FROM "
+    "totals of totals": "SELECT sum(total) AS total, max(total) AS most FROM "
                         "(SELECT o, sum(price) AS total FROM line GROUP BY o) AS x",
     "by two keys": "SELECT o, part, count(*) AS n FROM line GROUP BY o, part",
     "more than average": "SELECT count(*) AS n FROM line WHERE price > (SELECT avg(price) FROM line)",
-    "variance": "SELECT mode, variance(price) AS spread FROM line GROUP BY mode",
-    "correlation": "SELECT corr(price, part) AS r FROM line",
     "by two columns": "SELECT mode, price, count(*) AS n, sum(amount) AS total FROM line GROUP BY mode, price",
     "min by group": "SELECT mode, min(price) AS least, max(amount) AS most FROM line GROUP BY mode",
     "max by many groups": "SELECT part, max(day) AS last FROM line GROUP BY part",
     "by year": "SELECT extract(year FROM day) AS year, count(*) AS n, sum(price) AS total FROM line GROUP BY 1",
-    "by month": "SELECT date_trunc('month', day) AS month, count(*) AS n, sum(price) AS total FROM line GROUP BY 1",
+    "by month": "SELECT date_trunc('month', day)::date AS month, count(*) AS n, sum(price) AS total FROM line "
+                "GROUP BY 1",
     "median": "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY price) AS middle FROM line",
     "medians": "SELECT mode, percentile_cont(0.5) WITHIN GROUP (ORDER BY price) AS middle FROM line GROUP BY mode",
     "numbered": "SELECT count(*) AS n FROM (SELECT row_number() OVER (PARTITION BY part ORDER BY amount, o) AS r "
@@ -103,6 +102,10 @@ AGGREGATES = {
     "a join, in keys": "SELECT o.k FROM orders o WHERE o.k IN (SELECT l.o FROM line l JOIN customer c ON c.c = l.part "
                        "WHERE l.price < 5)",
 }  # fmt: skip
+INEXACT = {  # DuckDB adds floats up one by one
+    "variance": "SELECT mode, variance(price) AS spread FROM line GROUP BY mode",
+    "correlation": "SELECT corr(price, part) AS r FROM line",
+}
 ROWS = {
     "all": "SELECT * FROM line",
     "those of a filter": "SELECT * FROM line WHERE price < 50",
@@ -191,7 +194,7 @@ def main(rows: int) -> None:
         with patch.object(Remembered, "find", lambda *_: None):
             cold = median(lambda texts=texts: changed.execute(next(texts)), 21)  # type: ignore[misc]
         print(f"{name:22}{known:8.2f}{cold:16.2f}")
-    for title, queries in (("aggregate", AGGREGATES), ("rows", ROWS)):
+    for title, queries in (("aggregate", {**AGGREGATES, **INEXACT}), ("rows", ROWS)):
         print(f"\n{title:26}ms    DuckDB     ratio")
         for name, sql in queries.items():
             ours = median(lambda sql=sql: engine.query(sql), 3)  # type: ignore[misc]

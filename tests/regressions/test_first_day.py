@@ -64,11 +64,12 @@ def test_show_views_shows_their_sql(engine):
 
 @pytest.mark.parametrize("sql", [
     "DROP VIEW IF EXISTS v", "DROP TABLE IF EXISTS v", "DROP MATERIALIZED VIEW IF EXISTS t", "DROP TABLE v",
+    "DROP INDEX IF EXISTS t",
 ])  # fmt: skip
 def test_drop_of_the_wrong_kind_is_an_error(engine, sql):
     with pytest.raises(hj.Conflict, match=r"write DROP (TABLE|MATERIALIZED VIEW)"):
         engine.execute(sql)
-    engine.execute("DROP VIEW IF EXISTS nothing; DROP INDEX IF EXISTS t; DROP SINK IF EXISTS v")
+    engine.execute("DROP VIEW IF EXISTS nothing; DROP INDEX IF EXISTS nothing; DROP SINK IF EXISTS v")
     assert engine.execute("SHOW VIEWS").num_rows == 1
 
 
