@@ -91,7 +91,8 @@ def numbers_added(kind: str, arrays: Sequence[pa.Array], diffs: Ints, rows: int)
         values = whole if isinstance(values, int) else values * whole
     for array in arrays[factors:]:
         if array.null_count:
-            values = np.where(valid(array), values, 0)
+            there = valid(array)
+            values = there.astype(np.int64) if isinstance(values, int) else np.where(there, values, 0)
     if _greatest(values) * _greatest(diff) * rows >= _LIMIT:
         return None
     return values if isinstance(diff, int) and diff == 1 else values * diff
