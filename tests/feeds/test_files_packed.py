@@ -88,7 +88,10 @@ def test_a_large_packed_file_goes_on_where_it_stopped(
                 assert sorted(engine.read("t")["k"].to_pylist()) == list(range(COUNT))
 
 
-@pytest.mark.parametrize("data", [gzip.compress(_data("csv"))[:-200], b"k\n1\n", b"", b"\x1f\x8b\x08\0"])
+@pytest.mark.parametrize(
+    "data", [gzip.compress(_data("csv"))[:-200], b"k\n1\n", b"", b"\x1f\x8b\x08\0"],
+    ids=["cut off", "not packed", "empty", "the start alone"],
+)  # fmt: skip
 def test_what_cannot_be_unpacked_is_a_bad_record(engine: hj.Engine, tmp_path: Path, data: bytes) -> None:
     (tmp_path / "in" / "a.csv.gz").write_bytes(data)
     (tmp_path / "in" / "b.csv").write_bytes(b"k\n7\n")
