@@ -29,6 +29,7 @@ static PyMethodDef functions[] = {
      "not all do; or None"},
     {"indexed", py_indexed, METH_VARARGS, "indexed(keys, length): codes in order, and their rows, or None"},
     {"sorted", py_sorted, METH_VARARGS, "sorted(codes): codes in order, and their positions, or None"},
+    {"order", py_order, METH_VARARGS, "order(words, bits, length): the positions of rows in the order of words, or None"},
     {"merged", py_merged, METH_VARARGS, "merged(indexes, kept): codes in order, and their rows, or None"},
     {"net", py_net, METH_VARARGS,
      "net(columns, time, diff, closed, codes, rows, there, netted, nets): how many closed rows remain, which rows do, "
@@ -55,7 +56,7 @@ static PyMethodDef functions[] = {
 };
 
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
-static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 13); }
+static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 14); }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 13  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 14  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -264,6 +264,13 @@ def ordered(values: Ints) -> tuple[Ints, RowNumbers] | None:
     """The codes in order, and the position of each; equal codes stay in their order."""
     made = _native.sorted(values) if on else None
     return None if made is None else (_ints(made[0]), np.frombuffer(made[1], np.uint32))
+
+
+def order(words: list[NDArray[np.uint64]], bits: list[int], length: int) -> Ints | None:
+    """The positions of rows in the order of words, numbers of so many bits, the first word first. Equal rows stay in
+    their order."""
+    made = _native.order([word.view(np.int64) for word in words], bits, length) if on else None
+    return None if made is None else _ints(made)
 
 
 def merged(indexes: list[tuple[Ints, RowNumbers, int]], kept: Ints | None) -> tuple[Ints, RowNumbers] | None:

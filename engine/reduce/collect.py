@@ -38,13 +38,17 @@ def string_agg(rows: Arguments, type: pa.DataType) -> pa.Array:
     nothing = pa.scalar(b"" if pa.types.is_binary(texts.type) else "", texts.type)
     delimiters = pc.fill_null(delimiters, nothing)
     _check(rows, sizes(texts) + sizes(delimiters))
-    copies = np.repeat(np.arange(len(rows.count)), rows.count)
-    first = np.zeros(len(copies), np.bool_)
-    first[rows.before[:-1][np.diff(rows.before) > 0]] = True
-    before = pc.if_else(pa.array(first), nothing, gather(delimiters, indices_of(copies)))
-    pieces = pc.binary_join_element_wise(before, gather(texts, indices_of(copies)), nothing)
+    copies = indices_of(np.repeat(np.arange(len(rows.count)), rows.count))
+    pieces, between = gather(texts, copies), nothing
+    if len(delimiters) and delimiters.slice(1).equals(delimiters.slice(0, len(delimiters) - 1)):
+        between = delimiters[0]
+    else:
+        first = np.zeros(len(copies), np.bool_)
+        first[rows.before[:-1][np.diff(rows.before) > 0]] = True
+        before = pc.if_else(pa.array(first), nothing, gather(delimiters, copies))
+        pieces = pc.binary_join_element_wise(before, pieces, nothing)
     lists = pa.ListArray.from_arrays(pa.array(rows.before.astype(np.int32)), pieces, mask=_empty(rows))
-    return pc.binary_join(lists, nothing).cast(type)
+    return pc.binary_join(lists, between).cast(type)
 
 
 def _check(rows: Arguments, size: Ints) -> None:

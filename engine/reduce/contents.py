@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.linear.failures import NO_ERRORS, of_rows
 from halfjoin.engine.reduce.front import Wanted
-from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.reduce.groups import Groups, starts_of
 from halfjoin.engine.reduce.lasting import Lasting, lasting
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.thinned import is_worth, thinned
@@ -60,7 +60,7 @@ class Contents:
         """The rows as groups, one for each moment; a group may be empty."""
         if self.lasting is not None:
             return self._between(self.lasting, 0, len(self.moments)).groups
-        starts = self.moment.searchsorted(np.arange(len(self.moments) + 1))
+        starts = starts_of(self.moment, len(self.moments))
         return Groups(self.rows.columns, self.rows.diff, starts, self.ordered)
 
     @property

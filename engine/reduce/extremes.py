@@ -17,6 +17,7 @@ import pyarrow.types as pt
 
 from halfjoin.engine.reduce.at_once import is_one, tells_apart
 from halfjoin.engine.reduce.law import Moments
+from halfjoin.engine.reduce.least import extremes_by_place
 from halfjoin.engine.reduce.lifted import Lifted, add_up, lift_all, sums_of
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar.arrow_types import arrow_type
@@ -55,8 +56,9 @@ class Extremes:
         lengths = np.diff(moments.starts, append=len(moments.rows))
         number = np.arange(len(lengths)).repeat(lengths)
         order = indices_of(moments.rows)
-        columns = [one.take(order) for one in self.values]
-        made = _grouped([pa.array(number)], self.parts, columns)[1]
+        made = [one.take(order) for one in self.values]
+        if len(lengths) < len(moments.rows):
+            made = _grouped([pa.array(number)], self.parts, made)[1]
         places, after = np.full(len(moments), -1), where_true(~moments.was)[int(moments.begins):]
         places[after] = np.arange(len(after))
         found = pa.array(places, mask=places < 0)
@@ -130,12 +132,14 @@ def _of_piece(
 def _grouped(
     keys: Sequence[pa.Array], parts: Sequence[Ordered], columns: Sequence[pa.Array]
 ) -> tuple[list[pa.Array], list[pa.Array], Ints]:
-    """The keys of the groups in order of their first rows, for each part its value of every group, and how many rows
-    each group has."""
+    """The keys of the groups, for each part its value of every group, and how many rows each group has."""
     if not keys:
         values = [_one_zero(pa.repeat(_EXTREMES[part.function](column), 1))
                   for part, column in zip(parts, columns, strict=True)]  # fmt: skip
         return [], values, np.array([len(columns[0])])
+    placed = extremes_by_place(keys, [part.function for part in parts], columns)
+    if placed is not None:
+        return placed[0], [*map(_one_zero, placed[1])], placed[2]
     by = [f"key {number}" for number in range(len(keys))]
     names = [f"value {number}" for number in range(len(parts))]
     table = pa.table(dict(zip([*by, *names], [*keys, *columns], strict=True)))

@@ -210,6 +210,8 @@ class ReduceFlow:
         if not len(moments):
             yield empty(self.schema), NO_ERRORS
             return
+        updates = updates.take(moments.rows)  # so nobody puts them in order once more
+        moments = replace(moments, rows=np.arange(len(updates)))
         group = moments.group_of_rows
         contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
         yield self._made(self._lifted(updates), moments, None, contents, whole=True, gathered=gathered)

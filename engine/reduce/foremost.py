@@ -21,10 +21,14 @@ _SHARE = 8  # what is asked for is at most this part (1/8) of the rows; of more,
 
 
 def foremost(groups: Groups, order: Sequence[SortKey], wanted: int, *, with_ties: bool) -> Ints | None:
-    """Positions in ascending order, among which the first `wanted` rows of the only group are, in the order of
+    """Positions in ascending order, among which the first `wanted` rows of each group are, in the order of
     `sorting.sort`; and those that tie with the last in the sort keys, if asked. None: it is better to sort all."""
     length = len(groups.count)
-    if len(groups) != 1 or length < FROM or not 0 < wanted <= length // _SHARE:
+    if length < FROM:
+        return None
+    if len(groups) > 1:
+        return _least(groups, order[0]) if wanted == 1 and order else None
+    if not 0 < wanted <= length // _SHARE:
         return None
     before, tied, left = list[Ints](), np.arange(length), wanted
     for key in (*order, *(() if with_ties else groups.columns)):
@@ -39,6 +43,15 @@ def foremost(groups: Groups, order: Sequence[SortKey], wanted: int, *, with_ties
             tied, left = tied[same], left - len(less)
             words = [one[same] for one in words]
     return np.sort(np.concatenate([*before, tied]))
+
+
+def _least(groups: Groups, key: SortKey) -> Ints:
+    """The rows of each group with the least word of the key."""
+    word = ordered_words(groups.values(key.expr), key.descending, key.nulls_first)[0]
+    sizes = np.diff(groups.starts)
+    some = sizes > 0
+    least = np.minimum.reduceat(word, groups.starts[:-1][some])
+    return where_true(word == least.repeat(sizes[some]))
 
 
 def _words(groups: Groups, key: SortKey | str, rows: Ints) -> list[Ints]:

@@ -65,6 +65,13 @@ class Groups(Segments):
         return Groups(columns, self.count[positions], self.starts if starts is None else starts)
 
 
+def starts_of(numbers: Ints, groups: int) -> Ints:
+    """Where each of so many groups starts, given the group of each entry, in order; and the number of entries."""
+    starts = np.zeros(groups + 1, np.int64)
+    np.cumsum(np.bincount(numbers, minlength=groups), out=starts[1:])
+    return starts
+
+
 def sums(values: Ints, starts: Ints) -> Ints:
     """The sum of the values of each group; 0 for an empty one."""
     before: Ints = np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])[starts]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from halfjoin.engine.reduce.extents import Extents
-from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.reduce.groups import Groups, starts_of
 from halfjoin.engine.reduce.partitions import Partitions
 from halfjoin.engine.reduce.reading import Entries
 from halfjoin.engine.reduce.sorting import ranks_of
@@ -47,7 +47,7 @@ class Sight:
         self._group = number[self._first]
         self._count = np.zeros(total, np.int64)
         np.add.at(self._count, self._of_entries[entries.mine], entries.rows.diff[entries.mine])
-        opens = self._group.searchsorted(np.arange(groups + 1))
+        opens = starts_of(self._group, groups)
         low, high = opens[:-1].copy(), opens[1:].copy()  # all rows from `low` to before `high` are at hand
         np.maximum.at(low, entries.probe[entries.first], self._of_entries[entries.first] + 1)
         np.minimum.at(high, entries.probe[entries.last], self._of_entries[entries.last])

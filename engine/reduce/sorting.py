@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from halfjoin.engine.reduce.bisection import keys_of
-from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.reduce.groups import Groups, starts_of
 from halfjoin.engine.reduce.words import differ, look, ordered_words
 from halfjoin.engine.updates.codes import is_integral
-from halfjoin.engine.updates.radix import argsort, of_integers
+from halfjoin.engine.updates.radix import Word, argsort, of_integers
 from halfjoin.engine.updates.updates import Ints, Mask, constant, gather, indices_of, where_true
 from halfjoin.sql.expr import Column
 from halfjoin.sql.relation import SortKey
@@ -63,7 +63,7 @@ def ranks_of(
         numbers[state.positions] = state.new.cumsum() - 1
         return Ranks(numbers, numbers)
     by_group = np.argsort(group, kind="stable")
-    starts = group[by_group].searchsorted(np.arange(groups + 1))
+    starts = starts_of(group, groups)
     indices = indices_of(by_group)
     sorted = {name: gather(column, indices) for name, column in columns.items()}
     found = ranked(Groups(sorted, constant(1, len(group)), starts), order)
@@ -202,7 +202,10 @@ def refine(state: Sorted, words: Iterable[Ints]) -> Sorted:
 
 def _order(peers: Ints, values: Ints) -> Ints:
     """The order of peers, which are numbers that ascend, and among them of values."""
-    return argsort([of_integers(peers), of_integers(values)], len(values))
+    if not len(peers):
+        return np.arange(0)
+    by_peers = Word((peers - peers[0]).view(np.uint64), int(peers[-1] - peers[0]).bit_length())
+    return argsort([by_peers, of_integers(values)], len(values))
 
 
 def first_rows(starts: Ints, words: Iterable[Ints]) -> Ints:

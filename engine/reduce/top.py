@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from halfjoin.engine.reduce.foremost import foremost
-from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.reduce.groups import Groups, starts_of
 from halfjoin.engine.reduce.sorting import sort
 from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, where_true
 from halfjoin.planner.group_functions import Top
@@ -32,7 +32,7 @@ def evaluate(spec: Top, groups: Groups) -> tuple[Ints, Ints]:
     few = foremost(groups, spec.order, spec.offset + spec.limit, with_ties=spec.with_ties)
     if few is None:
         return _of_sorted(spec, groups)
-    positions, taken = _of_sorted(spec, groups.take(few, np.array([0, len(few)])))
+    positions, taken = _of_sorted(spec, groups.take(few, starts_of(groups.numbers[few], len(groups))))
     return few[positions], taken
 
 

@@ -79,6 +79,7 @@ def _together(rows: Partitions, results: dict[str, pa.Array]) -> Groups:
     first = where_true(np.append(np.ones(min(len(rows), 1), np.bool_), differ))
     count = np.diff(np.append(first, len(rows)))
     taken = rows.groups.take(rows.source[first])
-    if len(first) < len(rows):
-        results = {name: gather(column, indices_of(first)) for name, column in results.items()}
-    return Groups({**taken.columns, **results}, count, np.searchsorted(first, rows.starts))
+    if len(first) == len(rows):
+        return Groups({**taken.columns, **results}, count, rows.starts)
+    results = {name: gather(column, indices_of(first)) for name, column in results.items()}
+    return Groups({**taken.columns, **results}, count, first.searchsorted(rows.starts))

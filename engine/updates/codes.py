@@ -21,7 +21,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from halfjoin.engine.kernels import native
-from halfjoin.engine.updates.updates import Ints, Mask
+from halfjoin.engine.updates.updates import Ints, Mask, ends, where_true
 
 Words = NDArray[np.uint64]
 
@@ -29,6 +29,7 @@ _NULL = np.uint64(0x9AE16A3B2F90404F)
 _BASE = np.uint64(0x9E3779B97F4A7C15) | np.uint64(1)
 _SIGNED = {8 * size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
 _AS_BYTES = pa.binary(16)  # of an interval, which Arrow does not compare
+_MANY, _DENSE = 1 << 12, 8  # values, and the range of each in which they are marked sooner than sorted
 _CHUNK = 1 << 22  # bytes of texts, or elements of arrays, to hash at a time; they take about 100 MB
 
 
@@ -57,6 +58,12 @@ def codes(columns: Sequence[pa.Array], length: int) -> Ints:
 def distinct(values: Ints) -> Ints:
     """The values, each once, ascending. `np.unique` hashes integers first, which takes many times as long as to sort.
     """
+    if len(values) >= _MANY:
+        least, most = ends(values)
+        if most - least < _DENSE * len(values):
+            there = np.zeros(most - least + 1, np.bool_)
+            there[values - least] = True
+            return where_true(there) + least
     ascending = np.sort(values)
     first = np.ones(len(ascending), np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=first[1:])

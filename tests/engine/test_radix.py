@@ -10,7 +10,11 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.reduce import sorting
+from halfjoin.engine.updates.codes import distinct
 from halfjoin.engine.updates.radix import Word, argsort, of_integers
+from tests.support.kernels import both_ways
+
+__all__ = ["both_ways"]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -41,3 +45,11 @@ def test_a_sort_key_is_compared_once() -> None:
     with patch.object(sorting, "ordered_words", wraps=sorting.ordered_words) as asked:
         engine.query("SELECT a, b, lag(b) OVER (ORDER BY a DESC) AS c FROM t")
     assert [call.args[0].to_pylist()[:2] for call in asked.call_args_list] == [[0, 1], [9, 19]]  # a, then b of ties
+
+
+@pytest.mark.parametrize("least", [0, -(2**63), 2**63 - 40_000])
+def test_distinct_values_ascend(least: int) -> None:
+    random = np.random.default_rng(2)
+    for width in (1, 9_000, 39_999, 2**40 if not least else 39_999):
+        values = random.integers(0, width, 5_000) + np.int64(least)
+        assert distinct(values).tolist() == sorted({*values.tolist()})

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.reduce import aggregates, at_once, extremes, flow
+from halfjoin.engine.reduce import aggregates, at_once, by_place, extremes, flow
 from halfjoin.engine.statements import evaluating
 from halfjoin.engine.updates import limits
 
@@ -38,6 +38,7 @@ QUERIES = [
     "SELECT k, min(s) AS a, count(DISTINCT x) AS b, any_value(d) AS c FROM t GROUP BY k HAVING max(s) > 0",
     "SELECT min(k) AS a FROM t WHERE k IS NULL",
     "SELECT k, min(r) AS a, max(r) AS b FROM t GROUP BY k",
+    "SELECT k, min(s) AS a, max(b) AS b, min(d) AS c, max(t) AS d, min(c) AS e, max(f) AS f FROM t GROUP BY k",
     "SELECT l, min(i) AS a, max(i) AS b, max(f) AS c FROM t GROUP BY l",
 ]  # fmt: skip
 
@@ -59,6 +60,7 @@ def shown(table: pa.Table) -> Any:
 @pytest.mark.parametrize("seed", range(4))
 def test_extremes_are_the_first_and_last_in_order(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(at_once, "FROM", 1)
+    monkeypatch.setattr(by_place, "_FROM", 1 + 9 * (seed // 2))  # groups have places
     monkeypatch.setattr(evaluating, "_TOGETHER", 1 + 20 * (seed % 3))
     monkeypatch.setattr(limits, "MORSEL_ROWS", 17)
     random = np.random.default_rng(seed)
@@ -98,3 +100,16 @@ def test_no_row_is_put_in_order_for_an_extreme(monkeypatch: pytest.MonkeyPatch) 
         assert engine.query("SELECT min(a) AS a, max(a) AS b FROM t").to_pylist() == [{"a": -1, "b": 19_999}]
         found = engine.query("SELECT g, min(a) AS a, max(a) AS b FROM t WHERE a < 100 GROUP BY g ORDER BY g")
     assert found.slice(0, 2).to_pylist() == [{"g": 0, "a": -1, "b": 98}, {"g": 1, "a": 1, "b": 99}]
+
+
+def test_groups_with_places_are_not_hashed() -> None:
+    random = np.random.default_rng(3)
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (g integer, a bigint, f double precision)")
+    engine.apply({"t": pa.table({"g": random.integers(0, 3_000, 20_000).astype(np.int32),
+                                 "a": random.integers(-9, 9, 20_000), "f": random.random(20_000)})})  # fmt: skip
+    sql = "SELECT g, min(a) AS a, max(f) AS b, count(*) AS n FROM t GROUP BY g"
+    with patch.object(extremes, "extremes_by_place", lambda *_: None):
+        expected = shown(engine.query(sql))
+    with patch("pyarrow.acero._group_by", side_effect=AssertionError):
+        assert shown(engine.query(sql)) == expected

@@ -55,14 +55,14 @@ def test_the_first_rows_of_each_group(seed: int, oracle: Oracle) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_rows_left_out_before_sorting_are_not_asked_for(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One group; a key decides alone, or many rows tie with the last one."""
+    """A key decides alone, or many rows tie with the last one."""
     monkeypatch.setattr(foremost, "FROM", 1)
     monkeypatch.setattr(foremost, "_SAMPLE", 3)
     monkeypatch.setattr(foremost, "_SHARE", 1)
     random = Random(seed)
     for _ in range(10):
         rows = groups_of(random_rows(random))
-        groups = Groups(rows.columns, rows.count, np.array([0, len(rows.count)]))
+        groups = rows if random.random() < 0.5 else Groups(rows.columns, rows.count, np.array([0, len(rows.count)]))
         order = tuple(random_key(random, COLUMNS) for _ in range(random.randint(0, 2)))
         ties = bool(order) and random.random() < 0.4
         spec = Top(order, random.choice([0, 1, 3, 8]), random.choice([0, 0, 1, 4]), ties)
@@ -83,3 +83,6 @@ def test_few_rows_are_sorted_for_a_limit() -> None:
         assert [len(call.args[0].count) < 200 for call in sorted.call_args_list] == [True, True]
         evaluate(Top((), limit=0), groups)
         assert sorted.call_count == 2
+        of_fours = Groups(columns, np.ones(50_000, np.int64), np.arange(0, 50_001, 4))
+        evaluate(Top((SortKey(Column("i", BIGINT)),), limit=1), of_fours)  # some tie
+        assert 12_500 <= len(sorted.call_args.args[0].count) < 13_000
