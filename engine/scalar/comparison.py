@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.scalar import decimals
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.compared import compare, operands
 from halfjoin.engine.scalar.duck import duck_kernel
 from halfjoin.engine.scalar.intervals import compare_intervals
 from halfjoin.engine.scalar.literals import array_of_constants
@@ -65,7 +66,7 @@ def _compare(expr: Call) -> Kernel:
     left, right = expr.args
     if left.type.kind is not Kind.NUMERIC:
         return kernel_for(expr.function, left.type)
-    return decimals.compare(_KERNELS[expr.function], expr.function, left, right)
+    return compare(_KERNELS[expr.function], expr.function, left, right)
 
 
 def _distinct(expr: Call) -> Kernel:
@@ -105,6 +106,9 @@ def _no_minus_zero(datum: Datum) -> Datum:
     """Replace -0.0 by 0.0: they are equal, but have different hashes."""
     return pc.add(datum, pa.scalar(0, datum.type)) if pa.types.is_floating(datum.type) else datum
 
+
+READS = dict.fromkeys((*_ARROW, "is distinct from", "is not distinct from"), operands)
+"""What the kernels of some functions read in place of their arguments."""
 
 COMPARISON: dict[str, Callable[[Call], Kernel]] = {
     **dict.fromkeys(_ARROW, _compare),

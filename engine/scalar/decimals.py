@@ -18,8 +18,8 @@ from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
 from halfjoin.engine.scalar.division import OVERFLOW, division, each_row
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.literals import scalar_of
-from halfjoin.engine.scalar.values import Datum, Kernel, call, fail_where, mask_of, on_arrays
-from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.engine.scalar.values import Datum, Kernel, call, fail_where, mask_of
+from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.types import STORED_DIGITS, WORKING_DIGITS
 
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
@@ -138,43 +138,6 @@ def _beyond(a: Datum, limit: Any) -> Any:
     common = decimal_type(min(before + scale, WORKING_DIGITS), scale)
     try:
         return mask_of(pc.greater_equal(pc.abs(to(a, common)), limit.cast(common)))
-    except pa.ArrowInvalid:
-        return None
-
-
-def compare(plain: Kernel, operator: str, left: Expr, right: Expr) -> Kernel:
-    """A comparison of numerics with any digits. A constant gets the type of the other side if that holds it exactly."""
-    first, second = arrow_type(left.type), arrow_type(right.type)
-    if first == second:
-        return plain
-    if isinstance(right, Literal) and (fixed := _restated(right, first)) is not None:
-        return lambda a, _: plain(a, fixed)
-    if isinstance(left, Literal) and (fixed := _restated(left, second)) is not None:
-        return lambda _, b: plain(fixed, b)
-    scale = max(first.scale, second.scale)
-    precision = max(first.precision - first.scale, second.precision - second.scale) + scale
-    if precision <= WORKING_DIGITS:
-        common = decimal_type(precision, scale)
-        return lambda a, b: plain(to(a, common), to(b, common))
-    test: Callable[[Decimal, Decimal], bool] = {
-        "=": lambda x, y: x == y, "<>": lambda x, y: x != y, "<": lambda x, y: x < y,
-        "<=": lambda x, y: x <= y, ">": lambda x, y: x > y, ">=": lambda x, y: x >= y,
-    }[operator]  # fmt: skip
-
-    @on_arrays
-    def run(a: Any, b: Any) -> Datum:
-        pairs = zip(a.to_pylist(), b.to_pylist(), strict=True)
-        return pa.array([None if x is None or y is None else test(x, y) for x, y in pairs], pa.bool_())
-
-    return run
-
-
-def _restated(literal: Literal, type: Any) -> Any | None:
-    """The constant in `type`; None if the type does not hold it exactly."""
-    if literal.value is None:
-        return pa.scalar(None, type)
-    try:
-        return pa.scalar(literal.value, type)
     except pa.ArrowInvalid:
         return None
 
