@@ -68,7 +68,7 @@ class Groups(Segments):
 def starts_of(numbers: Ints, groups: int) -> Ints:
     """Where each of so many groups starts, given the group of each entry, in order; and the number of entries."""
     starts = np.zeros(groups + 1, np.int64)
-    np.cumsum(np.bincount(numbers, minlength=groups), out=starts[1:])
+    np.bincount(numbers, minlength=groups).cumsum(out=starts[1:])
     return starts
 
 
