@@ -50,6 +50,8 @@ static PyMethodDef functions[] = {
      "None"},
     {"arithmetic", py_arithmetic, METH_VARARGS,
      "arithmetic(operator, operands, left, right, length): the buffers of a column of decimals, or None"},
+    {"compared", py_compared, METH_VARARGS,
+     "compared(allowed, operands, left, right, length): the buffers of a column of booleans, or None"},
     {"float_sums", py_float_sums, METH_VARARGS,
      "float_sums(values, diff, group, groups): the first digit of the sums of groups, and their digits; or None"},
     {NULL, NULL, 0, NULL},

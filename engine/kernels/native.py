@@ -399,6 +399,13 @@ def arithmetic(
     return None if made is None else _column(type, length, made)
 
 
+def compared(allowed: int, left: pa.Array, right: pa.Array, digits: tuple[int, int], length: int) -> pa.Array | None:
+    """Whether the order of integers or decimals in each row is allowed: 1 less, 2 equal, 4 greater, or a sum of these.
+    Operands and `digits` are as in `arithmetic`; one of the digits is 0."""
+    made = _native.compared(allowed, [left, right], *digits, length) if on else None
+    return None if made is None else _column(pa.bool_(), length, made)
+
+
 def _arrays(like: list[pa.Array], made: list[Any], length: int) -> list[pa.Array] | None:
     """Columns of these buffers, with the types of `like`. None: the texts of one are too long for one array."""
     if None in made:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
+from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
 from halfjoin.engine.scalar.decimals import to
 from halfjoin.engine.scalar.values import Datum, Kernel, on_arrays
@@ -22,6 +23,7 @@ from halfjoin.sql.types import INTEGERS, WORKING_DIGITS, Kind
 _EXACT = Context(prec=400)
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ROUNDING = {">": ROUND_FLOOR, "<=": ROUND_FLOOR, "<": ROUND_CEILING, ">=": ROUND_CEILING}  # of the right side
+_ALLOWED = {"<": 1, "=": 2, "<=": 3, ">": 4, "<>": 5, ">=": 6}  # of `native.compared`
 _DIGITS = {Kind.SMALLINT: 5, Kind.INTEGER: 10, Kind.BIGINT: 19}
 
 
@@ -63,7 +65,7 @@ def _general(plain: Kernel, operator: str, first: Any, second: Any) -> Kernel:
     precision = max(first.precision - first.scale, second.precision - second.scale) + scale
     if first == second or precision <= WORKING_DIGITS:
         common = first if first == second else decimal_type(precision, scale)
-        return lambda a, b: plain(to(a, common), to(b, common))
+        return _by_kernel(operator, first, second, lambda a, b: plain(to(a, common), to(b, common)))
     test: Callable[[Decimal, Decimal], bool] = {
         "=": lambda x, y: x == y, "<>": lambda x, y: x != y, "<": lambda x, y: x < y,
         "<=": lambda x, y: x <= y, ">": lambda x, y: x > y, ">=": lambda x, y: x >= y,
@@ -73,6 +75,21 @@ def _general(plain: Kernel, operator: str, first: Any, second: Any) -> Kernel:
     def run(a: Any, b: Any) -> Datum:
         pairs = zip(a.to_pylist(), b.to_pylist(), strict=True)
         return pa.array([None if x is None or y is None else test(x, y) for x, y in pairs], pa.bool_())
+
+    return _by_kernel(operator, first, second, run)
+
+
+def _by_kernel(operator: str, first: Any, second: Any, otherwise: Kernel) -> Kernel:
+    """The same comparison, without casts where there is a kernel for it."""
+    allowed, scale = _ALLOWED[operator], max(first.scale, second.scale)
+    digits = scale - first.scale, scale - second.scale
+
+    def run(a: Datum, b: Datum) -> Datum:
+        if a.type == b.type or (isinstance(a, pa.Scalar) and isinstance(b, pa.Scalar)):
+            return otherwise(a, b)
+        left, right = (pa.array([one.as_py()], one.type) if isinstance(one, pa.Scalar) else one for one in (a, b))
+        made = native.compared(allowed, left, right, digits, len(left if isinstance(a, pa.Array) else right))
+        return otherwise(a, b) if made is None else made
 
     return run
 

@@ -16,6 +16,9 @@ from halfjoin.engine.scalar.comparison import COMPARISON
 from halfjoin.engine.scalar.evaluate import compile
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
 from halfjoin.sql.types import BIGINT, BOOLEAN, INTEGER, SMALLINT, Kind, SqlType
+from tests.support.kernels import both_ways
+
+__all__ = ["both_ways"]
 
 TESTS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
