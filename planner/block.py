@@ -33,7 +33,8 @@ class Match:
 class Input:
     """One input of a join: a collection under an alias. Its columns are named `alias.column`.
 
-    `rows`: the rows of a constant; None for a table or materialized view. An input that is not plain is looked up by
+    `rows`: the rows of a constant; None for a table or materialized view. `made`: the table function of constants whose
+    rows they are, where one row without columns is given. An input that is not plain is looked up by
     all of `on`, once the other inputs that `on` reads are bound. Its rows count only if the `conditions` over its own
     columns are true. Of the inputs that are not plain, only a padded one has columns that others can read. The join's
     predicates test its row or its `default` row, so no predicate becomes a condition or an equality.
@@ -47,6 +48,7 @@ class Input:
     on: tuple[Match, ...] = ()
     conditions: tuple[Expr, ...] = ()
     default: tuple[Literal, ...] = ()  # one for each column; empty means all NULL
+    made: Explode | None = None
 
     @property
     def default_row(self) -> Mapping[str, Literal]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.linear import Filter, Linear, Temporal
 from halfjoin.planner.plan import ArrangementKey, Constant
+from halfjoin.planner.series import about_rows
 from halfjoin.sql.expr import Call, Column, Expr, Literal
 
 UNKNOWN_ROWS = 1000.0  # guess for an empty collection; from this many rows on, distinct keys are measured
@@ -25,7 +26,8 @@ _TEMPORAL_SELECTIVITY = 0.4
 @dataclass(frozen=True)
 class Estimates:
     """Sizes of the collections that view `view` reads. `constants`: the number of rows of each constant. `nodes`:
-    guesses at the rows of node collections that do not exist yet. `unique`: columns that identify a row of a node."""
+    guesses at the rows of node collections that do not exist yet. `unique`: columns that identify a row of a node, or
+    of a constant."""
 
     facts: Facts
     constants: Mapping[str, int]
@@ -36,7 +38,11 @@ class Estimates:
 
     def with_constants(self, constants: Iterable[Constant]) -> Estimates:
         """The same estimates with the constants of a join."""
-        return replace(self, constants={constant.name: len(constant.rows) for constant in constants})
+        given = [*constants]
+        rows = {one.name: len(one.rows) if one.made is None else about_rows(one.made) for one in given}
+        unique = {one.name: frozenset({one.columns[0].name}) for one in given
+                  if one.made is not None and one.made.function == "generate_series"}  # fmt: skip
+        return replace(self, constants=rows, unique={**self.unique, **unique})
 
     def with_node(self, name: str, rows: float, unique: frozenset[str] | None = None) -> Estimates:
         """The same estimates with a guess at the rows of a node collection, and the columns that identify a row."""
@@ -61,10 +67,10 @@ class Estimates:
 
     def unique_keys(self, collection: str) -> tuple[frozenset[str], ...]:
         """Sets of columns that identify a row; the smallest first."""
-        if collection in self.constants:
-            return ()
         if collection in self.unique:
             return (self.unique[collection],)
+        if collection in self.constants:
+            return ()
         found = self._asked.get(collection)
         if found is None:
             keys = map(frozenset, self.facts.unique_keys(collection))

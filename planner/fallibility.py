@@ -7,14 +7,14 @@ whichever path made them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from halfjoin.planner.block import expressions
 from halfjoin.planner.linear import Explode, Extend, Filter, Formula, Keep, Step, Temporal
-from halfjoin.sql.expr import Expr, Literal, columns_of
+from halfjoin.planner.series import is_short
+from halfjoin.sql.expr import Literal, columns_of
 from halfjoin.sql.functions import fallible
-from halfjoin.sql.types import RESULT_ROWS
 
 
 def formula_fallible(formula: Formula) -> bool:
@@ -48,7 +48,7 @@ def _function_fallible(step: Explode) -> bool:
             return any(map(_function_fallible, _calls(step)))
         case "generate_series":
             stepless = len(step.args) > 2 and not _is_step(step.args[2])
-            return stepless or (_of_one_input(step) and not _is_short(step.args))
+            return stepless or (_of_one_input(step) and not is_short(step.args))
         case "regexp_split_to_table":
             return not isinstance(step.args[1], Literal)
         case "repeat_row" | "unnest":
@@ -80,12 +80,3 @@ def _is_step(arg: object) -> bool:
         return False
     parts = arg.value if isinstance(arg.value, tuple) else ()
     return not parts or not parts[0] or min(parts) >= 0 or max(parts) <= 0
-
-
-def _is_short(args: Sequence[Expr]) -> bool:
-    """Whether the arguments are integer constants less than `RESULT_ROWS` apart, and the step is not zero."""
-    values = [arg.value for arg in args if isinstance(arg, Literal)]
-    if len(values) < len(args) or not all(isinstance(value, int) for value in values):
-        return False
-    start, stop, *step = (value for value in values if isinstance(value, int))
-    return abs(stop - start) < RESULT_ROWS and 0 not in step

@@ -49,7 +49,7 @@ def written(value: object) -> str:
     return f"{kind.__name__}({','.join([written(part) for name, part in parts if name not in LATER or part])})"
 
 
-LATER = ("named", "labels", "fields")
+LATER = ("named", "labels", "fields", "made")
 _PLAIN = {str, int, bool, type(None), Unseen}
 
 

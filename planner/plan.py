@@ -33,7 +33,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from halfjoin.planner.group_functions import Aggregates, OfGroups, Own, Top, Windows
-from halfjoin.planner.linear import Linear
+from halfjoin.planner.linear import Explode, Linear
 from halfjoin.planner.reach import Reach
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions import render
@@ -243,11 +243,15 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """An input that never changes: the rows of VALUES, or one row without columns. No collection has its name."""
+    """An input that never changes: the rows of VALUES, or one row without columns. No collection has its name.
+
+    `made`: the table function whose rows they are, with the `columns` in its order; it runs on the one row.
+    """
 
     name: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Expr, ...], ...]
+    made: Explode | None = None
 
 
 @dataclass(frozen=True, slots=True)

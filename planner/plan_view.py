@@ -105,5 +105,5 @@ def _constants(blocks: Blocks) -> tuple[Constant, ...]:
         for item in block.inputs:
             if item.rows is not None:
                 columns = tuple(Column(item.bare(c.name), c.type, c.nullable) for c in item.columns)
-                found[item.collection] = Constant(item.collection, columns, item.rows)
+                found[item.collection] = Constant(item.collection, columns, item.rows, item.made)
     return tuple(found.values())

@@ -18,12 +18,14 @@ from halfjoin.engine.join.made import Made
 from halfjoin.engine.join.path import CompiledPath, compile_path, morsels
 from halfjoin.engine.join.too_large import TooLarge
 from halfjoin.engine.linear.failures import NO_ERRORS
+from halfjoin.engine.linear.operators import compile_linear
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, constant, empty
+from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import Constant, Join, Version
 
 _FEW = 4096  # rows; what maps so few of them need not be told how many it may make
@@ -60,7 +62,7 @@ class Dataflow:
         paths = [path for branch in branches for path in branch]
         plainly = len(paths) == 1 and not (self.plan.passing or self.plan.loop) and paths[0].maps
         self.mapping = paths[0] if plainly else None  # the path of a view that maps the rows of one collection
-        self.constants = {item.name: (Run(_constant_rows(item)),) for item in self.plan.constants}
+        self.constants = {item.name: (Run(_constant_rows(item, self.registry)),) for item in self.plan.constants}
         self.told = frozenset(step.half_join.arrangement.collection for paths in branches for path in paths
                               if path.reports for step in path.spec.stages)  # rows of errors may be looked up in them
 
@@ -171,8 +173,13 @@ class Dataflow:
         return lambda name, version: self.constants[name] if name in self.constants else lookup(name, version)
 
 
-def _constant_rows(item: Constant) -> Updates:
-    """The rows of VALUES as updates at the least time."""
+def _constant_rows(item: Constant, registry: Registry) -> Updates:
+    """The rows of VALUES, or of a table function of constants, as updates at the least time."""
+    if item.made is not None:
+        call = compile_linear(Linear((item.made,)), registry)
+        made = call(Updates({}, constant(MINIMUM, 1), constant(1, 1)), [])
+        names = [column.name for column in item.columns]
+        return Updates(dict(zip(names, made.columns.values(), strict=True)), made.time, made.diff)
     columns = {}
     for position, column in enumerate(item.columns):
         cells = [compile(row[position]).evaluate({}, 1).values for row in item.rows]

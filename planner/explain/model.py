@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from halfjoin.planner.cost import StageCost, path_cost
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.explain.reduces import reduce_steps
-from halfjoin.planner.explain.steps import Words
+from halfjoin.planner.explain.steps import Words, call_text
 from halfjoin.planner.explain.wanted import in_words
 from halfjoin.planner.facts import Facts, Kept
+from halfjoin.planner.linear import Explode
 from halfjoin.planner.names import arrangement_name, collection_name, input_name
 from halfjoin.planner.plan import ArrangementKey, Branch, Join, Node, Path, Reduce, Stage, Version, ViewPlan
 from halfjoin.planner.wants import ALL, Wants, all_wants
@@ -22,8 +24,8 @@ _SHOWN = 12  # rounds
 @dataclass(frozen=True, slots=True)
 class Arrangement:
     """An index that lookups use. `state`: "existing", "new" (made with the view),
-    "constant" (rows of VALUES) or "whole" (all rows are read, so there is no index). `only`: the rows that it has once
-    it is large, as a condition; nothing if it has all rows, or if others share it.
+    "constant" (rows of VALUES, or of the call `made`) or "whole" (all rows are read, so there is no index). `only`: the
+    rows that it has once it is large, as a condition; nothing if it has all rows, or if others share it.
     """
 
     name: str
@@ -31,11 +33,12 @@ class Arrangement:
     unique: bool
     shared_with: tuple[str, ...]
     only: str = ""
+    made: str = ""
 
     @property
     def text(self) -> str:
         """`existing, unique, shared with v1, v2`; `new, once large only rows where x > 5`."""
-        words = [self.state, *(["unique"] if self.unique else [])]
+        words = [self.state, *([f"the rows of {self.made}"] if self.made else []), *(["unique"] if self.unique else [])]
         words += [f"shared with {', '.join(self.shared_with)}"] if self.shared_with else []
         return ", ".join([*words, *([f"once large only rows where {self.only}"] if self.only else [])])
 
@@ -148,10 +151,12 @@ def explanation(plan: ViewPlan, facts: Facts, name: str) -> Explanation:
     estimates = Estimates(facts, {}, name)
     every = dict.fromkeys(key for join in plan.joins for key in join.arrangements if key.keys)
     wanted = all_wants(plan.nodes)
+    made = {one.name: call_text(one.made) for join in plan.joins for one in join.constants if one.made is not None}
     (*below, own) = (_node(node, estimates, name) for node in plan.nodes)
     return Explanation(
         name, own.columns, own.joins, own.steps, tuple(below),
-        tuple(_arrangement(key, estimates, name, wanted[key]) for key in sorted(every, key=arrangement_name)),
+        tuple(_arrangement(key, estimates, name, wanted[key], made.get(key.collection, ""))
+              for key in sorted(every, key=arrangement_name)),
         plan.warnings,
     )  # fmt: skip
 
@@ -164,7 +169,8 @@ def _node(node: Node, estimates: Estimates, view: str) -> NodeModel:
     match node:
         case Join(name, _, branches):
             estimates = estimates.with_constants(node.constants)
-            joins = tuple(_join(branch, estimates, view) for branch in branches)
+            made = {one.name: one.made for one in node.constants}
+            joins = tuple(_join(branch, estimates, view, made) for branch in branches)
             return NodeModel(name, "join", columns, joins, told, others, binding)
         case Reduce(name, _, input, keys, function):
             by = f"by {', '.join(map(render, keys))}" if keys else "as one group"
@@ -179,16 +185,16 @@ def _binding(node: Node, kept: Kept | None) -> BindingModel:
     return BindingModel(name, tuple(columns), most, kept.updates, kept.bytes, kept.rounds)
 
 
-def _join(branch: Branch, estimates: Estimates, name: str) -> tuple[PathModel, ...]:
+def _join(branch: Branch, estimates: Estimates, name: str, made: Mapping[str, Explode | None]) -> tuple[PathModel, ...]:
     """The paths that can run. A constant's path runs only if it fills the view."""
     return tuple(
-        _path(path, position == branch.fill, estimates, name)
+        _path(path, position == branch.fill, estimates, name, made.get(path.collection))
         for position, path in enumerate(branch.paths)
         if position == branch.fill or not path.constant
     )
 
 
-def _path(path: Path, fills: bool, estimates: Estimates, name: str) -> PathModel:
+def _path(path: Path, fills: bool, estimates: Estimates, name: str, made: Explode | None) -> PathModel:
     cost, words = path_cost(path, estimates), Words()
     stages = zip(path.stages, cost.stages, strict=True)
     return PathModel(
@@ -196,7 +202,7 @@ def _path(path: Path, fills: bool, estimates: Estimates, name: str) -> PathModel
         collection_name(path.collection, path.alias if path.constant else None),
         path.constant,
         fills,
-        words.operator(path.source),
+        (*([] if made is None else [f"the rows of {call_text(made)}"]), *words.operator(path.source)),
         tuple(_lookup(stage, part, words, estimates, name) for stage, part in stages),
         words.operator(path.final, "give"),
         sum(stage.lookups for stage in cost.stages),
@@ -231,9 +237,11 @@ def _named(words: Words, stage: Stage) -> str:
     return f"{shown} by {', '.join(map(words.expr, half_join.probe))}"
 
 
-def _arrangement(key: ArrangementKey, estimates: Estimates, name: str, wants: Wants = ALL) -> Arrangement:
+def _arrangement(
+    key: ArrangementKey, estimates: Estimates, name: str, wants: Wants = ALL, made: str = ""
+) -> Arrangement:
     if key.constant is not None:
-        return Arrangement(arrangement_name(key), "constant", False, ())
+        return Arrangement(arrangement_name(key), "constant", False, (), made=made)
     if not key.keys:
         return Arrangement(arrangement_name(key), "whole", False, ())
     users = estimates.facts.users(key)

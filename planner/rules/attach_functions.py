@@ -8,16 +8,15 @@ from halfjoin.planner.block import Aliases, Block, Blocks, Function, Input, inpu
 from halfjoin.planner.fallibility import explode_fallible
 from halfjoin.planner.plan import InputKind
 from halfjoin.sql.expr import Call, columns_of
-from halfjoin.sql.functions import fallible
+from halfjoin.sql.functions.chance import draws
 
 
 def attach_functions(blocks: Blocks) -> Blocks:
     """The same blocks with the inputs of every table function set.
 
-    A function of constants that an equality compares with a plain input is an input of its own: one row without
-    columns, on which it runs. So its rows are looked up, or look others up, as the rows of VALUES. Where something that
-    reads the two may fail, it runs on the input that it is compared with, since one row is the error then. Without such
-    an equality it runs on the complete row, because it only multiplies rows.
+    A function of constants that an equality compares with another input is an input of its own. So its rows are looked
+    up, or look others up, as the rows of VALUES. One that may fail runs on the input that it is compared with, whose
+    row is the error then. Without such an equality it runs on the complete row, because it only multiplies rows.
     """
     return tuple(_apart(_attached(block)) for block in blocks)
 
@@ -33,26 +32,40 @@ def _attached(block: Block) -> Block:
 
 
 def _apart(block: Block) -> Block:
-    """The block with inputs for the functions of constants that are compared with a plain one."""
-    risky = _risky(block) if block.functions else frozenset()
+    """The block with inputs for the functions of constants that are compared with another one."""
     inputs, functions = list(block.inputs), list[Function]()
     for function in block.functions:
-        constant = not any(map(columns_of, function.step.args))
-        if constant and function.inputs == _partner(block, function) and not function.inputs & risky:
-            alias = f"{function.step.alias}#row"  # no alias of a relation
-            inputs.append(Input(alias, f"={alias}", (), ((),)))
-            function = replace(function, inputs=frozenset({alias}))
-        functions.append(function)
-    return block if len(inputs) == len(block.inputs) else replace(
-        block, inputs=tuple(inputs), functions=tuple(functions))  # fmt: skip
+        step = function.step
+        if any(map(columns_of, step.args)) or explode_fallible(step) or not _is_asked(block, function):
+            functions.append(function)
+        elif any(map(draws, step.args)):  # once, when the query is asked
+            row = Input(f"{step.alias}#row", f"={step.alias}#row", (), ((),))  # no alias of a relation
+            inputs.append(row)
+            functions.append(replace(function, inputs=frozenset({row.alias})))
+        else:
+            inputs.append(Input(step.alias, f"={step.alias}", function.columns, ((),), made=step))
+    if len(inputs) == len(block.inputs):
+        return block
+    held = {alias for function in functions if len(function.inputs) == 1 for alias in function.inputs}
+    left = tuple(item for item in inputs if item.alias in held or not _is_bare(item))
+    plain = frozenset(item.alias for item in left)
+    return replace(block, inputs=left, functions=tuple(
+        replace(function, inputs=function.inputs & plain) for function in functions))  # fmt: skip
 
 
-def _risky(block: Block) -> Aliases:
-    """The inputs that something reads which may fail before rows are complete."""
-    probes = (match.probe for item in block.inputs for match in item.on)
-    risky = [inputs_of(expr, block.owners) for expr in (*block.predicates, *probes) if fallible(expr)]
-    risky += [function.inputs for function in block.functions if explode_fallible(function.step)]
-    return frozenset[str]().union(*risky)
+def _is_bare(item: Input) -> bool:
+    """Whether an input is one row without columns."""
+    return item.rows == ((),) and item.made is None and not item.columns
+
+
+def _is_asked(block: Block, function: Function) -> bool:
+    """Whether an equality compares the function's columns with an input, or one that is not plain is looked up by them.
+    """
+    if function.inputs == _partner(block, function):
+        return True
+    made = {column.name for column in function.columns}
+    asked = any(made & columns_of(match.probe) for item in block.inputs for match in item.on)
+    return asked and all(_is_bare(item) for item in block.inputs if item.alias in function.inputs)
 
 
 def _partner(block: Block, function: Function) -> Aliases:

@@ -4,10 +4,12 @@ timestamps are compared as days. And a row that is taken apart and put together 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 
 from halfjoin.planner.block import Block, Blocks
 from halfjoin.planner.rules.constant_values import computed, day_of
 from halfjoin.sql.expr import FALSE, FLIPPED, TRUE, Call, Cast, Expr, Literal, rewrite
+from halfjoin.sql.functions.casting import cast
 from halfjoin.sql.functions.record_values import VALUE, as_it_was
 from halfjoin.sql.types import Kind
 
@@ -49,22 +51,24 @@ def _fold_node(expr: Expr) -> Expr:
             return as_it_was(expr)
         case Call(args=(Literal() as left, Literal() as right)):
             return computed(expr, left, right)
-        case Call(function=name, args=(Cast() as cast, Literal() as literal)) if name in FLIPPED:
-            return _of_days(expr, name, cast, literal)
-        case Call(function=name, args=(Literal() as literal, Cast() as cast)) if name in FLIPPED:
-            return _of_days(expr, FLIPPED[name], cast, literal)
+        case Call(function=name, args=(Cast() as side, Literal() as literal)) if name in FLIPPED:
+            return _of_days(expr, name, side, literal)
+        case Call(function=name, args=(Literal() as literal, Cast() as side)) if name in FLIPPED:
+            return _of_days(expr, FLIPPED[name], side, literal)
+        case Cast(Literal(date()) as literal, type) if type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+            return cast(literal, type)
     return expr
 
 
-def _of_days(expr: Call, comparison: str, cast: Cast, literal: Literal) -> Expr:
+def _of_days(expr: Call, comparison: str, side: Cast, literal: Literal) -> Expr:
     """`day::timestamp < '2024-01-02 00:00:00'`, as of `day < date '2024-01-01' + interval '1 day'`, compares days.
 
     As in PostgreSQL where no cast is written, a date beyond all timestamps is compared, and does not fail.
     """
-    if cast.arg.type.kind is not Kind.DATE or cast.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+    if side.arg.type.kind is not Kind.DATE or side.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
         return expr
     day = day_of(literal)
-    return expr if day is None else Call(comparison, (cast.arg, day), expr.type)
+    return expr if day is None else Call(comparison, (side.arg, day), expr.type)
 
 
 def _connective(expr: Call, is_and: bool, args: tuple[Expr, ...]) -> Expr:

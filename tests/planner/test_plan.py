@@ -206,7 +206,7 @@ def test_every_format_names_what_is_there() -> None:
     data = json.loads(json.dumps(as_json(plan, world, "v")))
     assert [path["input"] for path in data["joins"][0]] == ["a", "b"]
     assert data["arrangements"][0] == {"name": "a(x)", "state": "new", "unique": False, "shared_with": [],
-                                     "only": "s < 'x\"'"}
+                                     "only": "s < 'x\"'", "made": ""}
 
 
 def test_explanations_are_stable() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from halfjoin.planner import linear
 from halfjoin.planner.explain.steps import formula_expr
 from halfjoin.planner.linear import Atom, Combination, Formula, Linear, Static
-from halfjoin.planner.plan import HalfJoin, Join, Path, Version, ViewPlan
+from halfjoin.planner.plan import Constant, HalfJoin, Join, Path, Version, ViewPlan
 from halfjoin.sql import relation as rel
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, Now, columns_of, conjunction
 from halfjoin.sql.functions import fallible, render
@@ -239,12 +239,8 @@ class Maintained:
         self.outputs: dict[str, list[Update]] = {join.output: [] for join in plan.joins}
         self.errors: list[tuple[str, int, int]] = []
         self._constants = {
-            join.output: {item.name: [
-                ({c.name: scalar(cell, {}) for c, cell in zip(item.columns, row, strict=True)}, 0, 1)
-                for row in item.rows
-            ] for item in join.constants}
-            for join in plan.joins
-        }  # fmt: skip
+            join.output: {item.name: list(_constant(item)) for item in join.constants} for join in plan.joins
+        }
 
     @property
     def output(self) -> list[tuple[tuple[Any, ...], int, int]]:
@@ -376,6 +372,15 @@ def _step(step: linear.Step, update: Update, errors: list[tuple[str, int, int]])
 
 def _failure(expr: Expr, row: Row) -> str:
     return f"{render(expr)} for {', '.join(f'{name} = {row[name]}' for name in sorted(columns_of(expr)))}"
+
+
+def _constant(item: Constant) -> Iterator[Update]:
+    names = [column.name for column in item.columns]
+    if item.made is None:
+        yield from ((dict(zip(names, [scalar(cell, {}) for cell in row], strict=True)), 0, 1) for row in item.rows)
+    else:
+        yield from ((dict(zip(names, row.values(), strict=True)), time, diff)
+                    for row, time, diff in _exploded(item.made, ({}, 0, 1)))  # fmt: skip
 
 
 def _exploded(step: linear.Explode, update: Update) -> list[Update]:
