@@ -113,14 +113,15 @@ class Part(Protocol):
 
 def present(
     parts: Iterable[Part], closed: int, names: Iterable[str] | None = None,
-    choose: Callable[[Run], Ints] | None = None,
+    choose: Callable[[Run], Ints] | None = None, *, apart: bool = False,
 ) -> Iterator[Updates]:  # fmt: skip
     """All updates of a collection, with at least `names` (None: all columns). Updates in memory with times below
-    `closed` may be added up. `choose`: as in `Part.present`; of equal rows it must choose all or none."""
+    `closed` may be added up. `choose`: as in `Part.present`; of equal rows it must choose all or none. `apart`: the
+    caller adds up what it makes of them, so those of different runs are left as they are."""
     names, held = None if names is None else list(names), []
     for part in parts:
         for updates in part.present(closed, names, choose):
-            if part.in_memory and closed > MINIMUM:
+            if part.in_memory and closed > MINIMUM and not apart:
                 held.append(updates)
             elif len(updates):
                 yield updates

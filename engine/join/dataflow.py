@@ -127,13 +127,14 @@ class Dataflow:
         return made.given()
 
     def fill(
-        self, lookup: RunsOf, upper: int, closed: int = MINIMUM, *, gathered: bool = False
+        self, lookup: RunsOf, upper: int, closed: int = MINIMUM, *, gathered: bool = False, summed: bool = False
     ) -> Iterator[tuple[Updates, Updates]]:
         """The view's whole history so far, from one path per branch, in parts that fit in memory.
 
         Each part is the output and the error updates, both consolidated; there is at least one part. Times below
         `upper` are closed. Updates below `closed` may be added up. `gathered`: the caller keeps all parts in memory,
-        however small, and adds up equal updates of the output.
+        however small, and adds up equal updates of the output. `summed`: it only adds up what they add to sums, so
+        updates that cancel may be left.
 
         Corollary of the delta law: a fill is one path with its input's history as the change and all other inputs
         "after". A failure in another input's own operator is reported only by that input's path, so those operators run
@@ -151,7 +152,7 @@ class Dataflow:
                     if number != branch.fill and not path.source.reports:
                         continue
                     read = path.known(whole, closed, upper, path.reads) if path.known is not None else present(
-                        whole(path.spec.collection, Version.AFTER), closed, path.reads)  # fmt: skip
+                        whole(path.spec.collection, Version.AFTER), closed, path.reads, apart=summed)  # fmt: skip
                     for one in read:
                         change = one.settled(closed) if closed > MINIMUM else one
                         if number == branch.fill:

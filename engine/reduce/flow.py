@@ -259,7 +259,8 @@ class ReduceFlow:
 
     def _history(self, lookup: RunsOf, upper: int, closed: int) -> Iterator[Updates]:
         """The input's updates below `upper`, one piece at a time."""
-        for piece in present(lookup(self.plan.input, Version.AFTER), closed, self._names):
+        summed = self._rows is None  # sums do not need to know which rows cancel
+        for piece in present(lookup(self.plan.input, Version.AFTER), closed, self._names, apart=summed):
             part = piece.select(self._names).before(upper)
             if len(part):
                 yield part.settled(closed) if closed > MINIMUM else part

@@ -17,6 +17,7 @@ from halfjoin.engine.batch.flows import Flow, Inner, alone, flow_of
 from halfjoin.engine.batch.looping import loop_fill
 from halfjoin.engine.batch.readable import closed, raise_any, readable
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.reduce.extremes import are_extremes
 from halfjoin.engine.reduce.flow import ReduceFlow
@@ -144,7 +145,7 @@ def run_in_parts(
             if isinstance(node, Reduce) and node.input not in moment.found and node.input in evaluation.flows:
                 output = concat(_added_up(moment, planned, alone(evaluation.flows[node.input]), flow))
             else:
-                output = concat(_at(moment, planned, flow))
+                output = concat(_at(moment, planned, flow, summed=_is_summed(planned, node.output)))
             held += output.nbytes if isinstance(node, Reduce) else 0
             check_memory(state, held)
             moment.found[node.output] = (make_run(output, state.upper),)
@@ -165,20 +166,34 @@ def check_memory(state: State, size: int) -> None:
                         "more, Engine(memory=...)")  # fmt: skip
 
 
-def _at(moment: Moment, planned: ViewPlan, flow: Flow) -> list[Updates]:
+def _at(moment: Moment, planned: ViewPlan, flow: Flow, *, summed: bool = False) -> list[Updates]:
     """The updates that add up to the output of a query's node, in at least one part. Those of different parts do not
-    cancel.
+    cancel, unless it is `summed`.
 
     Raises:
         DataError: a row fails, or there are too many.
     """
     time = moment.time
-    parts = list(flow.fill(moment, time + 1, moment.closed, gathered=True))
+    parts = list(_filled(moment, flow, summed))
     outputs, errors = ([part.before(time + 1) for part in side] for side in zip(*parts, strict=True))
     raise_any(concat(errors), QUERY_NAME, time, planned.below, flow.plan)
-    if any(some_below_zero(part.diff) for part in outputs):
+    if not summed and any(some_below_zero(part.diff) for part in outputs):
         return [cancel(concat(outputs), by_time=False)]
     return [part for part in outputs if len(part)] or outputs[:1]
+
+
+def _filled(moment: Moment, flow: Flow, summed: bool) -> Iterator[tuple[Updates, Updates]]:
+    """What fills a query's node. `summed`: who reads it adds it up, so no more is done than that needs."""
+    if isinstance(flow, Dataflow):
+        return flow.fill(moment, moment.time + 1, moment.closed, gathered=True, summed=summed)
+    return flow.fill(moment, moment.time + 1, moment.closed, gathered=True)
+
+
+def _is_summed(planned: ViewPlan, name: str) -> bool:
+    """Whether reduces that only add up are all that reads a node."""
+    readers = [node for node in planned.nodes if name in node.collections]
+    return all(isinstance(node, Reduce) and not node.loop and isinstance(node.function, Aggregates)
+               and not node.function.ordered for node in readers)  # fmt: skip
 
 
 def _adds_up_alone(planned: ViewPlan, join: Join) -> bool:
@@ -198,7 +213,7 @@ def _added_up(moment: Moment, planned: ViewPlan, join: Flow, reduce: Flow) -> li
 
     def parts() -> Iterator[Updates]:
         few = list[Updates]()
-        for output, errors in join.fill(moment, end, moment.closed, gathered=True):
+        for output, errors in _filled(moment, join, _is_summed(planned, join.plan.output)):
             failed.append(errors.before(end))
             few += [part.settled(end) for part in [output.before(end)] if len(part)]
             if sum(map(len, few)) >= _TOGETHER:

@@ -24,7 +24,8 @@ SETUP = """
 CHANGES = (
     "INSERT INTO t VALUES (6, '2024-02-01', '2024-01-31', 1, 'x'), (7, '2024-01-31', '2024-03-31', 1.5, 'q')",
     "DELETE FROM t WHERE a IN (1, 3); DELETE FROM u WHERE a = 7", "UPDATE t SET d = d + 1, n = n + 0.5",
-    "INSERT INTO u SELECT a, d FROM t; UPDATE t SET a = a + 10, m = m - interval '1 day'", "DELETE FROM t; DELETE FROM u",
+    "INSERT INTO u SELECT a, d FROM t; UPDATE t SET a = a + 10, m = m - interval '1 day'",
+    "DELETE FROM t; DELETE FROM u",
 )  # fmt: skip
 DAYS = "generate_series(date '2024-01-30', date '2024-02-29' + 1, interval '1 day') AS g (x)"
 MONTHS = "generate_series(timestamp '2024-01-31', timestamp '2024-05-01', interval '1 month') AS g (x)"
@@ -61,9 +62,11 @@ def test_functions_of_constants_are_joined(postgres: Any) -> None:
 def test_no_change_runs_a_function_of_constants() -> None:
     engine = hj.Engine(clock="own")
     engine.execute("CREATE TABLE t (a bigint, d date)")
-    engine.execute("CREATE MATERIALIZED VIEW days AS SELECT g.x, count(t.a) AS n FROM generate_series(date '2020-01-01', "
-                   "date '2029-12-31', interval '1 day') AS g (x) LEFT JOIN t ON t.d = g.x GROUP BY g.x")  # fmt: skip
-    engine.execute("CREATE MATERIALIZED VIEW few AS SELECT t.a FROM t JOIN unnest(ARRAY[1, 2, 4]) AS g (x) ON t.a = g.x")
+    calendar = "generate_series(date '2020-01-01', date '2029-12-31', interval '1 day') AS g (x)"
+    engine.execute("CREATE MATERIALIZED VIEW days AS SELECT g.x, count(t.a) AS n "
+                   f"FROM {calendar} LEFT JOIN t ON t.d = g.x GROUP BY g.x")  # fmt: skip
+    engine.execute("CREATE MATERIALIZED VIEW few AS "
+                   "SELECT t.a FROM t JOIN unnest(ARRAY[1, 2, 4]) AS g (x) ON t.a = g.x")  # fmt: skip
     days = (18_262 + np.arange(1_000)).astype(np.int32)
     with patch.dict(tables._BUILT_IN, dict.fromkeys(tables._BUILT_IN, None)):  # whoever calls one fails
         for time in range(1, 4):
