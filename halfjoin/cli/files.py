@@ -1,11 +1,15 @@
-"""Reads files of rows, each as its name's ending says: CSV, JSON lines, Parquet, Arrow; and folders of Delta tables."""
+"""Reads files of rows, each as its name's ending says: CSV, JSON lines, Parquet, Arrow, also packed; and folders of
+Delta tables."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from errno import ENOENT
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +21,7 @@ from halfjoin.cli import json_values
 from halfjoin.cli.csv_files import csv_schema, read_csv
 from halfjoin.engine.engine import Engine
 from halfjoin.engine.feeds.delta_source import DeltaSource
+from halfjoin.engine.feeds.files.options import PACKED
 from halfjoin.engine.intake.schemas import type_of, values_by_name
 from halfjoin.sql.parse.type_names import type_named
 from halfjoin.sql.types import Kind
@@ -40,11 +45,14 @@ def rows_of(path: Path, columns: Mapping[str, Kind]) -> Any:
     Raises:
         OSError: the file cannot be read. pa.ArrowException: it does not hold rows.
     """
-    ending = path.suffix.lower()
     if path.is_dir():
         return _delta(path).snapshot()
-    if not path.is_file():
-        raise FileNotFoundError(ENOENT, "no such file", str(path))
+    with _unpacked(path) as plain:
+        return _rows_of(plain, columns)
+
+
+def _rows_of(path: Path, columns: Mapping[str, Kind]) -> Any:
+    ending = path.suffix.lower()
     if ending == ".csv":
         return read_csv(path, columns)
     if ending in _JSON:
@@ -55,7 +63,8 @@ def rows_of(path: Path, columns: Mapping[str, Kind]) -> Any:
         # Spark writes moments as INT96; read as nanoseconds, those before 1677 and after 2262 would be others.
         return pyarrow.parquet.read_table(path, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
     except pa.ArrowInvalid as error:
-        hint = f"Only a file whose name ends in .csv is read as CSV; known endings: {ENDINGS}."
+        hint = ("Only a file whose name ends in .csv is read as CSV; known endings: "
+                f"{ENDINGS}, and {', '.join(PACKED)} after them.")  # fmt: skip
         raise pa.ArrowInvalid(f"{error} {hint}") from error
 
 
@@ -92,16 +101,40 @@ def schema_of(path: Path) -> pa.Schema:
     Raises:
         OSError, pa.ArrowException: as of `rows_of`.
     """
-    ending = path.suffix.lower()
     if path.is_dir():
         return _delta(path).schema
-    if not path.is_file():
-        raise FileNotFoundError(ENOENT, "no such file", str(path))
+    with _unpacked(path) as plain:
+        return _schema_of(plain)
+
+
+def _schema_of(path: Path) -> pa.Schema:
+    ending = path.suffix.lower()
     if ending == ".csv":
         return csv_schema(path)
     if ending in _JSON:
         return _of_objects(list(_objects(_lines(path), json.loads)))
     return _arrow(path).schema if ending in _ARROW else pyarrow.parquet.read_schema(path)
+
+
+def name_of(path: Path) -> str:
+    """The name of a file without the endings that say how it is read."""
+    return Path(path.stem).stem if path.suffix.lower() in PACKED else path.stem
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[Path]:
+    """A file that is not packed, with the rest of the name."""
+    if not path.is_file():
+        raise FileNotFoundError(ENOENT, "no such file", str(path))
+    codec = PACKED.get(path.suffix.lower())
+    if codec is None:
+        yield path
+        return
+    with TemporaryDirectory() as folder:
+        plain = Path(folder, path.stem)
+        with pa.input_stream(str(path), compression=codec) as packed, plain.open("wb") as written:
+            copyfileobj(packed, written)
+        yield plain
 
 
 def _of_objects(rows: list[dict[str, Any]]) -> pa.Schema:

@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from halfjoin.cli.files import columns_of, json_rows, rows_of, schema_of
+from halfjoin.cli.files import columns_of, json_rows, name_of, rows_of, schema_of
 from halfjoin.cli.guard import guarded
 from halfjoin.cli.opening import opened, there
 from halfjoin.engine.batch.ids import load_id
@@ -148,7 +148,7 @@ def init(
 ) -> None:
     """Print CREATE TABLE for the columns of files; a table has the name of its file."""
     for file in files:
-        typer.echo(f"{guarded(_created, file, file.stem, key, types)};")
+        typer.echo(f"{guarded(_created, file, name_of(file), key, types)};")
 
 
 def _created(file: Path, table: str, key: str, types: list[str]) -> str:

@@ -52,6 +52,21 @@ def test_a_file_becomes_a_table(kind: str, files: dict[str, Path], tmp_path: Pat
     assert rows(tmp_path / "w", "SHOW COLUMNS FROM t")[0] == {"name": "k", "type": "bigint", "nullable": False}
 
 
+@pytest.mark.parametrize(("ending", "codec"), [(".gz", "gzip"), (".zst", "zstd"), (".bz2", "bz2")])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "arrow"])
+def test_a_packed_file_becomes_a_table(
+    kind: str, ending: str, codec: str, files: dict[str, Path], tmp_path: Path
+) -> None:
+    packed = tmp_path / f"f.{kind}{ending}"
+    with pa.output_stream(str(packed), compression=codec) as written:
+        written.write(files[kind].read_bytes())
+    run("load", tmp_path / "w", "t", packed)
+    assert rows(tmp_path / "w", "SELECT * FROM t ORDER BY k") == [{"k": 1, "s": "a"}, {"k": 2, "s": None}]
+    assert run("init", packed).startswith("CREATE TABLE f (k bigint")
+    packed.write_bytes(packed.read_bytes()[:9])
+    assert packed.name in run("load", tmp_path / "w", "t", packed, code=1)
+
+
 @pytest.mark.parametrize("kind", ["parquet", "delta"])
 def test_moments_that_are_written_as_spark_does(kind: str, tmp_path: Path) -> None:
     """As INT96, of which nanoseconds would reach from 1677 to 2262 alone."""
