@@ -480,11 +480,9 @@ def _rows(array: pa.Array, kind: SqlType) -> pa.Array:
 
 
 def _list(array: pa.Array, element: SqlType) -> pa.Array:
-    source = array.type
-    if not _is_list(source):
+    if not _is_list(array.type):
         raise TypeError("not an array")
-    if not pt.is_list(source):
-        array = array.cast(pa.list_(source.value_type))
+    # Arrow's casts of list views lose elements; both functions below take lists of all kinds.
     values = _rounded(_convert(_array(array.flatten(), element), element), element)
     lengths = pc.fill_null(pc.list_value_length(array), 0)
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])

@@ -269,6 +269,17 @@ def test_arrow_in_runs_and_views():
     assert kept("bigint[]", pa.table({"x": pa.array([[1, 2], None], pa.list_view(pa.int64()))})) == [[1, 2], None]
 
 
+@pytest.mark.parametrize("view", [pa.list_view, pa.large_list_view])
+def test_arrow_in_views_of_lists_keeps_all_elements(view):
+    """Arrow's cast to a list lost elements of views without NULLs, and of those in another order than their values."""
+    assert kept("bigint[]", pa.table({"x": pa.array([[1], [2, 3], []], view(pa.int64()))})) == [[1], [2, 3], []]
+    assert kept("text[]", pa.table({"x": pa.array([["a"]], view(pa.string_view()))})) == [["a"]]
+    turned = pa.ListViewArray.from_arrays([2, 0, 1], [1, 2, 1], pa.array([10, 20, 30]))
+    assert kept("bigint[]", pa.table({"x": turned.slice(1)})) == [[10, 20], [20]]
+    assert kept("bigint[]", pa.table({"x": pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int64(), 2))})) == [
+        [1, 2], None, [3, 4]]  # fmt: skip
+
+
 def test_a_table_like_a_frame_has_the_columns_that_its_rows_have():
     """An index whose name a column has was a column `__index_level_0__`, and so was one without a name in Parquet."""
     frame = pd.DataFrame({"k": [1, 2], "v": [3, 4]})
