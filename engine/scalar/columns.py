@@ -188,7 +188,8 @@ def _made(given: Any, kind: SqlType, *, sound: bool = True) -> pa.Array:
 
 
 def _array(given: Any, kind: SqlType) -> pa.Array:
-    """The values as an Arrow array without a dictionary. NaN becomes NULL, unless the column has floats."""
+    """The values as an Arrow array without a dictionary, texts as its plain ones: Arrow parses no others, and finds no
+    patterns in views, which polars has. NaN becomes NULL, unless the column has floats."""
     if isinstance(given, pa.ChunkedArray):
         given = given.combine_chunks()
     if has_rows(kind) and not isinstance(given, pa.Array):
@@ -204,6 +205,8 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
         if pt.is_string_view(array.type.value_type):  # from polars; Arrow cannot decode such a dictionary
             array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string()))
         array = array.dictionary_decode()
+    if is_string(array.type):
+        array = array.cast(pa.string())
     if pt.is_floating(array.type) and innermost(kind).kind not in FLOATS:
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     return array
