@@ -18,7 +18,7 @@ from halfjoin.engine.intake.upserts import refuse_unordered
 from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.cells import cell
-from halfjoin.engine.scalar.columns import convert, ends_of, is_checked, refuse_unsound
+from halfjoin.engine.scalar.columns import convert, ends_of, is_checked, refuse_unsound, too_long
 from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, Mask, ends, some_below_zero
@@ -157,7 +157,10 @@ def _checked(table: Table, rows: Any, meaning: str, lacking: Mapping[str, Mask])
         columns, length, diff = known
         diff = np.full(length, -1, np.int64) if meaning == "deletes" else diff
         return Submitted(columns, length, None, diff, meaning == "upserts")
-    source, length, found = _source(table, rows)
+    try:
+        source, length, found = _source(table, rows)
+    except InvalidRow as problem:
+        raise problem.with_(table=table.name) from None
     lacking = {**found, **lacking}
     plain, sound = _types(table), _sound(table, source)
     for name in source:
@@ -352,7 +355,10 @@ def _listed(values: Any) -> list[Any]:
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    try:
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    except pa.ArrowInvalid:
+        raise too_long() from None
 
 
 def _diffs(table: Table, given: Any) -> Ints:
