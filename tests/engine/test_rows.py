@@ -3,16 +3,19 @@
 import datetime as dt
 import mmap
 import uuid
+from collections import namedtuple
 from decimal import Decimal
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 
 import halfjoin as hj
 from halfjoin.engine.arrange import expand
 
+Named = namedtuple("Named", ["x"])
 TABLE = """
 CREATE TABLE t (
   b boolean, s smallint, i integer NOT NULL, l bigint, r real, d double precision, n numeric(8,2), x text,
@@ -190,3 +193,16 @@ def test_rows_that_no_array_holds_together_are_read_in_chunks():
 
 def _refusing(parts: object) -> None:
     raise hj.DataError("too long")
+
+
+@pytest.mark.parametrize(("given", "remedy"), [
+    ([pa.record_batch({"x": ["a"]})], r"give pa\.Table\.from_batches"), ([("a",)], r"give \{'column': value"),
+    (iter([{"x": "a"}]), "give a list of the rows, or pa.RecordBatchReader"), ([Named("a")], r"give the _asdict\(\)"),
+    (ds.dataset(pa.table({"x": ["a"]})), r"give the InMemoryDataset's to_table\(\)"),
+    (np.array([("a",)], [("x", "U1")]), "give a pandas.DataFrame of it"),
+])  # fmt: skip
+def test_what_is_no_rows_is_told_how_to_be_given(given, remedy):
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (x text)")
+        with pytest.raises(hj.InvalidRow, match=rf"^t: .*; {remedy}"):
+            engine.apply({"t": given})
