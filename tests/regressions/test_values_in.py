@@ -326,6 +326,16 @@ def test_a_table_is_like_all_rows_that_it_takes(array, kind):
         assert engine.read("t")["x"].to_pylist() == kept(kind, pa.table({"x": array}))
 
 
+def test_a_table_is_like_a_dict_of_columns():
+    """A dict of columns, which apply takes, had no columns."""
+    like = {"a": [1, None], "b": np.array([1.5, 2]), "c": pl.Series([["x"], None]), "d": pd.Series(["x", None])}
+    with hj.Engine() as engine:
+        engine.create_table("t", like=like)
+        engine.apply({"t": like})
+        assert engine.read("t").to_pylist() == [
+            {"a": 1, "b": 1.5, "c": ["x"], "d": "x"}, {"a": None, "b": 2, "c": None, "d": None}]  # fmt: skip
+
+
 @pytest.mark.parametrize("like", [
     pd.DataFrame({"a": [1, "x"]}), pd.DataFrame([[1, 2]], columns=["a", "a"]), pd.DataFrame({"a": [2**70]}),
     pd.DataFrame({"a": [1j]}), pl.Series("a", [1]), pl.DataFrame({"a": [1]}, schema={"a": pl.Int128}),
