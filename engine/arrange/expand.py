@@ -43,11 +43,19 @@ def table(parts: Sequence[Updates], name: str, names: list[str] | None = None) -
         DataError: as `expand`.
     """
     if sum(map(len, parts)) < CHUNKED or not all(bool((part.diff == 1).all()) for part in parts):
-        parts = [expand(concat(parts), name)]
+        parts = [expand(part, name) for part in _together(parts)]
     if names is None:
         return pa.concat_tables([part.table(changes=False) for part in parts])
     tables = [pa.Table.from_arrays(list(part.columns.values()), names=names) for part in parts]
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+
+def _together(parts: Sequence[Updates]) -> Sequence[Updates]:
+    """The parts as one, unless a column of it would have more bytes than one array can."""
+    try:
+        return [concat(parts)]
+    except DataError:
+        return parts
 
 
 def refuse_negative(updates: Updates, name: str) -> Updates:

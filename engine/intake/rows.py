@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.intake.as_they_are import MOST_COPIES, as_they_are
+from halfjoin.engine.intake.not_rows import no_row, no_rows
 from halfjoin.engine.intake.schemas import counts_rows
 from halfjoin.engine.intake.times import to_time
 from halfjoin.engine.intake.upserts import refuse_unordered
 from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.cells import cell
-from halfjoin.engine.scalar.columns import convert, ends_of, is_checked, refuse_unsound
+from halfjoin.engine.scalar.columns import convert, ends_of, is_checked, refuse_unsound, too_long
 from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, Mask, ends, some_below_zero
@@ -157,7 +158,10 @@ def _checked(table: Table, rows: Any, meaning: str, lacking: Mapping[str, Mask])
         columns, length, diff = known
         diff = np.full(length, -1, np.int64) if meaning == "deletes" else diff
         return Submitted(columns, length, None, diff, meaning == "upserts")
-    source, length, found = _source(table, rows)
+    try:
+        source, length, found = _source(table, rows)
+    except InvalidRow as problem:
+        raise problem.with_(table=table.name) from None
     lacking = {**found, **lacking}
     plain, sound = _types(table), _sound(table, source)
     for name in source:
@@ -270,7 +274,7 @@ def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mas
             rows = pa.table(rows)
         except pa.ArrowException as problem:
             if type(rows).__name__ == "Series":  # a single column of polars
-                raise _no_rows(table, rows) from None
+                raise no_rows(table.name, rows) from None
             raise InvalidRow(f"Arrow cannot read the {type(rows).__name__}: {problem}", table=table.name,
                              remedy="cast what Arrow does not know, such as polars' Int128") from None  # fmt: skip
     return _from_table(table, rows) if isinstance(rows, pa.Table) else _from_dicts(table, rows)
@@ -296,14 +300,6 @@ def _from_pandas(table: Table, frame: Any) -> dict[str, Any]:
     return added | columns
 
 
-def _no_rows(table: Table, given: Any) -> InvalidRow:
-    name = type(given).__name__
-    remedy = "collect it first" if hasattr(given, "collect") else None
-    remedy = f"give its column a name: {{'column': the {name}}}" if name == "Series" else remedy
-    return InvalidRow(f"rows must be a pyarrow Table, a list of dicts, or anything with __arrow_c_stream__, not {name}",
-                      remedy=remedy, table=table.name)  # fmt: skip
-
-
 def _once(table: Table, names: Sequence[str]) -> Sequence[str]:
     if len(set(names)) < len(names):
         raise InvalidRow(f"a column is given twice: {', '.join(names)}", table=table.name)
@@ -312,10 +308,10 @@ def _once(table: Table, names: Sequence[str]) -> Sequence[str]:
 
 def _from_dicts(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mask]]:
     if isinstance(rows, str | bytes) or not isinstance(rows, Sequence):
-        raise _no_rows(table, rows)
+        raise no_rows(table.name, rows)
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise InvalidRow(f"a row must be a dict, not {type(row).__name__}", table=table.name, row=number)
+            raise no_row(table.name, number, row)
     names = dict.fromkeys(name for row in rows for name in row)
     source: dict[str, Any] = {}
     for name in names:
@@ -352,7 +348,10 @@ def _listed(values: Any) -> list[Any]:
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    try:
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    except pa.ArrowInvalid:
+        raise too_long() from None
 
 
 def _diffs(table: Table, given: Any) -> Ints:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
@@ -19,7 +20,8 @@ def counts_rows(name: str) -> bool:
 
 
 def schema_of(like: Any) -> pa.Schema:
-    """The Arrow schema of a pyarrow Schema or Table, a pandas, polars or Spark DataFrame, or rows as dicts.
+    """The Arrow schema of a pyarrow Schema or Table, a pandas, polars or Spark DataFrame, rows as dicts, or a dict of
+    columns.
 
     Raises:
         HalfjoinError: it has no columns, or one without an Arrow type.
@@ -49,6 +51,8 @@ def _schema(like: Any) -> pa.Schema:
         return pa.table(like).schema
     if isinstance(like, list) and like and all(isinstance(row, dict) for row in like):
         return pa.schema([(str(name), type_of(str(name), values)) for name, values in values_by_name(like).items()])
+    if isinstance(like, Mapping) and like:
+        return pa.schema([(str(name), type_of(str(name), values)) for name, values in like.items()])
     remedy = "collect it first" if hasattr(like, "collect") else "give a pyarrow Schema or Table, or a DataFrame"
     raise HalfjoinError(f"{type(like).__name__} has no columns", remedy=remedy)
 
@@ -75,6 +79,8 @@ def type_of(name: str, values: Any) -> pa.DataType:
         HalfjoinError: the values have no type in common.
     """
     try:
+        if hasattr(values, "__arrow_c_stream__") and not hasattr(values, "iloc"):  # of polars
+            return pa.chunked_array(values).type
         return pa.array(values, from_pandas=True).type
     except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError) as problem:
         raise HalfjoinError(f"the column {name} has no Arrow type: {problem}",

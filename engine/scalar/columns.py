@@ -28,7 +28,7 @@ from halfjoin.engine.scalar.values import raw, valid
 from halfjoin.engine.scalar.written_values import elements, lists_of_texts, parsed, parsed_each
 from halfjoin.engine.updates.intervals import DAY, IN_FILES, intervals, of_struct, parts
 from halfjoin.engine.updates.structs import struct_of
-from halfjoin.engine.updates.updates import Mask
+from halfjoin.engine.updates.updates import TOO_LONG, Mask
 from halfjoin.errors import InvalidRow, UnsupportedSQL
 from halfjoin.sql.functions.text_input_intervals import Interval, interval_of
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType, all_digits, field_names, has_rows, innermost
@@ -67,6 +67,8 @@ def convert(table: str, name: str, kind: SqlType, given: Any, *, leaving: bool =
         return given
     try:
         return _made(given, kind, sound=not leaving)
+    except InvalidRow as problem:
+        raise problem.with_(table=table, column=name) from None
     except _CAST_ERRORS:
         row = _first_bad(given, kind)
         value = _value(given[row]) if isinstance(given, pa.Array) else given[row]
@@ -188,7 +190,8 @@ def _made(given: Any, kind: SqlType, *, sound: bool = True) -> pa.Array:
 
 
 def _array(given: Any, kind: SqlType) -> pa.Array:
-    """The values as an Arrow array without a dictionary. NaN becomes NULL, unless the column has floats."""
+    """The values as an Arrow array without a dictionary, texts as its plain ones: Arrow parses no others, and finds no
+    patterns in views, which polars has. NaN becomes NULL, unless the column has floats."""
     if isinstance(given, pa.ChunkedArray):
         given = given.combine_chunks()
     if has_rows(kind) and not isinstance(given, pa.Array):
@@ -204,9 +207,30 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
         if pt.is_string_view(array.type.value_type):  # from polars; Arrow cannot decode such a dictionary
             array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string()))
         array = array.dictionary_decode()
+    if is_string(array.type):
+        array = _plain(array, pa.string())
     if pt.is_floating(array.type) and innermost(kind).kind not in FLOATS:
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     return array
+
+
+def _plain(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Texts or bytes of any kind as plain ones.
+
+    Raises:
+        InvalidRow: they have more bytes than one array can. Arrow's cast from a view would not notice.
+    """
+    if array.type == wanted:
+        return array
+    try:
+        return array.cast(pa.large_string() if pt.is_string(wanted) else pa.large_binary()).cast(wanted)
+    except pa.ArrowInvalid:
+        raise too_long() from None
+
+
+def too_long() -> InvalidRow:
+    """The error of rows of which a column has more bytes than one array can have."""
+    return InvalidRow(TOO_LONG, remedy="submit the rows in several batches")
 
 
 def _python_of(given: Any) -> Any:
@@ -300,7 +324,7 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
                 or pt.is_fixed_size_binary(source)
                 or pt.is_binary_view(source)
             )
-            return _only(array, binary).cast(wanted)
+            return _plain(_only(array, binary), wanted)
         case Kind.DATE:
             if text:
                 return _dates_of_texts(array, kind)
@@ -480,11 +504,9 @@ def _rows(array: pa.Array, kind: SqlType) -> pa.Array:
 
 
 def _list(array: pa.Array, element: SqlType) -> pa.Array:
-    source = array.type
-    if not _is_list(source):
+    if not _is_list(array.type):
         raise TypeError("not an array")
-    if not pt.is_list(source):
-        array = array.cast(pa.list_(source.value_type))
+    # Arrow's casts of list views lose elements; both functions below take lists of all kinds.
     values = _rounded(_convert(_array(array.flatten(), element), element), element)
     lengths = pc.fill_null(pc.list_value_length(array), 0)
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])

@@ -123,7 +123,9 @@ class Runners:
             return replace(rows, data=self.arrow(rows.data), ordered=not is_frame(rows.data))
         if not is_frame(rows):
             return rows
-        return rows.toArrow()
+        from halfjoin.engine.spark.types import with_intervals_as_text
+
+        return with_intervals_as_text(rows).toArrow()
 
     def describe(self) -> str:
         """The rule, for EXPLAIN."""

@@ -6,6 +6,8 @@ join and group by them. Spark's own meaning of a type plays no part: no time zon
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
@@ -56,6 +58,16 @@ def check_columns(table: str, struct: spark.StructType) -> None:
         if empty or (not isinstance(kind, spark.DecimalType) and _name(kind) not in _TAKEN):
             raise InvalidRow(f"a column of Spark's type {field.dataType.simpleString()} is not taken",
                              remedy="cast it to the type of the table's column", table=table, column=field.name)
+
+
+def with_intervals_as_text(frame: Any) -> Any:
+    """A frame with texts in place of intervals of months, days and microseconds, which `toArrow` cannot carry."""
+    fields = frame.schema.fields
+    if not any(isinstance(field.dataType, spark.CalendarIntervalType) for field in fields):
+        return frame
+    texts = [f"cast(c{i} AS string)" if isinstance(field.dataType, spark.CalendarIntervalType) else f"c{i}"
+             for i, field in enumerate(fields)]  # fmt: skip
+    return frame.toDF(*(f"c{i}" for i in range(len(fields)))).selectExpr(*texts).toDF(*(field.name for field in fields))
 
 
 def _name(kind: spark.DataType) -> str:

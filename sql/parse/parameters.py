@@ -24,7 +24,7 @@ from halfjoin.sql.unseen import Unseen
 
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
 _MISSING = ("NAType", "NaTType")  # types of pandas
-_NUMBERS = ("b", "i", "u", "f")  # kinds of NumPy's booleans and numbers
+_MOMENTS = ("M", "m")  # kinds of NumPy's moments and durations
 CHANGES_AND_QUERIES = (exp.Query, exp.Insert, exp.Update, exp.Delete, exp.Merge)
 
 
@@ -111,10 +111,8 @@ def constant(value: object) -> exp.Expr:
         return value.tree()
     if type(value).__name__ in _MISSING:
         return exp.Null()
-    if getattr(getattr(value, "dtype", None), "kind", "") in _NUMBERS and hasattr(value, "tolist"):
-        plain = value.tolist()
-        if type(plain) is not type(value):  # as of a longdouble
-            return constant(plain)
+    if (plain := _plain(value)) is not value:
+        return constant(plain)
     if (text := typed_text(value)) is not None:
         return exp.Cast(this=exp.Literal.string(text[0]), to=exp.DataType.build(text[1]))
     match value:
@@ -142,6 +140,29 @@ def constant(value: object) -> exp.Expr:
                                  remedy="leave the zone out with .replace(tzinfo=None), or give a datetime")
     raise UnsupportedSQL(f"a parameter cannot be a {type(value).__name__}",
                          remedy="give a number, text, bytes, a date or time, a UUID, a list or None")
+
+
+def _plain(value: Any) -> Any:
+    """What a value of NumPy, pandas, Polars or Arrow is in Python: one value, or a list. Others are as they are.
+
+    Raises:
+        UnsupportedSQL: Python has no such value, such as a day after the year 9999.
+    """
+    typed = hasattr(value, "dtype")
+    moment = typed and getattr(value.dtype, "kind", "") in _MOMENTS
+    if moment and hasattr(value, "__len__") and value.ndim:
+        return list(value)  # tolist() would count nanoseconds
+    names = [name for name in ("as_py", "to_pylist", *(("tolist", "to_list") if typed else ())) if hasattr(value, name)]
+    if not names:
+        return value
+    try:
+        plain = getattr(value, names[0])()
+    except (ValueError, OverflowError) as problem:
+        raise UnsupportedSQL(f"a parameter cannot be this {type(value).__name__}: {problem}",
+                             remedy="give a text") from None  # fmt: skip
+    if moment and isinstance(plain, int):  # of what Python's moments and durations do not hold
+        return f"{Decimal(plain) / 1000:f} microseconds" if (text := str(value)).endswith("nanoseconds") else text
+    return value if type(plain) is type(value) else plain  # as of a longdouble
 
 
 def typed_text(value: object) -> tuple[str, str] | None:

@@ -9,6 +9,8 @@ from uuid import UUID
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import halfjoin as hj
@@ -52,6 +54,7 @@ def test_parameters_are_never_text_of_the_statement(engine: hj.Engine) -> None:
     ("SELECT k FROM t WHERE k IN $1", [(1, 2)], r"write IN \(1, 2\), or = ANY\(\$1\)"),
     ("SELECT $1", [time(1, 2, tzinfo=UTC)], "cannot be a time of day with a time zone; leave the zone out"),
     ("SELECT $1", [[time(1, 2, tzinfo=UTC)]], "cannot be a time of day with a time zone"),
+    ("SELECT $1", [pa.scalar(10**8, pa.date32())], "cannot be this Date32Scalar: date value out of range; give a text"),
     ("SELECT $1", [np.longdouble(1.5)], "a parameter cannot be a longdouble"),
     ("SELECT $1", [{"at": date(2024, 1, 2)}], "is not JSON: .* date .*; give a text of JSON"),
 ])  # fmt: skip
@@ -64,6 +67,22 @@ def test_the_nanoseconds_of_pandas_are_rounded_as_a_cast_rounds(engine: hj.Engin
     for nanos, micros in ((999, 1), (1400, 1), (1600, 2)):
         found = engine.query("SELECT $1 = $2 AS x", [pd.Timedelta(nanos), timedelta(microseconds=micros)])
         assert found.to_pylist() == [{"x": True}]
+
+
+@pytest.mark.parametrize(("value", "kind", "text"), [
+    (np.datetime64("2020-02-29"), "date", "2020-02-29"), (np.datetime64("NaT"), "date", None),
+    (np.datetime64("2020-01-01T01:02:03.123456789"), "timestamp", "2020-01-01 01:02:03.123457"),
+    (np.timedelta64(-1400, "ns"), "interval", "-00:00:00.000001"), (np.timedelta64(5, "Y"), "interval", "5 years"),
+    (np.array(["2020-01-01"], "M8[ns]"), "timestamp[]", '{"2020-01-01 00:00:00"}'),
+    (np.array(["a", "b"]), "text[]", "{a,b}"), (pd.Series(["a", None]), "text[]", "{a,NULL}"),
+    (pl.Series([1, None]), "bigint[]", "{1,NULL}"), (pa.array([1, None]), "bigint[]", "{1,NULL}"),
+    (pa.chunked_array([["a"], ["b"]]), "text[]", "{a,b}"), (pa.scalar(None, pa.int64()), "bigint", None),
+    (pa.scalar(date(2020, 1, 1)), "date", "2020-01-01"), (pa.scalar({"a": 1}), "jsonb", '{"a": 1}'),
+])  # fmt: skip
+def test_parameters_may_be_what_columns_of_other_libraries_hold(
+    engine: hj.Engine, value: Any, kind: str, text: str | None
+) -> None:
+    assert engine.query(f"SELECT $1::{kind}::text AS x", [value]).to_pylist() == [{"x": text}]
 
 
 def test_parameters_may_come_from_numpy_and_pandas(engine: hj.Engine) -> None:

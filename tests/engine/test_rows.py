@@ -1,15 +1,21 @@
 """Rows in every form that a batch accepts, and the values that are refused."""
 
 import datetime as dt
+import mmap
 import uuid
+from collections import namedtuple
 from decimal import Decimal
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.arrange import expand
 
+Named = namedtuple("Named", ["x"])
 TABLE = """
 CREATE TABLE t (
   b boolean, s smallint, i integer NOT NULL, l bigint, r real, d double precision, n numeric(8,2), x text,
@@ -164,3 +170,39 @@ def test_a_text_of_an_array_of_json_is_an_array() -> None:
     for wrong in ("nonsense", "[1", "{nonsense}", '["s"]'):
         with pytest.raises(hj.InvalidRow, match=r"is not a valid jsonb\[\]"):
             engine.apply({"t": [{"k": 9, "j": wrong}]})
+
+
+def test_more_bytes_than_an_array_has_are_refused():
+    """The row with which they are too many was called no valid text. Of polars' views the row was not even seen."""
+    offsets, bytes_ = pa.py_buffer(np.array([0, 2**31])), pa.py_buffer(mmap.mmap(-1, 2**31))  # no memory until read
+    texts = pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, bytes_])
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (x text)")
+        with pytest.raises(hj.InvalidRow, match=r"^t\.x: .*more than 2,147,483,647 bytes; submit the rows in several"):
+            engine.apply({"t": pa.table({"x": texts})})
+
+
+def test_rows_that_no_array_holds_together_are_read_in_chunks():
+    with hj.Engine() as engine, pytest.MonkeyPatch.context() as patch:
+        engine.execute("CREATE TABLE t (x text)")
+        engine.apply({"t": [{"x": "a"}, {"x": "b", "__diff": 2}]})
+        engine.apply({"t": [{"x": "c"}]})
+        patch.setattr(expand, "concat", _refusing)
+        assert sorted(engine.read("t")["x"].to_pylist()) == ["a", "b", "b", "c"]
+
+
+def _refusing(parts: object) -> None:
+    raise hj.DataError("too long")
+
+
+@pytest.mark.parametrize(("given", "remedy"), [
+    ([pa.record_batch({"x": ["a"]})], r"give pa\.Table\.from_batches"), ([("a",)], r"give \{'column': value"),
+    (iter([{"x": "a"}]), "give a list of the rows, or pa.RecordBatchReader"), ([Named("a")], r"give the _asdict\(\)"),
+    (ds.dataset(pa.table({"x": ["a"]})), r"give the InMemoryDataset's to_table\(\)"),
+    (np.array([("a",)], [("x", "U1")]), "give a pandas.DataFrame of it"),
+])  # fmt: skip
+def test_what_is_no_rows_is_told_how_to_be_given(given, remedy):
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (x text)")
+        with pytest.raises(hj.InvalidRow, match=rf"^t: .*; {remedy}"):
+            engine.apply({"t": given})

@@ -269,6 +269,39 @@ def test_arrow_in_runs_and_views():
     assert kept("bigint[]", pa.table({"x": pa.array([[1, 2], None], pa.list_view(pa.int64()))})) == [[1, 2], None]
 
 
+@pytest.mark.parametrize("view", [pa.list_view, pa.large_list_view])
+def test_arrow_in_views_of_lists_keeps_all_elements(view):
+    """Arrow's cast to a list lost elements of views without NULLs, and of those in another order than their values."""
+    assert kept("bigint[]", pa.table({"x": pa.array([[1], [2, 3], []], view(pa.int64()))})) == [[1], [2, 3], []]
+    assert kept("text[]", pa.table({"x": pa.array([["a"]], view(pa.string_view()))})) == [["a"]]
+    turned = pa.ListViewArray.from_arrays([2, 0, 1], [1, 2, 1], pa.array([10, 20, 30]))
+    assert kept("bigint[]", pa.table({"x": turned.slice(1)})) == [[10, 20], [20]]
+    assert kept("bigint[]", pa.table({"x": pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int64(), 2))})) == [
+        [1, 2], None, [3, 4]]  # fmt: skip
+
+
+@pytest.mark.parametrize("texts", [
+    pa.array(["{}", None], pa.large_string()), pa.array(["{}", None], pa.string_view()), pl.Series(["{}", None]),
+    pa.array(["{}", None], pa.large_string()).dictionary_encode(), pd.Series(["{}", None], dtype="string[pyarrow]"),
+])  # fmt: skip
+def test_texts_of_all_kinds_are_parsed_alike(texts):
+    """Those of polars and of pandas' own strings were no valid dates, timestamps, bytea and rows."""
+    for kind, text, value in (
+        ("date", "2024-01-02", dt.date(2024, 1, 2)), ("timestamp", "2024-01-02 03:04", dt.datetime(2024, 1, 2, 3, 4)),
+        ("timestamptz", "2024-01-02 03:04+02", dt.datetime(2024, 1, 2, 1, 4, tzinfo=dt.UTC)),
+        ("date", "12024-01-02", None), ("bytea", r"\xde", b"\xde"), ("pair", '{"x": 1}', {"x": 1}),
+    ):  # fmt: skip
+        given = pa.table({"x": pa.array([text, None]).cast(texts.type)}) if isinstance(texts, pa.Array) else (
+            type(texts)([text, None], dtype=texts.dtype).to_frame("x"))  # fmt: skip
+        with hj.Engine() as engine:
+            engine.execute(f"CREATE TYPE pair AS (x integer); CREATE TABLE t (x {kind})")
+            engine.apply({"t": given})
+            found = engine.read("t")["x"]
+            assert found.null_count == 1
+            if value is not None:
+                assert found.to_pylist()[0] == value
+
+
 def test_a_table_like_a_frame_has_the_columns_that_its_rows_have():
     """An index whose name a column has was a column `__index_level_0__`, and so was one without a name in Parquet."""
     frame = pd.DataFrame({"k": [1, 2], "v": [3, 4]})
@@ -291,6 +324,16 @@ def test_a_table_is_like_all_rows_that_it_takes(array, kind):
         engine.create_table("t", like=pa.table({"x": array}))
         engine.apply({"t": pa.table({"x": array})})
         assert engine.read("t")["x"].to_pylist() == kept(kind, pa.table({"x": array}))
+
+
+def test_a_table_is_like_a_dict_of_columns():
+    """A dict of columns, which apply takes, had no columns."""
+    like = {"a": [1, None], "b": np.array([1.5, 2]), "c": pl.Series([["x"], None]), "d": pd.Series(["x", None])}
+    with hj.Engine() as engine:
+        engine.create_table("t", like=like)
+        engine.apply({"t": like})
+        assert engine.read("t").to_pylist() == [
+            {"a": 1, "b": 1.5, "c": ["x"], "d": "x"}, {"a": None, "b": 2, "c": None, "d": None}]  # fmt: skip
 
 
 @pytest.mark.parametrize("like", [

@@ -6,6 +6,7 @@ import datetime as dt
 import threading
 from collections import Counter
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -279,3 +280,17 @@ def test_the_choice_and_its_reason(monkeypatch: pytest.MonkeyPatch, spark: Any) 
     assert f"runner: spark for {frames}, and {rule}" in engine.explain("v")
     with pytest.raises(hj.HalfjoinError, match="runners: auto, local, spark"):
         hj.Engine(runner="flink")  # type: ignore[arg-type]
+
+
+def test_intervals_of_months_and_days_have_one_value_in_both_ways(spark: Any) -> None:
+    """Spark's toArrow, with which this process reads a frame, knows no such intervals."""
+    frame = spark.sql("SELECT id AS k, make_interval(1, id - 2, 3, -4, 5, -6, 7.5) AS i FROM range(3) "
+                      "UNION ALL SELECT 9, NULL")  # fmt: skip
+    found = []
+    for runner in ("local", "spark"):
+        with hj.Engine(spark=spark, runner=runner) as engine:
+            engine.execute("CREATE TABLE t (k bigint, i interval)")
+            engine.apply({"t": frame})
+            found.append(sorted(engine.read("t").to_pylist(), key=itemgetter("k")))
+    assert found[0] == found[1]
+    assert found[0][0]["i"].nanoseconds == (5 * 3600 - 6 * 60) * 10**9 + 7_500_000_000
