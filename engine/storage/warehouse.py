@@ -106,7 +106,12 @@ class Warehouse:
 
         Raises:
             Conflict: the warehouse has another clock.
+            StorageError: a view cannot be as it was. The older version that made it can still open the warehouse.
         """
+        with self._journal.in_newest_format():
+            return self._open(retain, clock, memory)
+
+    def _open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
         journal = self._journal
         self._clock, upper = journal.meta("clock"), journal.upper
         clock = opened(self._clock, clock, upper)

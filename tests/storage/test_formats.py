@@ -60,7 +60,8 @@ def test_an_older_journal_in_an_object_store_becomes_a_newer_one(tmp_path: Path)
     for read_only in (False, True):
         again = ObjectJournal(LocalPlace(tmp_path), read_only=read_only)
         if not read_only:
-            again.lay_out({1: b"columns"})
+            with again.in_newest_format():
+                again.lay_out({1: b"columns"})
         assert (again.collections(), again.waiting(), again.closings(), again.entry, again.upper) == found
         assert again.pieces(1, 0) == [b"first", b"second", b"third"] and again.pieces(1, 1, 2) == [b"third"]
 
