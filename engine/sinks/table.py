@@ -9,6 +9,7 @@ batch is acknowledged, and each acknowledged batch is in the table once.
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,9 +48,11 @@ from halfjoin.errors import DataError, StorageError
 ROWS = 1 << 16  # the most rows of a file, which one deletion may have to rewrite
 MERGED_ROWS = 1 << 20  # groups of so many rows and more are not merged
 CLEAN_EVERY = 200  # versions between searches for old files and old log entries
+CHECKPOINT_EVERY = 20  # versions, at least
+ENTRIES_A_VERSION = 50  # the most entries that checkpoints repeat, for each version since the last one
 _UPPER, _NOTE = "halfjoin.upper", "halfjoin.note"
 _CONFIGURATION = {
-    "delta.checkpointInterval": "20",
+    "delta.checkpointInterval": str(CHECKPOINT_EVERY),
     # Copy-on-write leaves many files behind. Entries about them would fill the log.
     "delta.deletedFileRetentionDuration": f"interval {2 * KEEP_HOURS} hours",
     "delta.logRetentionDuration": f"interval {2 * KEEP_HOURS} hours",
@@ -232,7 +235,7 @@ class SinkTable:
         properties = CommitProperties(facts, app_transactions=[Transaction(self._id, upper)], max_commit_retries=0)
         version = table.version() + 1
         # The search for old entries takes longer the more entries there are, so not every commit does it.
-        hook = PostCommitHookProperties(cleanup_expired_logs=version % CLEAN_EVERY == 0)
+        hook = PostCommitHookProperties(self._checkpoints(version), cleanup_expired_logs=version % CLEAN_EVERY == 0)
         table.create_write_transaction(
             actions, "append", self._schema, commit_properties=properties, post_commithook_properties=hook
         )
@@ -240,6 +243,17 @@ class SinkTable:
         table.update_incremental()  # a commit does not refresh its handle
         if table.version() != version:
             raise StorageError(strange(self.place, table.version()))
+
+    def _checkpoints(self, version: int) -> bool:
+        """Whether a version gets a checkpoint. Each names all files that were removed in the last hours: after many
+        small batches, one for every few versions would take most of the time, and gigabytes."""
+        if (version + 1) % CHECKPOINT_EVERY:
+            return False
+        try:
+            last = json.loads(self.place.read(f"{LOG}/_last_checkpoint").to_pybytes())
+            return (version - int(last["version"])) * ENTRIES_A_VERSION >= int(last["size"])
+        except (OSError, ValueError, LookupError, TypeError):  # there is none yet
+            return True
 
     def _create(self) -> DeltaTable:
         table = DeltaTable.create(

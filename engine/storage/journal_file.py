@@ -6,7 +6,7 @@ import os
 import sqlite3
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
 
@@ -124,11 +124,18 @@ class JournalFile:
         if found < FORMAT and read_only:
             raise StorageError(f"the warehouse of {self.where} has the older format {found}",
                                remedy="open it once without read_only", path=str(self.where))
-        if found < FORMAT:
-            with self._transaction():
+
+    @contextmanager
+    def in_newest_format(self) -> Iterator[None]:
+        """Inside, the journal has the newest format. An older one keeps its own if what is inside raises: who is told
+        to open the warehouse with the older version once more must be able to."""
+        found = self.number("format")
+        with nullcontext() if found == FORMAT else self.together():
+            if found < FORMAT:
                 for statement in newer(found):
                     self._write(statement)
                 self._set(format=FORMAT)
+            yield
 
     def close(self) -> None:
         """Close the file."""

@@ -7,6 +7,7 @@ import gc
 import os
 import socket
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
@@ -57,8 +58,9 @@ class Lock:
                     "or read beside it with Engine(..., read_only=True)"
                 )  # fmt: skip
         since = datetime.now(UTC).isoformat(" ", "seconds")
-        self._file.truncate(0)
-        self._file.write(f"{this}since {since}, opened {_caller()}".encode())
+        with suppress(OSError):  # on a full disk others are not told who holds it
+            self._file.truncate(0)
+            self._file.write(f"{this}since {since}, opened {_caller()}".encode())
         own(self)
 
     def _try(self, folder: Path) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 
-from halfjoin.catalog.models import Document
 from halfjoin.engine.arrange.collection import Collection, Loaded
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.part import Part
@@ -18,6 +17,7 @@ from halfjoin.engine.storage.copying import Copying
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.filling import unfilled
+from halfjoin.engine.storage.kept_catalog import read_catalog
 from halfjoin.engine.storage.open_files import close_inside, close_removed
 from halfjoin.engine.storage.restore import restore
 from halfjoin.engine.storage.site import site_of
@@ -93,7 +93,7 @@ class Reader:
         catalog, upper = journal.meta("catalog"), journal.upper
         kept = {(item.kind, item.name): item for item in journal.collections()}
         with naming(f"the catalog in {journal.where}"):
-            document = Document.model_validate_json(catalog) if catalog else Document()
+            document = read_catalog(catalog)
             clock = opened(journal.meta("clock"), None, upper)
             state = State(self._retain, self, upper=upper, clock=clock, memory=self._disk.memory)
             self._collections = restore(state, document, kept, journal.waiting(), self._fetch, lambda *_: False)

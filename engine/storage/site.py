@@ -24,6 +24,7 @@ from halfjoin.engine.system.process import check_inherited, check_threads
 from halfjoin.errors import HalfjoinError, StorageError
 
 ARRANGEMENTS = "arrangements"
+_LONGEST_JOURNAL = 504  # bytes of its path: SQLite's 512 without the longest ending of a file beside it
 
 
 class Site(Protocol):
@@ -69,7 +70,12 @@ class LocalSite:
         return Lock(self._folder)
 
     def _check(self) -> bool:
-        check_inherited(str(self._folder / FILE))
+        journal = str(self._folder / FILE)
+        check_inherited(journal)
+        if len(os.fsencode(journal)) > _LONGEST_JOURNAL:
+            raise StorageError(f"the path {journal[:80]}... is too long for SQLite: "
+                               f"{_LONGEST_JOURNAL} bytes at most, with the name of the journal",
+                               remedy="choose a shorter one", path=str(self._folder))  # fmt: skip
         return check_folder(self._folder)
 
     def journal(self, *, read_only: bool) -> Journal:

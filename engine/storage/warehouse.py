@@ -41,6 +41,7 @@ from halfjoin.engine.storage.flusher import Flusher, Target
 from halfjoin.engine.storage.folders import Folders
 from halfjoin.engine.storage.journal import Answered, Kept, New
 from halfjoin.engine.storage.journal_lines import LINE_BYTES
+from halfjoin.engine.storage.kept_catalog import read_catalog
 from halfjoin.engine.storage.kinds import collection_of, collections, kind_of, parts, sort_columns
 from halfjoin.engine.storage.lock import Lock
 from halfjoin.engine.storage.names import check_columns, folder_name
@@ -106,7 +107,12 @@ class Warehouse:
 
         Raises:
             Conflict: the warehouse has another clock.
+            StorageError: a view cannot be as it was. The older version that made it can still open the warehouse.
         """
+        with self._journal.in_newest_format():
+            return self._open(retain, clock, memory)
+
+    def _open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
         journal = self._journal
         self._clock, upper = journal.meta("clock"), journal.upper
         clock = opened(self._clock, clock, upper)
@@ -122,7 +128,7 @@ class Warehouse:
         self._disk = Disk(self._site, journal, memory, self._copying)
         self._disk.check_not_ahead()
         with naming(f"the catalog in {journal.where}"):
-            document = Document.model_validate_json(self._catalog) if self._catalog else Document()
+            document = read_catalog(self._catalog)
             state = State(retain, self, upper=upper, clock=clock, memory=memory)
             self._sources = {source.id for source in document.sources}
             ids = restore(state, document, kept, journal.waiting(), self._fetch, self._bring)

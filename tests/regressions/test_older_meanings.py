@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import halfjoin as hj
+from tests.support.older_journal import age
 
 # A view's text as it is, and a text that gives the rows which an older version gave it.
 VIEWS = {
@@ -49,6 +51,17 @@ def test_a_sink_of_such_a_view_is_an_error(tmp_path: Path) -> None:
     _older(tmp_path, "CREATE SINK s FROM f INTO DELTA 'out'")
     with pytest.raises(hj.StorageError, match="the sink s has its rows"):
         hj.Engine(tmp_path)
+
+
+def test_the_older_version_opens_what_this_one_refused(tmp_path: Path) -> None:
+    _older(tmp_path, "CREATE SINK s FROM f INTO DELTA 'out'")
+    age(tmp_path, 3)
+    with pytest.raises(hj.StorageError, match="open the warehouse with that version, drop the sink"):
+        hj.Engine(tmp_path, retain=7)
+    with closing(sqlite3.connect(tmp_path / "journal.sqlite")) as journal:
+        meta = dict(journal.execute("SELECT key, value FROM meta").fetchall())
+        assert (meta["format"], "retain" in meta) == (3, True) and meta["retain"] != 7
+        assert journal.execute("SELECT count(*) FROM run").fetchone() != (0,)
 
 
 def _check(engine: hj.Engine, times: range) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -321,6 +322,23 @@ def test_small_files_are_merged_and_old_ones_removed(
     assert (path / "of the user.txt").exists()
     merged = [commit for commit in found.history() if commit.get("halfjoin.note") == "files merged"]
     assert merged and all(rows(path, c["version"]) == rows(path, c["version"] - 1) for c in merged[:1])
+
+
+def test_the_checkpoints_of_many_versions_are_few(
+    engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table, "ENTRIES_A_VERSION", 2)  # as with 50 after 25 times as many versions
+    engine.execute("CREATE SINK s FROM t INTO DELTA 's'")
+    for time in range(200):
+        put(engine, time, time)
+        if time % 50 == 0:
+            engine.flush()
+    engine.flush()
+    path = folder / "sinks" / "s"
+    versions = [int(file.name[:20]) for file in sorted(path.glob("_delta_log/*.checkpoint.parquet"))]
+    steps = [later - one for one, later in pairwise(versions)]
+    assert steps[0] == 20 and steps == sorted(steps) and steps[-1] >= 60, versions
+    assert sum(rows(path).values()) == 200
 
 
 def test_a_sink_that_misses_nothing_loads_nothing(engine: hj.Engine, folder: Path) -> None:

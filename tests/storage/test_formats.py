@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,7 +64,8 @@ def test_an_older_journal_in_an_object_store_becomes_a_newer_one(tmp_path: Path)
     for read_only in (False, True):
         again = ObjectJournal(LocalPlace(tmp_path), read_only=read_only)
         if not read_only:
-            again.lay_out({1: b"columns"})
+            with again.in_newest_format():
+                again.lay_out({1: b"columns"})
         assert (again.collections(), again.waiting(), again.closings(), again.entry, again.upper) == found
         assert again.pieces(1, 0) == [b"first", b"second", b"third"] and again.pieces(1, 1, 2) == [b"third"]
 
@@ -72,3 +77,34 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     journal.close()
     with pytest.raises(hj.StorageError, match=r"format 99.*up to 4"):
         hj.Engine(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda kept: kept.update(meaning=99), "evaluates some expressions of views otherwise"),
+        (lambda kept: kept.update(horizons=[]), "gives definitions 'horizons'"),
+        (lambda kept: kept["tables"][1]["columns"][0].update(shards=4), "gives definitions 'shards'"),
+    ],
+)
+def test_a_catalog_of_a_newer_version_is_refused(tmp_path: Path, change: Callable[[Any], None], said: str) -> None:
+    with hj.Engine(tmp_path) as engine:
+        engine.execute("CREATE TABLE t (a integer); CREATE TABLE u (a integer)")
+    with closing(sqlite3.connect(tmp_path / "journal.sqlite")) as journal:
+        kept = json.loads(journal.execute("SELECT value FROM meta WHERE key = 'catalog'").fetchone()[0])
+        change(kept)
+        with journal:
+            journal.execute("UPDATE meta SET value = ? WHERE key = 'catalog'", (json.dumps(kept),))
+    for read_only in (False, True):
+        with pytest.raises(hj.StorageError, match=f"{said}.*open the warehouse with that version or a newer one"):
+            hj.Engine(tmp_path, read_only=read_only)
+
+
+def test_what_an_older_catalog_has_besides_is_left_out(tmp_path: Path) -> None:
+    with hj.Engine(tmp_path) as engine:
+        engine.execute("CREATE TABLE t (a integer)")
+    with closing(sqlite3.connect(tmp_path / "journal.sqlite")) as journal, journal:
+        kept = json.loads(journal.execute("SELECT value FROM meta WHERE key = 'catalog'").fetchone()[0])
+        kept.update(meaning=1, horizons=[])
+        journal.execute("UPDATE meta SET value = ? WHERE key = 'catalog'", (json.dumps(kept),))
+    hj.Engine(tmp_path).close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import shutil
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from io import FileIO
 from pathlib import Path
 
 import duckdb
@@ -21,6 +23,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 import halfjoin as hj
+from halfjoin.engine.storage import lock
 from tests.oracle.rows import bag, changes, tuples
 
 DDL = """
@@ -325,6 +328,19 @@ def test_a_reader_changes_nothing(folder: Path) -> None:
 
 
 # When the disk fails.
+
+
+def test_a_lock_on_a_full_disk_does_not_say_who_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "FileIO", _Full)
+    held = lock.Lock(tmp_path)
+    with pytest.raises(hj.Conflict, match="is being written by another process"):
+        lock.Lock(tmp_path)
+    held.release()
+
+
+class _Full(FileIO):
+    def write(self, data: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _limited(path: str) -> None:

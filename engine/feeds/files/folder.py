@@ -48,6 +48,7 @@ class Folder:
                                  else (self._system.protocol,))  # fmt: skip
         given = options.settle
         self._settle = given if given is not None else 1.0 if self._local else 0.0
+        self._listed: dict[str, File] = {}  # by the last look
         self._seen: dict[str, tuple[int, float]] = {}  # the mark of each file, and since when it has it
 
     def files(self) -> tuple[list[File], bool]:
@@ -61,8 +62,11 @@ class Folder:
             listed = self._system.ls(self._path, detail=True)
             if any(entry["name"] == self._path and entry["type"] == "file" for entry in listed):
                 raise NotADirectoryError(self._path)
-            found = [_file(entry) for entry in listed
-                     if entry["type"] == "file" or (entry.get("islink") and self._system.isfile(entry["name"]))]
+            links = {one["name"] for one in listed if one.get("islink") and self._system.isfile(one["name"])}
+            # Of a link the list has the time of the link, and `look` that of the file.
+            found = [_file(self._system.info(one["name"]) if one["name"] in links else one) for one in listed
+                     if one["type"] == "file" or one["name"] in links]
+        self._listed = {one.name: one for one in found}
         wanted = [one for one in found if fnmatch(one.name, self._options.pattern)
                   and not one.name.startswith((".", "_")) and not one.name.endswith(UNFINISHED)]  # fmt: skip
         now, seen = time.monotonic(), self._seen
@@ -80,9 +84,16 @@ class Folder:
         with self._reaching():
             self._system.invalidate_cache(self._path)
             try:
-                return _file(self._system.info(f"{self._path}/{name}"))
+                found = _file(self._system.info(f"{self._path}/{name}"))
             except FileNotFoundError:
                 return None
+        if self._local:
+            return found
+        if name not in self._listed:
+            self.files()
+        listed = self._listed.get(name)  # some stores tell the time of a file to the second, and more of it in a list
+        same = listed is not None and (listed.size, int(listed.time)) == (found.size, int(found.time))
+        return listed if same else found
 
     def open(self, name: str) -> BinaryIO:
         """Open a file to read it."""
