@@ -1,0 +1,77 @@
+"""What ORMs send when they connect and when they make their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlglot import exp
+
+import halfjoin as hj
+from halfjoin.sql.parse.parameters import exchanged
+from halfjoin.sql.parse.parse import trees_of
+from tests.support.serving import serving
+
+psycopg = pytest.importorskip("psycopg")
+
+
+@pytest.fixture
+def client() -> Iterator[Any]:
+    with serving() as server, server.psycopg() as connection:
+        yield connection
+
+
+def test_a_time_zone_may_be_an_interval(client: Any) -> None:
+    """Sequelize says so at every connection."""
+    client.execute("SET client_min_messages TO warning; SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE;")
+    with pytest.raises(psycopg.Error, match="timezone cannot be"):
+        client.execute("SET TIME ZONE INTERVAL '+02:00' HOUR TO MINUTE")
+    with pytest.raises(psycopg.Error, match="timezone cannot be"):
+        client.execute("SET TIME ZONE INTERVAL")
+
+
+def test_functions_of_a_session_stand_in_from(client: Any) -> None:
+    """TypeORM asks so."""
+    assert client.execute("SELECT * FROM current_schema()").fetchall() == [("public",)]
+    found = client.execute("SELECT d.x, n, path FROM current_database() AS d(x), current_setting('work_mem') AS n, "
+                           "current_schemas(true) AS path").fetchall()  # fmt: skip
+    assert found == [("halfjoin", "4MB", ["pg_catalog", "public"])]
+    with pytest.raises(psycopg.Error, match="a view cannot call version"):
+        client.execute("CREATE MATERIALIZED VIEW v AS SELECT * FROM version()")
+
+
+def test_a_path_of_json_may_be_a_parameter(client: Any) -> None:
+    cursor = client.cursor()
+    cursor.execute("SELECT jsonb_path_query_first(%s::jsonb, %s)::int", ['{"a": 5}', "$.a"], prepare=True)
+    assert cursor.fetchall() == [(5,)]
+    with pytest.raises(psycopg.Error, match="jsonpath"):
+        cursor.execute("SELECT jsonb_path_exists(%s::jsonb, %s)", ["{}", "$$"])
+
+
+def test_using_may_say_what_a_new_type_does_without_it() -> None:
+    """knex writes it for each column that it alters."""
+    engine = hj.Engine()
+    engine.execute("""CREATE TABLE t (a integer, "B" varchar(20)); INSERT INTO t VALUES (1, 'x')""")
+    engine.execute('ALTER TABLE t ALTER COLUMN a TYPE bigint USING (a::bigint), ALTER "B" TYPE text USING "B"')
+    assert engine.query("SELECT * FROM t").to_pylist() == [{"a": 1, "B": "x"}]
+    for other in ("a + 1", "a::text::bigint", '"B"::bigint'):
+        with pytest.raises(hj.UnsupportedSQL, match="USING is not supported"):
+            engine.execute(f"ALTER TABLE t ALTER a TYPE bigint USING {other}")
+
+
+def test_values_go_into_a_long_list_in_one_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`transform` of sqlglot numbers the whole list anew for each value."""
+    (tree,) = trees_of(f"SELECT 1 WHERE 1 IN ({', '.join(['$1'] * 200)})")
+    numbered, set_parent = list[int](), exp.Expression._set_parent
+
+    def counted(self: Any, key: str, value: Any, index: Any = None) -> None:
+        numbered.append(len(value) if isinstance(value, list) else 1)
+        set_parent(self, key, value, index)
+
+    monkeypatch.setattr(exp.Expression, "_set_parent", counted)
+    made = exchanged(tree, lambda node: exp.Null() if isinstance(node, exp.Parameter) else None)
+    assert sum(numbered) < 1000
+    nulls = list(made.find_all(exp.Null))
+    assert [(null.index, type(null.parent)) for null in nulls] == [(n, exp.In) for n in range(200)]
+    assert made.sql() == f"SELECT 1 WHERE 1 IN ({', '.join(['NULL'] * 200)})"
