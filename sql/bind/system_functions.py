@@ -91,10 +91,10 @@ def number_of(value: Expr, type: str, system: System, strict: bool = True) -> Ex
     if value.type.kind in INTEGERS:
         return functions.cast(value, to)
     if not isinstance(value, Literal) or str(value.value).startswith("\0"):  # the place of a parameter
-        known = system.numbers(type)
-        texts = Literal(list(known), array(TEXT))
+        written = _as_written(system.numbers(type), system.asker.database)
+        texts = Literal(list(written), array(TEXT))
         made = Call("number of text", (functions.cast(value, TEXT, explicit=True), texts,
-                                       Literal(list(known.values()), array(BIGINT))), BIGINT)
+                                       Literal(list(written.values()), array(BIGINT))), BIGINT)
         return functions.cast(made, to)
     if value.value is None:
         return Literal(None, to)
@@ -103,7 +103,9 @@ def number_of(value: Expr, type: str, system: System, strict: bool = True) -> Ex
         return Literal(int(text), to)
     if text == "-":
         return Literal(0, to)
-    found = system.numbers(type).get(_folded(text) if type != "regtype" else _type_name(text))
+    known, folded = system.numbers(type), _folded(text)
+    found = known.get(_type_name(text), known.get(folded)) if type == "regtype" else known.get(
+        folded, known.get(folded.removeprefix(f"{system.asker.database}.")))
     if found is None and strict:
         kind = {"regclass": "relation", "regtype": "type", "regnamespace": "schema", "regrole": "role"}.get(
             type, "function")  # fmt: skip
@@ -150,6 +152,18 @@ def _folded(text: str) -> str:
         return ""  # which names nothing
     return ".".join(part[1:-1].replace('""', '"') if part.startswith('"') else part.lower()
                     for part in _PART.findall(text))
+
+
+def _as_written(known: Mapping[str, int], database: str) -> dict[str, int]:
+    """Names with a schema, also with quotes around their parts and with the database, as programs put them together."""
+    made = dict(known)
+    for name, number in known.items():
+        schema, dot, rest = name.partition(".")
+        if dot and '"' not in name:
+            for written in (f'"{schema}"."{rest}"', f'{schema}."{rest}"', f'"{schema}".{rest}'):
+                made[written] = made[f"{database}.{written}"] = made[f'"{database}".{written}'] = number
+            made[f"{database}.{name}"] = number
+    return made
 
 
 def _type_name(text: str) -> str:

@@ -75,3 +75,27 @@ def test_values_go_into_a_long_list_in_one_walk(monkeypatch: pytest.MonkeyPatch)
     nulls = list(made.find_all(exp.Null))
     assert [(null.index, type(null.parent)) for null in nulls] == [(n, exp.In) for n in range(200)]
     assert made.sql() == f"SELECT 1 WHERE 1 IN ({', '.join(['NULL'] * 200)})"
+
+
+def test_names_of_types_and_tables_may_be_put_together(client: Any) -> None:
+    """TypeORM asks for the types of all columns so."""
+    client.execute("""CREATE TYPE "Mood" AS ENUM ('glad'); CREATE TABLE "Men" (a integer, b "Mood", c text[])""")
+    types = client.execute("""SELECT ('"' || udt_schema || '"."' || udt_name || '"')::regtype::text,
+        (quote_ident(table_catalog) || '.' || quote_ident(table_schema) || '.' || quote_ident(table_name))
+        ::regclass::text
+        FROM information_schema.columns WHERE table_name = 'Men' ORDER BY ordinal_position""").fetchall()
+    assert types == [(type, '"Men"') for type in ("integer", '"Mood"', "text[]")]
+    for written in ("""'"pg_catalog"."int4"'::regtype""", """'"public"."Mood"'::regtype""", """'"Mood"'::regtype""",
+                    """'"char"'::regtype""", """'halfjoin.public."Men"'::regclass"""):  # fmt: skip
+        assert client.execute(f"SELECT {written}::oid").fetchone()[0] > 0
+
+
+def test_a_side_is_looked_up_by_what_may_fail(client: Any) -> None:
+    """GORM and TypeORM ask so for the columns of a table."""
+    client.execute("CREATE TABLE t (id serial PRIMARY KEY, a text); COMMENT ON COLUMN t.a IS 'letters'")
+    found = client.execute("""SELECT c.column_name, pd.description FROM information_schema.columns AS c
+        JOIN pg_type AS pgt ON c.udt_name = pgt.typname LEFT JOIN pg_catalog.pg_description AS pd
+        ON pd.objsubid = c.ordinal_position AND pd.objoid = (SELECT oid FROM pg_catalog.pg_class
+        WHERE relname = c.table_name AND relnamespace = (SELECT oid FROM pg_catalog.pg_namespace
+        WHERE nspname = c.table_schema)) WHERE table_name = 't' ORDER BY 1""").fetchall()
+    assert found == [("a", "letters"), ("id", None)]
