@@ -189,6 +189,9 @@ class Commands:
             case "ROLLBACK" | "ABORT":
                 _plain(words)
                 return Result(self._transactions.roll_back())
+            case "SET" if words[1:2] == ("CONSTRAINTS",):
+                await self._set_constraints(words)
+                return Result("SET CONSTRAINTS")
             case "SET":
                 self._set(piece)
             case "RESET":
@@ -249,6 +252,16 @@ class Commands:
         if piece.words[0] in _OUTSIDE or piece.words[0] == "COPY":
             raise UnsupportedSQL(f"DO: {piece.words[0]} is not supported", code="2D000")
         return await self.run(parsed(text, piece))
+
+    async def _set_constraints(self, words: Sequence[str]) -> None:
+        """SET CONSTRAINTS ... IMMEDIATE checks what is deferred; a key is deferred, or not, as its definition says."""
+        if words[-1] not in ("IMMEDIATE", "DEFERRED") or len(words) < 4:
+            raise UnsupportedSQL("syntax error in SET CONSTRAINTS", code="42601",
+                                 remedy="write SET CONSTRAINTS ALL IMMEDIATE")
+        if self._connection.transaction == "idle":
+            self._transactions.say(notice("SET CONSTRAINTS can only be used in transaction blocks", "25P01", "WARNING"))
+        elif words[-1] == "IMMEDIATE":
+            await self.call(self._connection.check_deferred)
 
     def _set(self, piece: Piece) -> None:
         """SET [SESSION | LOCAL] name = | TO value, SET TIME ZONE, SET TRANSACTION, SET SESSION CHARACTERISTICS."""

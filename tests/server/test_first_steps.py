@@ -99,3 +99,21 @@ def test_a_side_is_looked_up_by_what_may_fail(client: Any) -> None:
         WHERE relname = c.table_name AND relnamespace = (SELECT oid FROM pg_catalog.pg_namespace
         WHERE nspname = c.table_schema)) WHERE table_name = 't' ORDER BY 1""").fetchall()
     assert found == [("a", "letters"), ("id", None)]
+
+
+def test_deferred_keys_are_checked_when_they_become_immediate(client: Any) -> None:
+    """Django's tests ask so after each of them, and its migrations before they alter a table."""
+    client.execute("""CREATE TABLE up (id integer PRIMARY KEY);
+        CREATE TABLE down (id integer, up integer REFERENCES up DEFERRABLE INITIALLY DEFERRED)""")
+    assert client.execute("SET CONSTRAINTS ALL IMMEDIATE").statusmessage == "SET CONSTRAINTS"
+    with client.transaction():
+        client.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        client.execute("SET CONSTRAINTS ALL DEFERRED")
+        client.execute("INSERT INTO down VALUES (1, 1)")
+        with pytest.raises(psycopg.errors.ForeignKeyViolation), client.transaction():
+            client.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+        client.execute("INSERT INTO up VALUES (1)")
+        client.execute('SET CONSTRAINTS "down_up_fkey" IMMEDIATE')
+    assert client.execute("SELECT * FROM down").fetchall() == [(1, 1)]
+    with pytest.raises(psycopg.errors.SyntaxError):
+        client.execute("SET CONSTRAINTS ALL")
