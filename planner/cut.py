@@ -28,6 +28,7 @@ from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.firsts import firsts
 from halfjoin.planner.group_functions import Aggregates, Top
 from halfjoin.planner.keeping import cannot_be_kept, may_be_kept
+from halfjoin.planner.late_probes import late_probes, with_columns
 from halfjoin.planner.lengths import by_length
 from halfjoin.planner.nameless import nameless
 from halfjoin.planner.names import meanings
@@ -56,7 +57,7 @@ from halfjoin.planner.rules.fit_outputs import stored
 from halfjoin.planner.rules.sides import Side, asked, shown, side_of
 from halfjoin.planner.unkeyed import unkeyed
 from halfjoin.sql.bind.context import Aliases
-from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.expr import Column, Expr, replaced
 from halfjoin.sql.relation import (
     Aggregate,
     Fed,
@@ -338,9 +339,13 @@ class _Cutter:
         """The region with a scan of a node collection for each looked-up side that is more than one collection."""
         match relation:
             case Outer(left, right, on):
-                return replace(relation, left=self.sides(left), right=self.side(right, on))
-            case Semi(input, other):
-                return replace(relation, input=self.sides(input), other=self.side(other))
+                made = replace(relation, left=self.sides(left), right=self.side(right, on))
+                left, on = self.matched(made.left, made.right, on)
+                return made if left is made.left else _showing(relation, replace(made, left=left, on=on))
+            case Semi(input, other, on):
+                semi = replace(relation, input=self.sides(input), other=self.side(other))
+                input, on = self.matched(semi.input, semi.other, on)
+                return semi if input is semi.input else _showing(relation, replace(semi, input=input, on=on))
             case Join(inputs):
                 return replace(relation, inputs=tuple(map(self.sides, inputs)))
             case UnionAll() | Scan() | Values() | Fed() | Loop():
@@ -349,6 +354,14 @@ class _Cutter:
                 return Filter(self.joined(input, unkeyed(relation)), predicate)
             case _:
                 return replace(relation, input=self.sides(relation.input))
+
+    def matched(self, left: Relation, right: Relation, on: Expr) -> tuple[Relation, Expr]:
+        """The left side of an outer or semi-join, and its ON: what may fail is a column of a node."""
+        probes = late_probes(left, right, on)
+        made, columns = with_columns(left, probes, self.aliases.fresh("late"))
+        if not probes or (found := replaced(on, columns)) == on or not may_be_kept(made, failing=True):
+            return left, on
+        return self.kept(self.region(made)[0]), found
 
     def joined(self, relation: Relation, kept: frozenset[int]) -> Relation:
         """What is below a filter, with some inputs of its join as nodes."""
@@ -376,6 +389,10 @@ class _Cutter:
             return part
         if not may_be_kept(part, failing=True):
             raise cannot_be_kept(part)
+        return self.kept(part)
+
+    def kept(self, part: Relation) -> Relation:
+        """A node that keeps the rows of a part, in its place."""
         node = self._node(UnionAll((part,), part.columns))
         self.nodes.setdefault(node.name, node)
         return scan_of(node, part, part.columns)
@@ -398,3 +415,8 @@ class _Cutter:
     def _named(self, kind: str, form: object, incarnations: Mapping[str, str]) -> str:
         """The name of a node."""
         return self.facts.node_name(fingerprint(kind, form, incarnations))
+
+
+def _showing(relation: Relation, made: Relation) -> Project:
+    """The columns of a relation, of one that has more."""
+    return Project(made, tuple((column, column) for column in relation.columns))

@@ -6,7 +6,7 @@ tells clients what they see; what a function does follows from the kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -66,7 +66,8 @@ class Asker:
     """Who asks: what functions such as current_user say of a session.
 
     `path`: the schemas of search_path. `settings`: those that current_setting reads. `set`: what set_config calls; None
-    where nothing can be set. `sizes`: asks what is held, by the names of collections and of arrangements.
+    where nothing can be set. `lock`: calls a function of advisory locks; None where nobody else could take one.
+    `sizes`: asks what is held, by the names of collections and of arrangements.
     """
 
     user: str = USER
@@ -75,6 +76,7 @@ class Asker:
     path: tuple[str, ...] = ("public",)
     settings: Mapping[str, str] = field(default_factory=dict)
     set: Callable[[str, str], None] | None = None
+    lock: Callable[[str, Sequence[int]], bool] | None = None
     sizes: Callable[[], Mapping[str, Size]] = dict
 
 

@@ -67,7 +67,7 @@ def _column(known: Known, one: Relation, number: int, column: ColumnModel) -> Ro
     """A column. PostgreSQL says that those of a view may be NULL."""
     table, schema, name = one.kind == "r", *_udt(known, column.type)
     row = {**_place(known, one.schema, one.name), "column_name": column.name, "ordinal_position": number,
-           "column_default": column.default, "is_nullable": _yes(not (column.not_null and table)), **_UNSET,
+           "column_default": known.default(column), "is_nullable": _yes(not (column.not_null and table)), **_UNSET,
            "is_updatable": _yes(table), **_typed(column.type), "data_type": _data_type(column.type),
            "udt_catalog": known.asker.database, "udt_schema": schema, "udt_name": name,
            "dtd_identifier": str(number)}  # fmt: skip
@@ -76,7 +76,7 @@ def _column(known: Known, one: Relation, number: int, column: ColumnModel) -> Ro
         row |= {"domain_catalog": known.asker.database, "domain_schema": schema, "domain_name": name}
     if column.generated is not None:
         row |= {"is_generated": "ALWAYS", "generation_expression": column.generated}
-    if column.sequence and (sequence := known.catalog.sequences.get(column.sequence)) is not None:
+    if column.sequence and not column.serial and (sequence := known.catalog.sequences.get(column.sequence)) is not None:
         limits = bounds(sequence)
         row |= {"is_identity": "YES", "identity_generation": "ALWAYS" if column.always else "BY DEFAULT",
                 "identity_start": str(limits["seqstart"]), "identity_increment": str(limits["seqincrement"]),
@@ -249,8 +249,9 @@ def column_domain_usage(known: Known) -> Rows:
 
 def sequences(known: Known) -> Rows:
     """Sequences that are no identity of a column."""
+    serials = {column.sequence for one in known.relations for column in one.columns if column.serial}
     for one in known.relations:
-        if isinstance(one.item, Sequence) and (one.item.column or not one.item.owner):
+        if isinstance(one.item, Sequence) and (one.item.column or not one.item.owner or one.item.name in serials):
             limits = bounds(one.item)
             yield {"sequence_catalog": known.asker.database, "sequence_schema": one.schema, "sequence_name": one.name,
                    "data_type": one.item.type, "numeric_precision": BITS[one.item.type],

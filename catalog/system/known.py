@@ -157,6 +157,13 @@ class Known:
         """The number of a column's type."""
         return own_oid(column.domain.name) if column.domain is not None else pg_type(column.type).oid
 
+    def default(self, column: ColumnModel) -> str | None:
+        """The DEFAULT of a column; that of a serial is the next number of its sequence."""
+        if not column.serial or not column.sequence:
+            return column.default
+        name = self.shown(*self.split(column.sequence)).replace("'", "''")
+        return f"nextval('{name}'::regclass)"
+
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
         """The constraints of tables and of domains."""

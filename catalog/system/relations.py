@@ -89,8 +89,8 @@ def _of_column(known: Known, relation: Relation, number: int, one: ColumnModel) 
     by_domain = one.domain is not None and one.domain.not_null  # the domain says it
     return _attribute(known, relation.oid, number, one.name, known.type_of(one), _size(one)) | {
         "attnotnull": one.not_null and table and not by_domain,
-        "atthasdef": table and (one.default is not None or one.generated is not None),
-        "attidentity": "" if not one.sequence else "a" if one.always else "d",
+        "atthasdef": table and (known.default(one) is not None or one.generated is not None),
+        "attidentity": "" if not one.sequence or one.serial else "a" if one.always else "d",
         "attgenerated": "" if one.generated is None else "s"}
 
 
@@ -128,7 +128,8 @@ def pg_attrdef(known: Known) -> Rows:
     """DEFAULT and GENERATED."""
     for relation in known.relations:
         for number, column in enumerate(relation.columns, 1):
-            text = column.generated if column.default is None else column.default
+            default = known.default(column)
+            text = column.generated if default is None else default
             if text is not None and relation.kind == "r":
                 yield {"oid": own_oid(f"default {relation.oid}.{column.name}"), "adrelid": relation.oid,
                        "adnum": number, "adbin": text}
@@ -216,7 +217,7 @@ def pg_depend(known: Known) -> Rows:
         for number, column in enumerate(one.columns, 1):
             if column.sequence and (sequence := sequences.get(column.sequence)) is not None:
                 yield {"classid": 1259, "objid": sequence.oid, "refclassid": 1259, "refobjid": one.oid,
-                       "refobjsubid": number, "deptype": "i"}
+                       "refobjsubid": number, "deptype": "a" if column.serial else "i"}
 
 
 RELATIONS: Mapping[str, Callable[[Known], Rows]] = {

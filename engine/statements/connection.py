@@ -216,6 +216,15 @@ class Connection:
         """
         self._locked(self._session.commit, writes=True)
 
+    def check_deferred(self) -> None:
+        """Check now what COMMIT of the open transaction would check.
+
+        Raises:
+            InvalidRow: a foreign key that is DEFERRED does not hold.
+        """
+        if (transaction := self._session.transaction) is not None:
+            self._locked(transaction.check_deferred)
+
     def roll_back(self) -> None:
         """Forget the open transaction, if one is."""
         self._session.transaction = None

@@ -35,6 +35,7 @@ from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.unseen import Looked
 
 MOST = 256  # queries
+TRIES = 16  # to make a query for all values: each may find one that has to be looked at
 _ELSEWHERE = {"numbers", "last", "unkept", "asker"}  # what goes on without a definition; no remembered query asks it
 T = TypeVar("T")
 R = TypeVar("R", Ready, ReadyChange)
@@ -139,7 +140,9 @@ class Remembered(Generic[R]):
         made_from = self._get(self._asked, shape.narrowed(looked))
         if made_from is None or not made_from.holds(state):
             return None
-        while looked < shape.constants.keys():
+        for _ in range(TRIES):
+            if not looked < shape.constants.keys():
+                break
             try:
                 made = make(shape, shape.hidden(looked))
                 fill = None if made is None else fill_of(made[0].evaluation.plan)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from halfjoin.catalog.catalog import Catalog, kind_of
-from halfjoin.catalog.models import Index, Table, View
+from halfjoin.catalog.models import Index, Sequence, Table, View
 from halfjoin.engine.arrange.collection import User
 from halfjoin.engine.batch.enter import enter_index
 from halfjoin.engine.batch.state import MaintainedView, State
@@ -31,6 +31,9 @@ def rename(state: State, runners: Runners, statement: Rename) -> None:
         UnknownName: nothing has the name. Conflict: it is of another kind, a sink reads it, or the new name is taken.
     """
     catalog, to = state.catalog, statement.to
+    if statement.kind == "table" and (sequence := catalog.sequences.get(statement.name)) is not None:
+        _rename_sequence(catalog, sequence, to)
+        return
     found = _named_as(catalog, statement)
     if found is None:
         return
@@ -86,6 +89,23 @@ def _named_as(catalog: Catalog, statement: Rename) -> Table | View | Index | Non
         raise Conflict(f"{name} is not {'an' if kind == 'index' else 'a'} {kind}", name=name, code="42809",
                        remedy=f"write ALTER {kind_of(there).upper()} {name}")  # fmt: skip
     return there
+
+
+def _rename_sequence(catalog: Catalog, sequence: Sequence, to: str) -> None:
+    """Give a sequence another name, which the columns that it numbers follow."""
+    if to in catalog.names() or to in catalog.indexes or to in catalog.sequences:
+        raise Conflict(f"{to} exists already", remedy="choose another name", name=to, code="42P07")
+    used = [table.name for table in catalog.tables.values() for column in table.columns
+            if sequence.name.rpartition(".")[2] in (column.default or "")]  # fmt: skip
+    if used or f"sequence {sequence.name}" in catalog.comments:
+        raise UnsupportedSQL(f"the sequence {sequence.name} cannot be renamed: a DEFAULT or a comment names it",
+                             remedy="DROP DEFAULT, or COMMENT ... IS NULL, and write it anew afterwards")  # fmt: skip
+    del catalog.sequences[sequence.name]
+    catalog.sequences[to] = sequence.model_copy(update={"name": to})
+    for table in list(catalog.tables.values()):
+        columns = tuple(one.model_copy(update={"sequence": to}) if one.sequence == sequence.name else one
+                        for one in table.columns)  # fmt: skip
+        catalog.tables[table.name] = table.model_copy(update={"columns": columns})
 
 
 def _rename_index(state: State, index: Index, to: str) -> None:

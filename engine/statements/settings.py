@@ -19,7 +19,8 @@ SETTINGS: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
     "search_path": ("public", None),
     "server_encoding": ("UTF8", ("utf8",)),
     "standard_conforming_strings": ("on", ("on", "true")),
-    "timezone": ("UTC", ("utc", "etc/utc", "gmt", "0")),
+    "timezone": ("UTC", ("utc", "etc/utc", "etc/gmt", "gmt", "zulu", "0", "+0", "-0", "+00", "-00", "00:00", "+00:00",
+                         "-00:00")),
 }
 
 

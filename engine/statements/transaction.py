@@ -183,11 +183,20 @@ class Transaction:
         catalog.inlined = frozenset(name for name in known.above(self._done.rows) if name in catalog.views)
         return replace(seen, catalog=catalog)
 
-    def _check(self, state: State, changes: Mapping[str, Updates], time: int | None) -> None:
-        """Check changes of tables against their constraints."""
+    def check_deferred(self, state: State) -> None:
+        """Check now what COMMIT would check.
+
+        Raises:
+            InvalidRow: a table refuses the changes of the transaction.
+        """
+        if self._done.rows:
+            self._check(self.known(state), self._done.rows, self._time, deferred=True)
+
+    def _check(self, state: State, changes: Mapping[str, Updates], time: int | None, *, deferred: bool = False) -> None:
+        """Check changes of tables against their constraints. `deferred`: also foreign keys that are DEFERRED."""
         rows = {name: submitted(state.catalog.table(name), table_of(changed)) for name, changed in changes.items()}
         at = present(state.clock, state.upper) if time is None else max(time, state.upper)
-        runs_of(state, rows, at, at + 1, deferred=False)
+        runs_of(state, rows, at, at + 1, deferred=deferred)
 
     def _after(self, state: State) -> State:
         """The state with the changes in the tables."""

@@ -14,6 +14,7 @@ from halfjoin.engine.statements.connection import Connection
 from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.server import messages as m
 from halfjoin.server import reports
+from halfjoin.server.advisory import LocksOfClient
 from halfjoin.server.binding import bound
 from halfjoin.server.commands import Commands, parsed
 from halfjoin.server.copying import Copying
@@ -42,10 +43,11 @@ class Client:
     """A connection."""
 
     def __init__(
-        self, wire: Wire, connection: Connection, worker: Worker, variables: Variables, limits: Limits
-    ) -> None:
+        self, wire: Wire, connection: Connection, worker: Worker, variables: Variables, limits: Limits,
+        locks: LocksOfClient,
+    ) -> None:  # fmt: skip
         self._wire, self._worker, self._variables, self._limits = wire, worker, variables, limits
-        self._held = Held(limits)
+        self._held = Held(limits, locks)
         self._transactions = Transactions(connection, variables, self._held, wire.put)
         self._commands = Commands(connection, worker, variables, self._held, self._transactions, limits)
         self._copying = Copying(wire, connection, self._commands, worker, limits)
@@ -70,6 +72,7 @@ class Client:
         finally:
             for name in list(self._held.portals):
                 self._held.close_portal(name)
+            self._held.locks.end()
             self._connection.roll_back()
 
     async def _next(self) -> Message:

@@ -13,6 +13,7 @@ from halfjoin.engine.statements.connection import Connection
 from halfjoin.engine.statements.describing import Described
 from halfjoin.engine.statements.maintaining import NOTHING
 from halfjoin.errors import HalfjoinError, UnsupportedSQL
+from halfjoin.server.blocks import Block, Choose, Run, Step, block_of
 from halfjoin.server.changes import Changes
 from halfjoin.server.cursors import declared, fetched, name_at
 from halfjoin.server.heard import heard
@@ -33,7 +34,8 @@ T = TypeVar("T")
 _SHOWS = ("TABLES", "VIEWS", "MATERIALIZED", "INDEXES", "SINKS", "COLUMNS", "CREATE", "SETTINGS", "COMMENTS", "SOURCES")
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
 _OWN = ("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SET", "RESET", "SHOW", "DISCARD", "DECLARE", "FETCH",
-        "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY")  # fmt: skip
+        "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY", "DO")  # fmt: skip
+_OUTSIDE = ("BEGIN", "START", "COMMIT", "END", "ABORT")  # what begins or ends transactions
 
 
 def is_own(words: Sequence[str]) -> bool:
@@ -82,8 +84,12 @@ class Commands:
 
     async def call(self, function: Callable[[], T]) -> T:
         """Run a function in a thread, no longer than a statement may run."""
+        return await self._worker.call(function, self._most())
+
+    def _most(self) -> float:
+        """How long a statement may run, in seconds."""
         own = self._variables.timeout("statement_timeout")
-        return await self._worker.call(function, min(own or self._limits.statement, self._limits.statement))
+        return min(own or self._limits.statement, self._limits.statement)
 
     async def run(self, one: Parsed, values: Sequence[str | None] = (),
                   types: Sequence[SqlType | None] = ()) -> Result:
@@ -101,6 +107,7 @@ class Commands:
             return await self._run_own(piece)
         if one.prepared.executes is not None:
             self._transactions.check_execute(one.prepared.executes)
+        self._held.locks.begin()
         run = partial(self._connection.run, one.prepared, values, types)
         if piece.words[0] in ("CREATE", "DROP", "ALTER"):
             answer, warnings = await self.call(partial(heard, run))
@@ -108,6 +115,7 @@ class Commands:
                 self._transactions.say(notice(text))
         else:
             answer = await self.call(run)
+        await self._held.locks.settle(self._worker, self._most(), self._variables.timeout("lock_timeout"))
         if answer.tag:
             return Result(answer.tag, answer.rows, answer.columns)
         if answer.rows is not None and (counted(piece.words) or piece.words[0] == "EXECUTE"):
@@ -181,6 +189,9 @@ class Commands:
             case "ROLLBACK" | "ABORT":
                 _plain(words)
                 return Result(self._transactions.roll_back())
+            case "SET" if words[1:2] == ("CONSTRAINTS",):
+                await self._set_constraints(words)
+                return Result("SET CONSTRAINTS")
             case "SET":
                 self._set(piece)
             case "RESET":
@@ -195,9 +206,62 @@ class Commands:
                 return await self._fetch(piece)
             case "CLOSE":
                 return self._close(piece)
+            case "DO":
+                self._transactions.begin_implicit()
+                await self._block(block_of(piece))
             case "LISTEN" | "NOTIFY":
                 raise UnsupportedSQL(f"{words[0]} is not supported", remedy="SUBSCRIBE tells the changes of a view")
         return Result(words[0])
+
+    async def _block(self, block: Block) -> None:
+        """A block of DO. What a handler catches is undone before its steps."""
+        name = f"halfjoin do {id(block)}"
+        if block.handlers:
+            await self._inside(f'SAVEPOINT "{name}"')
+        try:
+            await self._steps(block.steps)
+        except HalfjoinError as problem:
+            if (steps := block.handler(problem)) is None:
+                raise
+            self._transactions.fail()
+            await self._inside(f'ROLLBACK TO SAVEPOINT "{name}"')
+            await self._steps(steps)
+        if block.handlers:
+            await self._inside(f'RELEASE SAVEPOINT "{name}"')
+
+    async def _steps(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            match step:
+                case Run(text):
+                    await self._inside(text)
+                case Block():
+                    await self._block(step)
+                case Choose(cases):
+                    for condition, chosen in cases:
+                        if condition is None or await self._holds(condition):
+                            await self._steps(chosen)
+                            break
+
+    async def _holds(self, condition: str) -> bool:
+        rows = (await self._inside(f"SELECT ({condition}) IS TRUE")).rows
+        return rows is not None and bool(rows.column(0)[0].as_py())
+
+    async def _inside(self, text: str) -> Result:
+        """Carry out a statement of a block."""
+        (piece,) = split(text)
+        if piece.words[0] in _OUTSIDE or piece.words[0] == "COPY":
+            raise UnsupportedSQL(f"DO: {piece.words[0]} is not supported", code="2D000")
+        return await self.run(parsed(text, piece))
+
+    async def _set_constraints(self, words: Sequence[str]) -> None:
+        """SET CONSTRAINTS ... IMMEDIATE checks what is deferred; a key is deferred, or not, as its definition says."""
+        if words[-1] not in ("IMMEDIATE", "DEFERRED") or len(words) < 4:
+            raise UnsupportedSQL("syntax error in SET CONSTRAINTS", code="42601",
+                                 remedy="write SET CONSTRAINTS ALL IMMEDIATE")
+        if self._connection.transaction == "idle":
+            self._transactions.say(notice("SET CONSTRAINTS can only be used in transaction blocks", "25P01", "WARNING"))
+        elif words[-1] == "IMMEDIATE":
+            await self.call(self._connection.check_deferred)
 
     def _set(self, piece: Piece) -> None:
         """SET [SESSION | LOCAL] name = | TO value, SET TIME ZONE, SET TRANSACTION, SET SESSION CHARACTERISTICS."""
@@ -218,6 +282,8 @@ class Commands:
         words = list(piece.words[at:])
         if words[:2] == ["TIME", "ZONE"]:
             name, first = "timezone", at + 2
+            if words[2:3] == ["INTERVAL"]:  # Sequelize: SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE
+                return self._variables.set(name, piece.tokens[first + 1].text if words[3:] else "", local=local)
         elif words[:1] == ["NAMES"]:
             name, first = "client_encoding", at + 1
         else:
@@ -266,6 +332,7 @@ class Commands:
             for name in list(self._held.portals):
                 self._held.close_portal(name)
             self._held.statements.clear()
+            self._held.locks.end()
             self._connection.reset()
             self._variables.reset()
         elif words[1:2] in (("TEMP",), ("TEMPORARY",)):

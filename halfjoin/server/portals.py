@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from halfjoin.engine.statements.describing import Described
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.server.advisory import LocksOfClient
 from halfjoin.server.changes import Changes
 from halfjoin.server.limits import Limits
 from halfjoin.server.splitting import Piece
@@ -90,9 +91,11 @@ class Portal:
 
 @dataclass
 class Held:
-    """The statements and portals of a connection, by name. The empty name is taken anew at any time."""
+    """The statements and portals of a connection, by name, and its advisory locks. The empty name is taken anew at any
+    time."""
 
     limits: Limits
+    locks: LocksOfClient
     statements: dict[str, Parsed] = field(default_factory=dict)
     portals: dict[str, Portal] = field(default_factory=dict)
 
@@ -131,7 +134,8 @@ class Held:
             portal.close()
 
     def end_transaction(self, *, keep: bool) -> None:
-        """Close the portals that do not outlive a transaction; `keep` those that do."""
+        """Close the portals that do not outlive a transaction, `keep` those that do; release its locks."""
+        self.locks.end_transaction()
         for name, portal in list(self.portals.items()):
             if not (keep and portal.hold):
                 self.close_portal(name)

@@ -13,6 +13,7 @@ from halfjoin.errors import HalfjoinError
 from halfjoin.server import messages as m
 from halfjoin.server import reports
 from halfjoin.server.access import Access
+from halfjoin.server.advisory import AdvisoryLocks, LocksOfClient
 from halfjoin.server.client import Client, stopped
 from halfjoin.server.limits import Limits
 from halfjoin.server.login import Login, log_in
@@ -50,7 +51,7 @@ class Server:
         self._threads = ThreadPoolExecutor(self._limits.connections + 1, thread_name_prefix="halfjoin-client")
         self._open: dict[int, _Open] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._numbers = 0
+        self._numbers, self._locks = 0, AdvisoryLocks()
         self._stopping = False
         self._server: asyncio.Server | None = None
 
@@ -148,10 +149,12 @@ class Server:
         self._numbers += 1
         number, secret = self._numbers, secrets.randbits(32)
         wire.put(m.key(number, secret))
-        connection.introduce(Asker(login.user, process=number, settings=variables.fixed(), set=variables.set))
+        locks = LocksOfClient(self._locks)
+        connection.introduce(Asker(login.user, process=number, settings=variables.fixed(), set=variables.set,
+                                   lock=locks.call))
         for why in refused:
             wire.put(reports.notice(why, "01000", "WARNING"))
-        client = Client(wire, connection, worker, variables, self._limits)
+        client = Client(wire, connection, worker, variables, self._limits, locks)
         task = asyncio.current_task()
         assert task is not None
         self._open[number] = _Open(secret, worker, client, task)

@@ -15,6 +15,7 @@ from halfjoin.sql.bind.output_names import output_name
 from halfjoin.sql.bind.scalar import CLOCKS, Scalars
 from halfjoin.sql.bind.scope import FromItem
 from halfjoin.sql.bind.selected import column_for, known, qualified
+from halfjoin.sql.bind.system_functions import is_system
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.aggregates import is_aggregate_name
 from halfjoin.sql.functions.chance import CHANCE
@@ -123,7 +124,7 @@ def is_scalar(call: exp.Expr, context: Context) -> bool:
     if not isinstance(call, exp.Anonymous):
         return isinstance(call, (exp.Cast, exp.Extract, exp.StrPosition, exp.Substring, exp.Trim))
     name = call.name.lower()
-    known = name in ENTRIES or name in ALIASES or name in CLOCKS or name in CHANCE
+    known = name in ENTRIES or name in ALIASES or name in CLOCKS or name in CHANCE or is_system(name)
     return known and not returns_rows(name, context.schema) and not is_aggregate_name(name, context.schema)
 
 

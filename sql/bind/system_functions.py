@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.functions.parameters import is_inferring
 from halfjoin.sql.oids import pg_type
 from halfjoin.sql.system import FIXED, NAME, OID, POSTGRES, REG, TYPES, VECTORS, System, is_reg
 from halfjoin.sql.types import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("halfjoin.catalog")
 NULL = Literal(None, TEXT)
+VOID = SqlType(Kind.TEXT, named="void")
 
 
 def not_in_catalog(kind: str, name: str, known: Sequence[str]) -> UnknownName:
@@ -44,9 +46,14 @@ def not_in_catalog(kind: str, name: str, known: Sequence[str]) -> UnknownName:
     return UnknownName(f"{kind} of the catalog", name, known, code="42P01" if kind == "table" else "42883")
 
 
+def is_system(name: str) -> bool:
+    """Whether a function tells of a session or of the catalog."""
+    return name in SESSION or name in CONSTANT or name in OF_NUMBER or name in LOCKS
+
+
 def system_call(name: str, args: Sequence[Expr], context: Context) -> Expr | None:
     """The value of a function over the catalog; None if `name` is none."""
-    system, catalog = context.system, name in SESSION or name in CONSTANT or name in OF_NUMBER
+    system, catalog = context.system, is_system(name)
     if name == "pg_typeof" and len(args) == 1:
         return _type_of(args[0], system)
     if system is None:
@@ -58,6 +65,8 @@ def system_call(name: str, args: Sequence[Expr], context: Context) -> Expr | Non
         return SESSION[name](system, args)
     if name in CONSTANT:
         return CONSTANT[name]
+    if name in LOCKS:
+        return _lock(name, args, system)
     if name in OF_NUMBER and args:
         return OF_NUMBER[name](name, args, system)
     if (name.startswith("has_") and name.endswith("_privilege")) or name == "pg_has_role":
@@ -82,10 +91,10 @@ def number_of(value: Expr, type: str, system: System, strict: bool = True) -> Ex
     if value.type.kind in INTEGERS:
         return functions.cast(value, to)
     if not isinstance(value, Literal) or str(value.value).startswith("\0"):  # the place of a parameter
-        known = system.numbers(type)
-        texts = Literal(list(known), array(TEXT))
+        written = _as_written(system.numbers(type), system.asker.database)
+        texts = Literal(list(written), array(TEXT))
         made = Call("number of text", (functions.cast(value, TEXT, explicit=True), texts,
-                                       Literal(list(known.values()), array(BIGINT))), BIGINT)
+                                       Literal(list(written.values()), array(BIGINT))), BIGINT)
         return functions.cast(made, to)
     if value.value is None:
         return Literal(None, to)
@@ -94,7 +103,9 @@ def number_of(value: Expr, type: str, system: System, strict: bool = True) -> Ex
         return Literal(int(text), to)
     if text == "-":
         return Literal(0, to)
-    found = system.numbers(type).get(_folded(text) if type != "regtype" else _type_name(text))
+    known, folded = system.numbers(type), _folded(text)
+    found = known.get(_type_name(text), known.get(folded)) if type == "regtype" else known.get(
+        folded, known.get(folded.removeprefix(f"{system.asker.database}.")))
     if found is None and strict:
         kind = {"regclass": "relation", "regtype": "type", "regnamespace": "schema", "regrole": "role"}.get(
             type, "function")  # fmt: skip
@@ -141,6 +152,18 @@ def _folded(text: str) -> str:
         return ""  # which names nothing
     return ".".join(part[1:-1].replace('""', '"') if part.startswith('"') else part.lower()
                     for part in _PART.findall(text))
+
+
+def _as_written(known: Mapping[str, int], database: str) -> dict[str, int]:
+    """Names with a schema, also with quotes around their parts and with the database, as programs put them together."""
+    made = dict(known)
+    for name, number in known.items():
+        schema, dot, rest = name.partition(".")
+        if dot and '"' not in name:
+            for written in (f'"{schema}"."{rest}"', f'{schema}."{rest}"', f'"{schema}".{rest}'):
+                made[written] = made[f"{database}.{written}"] = made[f'"{database}".{written}'] = number
+            made[f"{database}.{name}"] = number
+    return made
 
 
 def _type_name(text: str) -> str:
@@ -298,6 +321,26 @@ def _constant(value: Expr | None, function: str) -> str:
     return str(value.value)
 
 
+def _lock(name: str, args: Sequence[Expr], system: System) -> Expr:
+    """A function of advisory locks. It is called now, unless the statement is only described."""
+    type = VOID if "_try_" not in name and not name.endswith(("_unlock", "_unlock_shared")) else BOOLEAN
+    if len(args) not in ((0,) if name.endswith("_all") else (1, 2)):
+        raise UnsupportedSQL(f"no function {name} of {len(args)} arguments", code="42883",
+                             remedy="it takes a bigint, or two integers")  # fmt: skip
+    keys = [functions.cast(arg, BIGINT if len(args) == 1 else INTEGER) for arg in args]
+    if is_inferring():
+        return Literal(None, type)
+    values = [key.value for key in keys if isinstance(key, Literal)]
+    if len(values) < len(keys):
+        raise UnsupportedSQL(f"{name} takes constants", remedy="ask for the number first, and send it")
+    if any(value is None for value in values):
+        return Literal(None, type)
+    if system.asker.lock is None and not name.endswith("_all"):
+        raise UnsupportedSQL(f"{name} locks among the clients of a server", remedy="call it through halfjoin serve")
+    locked = system.asker.lock is None or system.asker.lock(name, [int(str(value)) for value in values])
+    return Literal(locked if type == BOOLEAN else "", type)
+
+
 def _schemas(system: System, args: Sequence[Expr]) -> Expr:
     every = bool(isinstance(args[0], Literal) and args[0].value) if args else False
     return Literal([*(["pg_catalog"] if every else []), *system.asker.path], array(NAME))
@@ -314,6 +357,10 @@ SESSION: Mapping[str, Callable[[System, Sequence[Expr]], Expr]] = {
     "version": lambda system, args: Literal(
         f"PostgreSQL {POSTGRES} (halfjoin {VERSION}, Python {platform.python_version()})", TEXT),
 }
+LOCKS = frozenset((
+    "pg_advisory_unlock", "pg_advisory_unlock_shared", "pg_advisory_unlock_all",
+    *(f"pg_{tried}advisory_{until}lock{shared}"
+      for tried in ("", "try_") for until in ("", "xact_") for shared in ("", "_shared"))))  # fmt: skip
 CONSTANT: Mapping[str, Literal] = {
     **dict.fromkeys(("pg_is_in_recovery", "pg_is_other_temp_schema", "pg_is_wal_replay_paused",
                      "pg_relation_is_publishable"), Literal(False, BOOLEAN)),
@@ -329,8 +376,6 @@ CONSTANT: Mapping[str, Literal] = {
     **dict.fromkeys(("pg_my_temp_schema", "pg_get_replica_identity_index"), Literal(0, OID)),
     **dict.fromkeys(("pg_stat_get_numscans", "pg_stat_get_live_tuples", "txid_current", "pg_relation_filenode",
                      "pg_stat_get_dead_tuples"), Literal(0, BIGINT)),
-    # Pools of connections call it when they take one back. Nobody can take such a lock, so there is none to release.
-    "pg_advisory_unlock_all": Literal("", SqlType(Kind.TEXT, named="void")),
     "getdatabaseencoding": Literal("UTF8", NAME),
     "pg_client_encoding": Literal("UTF8", NAME),
     "pg_conf_load_time": Literal(None, TIMESTAMPTZ),

@@ -8,6 +8,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.json_path import path
+from halfjoin.sql.functions.parameters import is_parameter
 from halfjoin.sql.functions.signature import Function, Resolve, Special, function
 from halfjoin.sql.functions.sum_results import INTERNAL
 from halfjoin.sql.types import BOOLEAN, JSONB, STRINGS, TEXT, Kind, SqlType, array
@@ -27,7 +28,7 @@ def call_of(name: str, type: SqlType, args: Sequence[Expr], silent: bool = False
     given = args[1]
     if given.type.kind not in (*STRINGS, Kind.UNKNOWN):
         raise UnsupportedSQL(f"a SQL/JSON path is not {given.type}", remedy=_TAKES, code="42883")
-    if isinstance(given, Literal) and given.value is not None:
+    if isinstance(given, Literal) and given.value is not None and not is_parameter(given):
         path(str(given.value))
     variables = args[2] if len(args) > 2 else Literal("{}", JSONB)
     quiet = args[3] if len(args) > 3 else Literal(silent, BOOLEAN)

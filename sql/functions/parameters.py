@@ -28,6 +28,11 @@ def inferring() -> Iterator[dict[int, SqlType]]:
         _FOUND.reset(token)
 
 
+def is_inferring() -> bool:
+    """Whether a statement is bound to describe it, not to run it."""
+    return _FOUND.get() is not None
+
+
 def mark(number: int) -> str:
     """The text that stands for a parameter."""
     return f"{_MARK}{number}"

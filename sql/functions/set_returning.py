@@ -10,6 +10,7 @@ from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.jsonb_paths import query
 from halfjoin.sql.functions.regex import separator
 from halfjoin.sql.functions.regexps import check_regex
+from halfjoin.sql.system import VECTORS
 from halfjoin.sql.types import BIGINT, INTEGER, JSON, JSONB, STRINGS, TEXT, Kind, SqlType, array
 
 # The function that runs, its arguments, and its columns; one without a name gets that of the call.
@@ -46,7 +47,9 @@ def _matches(args: Sequence[Expr]) -> Made:
 
 def _subscripts(args: Sequence[Expr]) -> Made:
     last = functions.resolve("array_length", args[:2])
-    first = Literal(1, INTEGER)
+    first: Expr = Literal(1, INTEGER)
+    if args and args[0].type.named in VECTORS:
+        first, last = Literal(0, INTEGER), functions.resolve("-", (last, first))
     backwards = args[2] if len(args) > 2 else Literal(False, SqlType(Kind.BOOLEAN))
     if len(args) not in (2, 3) or not isinstance(backwards, Literal):
         raise UnsupportedSQL("generate_subscripts takes an array, a dimension, and whether to go backwards")

@@ -7,7 +7,7 @@ other Python types become constants of the SQL type that they stand for.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -42,16 +42,16 @@ def with_values(trees: Sequence[exp.Expr], params: Sequence[Any] | Mapping[str, 
     values = dict(params) if isinstance(params, Mapping) else {str(n): value for n, value in enumerate(params, 1)}
     used: set[str] = set()
 
-    def changed(node: exp.Expr) -> exp.Expr:
+    def changed(node: exp.Expr) -> exp.Expr | None:
         name = _name(node, named=named)
         if name is None:
-            return node
+            return None
         if name not in values:
             raise refuse(node, text, f"there is no parameter {':' if named else '$'}{name}").with_(code="42P02")
         used.add(name)
         return placed_as(constant(values[name]), node)
 
-    made = [tree.transform(changed, copy=False) if takes_parameters(tree) else tree for tree in trees]
+    made = [exchanged(tree, changed) if takes_parameters(tree) else tree for tree in trees]
     if unused := [name for name in values if name not in used]:
         raise UnsupportedSQL(f"no parameter of the statement takes the value {'of' if named else 'number'} {unused[0]}",
                              remedy=f"write {':' if named else '$'}{unused[0]} where it goes, or leave it out"
@@ -74,16 +74,16 @@ def with_arguments(statement: Prepare, values: tuple[exp.Expr, ...]) -> exp.Expr
         raise UnsupportedSQL(f"wrong number of parameters for prepared statement {statement.name!r}: "
                              f"expected {wanted}, but got {len(values)}", code="42601")
 
-    def changed(node: exp.Expr) -> exp.Expr:
+    def changed(node: exp.Expr) -> exp.Expr | None:
         name = _name(node, named=False)
         if name is None:
-            return node
+            return None
         value = exp.Paren(this=values[int(name) - 1].copy())
         if int(name) > len(statement.types):
             return placed_as(value, node)
         return placed_as(exp.Cast(this=value, to=statement.types[int(name) - 1].copy()), node)
 
-    return statement.statement.transform(changed)
+    return exchanged(statement.statement.copy(), changed)
 
 
 @dataclass(frozen=True)
@@ -241,3 +241,23 @@ def placed_as(made: exp.Expr, node: exp.Expr) -> exp.Expr:
     if starts:
         made.meta.update(starts[0])
     return made
+
+
+def exchanged(tree: exp.Expr, made: Callable[[exp.Expr], exp.Expr | None]) -> exp.Expr:
+    """A tree with the nodes that `made` gives in place of its own, in the time of one walk: `transform` of sqlglot goes
+    through the whole list around each node, such as the thousands of values of an IN."""
+    lists: dict[tuple[int, str], exp.Expr] = {}
+    for node in list(tree.dfs()):
+        new, parent, key, index = made(node), node.parent, node.arg_key, node.index
+        if new is None:
+            continue
+        if parent is None or key is None:
+            return new
+        if index is None:
+            parent.set(key, new)
+        else:
+            parent.args[key][index] = new
+            lists[id(parent), key] = parent
+    for (_, key), parent in lists.items():
+        parent.set(key, parent.args[key])
+    return tree

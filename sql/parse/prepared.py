@@ -14,7 +14,7 @@ from sqlglot import exp
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.functions.parameters import mark
 from halfjoin.sql.parse.locate import name_of
-from halfjoin.sql.parse.parameters import Hidden, constant, name_of_parameter, placed_as, takes_parameters
+from halfjoin.sql.parse.parameters import Hidden, constant, exchanged, name_of_parameter, placed_as, takes_parameters
 from halfjoin.sql.parse.parse import statement_of, trees_of
 from halfjoin.sql.parse.syntax import AsOf, Deallocate, Execute, Explain, Prepare, Savepoint, ShowObjects
 from halfjoin.sql.parse.with_changes import changes_in_with
@@ -104,11 +104,11 @@ class Prepared:
     def _with(self, values: Mapping[int, exp.Expr]) -> exp.Expr:
         assert self.tree is not None
 
-        def changed(node: exp.Expr) -> exp.Expr:
+        def changed(node: exp.Expr) -> exp.Expr | None:
             name = name_of_parameter(node)
-            return node if name is None else placed_as(values[int(name)].copy(), node)
+            return None if name is None else placed_as(values[int(name)].copy(), node)
 
-        return self.tree.transform(changed) if values else self.tree.copy()
+        return exchanged(self.tree.copy(), changed) if values else self.tree.copy()
 
 
 def change_in(tree: exp.Expr) -> str | None:

@@ -52,4 +52,27 @@ class HalfjoinTokenizer(Materialize.Tokenizer):
         for token in tokens if signs else ():
             for other, sign in signs.items():
                 token.text = token.text.replace(other, sign)
-        return with_unicode_names(tokens)
+        return _with_brackets(with_unicode_names(tokens))
+
+
+def _with_brackets(tokens: list[Token]) -> list[Token]:
+    """`integer ARRAY` and `integer ARRAY[4]` as `integer[]`: sqlglot takes what follows ARRAY for its length."""
+    if not any(token.token_type is TokenType.ARRAY for token in tokens):
+        return tokens
+    made = list[Token]()
+    for token, after in zip(tokens, (*tokens[1:], None), strict=True):
+        if token.token_type is not TokenType.ARRAY or not _ends_type(made):
+            made.append(token)
+        elif after is None or after.token_type is not TokenType.L_BRACKET:
+            for kind, text in ((TokenType.L_BRACKET, "["), (TokenType.R_BRACKET, "]")):
+                made.append(Token(kind, text, token.line, token.col, token.start, token.end, []))
+    return made
+
+
+def _ends_type(tokens: list[Token]) -> bool:
+    """Whether tokens end with a type, such as `text` or `varchar(20)`."""
+    last = len(tokens) - 1
+    if last > 0 and tokens[last].token_type is TokenType.R_PAREN:
+        last = next((n for n in range(last, -1, -1) if tokens[n].token_type is TokenType.L_PAREN), 0) - 1
+    return last >= 0 and tokens[last].token_type in MaterializeParser.TYPE_TOKENS and (
+        tokens[last].token_type not in (TokenType.ARRAY, TokenType.NULL, TokenType.UNKNOWN))  # fmt: skip

@@ -210,3 +210,20 @@ def test_overriding_says_which_numbers_rows_have() -> None:
         with pytest.raises(hj.UnsupportedSQL) as caught:
             engine.execute(f"MERGE INTO t USING t AS s ON false WHEN NOT MATCHED THEN INSERT {end}")
         assert caught.value.sqlstate == "42601"
+
+
+def test_alter_table_renames_the_sequence_of_a_serial(tmp_path: Path) -> None:
+    """peewee does so when it renames a table."""
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE s (a serial PRIMARY KEY, b text); INSERT INTO s (b) VALUES ('x')")
+        engine.execute("ALTER TABLE s_a_seq RENAME TO r_a_seq; INSERT INTO s (b) VALUES ('y')")
+        with pytest.raises(hj.Conflict, match="exists already"):
+            engine.execute("ALTER TABLE r_a_seq RENAME TO s")
+        engine.execute("CREATE TABLE d (a integer DEFAULT nextval('r_a_seq'))")
+        with pytest.raises(hj.UnsupportedSQL, match="cannot be renamed"):
+            engine.execute("ALTER TABLE r_a_seq RENAME TO q")
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("INSERT INTO s (b) VALUES ('z')")
+        rows = engine.query("SELECT a, b, pg_get_serial_sequence('s', 'a') AS q FROM s ORDER BY a").to_pylist()
+    assert [(row["b"], row["q"]) for row in rows] == [(one, "public.r_a_seq") for one in "xyz"]
+    assert len({row["a"] for row in rows}) == 3

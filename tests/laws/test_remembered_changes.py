@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
+from halfjoin.sql.parse.prepared import Prepared, prepared
 from tests.laws.test_remembered_queries import Forgetful, found_in, said
 
 TABLES = """
@@ -112,3 +113,24 @@ def test_a_remembered_change_does_what_a_fresh_one_does(seed: int) -> None:
                     some_rows += table != "v" and bool(there[2:] and there[2])
         assert found
         assert some_rows
+
+
+def test_a_change_of_many_values_is_not_made_for_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values that have to be looked at are found one after the other, and each made the whole statement once more."""
+    made, with_values = list[int](), Prepared.with_values
+
+    def counted(self: Any, values: Any, types: Any) -> Any:
+        made.append(len(values))
+        return with_values(self, values, types)
+
+    monkeypatch.setattr(Prepared, "with_values", counted)
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE many (k serial PRIMARY KEY, n numeric(10,2), s text UNIQUE, at timestamptz)")
+        client, names = engine.connect(), ", ".join(f"(${n}, ${n + 1}, ${n + 2})" for n in range(1, 300, 3))
+        change = prepared(f"INSERT INTO many (n, s, at) VALUES {names} RETURNING k")
+        types = client.describe(change, {}).parameters
+        for turn in range(3):
+            values = [part for n in range(100) for part in (str(n), f"{turn} {n}", f"2024-01-01 00:00:{n % 60:02}+00")]
+            client.run(change, values, types)
+        assert engine.query("SELECT count(*) AS n FROM many").to_pylist() == [{"n": 300}]
+    assert len(made) < 60

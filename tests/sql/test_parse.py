@@ -90,7 +90,8 @@ def test_a_key_of_two_columns_makes_them_not_null() -> None:
     ("timestamp", TIMESTAMP), ("timestamp without time zone", TIMESTAMP), ("timestamp(6)", TIMESTAMP),
     ("timestamptz", TIMESTAMPTZ), ("timestamp with time zone", TIMESTAMPTZ), ("uuid", UUID),
     ("integer[]", array(INTEGER)), ("text[][]", array(array(TEXT))), ("numeric[]", array(numeric(38, 10))),
-    ("integer ARRAY", array(INTEGER)),
+    ("integer ARRAY", array(INTEGER)), ("text ARRAY, b text", array(TEXT)), ("text ARRAY[4], b text", array(TEXT)),
+    ("varchar(3) ARRAY NOT NULL", array(SqlType(Kind.VARCHAR, 3))),
 ])  # fmt: skip
 def test_types(written: str, type: SqlType) -> None:
     (statement,) = parse(f"CREATE TABLE t (a {written})")

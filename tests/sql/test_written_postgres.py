@@ -21,6 +21,12 @@ SETUP = """
 CHANGES = ("INSERT INTO t VALUES (7, 0, false), (8, NULL, true); INSERT INTO u VALUES (7, 'x,y'), (1, '')",
            "DELETE FROM u WHERE s LIKE '%r%'; UPDATE t SET b = b + 1 WHERE a < 4", "DELETE FROM t; DELETE FROM u")
 QUERIES = (
+    # a value that may fail, by which an outer or semi-join looks up its other side
+    "SELECT t.a, u.s FROM t LEFT JOIN u ON u.s <> '' AND u.a = (SELECT x.a FROM t AS x WHERE x.b = t.b + 1)",
+    "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = (SELECT x.a FROM t AS x WHERE x.b = t.b + 1))",
+    "SELECT a FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.a = (SELECT x.a FROM t AS x WHERE x.b = t.b + 1))",
+    "SELECT t.a, w.b FROM t LEFT JOIN u ON u.a = t.a LEFT JOIN t AS w ON w.b = 70 / (u.a + 9) AND w.a < t.a + 9",
+    "SELECT t.a, u.s FROM t FULL JOIN u ON u.a = (SELECT x.a FROM t AS x WHERE x.b = t.b + 1)",
     # a function of one value in FROM
     "SELECT * FROM upper('abc')",
     "SELECT x.* FROM upper('abc') AS x(y)",

@@ -1,0 +1,134 @@
+"""What ORMs send when they connect and when they make their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlglot import exp
+
+import halfjoin as hj
+from halfjoin.sql.parse.parameters import exchanged
+from halfjoin.sql.parse.parse import trees_of
+from tests.support.serving import serving
+
+psycopg = pytest.importorskip("psycopg")
+
+
+@pytest.fixture
+def client() -> Iterator[Any]:
+    with serving() as server, server.psycopg() as connection:
+        yield connection
+
+
+def test_a_time_zone_may_be_an_interval(client: Any) -> None:
+    """Sequelize says so at every connection."""
+    client.execute("SET client_min_messages TO warning; SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE;")
+    with pytest.raises(psycopg.Error, match="timezone cannot be"):
+        client.execute("SET TIME ZONE INTERVAL '+02:00' HOUR TO MINUTE")
+    with pytest.raises(psycopg.Error, match="timezone cannot be"):
+        client.execute("SET TIME ZONE INTERVAL")
+
+
+def test_functions_of_a_session_stand_in_from(client: Any) -> None:
+    """TypeORM asks so."""
+    assert client.execute("SELECT * FROM current_schema()").fetchall() == [("public",)]
+    found = client.execute("SELECT d.x, n, path FROM current_database() AS d(x), current_setting('work_mem') AS n, "
+                           "current_schemas(true) AS path").fetchall()  # fmt: skip
+    assert found == [("halfjoin", "4MB", ["pg_catalog", "public"])]
+    with pytest.raises(psycopg.Error, match="a view cannot call version"):
+        client.execute("CREATE MATERIALIZED VIEW v AS SELECT * FROM version()")
+
+
+def test_a_path_of_json_may_be_a_parameter(client: Any) -> None:
+    cursor = client.cursor()
+    cursor.execute("SELECT jsonb_path_query_first(%s::jsonb, %s)::int", ['{"a": 5}', "$.a"], prepare=True)
+    assert cursor.fetchall() == [(5,)]
+    with pytest.raises(psycopg.Error, match="jsonpath"):
+        cursor.execute("SELECT jsonb_path_exists(%s::jsonb, %s)", ["{}", "$$"])
+
+
+def test_using_may_say_what_a_new_type_does_without_it() -> None:
+    """knex writes it for each column that it alters."""
+    engine = hj.Engine()
+    engine.execute("""CREATE TABLE t (a integer, "B" varchar(20)); INSERT INTO t VALUES (1, 'x')""")
+    engine.execute('ALTER TABLE t ALTER COLUMN a TYPE bigint USING (a::bigint), ALTER "B" TYPE text USING "B"')
+    assert engine.query("SELECT * FROM t").to_pylist() == [{"a": 1, "B": "x"}]
+    for other in ("a + 1", "a::text::bigint", '"B"::bigint'):
+        with pytest.raises(hj.UnsupportedSQL, match="USING is not supported"):
+            engine.execute(f"ALTER TABLE t ALTER a TYPE bigint USING {other}")
+
+
+def test_values_go_into_a_long_list_in_one_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`transform` of sqlglot numbers the whole list anew for each value."""
+    (tree,) = trees_of(f"SELECT 1 WHERE 1 IN ({', '.join(['$1'] * 200)})")
+    numbered, set_parent = list[int](), exp.Expression._set_parent
+
+    def counted(self: Any, key: str, value: Any, index: Any = None) -> None:
+        numbered.append(len(value) if isinstance(value, list) else 1)
+        set_parent(self, key, value, index)
+
+    monkeypatch.setattr(exp.Expression, "_set_parent", counted)
+    made = exchanged(tree, lambda node: exp.Null() if isinstance(node, exp.Parameter) else None)
+    assert sum(numbered) < 1000
+    nulls = list(made.find_all(exp.Null))
+    assert [(null.index, type(null.parent)) for null in nulls] == [(n, exp.In) for n in range(200)]
+    assert made.sql() == f"SELECT 1 WHERE 1 IN ({', '.join(['NULL'] * 200)})"
+
+
+def test_names_of_types_and_tables_may_be_put_together(client: Any) -> None:
+    """TypeORM asks for the types of all columns so."""
+    client.execute("""CREATE TYPE "Mood" AS ENUM ('glad'); CREATE TABLE "Men" (a integer, b "Mood", c text[])""")
+    types = client.execute("""SELECT ('"' || udt_schema || '"."' || udt_name || '"')::regtype::text,
+        (quote_ident(table_catalog) || '.' || quote_ident(table_schema) || '.' || quote_ident(table_name))
+        ::regclass::text
+        FROM information_schema.columns WHERE table_name = 'Men' ORDER BY ordinal_position""").fetchall()
+    assert types == [(type, '"Men"') for type in ("integer", '"Mood"', "text[]")]
+    for written in ("""'"pg_catalog"."int4"'::regtype""", """'"public"."Mood"'::regtype""", """'"Mood"'::regtype""",
+                    """'"char"'::regtype""", """'halfjoin.public."Men"'::regclass"""):  # fmt: skip
+        assert client.execute(f"SELECT {written}::oid").fetchone()[0] > 0
+
+
+def test_a_side_is_looked_up_by_what_may_fail(client: Any) -> None:
+    """GORM and TypeORM ask so for the columns of a table."""
+    client.execute("CREATE TABLE t (id serial PRIMARY KEY, a text); COMMENT ON COLUMN t.a IS 'letters'")
+    found = client.execute("""SELECT c.column_name, pd.description FROM information_schema.columns AS c
+        JOIN pg_type AS pgt ON c.udt_name = pgt.typname LEFT JOIN pg_catalog.pg_description AS pd
+        ON pd.objsubid = c.ordinal_position AND pd.objoid = (SELECT oid FROM pg_catalog.pg_class
+        WHERE relname = c.table_name AND relnamespace = (SELECT oid FROM pg_catalog.pg_namespace
+        WHERE nspname = c.table_schema)) WHERE table_name = 't' ORDER BY 1""").fetchall()
+    assert found == [("a", "letters"), ("id", None)]
+
+
+def test_deferred_keys_are_checked_when_they_become_immediate(client: Any) -> None:
+    """Django's tests ask so after each of them, and its migrations before they alter a table."""
+    client.execute("""CREATE TABLE up (id integer PRIMARY KEY);
+        CREATE TABLE down (id integer, up integer REFERENCES up DEFERRABLE INITIALLY DEFERRED)""")
+    assert client.execute("SET CONSTRAINTS ALL IMMEDIATE").statusmessage == "SET CONSTRAINTS"
+    with client.transaction():
+        client.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        client.execute("SET CONSTRAINTS ALL DEFERRED")
+        client.execute("INSERT INTO down VALUES (1, 1)")
+        with pytest.raises(psycopg.errors.ForeignKeyViolation), client.transaction():
+            client.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+        client.execute("INSERT INTO up VALUES (1)")
+        client.execute('SET CONSTRAINTS "down_up_fkey" IMMEDIATE')
+    assert client.execute("SELECT * FROM down").fetchall() == [(1, 1)]
+    with pytest.raises(psycopg.errors.SyntaxError):
+        client.execute("SET CONSTRAINTS ALL")
+
+
+def test_a_serial_is_a_default_of_a_sequence(client: Any) -> None:
+    """Alembic and others compare it with what they have made. An identity is none."""
+    client.execute("""CREATE TABLE s (a serial PRIMARY KEY, "B" bigserial,
+        c integer GENERATED BY DEFAULT AS IDENTITY)""")
+    found = client.execute("""SELECT column_default, is_identity, attidentity, pg_get_expr(adbin, adrelid)
+        FROM information_schema.columns JOIN pg_attribute ON attrelid = 's'::regclass AND attname = column_name
+        LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum WHERE table_name = 's'
+        ORDER BY ordinal_position""").fetchall()
+    first, second = "nextval('s_a_seq'::regclass)", """nextval('"s_B_seq"'::regclass)"""
+    assert found == [(first, "NO", "", first), (second, "NO", "", second), (None, "YES", "d", None)]
+    assert client.execute("""SELECT sequence_name FROM information_schema.sequences ORDER BY 1""").fetchall() == [
+        ("s_B_seq",), ("s_a_seq",)]  # fmt: skip
+    assert client.execute("SELECT array_agg(k) FROM pg_index, generate_subscripts(indkey, 1) AS k").fetchone() == ([0],)
