@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections import ChainMap
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Condition
@@ -31,7 +32,7 @@ from halfjoin.engine.statements.stats import SourceStats
 from halfjoin.engine.statements.temporary import Temporary, defines
 from halfjoin.engine.statements.transaction import Definition, Transaction, table_of
 from halfjoin.engine.updates.updates import Updates
-from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.errors import Conflict, HalfjoinError, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.search_path import path_of
 from halfjoin.sql.expr import Column
 from halfjoin.sql.statements import Prepare, Statement
@@ -157,6 +158,16 @@ class Session:
         known.unkept.clear()
         if due:
             writing(self.writer).define(lambda: state.catalog.sequences.update(due))
+
+    def give_back_numbers(self, state: State) -> None:
+        """Keep that the numbers ahead have not been given out, when nobody asks for more. If that fails, they are
+        left out."""
+        sequences, numbers = state.catalog.sequences, state.catalog.numbers
+        given = {name: one.model_copy(update={"next": numbers[one.id]}) for name, one in sequences.items()
+                 if (one.next - numbers.get(one.id, one.next)) * one.step > 0 and not one.cycle}  # fmt: skip
+        if given and self.writer is not None:
+            with suppress(HalfjoinError, OSError):
+                self.writer.define(lambda: sequences.update(given))
 
     def known(self, state: State) -> State:
         """The state with the definitions of the open transaction, and what is temporary."""
