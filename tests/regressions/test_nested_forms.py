@@ -42,3 +42,90 @@ def test_a_number_in_a_key_is_no_position(engine: hj.Engine) -> None:
 def test_two_outputs_with_the_name_of_a_column_leave_it_the_key(engine: hj.Engine, keys: str) -> None:
     found = bag(engine.query(f"SELECT x, max(y) AS x FROM b GROUP BY {keys}"))
     assert found == Counter([(1, 6), (2, 5), *([(None, 6)] if "ROLLUP" in keys else [])])
+
+
+@pytest.fixture
+def wide(engine: hj.Engine) -> hj.Engine:
+    engine.execute("CREATE TABLE c (x integer, n integer); INSERT INTO c VALUES (1, 10), (3, 30)")
+    return engine
+
+
+def test_a_domain_has_columns_of_the_names_of_its_rows(wide: hj.Engine) -> None:
+    """In a loop the rows of a query stand beside the copy of them that is the domain of its subquery."""
+    wide.execute("CREATE VIEW g AS SELECT x, count(*) AS n FROM b GROUP BY x")
+    found = both(wide, """WITH RECURSIVE r (n) AS (
+        SELECT 0 FROM c, g AS o WHERE o.x <> ANY (SELECT DISTINCT o.x FROM g) UNION SELECT n FROM r) SELECT n FROM r""")
+    assert found == Counter()
+
+
+@pytest.mark.parametrize("keys", ["ROLLUP (x = 1, y)", "GROUPING SETS ((x = 1, y), x = 1, ())", "CUBE (x = 1, y)"])
+def test_keys_of_grouping_sets_may_be_conditions(engine: hj.Engine, keys: str) -> None:
+    found = both(engine, f"SELECT x = 1 AS one, y, count(*) AS n FROM b GROUP BY {keys}")
+    whole = [(True, 5, 1), (True, 6, 1), (False, 5, 1), (True, None, 2), (False, None, 1), (None, None, 3)]
+    assert found == Counter([*whole, *([(None, 5, 2), (None, 6, 1)] if "CUBE" in keys else [])])
+
+
+@pytest.mark.parametrize(("items", "rows"), [
+    ("b, LATERAL (SELECT b.x AS k WHERE b.y = 5) AS g FULL JOIN c ON g.k = c.x",
+     [(1, 5, 1, 1), (1, 5, None, 3), (1, 6, None, 1), (1, 6, None, 3), (2, 5, 2, None), (2, 5, None, 1),
+      (2, 5, None, 3)]),
+    ("b, generate_series(b.x, 1) AS g (k) RIGHT JOIN c ON g.k = c.x",
+     [(1, 5, 1, 1), (1, 5, None, 3), (1, 6, 1, 1), (1, 6, None, 3), (2, 5, None, 1), (2, 5, None, 3)]),
+    ("b, c RIGHT JOIN LATERAL (SELECT b.x AS k) AS g ON g.k = c.x",
+     [(1, 5, 1, 1), (1, 6, 1, 1), (2, 5, 2, None)]),
+    ("b JOIN (LATERAL (SELECT b.x AS k) AS g LEFT JOIN c ON g.k = c.x) ON c.x IS NULL", [(2, 5, 2, None)]),
+    ("b LEFT JOIN (LATERAL (SELECT b.x AS k) AS g JOIN c ON g.k = c.x) ON true",
+     [(1, 5, 1, 1), (1, 6, 1, 1), (2, 5, None, None)]),
+])  # fmt: skip
+def test_lateral_among_outer_joins_reads_what_is_further_left(
+    wide: hj.Engine, items: str, rows: list[tuple[object, ...]]
+) -> None:
+    assert both(wide, f"SELECT b.x, b.y, g.k, c.x AS other FROM {items}") == Counter(rows)
+
+
+def test_lateral_in_an_outer_join_does_not_read_the_side_that_may_be_missing(wide: hj.Engine) -> None:
+    for items in (
+        "b RIGHT JOIN LATERAL (SELECT b.x) AS g ON true",
+        "c, b FULL JOIN generate_series(1, b.x) AS g ON true",
+        "c, b FULL JOIN a ON a.k = c.x",
+        "c, LATERAL (SELECT c.x) AS b (x) RIGHT JOIN a ON a.k = c.x",
+    ):
+        with pytest.raises(hj.UnknownName, match=r"unknown table or alias '[bc]'"):
+            wide.query(f"SELECT 1 FROM {items}")
+
+
+def test_lateral_reads_its_rows_in_values_below(engine: hj.Engine) -> None:
+    found = both(
+        engine, "SELECT b.y, q.z FROM b, LATERAL (SELECT v.z FROM (VALUES (b.x), (9)) AS v (z)) AS q WHERE b.y = 6"
+    )
+    assert found == Counter([(6, 1), (6, 9)])
+
+
+@pytest.mark.parametrize(
+    ("value", "rows"),
+    [
+        ("ARRAY[(SELECT max(b.y) FROM b WHERE b.x = a.k - 5), 0]", [[5, 0]]),
+        ("ARRAY[(SELECT b.y FROM b WHERE b.x = a.k)]", [[None]]),
+        ("ARRAY[[(SELECT max(y) FROM b), 1], [2, 3]]", [[[6, 1], [2, 3]]]),
+        ("ARRAY[ARRAY(SELECT y FROM b ORDER BY y), ARRAY[7, 8, 9]]", [[[5, 5, 6], [7, 8, 9]]]),
+    ],
+)
+def test_a_subquery_is_an_element_of_an_array(engine: hj.Engine, value: str, rows: list[object]) -> None:
+    assert engine.query(f"SELECT {value} AS v FROM a").column("v").to_pylist() == rows
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS SELECT {value} AS v FROM a")
+    assert engine.read("v").column("v").to_pylist() == rows
+
+
+def test_a_subquery_of_several_rows_is_no_element(engine: hj.Engine) -> None:
+    with pytest.raises(hj.DataError, match="more than one row"):
+        engine.query("SELECT ARRAY[(SELECT y FROM b)] AS v")
+
+
+def test_a_call_in_from_reads_aggregates_of_the_query_around(engine: hj.Engine) -> None:
+    found = both(
+        engine,
+        """SELECT x, (SELECT max(u) FROM unnest(ARRAY[min(b.y), max(b.y), 3]) AS u) AS m,
+                                   (SELECT count(*) FROM generate_series(4, max(b.y))) AS n,
+                                   (SELECT s FROM abs(-min(b.y)) AS s) AS s FROM b GROUP BY x""",
+    )
+    assert found == Counter([(1, 6, 3, 5), (2, 5, 2, 5)])
