@@ -129,3 +129,23 @@ def test_a_call_in_from_reads_aggregates_of_the_query_around(engine: hj.Engine) 
                                    (SELECT s FROM abs(-min(b.y)) AS s) AS s FROM b GROUP BY x""",
     )
     assert found == Counter([(1, 6, 3, 5), (2, 5, 2, 5)])
+
+
+@pytest.mark.parametrize(("value", "rows"), [
+    ("(SELECT sum(c.n * min(b.y)) FROM c)", [(1, 200), (2, 200)]),
+    ("(SELECT count(*) FILTER (WHERE c.n > max(b.y) * 5) FROM c)", [(1, 0), (2, 1)]),
+    ("(SELECT sum(c.n) FILTER (WHERE c.x < max(b.x) + grouping(b.x)) FROM c)", [(1, None), (2, 10)]),
+    ("(SELECT max(c.n + (SELECT max(a.k + min(b.y) + c.x) FROM a)) FROM c)", [(1, 45), (2, 45)]),
+])
+def test_an_aggregate_may_read_those_of_the_query_around(wide: hj.Engine, value: str, rows: list[object]) -> None:
+    assert both(wide, f"SELECT x, {value} AS v FROM b GROUP BY x") == Counter(rows)
+    for wrong in ("(SELECT max(max(b.y)) FROM c)", "(SELECT max(max(c.n)) FROM c)"):
+        with pytest.raises(hj.UnsupportedSQL, match="aggregate function calls cannot be nested"):
+            wide.query(f"SELECT x, {wrong} FROM b GROUP BY x")
+
+
+def test_a_subquery_with_a_window_may_be_a_key(engine: hj.Engine) -> None:
+    key = "x IN (SELECT rank() OVER (ORDER BY y) FROM b)"
+    assert both(engine, f"SELECT {key} AS f, count(*) AS n FROM b GROUP BY {key}") == Counter([(True, 2), (False, 1)])
+    with pytest.raises(hj.UnsupportedSQL, match="window functions are not allowed in GROUP BY"):
+        engine.query("SELECT count(*) FROM b GROUP BY rank() OVER (ORDER BY y)")
