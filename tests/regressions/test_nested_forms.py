@@ -149,3 +149,21 @@ def test_a_subquery_with_a_window_may_be_a_key(engine: hj.Engine) -> None:
     assert both(engine, f"SELECT {key} AS f, count(*) AS n FROM b GROUP BY {key}") == Counter([(True, 2), (False, 1)])
     with pytest.raises(hj.UnsupportedSQL, match="window functions are not allowed in GROUP BY"):
         engine.query("SELECT count(*) FROM b GROUP BY rank() OVER (ORDER BY y)")
+
+
+@pytest.mark.parametrize("query", [
+    "SELECT DISTINCT ON ((SELECT max(c.n) FROM c WHERE c.x = b.x)) x, y FROM b "
+    "ORDER BY (SELECT max(c.n) FROM c WHERE c.x = b.x), y DESC",
+    "SELECT DISTINCT ON (x IN (SELECT x FROM c)) x, y FROM b ORDER BY x IN (SELECT x FROM c), y DESC",
+    "SELECT DISTINCT ON ((SELECT max(c.n) FROM c WHERE c.x = b.x)) x, y, (SELECT max(c.n) FROM c WHERE c.x = b.x) AS m "
+    "FROM b ORDER BY m, y DESC",
+])
+def test_a_subquery_of_distinct_on_is_the_same_in_order_by(wide: hj.Engine, query: str) -> None:
+    more = [10, None] if "AS m" in query else []
+    assert both(wide, query) == Counter([(1, 6, *more[:1]), (2, 5, *more[1:])])
+
+
+def test_a_subquery_of_distinct_is_the_same_in_order_by(wide: hj.Engine) -> None:
+    value = "(SELECT max(c.n) FROM c WHERE c.x = b.x)"
+    asked = f"SELECT DISTINCT {value} AS v FROM b ORDER BY {value} NULLS FIRST LIMIT 1"
+    assert both(wide, asked) == Counter([(None,)])
