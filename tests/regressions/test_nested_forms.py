@@ -58,6 +58,21 @@ def test_a_domain_has_columns_of_the_names_of_its_rows(wide: hj.Engine) -> None:
     assert found == Counter()
 
 
+@pytest.mark.parametrize(("more", "condition"), [
+    ("", "EXISTS (SELECT FROM c WHERE c.x = o.k GROUP BY c.n HAVING count(*) > 0) AND (o.k < 3 OR l.k = o.k)"),
+    (", generate_series(1, o.k) AS s", "EXISTS (SELECT FROM c WHERE c.x = o.k GROUP BY c.n HAVING count(*) > 0)"),
+    ("", "EXISTS (SELECT FROM c, generate_series(o.k, o.k) AS s WHERE c.x = s GROUP BY c.n HAVING count(*) > 0)"),
+])
+def test_a_domain_of_constant_rows_has_columns_of_their_names(wide: hj.Engine, more: str, condition: str) -> None:
+    asked = f"""SELECT DISTINCT ON (o.k) o.k, l.k AS other, l.n
+                FROM (SELECT k FROM (VALUES (1), (2)) AS v (k) GROUP BY k) AS o,
+                LATERAL (SELECT o.k, count(*) AS n FROM b GROUP BY GROUPING SETS ((b.x, o.k), (b.x))) AS l{more}
+                WHERE {condition} ORDER BY o.k, l.k, l.n"""
+    assert both(wide, asked) == Counter([(1, 1, 1)])
+    wide.execute("INSERT INTO c VALUES (2, 20); DELETE FROM c WHERE x = 1")
+    assert bag(wide.read("v")) == bag(wide.query(asked)) == Counter([(2, 2, 1)])
+
+
 @pytest.mark.parametrize("keys", ["ROLLUP (x = 1, y)", "GROUPING SETS ((x = 1, y), x = 1, ())", "CUBE (x = 1, y)"])
 def test_keys_of_grouping_sets_may_be_conditions(engine: hj.Engine, keys: str) -> None:
     found = both(engine, f"SELECT x = 1 AS one, y, count(*) AS n FROM b GROUP BY {keys}")
