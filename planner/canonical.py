@@ -6,12 +6,25 @@ two views have equal plans, and a row that fails in them is reported in the same
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from halfjoin.sql.bind.context import Aliases
 from halfjoin.sql.expr import Cast, Column, Expr, substitute
-from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Semi, TableFunction, UnionAll, Values
+from halfjoin.sql.relation import (
+    Filter,
+    Join,
+    Outer,
+    Project,
+    Relation,
+    Scan,
+    Semi,
+    TableFunction,
+    UnionAll,
+    Values,
+    inputs_below,
+)
 
 
 def canonical(union: UnionAll) -> UnionAll:
@@ -53,10 +66,13 @@ def _uncast(expr: Expr) -> Expr:
 
 @dataclass
 class _Names:
-    """The names given so far, and the renamed columns by their old names."""
+    """The names given so far.
+
+    What reads a relation finds its renamed columns by their places: two relations may have columns of one name, if
+    nothing reads both. So have the rows of a query, and the copy of them that is the domain of a subquery.
+    """
 
     aliases: Aliases = field(default_factory=Aliases)
-    columns: dict[str, Expr] = field(default_factory=dict)
 
     def inputs(self, relations: Iterable[Relation]) -> tuple[Relation, ...]:
         return tuple(map(self.relation, relations))
@@ -66,49 +82,46 @@ class _Names:
             case Scan(collection, alias, columns):
                 own = self.aliases.fresh(collection)
                 bare = [column.name[len(alias) + 1 :] for column in columns]
-                return Scan(collection, own, self._named(columns, own, bare))
+                return Scan(collection, own, _named(columns, own, bare))
             case Values(_, columns, rows):
                 own = self.aliases.fresh("values")
-                return Values(own, self._named(columns, own, _numbered(columns)), rows)
-            case Join(inputs):
-                return Join(self.inputs(inputs))
-            case TableFunction(input, function, _, args, outputs, ordinality, calls):
-                below = self.relation(input)
-                own, args = self.aliases.fresh(function), self._exprs(args)
-                made = self._named(outputs, own, _numbered(outputs))
-                last = self._named((ordinality,), own, ("ordinality",))[0] if ordinality else None
-                return TableFunction(below, function, own, args, made, last, calls)
-            case Filter(input, predicate):
-                below = self.relation(input)
-                return Filter(below, substitute(predicate, self.columns))
-            case Project(input, items):
-                below = self.relation(input)
-                exprs = self._exprs(expr for _, expr in items)
-                shown = [column for column, _ in items]
-                named = self._named(shown, self.aliases.fresh("project"), _names_of(exprs))
-                return Project(below, tuple(zip(named, exprs, strict=True)))
+                return Values(own, _named(columns, own, _numbered(columns)), rows)
             case UnionAll(inputs, columns):
                 arms = self.inputs(inputs)
-                return UnionAll(arms, self._named(columns, self.aliases.fresh("union"), _union_names(arms)))
-            case Outer(left, right, on, full):
-                sides = self.relation(left), self.relation(right)
-                joined = Outer(*sides, substitute(on, self.columns), full)
-                for old, new in zip(relation.columns, joined.columns, strict=True):
-                    self.columns[old.name] = new  # it may be nullable from here on
-                return joined
-            case Semi(input, other, on, anti):
-                sides = self.relation(input), self.relation(other)
-                return Semi(*sides, substitute(on, self.columns), anti)
+                return UnionAll(arms, _named(columns, self.aliases.fresh("union"), _union_names(arms)))
+        now = self.inputs(inputs_below(relation))
+        pairs = (zip(old.columns, new.columns, strict=True)
+                 for old, new in zip(inputs_below(relation), now, strict=True))  # fmt: skip
+        known: dict[str, Expr] = {old.name: new for old, new in chain.from_iterable(pairs)}
+        match relation:
+            case Join():
+                return Join(now)
+            case TableFunction(_, function, _, args, outputs, ordinality, calls):
+                own, args = self.aliases.fresh(function), _exprs(args, known)
+                made = _named(outputs, own, _numbered(outputs))
+                last = _named((ordinality,), own, ("ordinality",))[0] if ordinality else None
+                return TableFunction(now[0], function, own, args, made, last, calls)
+            case Filter(_, predicate):
+                return Filter(now[0], substitute(predicate, known))
+            case Project(_, items):
+                exprs = _exprs((expr for _, expr in items), known)
+                shown = [column for column, _ in items]
+                named = _named(shown, self.aliases.fresh("project"), _names_of(exprs))
+                return Project(now[0], tuple(zip(named, exprs, strict=True)))
+            case Outer(_, _, on, full):
+                return Outer(now[0], now[1], substitute(on, known), full)
+            case Semi(_, _, on, anti):
+                return Semi(now[0], now[1], substitute(on, known), anti)
             case _:
                 raise ValueError(f"{type(relation).__name__} is not a part of a join")  # it is cut out
 
-    def _exprs(self, exprs: Iterable[Expr]) -> tuple[Expr, ...]:
-        return tuple(substitute(expr, self.columns) for expr in exprs)
 
-    def _named(self, columns: Sequence[Column], alias: str, names: Iterable[str]) -> tuple[Column, ...]:
-        named = tuple(replace(column, name=f"{alias}.{name}") for column, name in zip(columns, names, strict=True))
-        self.columns.update((old.name, new) for old, new in zip(columns, named, strict=True))
-        return named
+def _exprs(exprs: Iterable[Expr], known: Mapping[str, Expr]) -> tuple[Expr, ...]:
+    return tuple(substitute(expr, known) for expr in exprs)
+
+
+def _named(columns: Sequence[Column], alias: str, names: Iterable[str]) -> tuple[Column, ...]:
+    return tuple(replace(column, name=f"{alias}.{name}") for column, name in zip(columns, names, strict=True))
 
 
 def _numbered(columns: Sequence[Column]) -> list[str]:

@@ -80,14 +80,18 @@ def _aggregates(node: exp.Expr, scalars: Scalars) -> Iterator[exp.Expr]:
             yield from _aggregates(child, scalars)
 
 
+def parts_of_call(node: exp.Expr) -> Iterator[exp.Expr]:
+    """What a call of an aggregate reads: its arguments, and its FILTER."""
+    while isinstance(node, _AROUND):
+        if node.args.get("expression"):
+            yield node.expression
+        node = node.this
+    yield from node.iter_expressions()
+
+
 def parts_of_window(node: exp.Window) -> Iterator[exp.Expr]:
     """What a window function reads: its arguments, its FILTER, and its window."""
-    part = node.this
-    while isinstance(part, _AROUND):
-        if part.args.get("expression"):
-            yield part.expression
-        part = part.this
-    yield from part.iter_expressions()
+    yield from parts_of_call(node.this)
     for child in node.iter_expressions():
         if child.arg_key != "this":
             yield child

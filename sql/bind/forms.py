@@ -277,8 +277,6 @@ def _collate(scalars: Scalars, node: exp.Collate) -> Expr:
 def _array(scalars: Scalars, node: exp.Array) -> Expr:
     if not node.expressions:
         raise scalars.context.refuse(node, "an empty array has no type", "write a cast: ARRAY[]::integer[]")
-    if any(isinstance(item, exp.Query) for item in node.expressions):
-        raise scalars.context.unmaintained(node.expressions[0], "ARRAY(subquery) is")
     return functions.resolve("array", scalars.values(node.expressions))
 
 

@@ -66,11 +66,12 @@ class From:
                 groups[-1][1].append(join)
         total = Scope()
         for item, chain in groups:
+            before = visible(left, total)
             if relation is not None and any(side_of(join) in ("RIGHT", "FULL") for join in chain):
-                added, group = self.chain(item, chain, None, Scope())  # all rows to the left are beside all of its rows
-                relation = beside(relation, added)
+                added, group = self.chain(item, chain, None, before)  # all rows to the left are beside all of its rows
+                relation, group = self.lateral_item(relation, added, before, group)
             else:
-                relation, group = self.chain(item, chain, relation, visible(left, total))
+                relation, group = self.chain(item, chain, relation, before)
             with self.context.at(item):
                 total = total.beside(group)
         assert relation is not None
@@ -80,15 +81,16 @@ class From:
         """An item and the JOINs after it, without commas."""
         relation, group = self.item(first, relation, left)
         for join in joins:
-            relation, group = self.joined(join, relation, group, visible(left, group))
+            relation, group = self.joined(join, relation, group, left)
         return relation, group
 
     def joined(self, join: exp.Join, relation: Relation, group: Scope, left: Scope) -> Bound:
-        """One more JOIN; `group` is the scope that it joins to, `left` the scope that LATERAL sees."""
+        """One more JOIN; `group` is the scope that it joins to. LATERAL sees it, unless its rows may be missing, and
+        `left`, the scope further left."""
         refuse_join(join, self.context)
         if side_of(join):
             return self.outer_join(join, relation, group, left)
-        relation, item = self.item(join.this, relation, left)
+        relation, item = self.item(join.this, relation, visible(left, group))
         return self.join(join, relation, group, item)
 
     def join(self, join: exp.Join, relation: Relation, left: Scope, right: Scope) -> Bound:
@@ -101,8 +103,7 @@ class From:
             scope = left.beside(right)
             if join.args.get("on"):
                 scalars = Scalars(self.context, (scope, *self.outer), self.context.lifted)
-                if self.context.trial is not None:
-                    self.context.trial.note(join.args["on"], scalars)
+                self.note(join.args["on"], scalars)
                 relation = filtered(relation, scalars, join.args["on"])
             return relation, scope
 
@@ -112,7 +113,7 @@ class From:
         So is the side that may be missing if a subquery in ON reads both sides.
         """
         side = side_of(join)
-        right, item = self.item(join.this, None, left if side == "LEFT" else Scope())
+        right, item = self.item(join.this, None, visible(left, group) if side == "LEFT" else left)
         if side != "RIGHT":
             right, item = with_presence(right, item, join, self.context)
         if side != "LEFT":
@@ -123,8 +124,7 @@ class From:
                 merged, on = self.using(join, group, item)
             else:
                 scalars = Scalars(self.context, (group.beside(item), *self.outer), self.context.lifted)
-                if self.context.trial is not None:
-                    self.context.trial.note(join.args["on"], scalars)
+                self.note(join.args["on"], scalars)
                 rows = Rows([relation, right], scalars)
                 try:
                     bind_values(rows, [join.args["on"]])
@@ -132,7 +132,7 @@ class From:
                 except BothSides:
                     return self.within(join, relation, right, group, item, scalars)
             if self.reads(right, relation):
-                made = self.beside(relation, right, left, item, on)
+                made = self.beside(relation, right, visible(left, group), item, on)
             elif side == "RIGHT":
                 made = Outer(right, relation, on)
             else:
@@ -216,12 +216,12 @@ class From:
 
     def item(self, node: exp.Expr, relation: Relation | None, left: Scope) -> Bound:
         """One item on top of the relation to its left."""
-        if isinstance(node, exp.Lateral):
-            return self.lateral(node, relation, left)
         if nested := node.args.get("joins"):
             alone = node.copy()
             alone.set("joins", None)
             return self.items(alone, nested, relation, left)
+        if isinstance(node, exp.Lateral):
+            return self.lateral(node, relation, left)
         inner = node.this if isinstance(node, exp.Subquery) else None
         if isinstance(inner, (exp.Table, exp.Lateral)) or (isinstance(inner, exp.Subquery) and _joined(inner)):
             only(node, self.context.sql, "FROM", ("this", "alias"))
@@ -293,16 +293,24 @@ class From:
         scalars = Scalars(self.context, (left, *self.outer), self.context.lifted)
         ordinality, rows = bool(node.args.get("ordinality")), Rows([relation], scalars)
         if not node.args.get("rows_from") and is_scalar(node.this, self.context):
+            self.note(node.this, scalars)
             bind_values(rows, [node.this])
             made, source = bind_scalar(node.this, node.args.get("alias"), ordinality, rows.relations[0], rows.scalars)
             return made, Scope.of(source)
         calls = rows_from(node, self.context)
+        for call in calls:
+            self.note(call, scalars)
         bind_values(rows, calls)
         bound, source = bind_calls(calls, node.args.get("alias"), ordinality, rows.relations[0], rows.scalars)
         if self.context.ordered:
             bound, order = in_sequence(bound)
             source = replace(source, order=order)
         return bound, Scope.of(source)
+
+    def note(self, node: exp.Expr, scalars: Scalars) -> None:
+        """Tell a trial of an expression in FROM, which may have aggregates of the queries around."""
+        if self.context.trial is not None:
+            self.context.trial.note(node, scalars)
 
     def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, FromItem]:
         """A subquery without LATERAL, which cannot read the items to its left."""
@@ -421,7 +429,7 @@ def _is_plain(query: exp.Expr, context: Context) -> bool:
         return isinstance(query, exp.Table)
     clauses = ("group", "having", "distinct", "limit", "offset", "windows", "qualify", "order", "with_")
     items = filter(None, [query.args.get("from_"), *(query.args.get("joins") or [])])
-    if any(query.args.get(key) for key in clauses) or any(item.find(exp.Query) for item in items):
+    if any(query.args.get(key) for key in clauses) or any(map(has_subquery, items)):
         return False
     return not aggregates_in(query.expressions, Scalars(context, ())) and not windows_in(query.expressions, {})
 

@@ -17,6 +17,7 @@ from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.direct import unmarked
 from halfjoin.sql.bind.outputs import Output, named, position
+from halfjoin.sql.bind.quantified import QUERIES
 from halfjoin.sql.bind.row_values import row_of
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import known, qualified
@@ -127,7 +128,7 @@ def _key(node: exp.Expr, outputs: Sequence[Output], rows: Scalars) -> tuple[Expr
         node = outputs[place].node
     if aggregates_in([node], rows):
         raise context.wrong(written, "aggregate functions are not allowed in GROUP BY")
-    if node.find(exp.Window):
+    if any(isinstance(part, exp.Window) for part in node.walk(prune=lambda part: isinstance(part, QUERIES))):
         raise context.wrong(written, "window functions are not allowed in GROUP BY")
     return rows.value(node), place
 

@@ -130,6 +130,11 @@ class Clauses:
         keys = [(node.this, place) for node, place in self._keys]
         return [node for node, place in [*keys, *(self._on or ())] if place is None]
 
+    @property
+    def distinct(self) -> list[exp.Expr]:
+        """The expressions of DISTINCT ON that are not outputs."""
+        return [node for node, place in self._on or () if place is None]
+
     def check_calls(self, calls: Collection[int], outputs: Sequence[Output]) -> None:
         """Refuse set-returning calls (the ids of their nodes) that run after DISTINCT ON, as no key has one."""
         if not calls or self._on is None or not self._keys:

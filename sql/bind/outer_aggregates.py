@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind import select as bind_select  # the two modules call each other
-from halfjoin.sql.bind.aggregates import aggregate_call, is_aggregate, parts_of_window
+from halfjoin.sql.bind.aggregates import aggregate_call, is_aggregate, parts_of_call, parts_of_window
 from halfjoin.sql.bind.context import Aliases, CommonTable
 from halfjoin.sql.bind.grouping_sets import is_grouping
 from halfjoin.sql.bind.quantified import QUERIES
@@ -90,13 +90,13 @@ def outer_aggregates(nodes: Sequence[exp.Expr], scalars: Scalars) -> list[exp.Ex
 
 def _calls(node: exp.Expr, schema: Schema,
            around: exp.Expr | None = None) -> Iterator[tuple[exp.Expr, exp.Expr | None]]:
-    """The outermost calls of aggregates and of grouping(), and those in subqueries in their arguments, each with the
-    subquery that it is in."""
+    """The calls of aggregates and of grouping(), those in the arguments of others after these, each with the subquery
+    that it is in. One in the arguments of another belongs to a query further out."""
     if isinstance(node, exp.Window):
         parts: Iterator[exp.Expr] = parts_of_window(node)
     elif is_aggregate(node, schema) or is_grouping(node):
         yield node, around
-        parts = _outermost(node)
+        parts = parts_of_call(node)
     else:
         parts = node.iter_expressions()
     if isinstance(node, QUERIES):

@@ -52,9 +52,8 @@ def exists(node: exp.Expr) -> exp.Expr | None:
 
 
 def array_of(node: exp.Expr) -> exp.Expr | None:
-    """The query of ARRAY(query); None for another node."""
-    is_array = isinstance(node, exp.Array) or (isinstance(node, exp.Anonymous) and node.name.lower() == "array")
-    return _argument(node) if is_array else None
+    """The query of ARRAY(query); None for another node. `ARRAY[(query)]` has one element, the value of the query."""
+    return _argument(node) if isinstance(node, exp.Anonymous) and node.name.lower() == "array" else None
 
 
 def _argument(node: exp.Expr) -> exp.Expr | None:

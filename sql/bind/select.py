@@ -158,6 +158,9 @@ def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Sco
         relation = filtered(relation, scalars, query.args["having"].this)
     qualify = query.args.get("qualify")
     windowed = [*nodes, *([qualify.this] if qualify else [])]
+    for told in ([output.node for output in outputs], last.distinct) if query.args.get("distinct") else ():
+        relation, scalars = with_values(relation, scalars, told)  # ORDER BY may have the same subqueries
+        scalars = equal_to_keys(told, last.nodes, scalars)
     relation, scalars = with_values(relation, scalars, windowed)
     windowed_rows = bool(windows_in(windowed, scalars.bound))
     if windowed_rows:

@@ -295,8 +295,13 @@ class HalfjoinParser(OperatorParser, ConstantParser, AlterParser):
         return made
 
     def _parse_query_modifiers(self, this: Any) -> Any:
-        """Parse the clauses after a query. Those after `(SELECT ...)` are the query's own, as without parentheses."""
+        """Parse the clauses after a query. Those after `(SELECT ...)` are the query's own, as without parentheses.
+
+        LATERAL may be the first of joined items in parentheses.
+        """
         made = super()._parse_query_modifiers(this)
+        for join in self._parse_joins() if isinstance(made, exp.Lateral) else ():
+            made.append("joins", join)
         if isinstance(made, exp.Subquery) and not made.args.get("alias"):
             inner = made.unnest()
             for key in ("order", "limit", "offset"):
@@ -306,6 +311,16 @@ class HalfjoinParser(OperatorParser, ConstantParser, AlterParser):
                         raise self._refused(f"multiple {clauses} clauses not allowed").with_(code="42601")
                     inner.set(key, clause.pop())
         return made
+
+    def _parse_cube_or_rollup(self, with_prefix: bool = False) -> exp.Cube | exp.Rollup | None:
+        """Parse CUBE or ROLLUP. Their keys may be conditions, as those of GROUP BY."""
+        if with_prefix or not self._match_set((TokenType.CUBE, TokenType.ROLLUP)):
+            return super()._parse_cube_or_rollup(with_prefix)
+        kind = exp.Cube if self._prev.token_type is TokenType.CUBE else exp.Rollup
+        return self.expression(kind(expressions=self._parse_wrapped_csv(self._parse_disjunction)))
+
+    def _parse_grouping_set(self) -> exp.Expr | None:
+        return self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
 
     def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
         """Parse what follows IS. Of a row, IS NOT NULL is not the same as NOT (... IS NULL)."""
