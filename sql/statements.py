@@ -147,7 +147,7 @@ class AlterTable:
 
 @dataclass(frozen=True)
 class Rename:
-    """ALTER TABLE | [MATERIALIZED] VIEW [IF EXISTS] name RENAME TO name."""
+    """ALTER TABLE | [MATERIALIZED] VIEW | INDEX | SEQUENCE [IF EXISTS] name RENAME TO name."""
 
     kind: str
     name: str

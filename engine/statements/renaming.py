@@ -25,14 +25,18 @@ from halfjoin.sql.statements import CreateIndex, CreateView, Rename
 
 
 def rename(state: State, runners: Runners, statement: Rename) -> None:
-    """Carry out RENAME TO of a table, view or index. ALTER TABLE renames all of them.
+    """Carry out RENAME TO of a table, view, index or sequence. ALTER TABLE renames all of them.
 
     Raises:
         UnknownName: nothing has the name. Conflict: it is of another kind, a sink reads it, or the new name is taken.
     """
     catalog, to = state.catalog, statement.to
-    if statement.kind == "table" and (sequence := catalog.sequences.get(statement.name)) is not None:
+    if statement.kind in ("table", "sequence") and (sequence := catalog.sequences.get(statement.name)) is not None:
         _rename_sequence(catalog, sequence, to)
+        return
+    if statement.kind == "sequence":
+        if not statement.if_exists:
+            raise UnknownName("sequence", statement.name, catalog.sequences, code="42P01")
         return
     found = _named_as(catalog, statement)
     if found is None:

@@ -20,7 +20,7 @@ from halfjoin.sql.parse import syntax
 from halfjoin.sql.parse.constraints import column, inside
 from halfjoin.sql.parse.locate import catalog_name, name_of, only, refuse
 from halfjoin.sql.parse.sequences import number, options
-from halfjoin.sql.statements import ColumnDef
+from halfjoin.sql.statements import ColumnDef, Rename
 from halfjoin.sql.types import SqlType
 
 
@@ -85,12 +85,15 @@ def create_domain(node: exp.Create, text: str) -> CreateDomain:
     return CreateDomain(Domain(catalog_name(node.this, text), made.type, made.not_null, made.default, checks))
 
 
-def alter_sequence(node: syntax.AlterSequence, text: str) -> AlterSequence:
+def alter_sequence(node: syntax.AlterSequence, text: str) -> AlterSequence | Rename:
     """ALTER SEQUENCE."""
+    name, exists = catalog_name(node.this, text), bool(node.args.get("exists"))
+    if (to := node.args.get("to")) is not None:
+        schema = name.rpartition(".")[0]
+        return Rename("sequence", name, f"{schema}.{name_of(to)}" if schema else name_of(to), exists)
     restart = node.args.get("restart")
     at = None if restart in (None, True) else number(restart, node, text)
-    return AlterSequence(catalog_name(node.this, text), restart is not None, at, options(node, text),
-                         bool(node.args.get("exists")))
+    return AlterSequence(name, restart is not None, at, options(node, text), exists)
 
 
 def alter_domain(node: syntax.AlterDomain, text: str) -> AlterDomain:

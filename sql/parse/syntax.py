@@ -207,10 +207,12 @@ class IterativeWith(exp.With):
 
 
 class AlterSequence(exp.Expression):
-    """ALTER SEQUENCE name RESTART [WITH n] | START WITH n | INCREMENT BY n ... `restart`: a number, or True."""
+    """ALTER SEQUENCE name RESTART [WITH n] | START WITH n | INCREMENT BY n ... `restart`: a number, or True. With `to`:
+    RENAME TO to."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, **dict.fromkeys(
-        ("exists", "restart", "start", "increment", "minvalue", "maxvalue", "cycle", "cache", "type", "owned"), False)}
+        ("exists", "restart", "start", "increment", "minvalue", "maxvalue", "cycle", "cache", "type", "owned", "to"),
+        False)}  # fmt: skip
 
 
 class AlterDomain(exp.Expression):

@@ -23,6 +23,11 @@ SCRIPTS = {
         ALTER SEQUENCE q RESTART; SELECT nextval('q'); ALTER SEQUENCE q RESTART WITH 40; SELECT nextval('q');
         ALTER SEQUENCE q INCREMENT BY 10; SELECT nextval('q'); ALTER SEQUENCE IF EXISTS nosuch RESTART;
         ALTER SEQUENCE nosuch RESTART; ALTER SEQUENCE q START WITH 3 RESTART; SELECT nextval('q')""",
+    "another name": """CREATE SEQUENCE q; CREATE TABLE t (id serial, x integer); SELECT nextval('q');
+        ALTER SEQUENCE q RENAME TO r; SELECT nextval('r'); ALTER SEQUENCE IF EXISTS q RENAME TO z;
+        ALTER SEQUENCE q RENAME TO z; ALTER SEQUENCE r RENAME TO t; ALTER SEQUENCE t_id_seq RENAME TO u;
+        INSERT INTO t (x) VALUES (1) RETURNING id; SELECT nextval('u'); CREATE SCHEMA s; CREATE SEQUENCE s.q;
+        ALTER SEQUENCE s.q RENAME TO k; SELECT nextval('s.k')""",
     "bounds": """CREATE SEQUENCE q MINVALUE 5 MAXVALUE 7 CYCLE; SELECT nextval('q'), 'a'; CREATE TABLE r (x integer);
         INSERT INTO r VALUES (1), (2), (3), (4); CREATE TABLE t (a bigint); INSERT INTO t SELECT nextval('q') FROM r;
         TABLE t; SELECT setval('q', 20); SELECT setval('q', 7); SELECT nextval('q'); SELECT setval('q', 6, false);
