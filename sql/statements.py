@@ -156,6 +156,18 @@ class Rename:
 
 
 @dataclass(frozen=True)
+class AlterRetention:
+    """ALTER TABLE | MATERIALIZED VIEW [IF EXISTS] name SET (RETAIN HISTORY FOR ...) or RESET (RETAIN HISTORY).
+
+    `retain`: in time units; None: as long as the engine retains what says nothing.
+    """
+
+    name: str
+    retain: int | None
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
 class CreateView:
     """CREATE [OR REPLACE] [MATERIALIZED] VIEW [IF NOT EXISTS] name [(column, ...)] [WITH (...)] AS query."""
 
@@ -480,9 +492,10 @@ class Drop:
 
 Change: TypeAlias = Insert | Delete | Update | Merge  # statements that change the rows of one table
 Statement: TypeAlias = (
-    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | CreateSource | AlterSource | AlterTable
-    | Rename | Insert | Delete | Update | Merge | WithChanges | Copy | Truncate | Select | Subscribe | Explain
-    | Maintain | Refresh | RefreshPlan | Show | SetTime | SetSetting | Begin | SetTransaction | Commit | Rollback
-    | Savepoint | Drop | Prepare | Execute | Deallocate | CreateEnum | CreateComposite | AlterEnum | CreateDomain
-    | CreateSchema | CreateSequence | Comment | AlterSequence | AlterDomain
+    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | CreateSource | AlterSource
+    | AlterTable | Rename | AlterRetention | Insert | Delete | Update | Merge | WithChanges | Copy | Truncate
+    | Select | Subscribe | Explain | Maintain | Refresh | RefreshPlan | Show | SetTime | SetSetting | Begin
+    | SetTransaction | Commit | Rollback | Savepoint | Drop | Prepare | Execute | Deallocate | CreateEnum
+    | CreateComposite | AlterEnum | CreateDomain | CreateSchema | CreateSequence | Comment | AlterSequence
+    | AlterDomain
 )

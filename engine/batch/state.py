@@ -120,12 +120,19 @@ class State:
         return known
 
     def keep_promises(self) -> None:
-        """Keep the errors of each view as long as any view above it can be read, since they are errors of that one too.
+        """Keep tables and views as long as the catalog says, and the errors of each view as long as any view above it
+        can be read, since they are errors of that one too.
 
-        Called when views are created or dropped. Errors that are already forgotten do not come back: a view is readable
-        from where its contents, and the errors of everything it reads, begin.
+        Called when views are created or dropped, and when another length of history is asked for. Errors that are
+        already forgotten do not come back: a view is readable from where its contents, and the errors of everything it
+        reads, begin.
         """
-        for view in self.maintained.values():
+        for name, collection in self.tables.items():
+            asked = self.catalog.tables[name].retain if name in self.catalog.tables else None
+            collection.retain = self.retain if asked is None else asked
+        for name, view in self.maintained.items():
+            if (defined := self.catalog.views.get(name)) is not None:  # nodes keep no history
+                view.contents.retain = self.retain if defined.retain is None else defined.retain
             view.errors.retain = view.contents.retain
         for view in reversed(self.maintained.values()):
             for one in self.loop(view.dataflow.plan.loop) if view.dataflow.plan.loop else ():  # each reads all of them

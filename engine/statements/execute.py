@@ -26,6 +26,7 @@ from halfjoin.engine.statements.outcomes import answer, apply, tagged
 from halfjoin.engine.statements.renaming import rename
 from halfjoin.engine.statements.repeated import keeping, keeping_change, known, known_query
 from halfjoin.engine.statements.replan import check_refreshed, refresh
+from halfjoin.engine.statements.retention import alter_retention
 from halfjoin.engine.statements.sequences import changes_sequence, restart
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.settings import checked, show_settings
@@ -58,6 +59,7 @@ from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.parse import Tree, executed, statement_of, trees_of
 from halfjoin.sql.parse.prepared import change_in
 from halfjoin.sql.statements import (
+    AlterRetention,
     AlterSource,
     AlterTable,
     Copy,
@@ -257,6 +259,10 @@ def _run(
             gone: list[str] = []
             session.define(state, lambda state: alter_table(state, statement, gone), statement)
             _say_gone(gone)
+        case AlterRetention():
+            if session.transaction is not None:
+                raise UnsupportedSQL("the history to retain cannot change in a transaction", code="25001")
+            session.define(state, lambda state: alter_retention(state, statement), statement)
         case Rename():
             session.define(state, lambda state: rename(state, session.runners, statement), statement)
         case CreateTableAs():

@@ -30,6 +30,7 @@ from halfjoin.sql.bind.tables import names_of
 from halfjoin.sql.named import AlterSequence, Comment, CreateSequence
 from halfjoin.sql.parse.temporary import not_materialized
 from halfjoin.sql.statements import (
+    AlterRetention,
     AlterTable,
     CreateIndex,
     CreateSink,
@@ -226,6 +227,10 @@ def defines(statement: Statement, temporary: Temporary) -> bool:
             return is_temporary(name)
         case Rename(_, name):
             return is_temporary(name)
+        case AlterRetention(name):
+            if is_temporary(name):
+                raise UnsupportedSQL("a temporary table has no history", remedy="leave out RETAIN HISTORY")
+            return False
         case Comment(_, name):
             return is_temporary(name)
         case Drop(_, names):

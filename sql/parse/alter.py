@@ -7,17 +7,19 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from halfjoin.sql.parse import syntax
 from halfjoin.sql.parse.constraints import column, constraints, identity_of
 from halfjoin.sql.parse.create import check_dots, table_name
 from halfjoin.sql.parse.locate import name_of, only, refuse, written
 from halfjoin.sql.parse.sequences import number
 from halfjoin.sql.parse.syntax import AlterConstraint, AlterIdentity
+from halfjoin.sql.parse.times import constant_duration
 from halfjoin.sql.parse.type_names import stored_type
-from halfjoin.sql.statements import AlterAction, AlterTable, Rename
+from halfjoin.sql.statements import AlterAction, AlterRetention, AlterTable, Rename
 from halfjoin.sql.types import BIGINT
 
 
-def alter(node: exp.Alter, text: str) -> AlterTable | Rename:
+def alter(node: exp.Alter, text: str) -> AlterTable | AlterRetention | Rename:
     """An ALTER statement."""
     only(node, text, "ALTER", ("this", "kind", "exists", "actions", "options", "only"))  # tables have no children here
     kind, name, exists = str(node.args["kind"]).lower(), table_name(node.this, text), bool(node.args.get("exists"))
@@ -30,6 +32,9 @@ def alter(node: exp.Alter, text: str) -> AlterTable | Rename:
                 return AlterTable(name, (AlterAction("rename column", renamed, to=name_of(option.this)),), exists)
         check_dots(actions[0].this, text)
         return Rename(kind, name, f"{schema}.{renamed}" if schema else renamed, exists)
+    if len(actions) == 1 and isinstance(actions[0], syntax.AlterRetention):
+        length = actions[0].this
+        return AlterRetention(name, None if length is None else constant_duration(length, text), exists)
     if kind != "table":
         raise refuse(node, text, f"this ALTER {kind.upper()} is not supported", "write ALTER VIEW v RENAME TO w")
     return AlterTable(name, tuple(made for action in actions for made in _actions(action, text)), exists)

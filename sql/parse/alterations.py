@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from halfjoin.sql.parse.commands import CommandParser
-from halfjoin.sql.parse.syntax import AlterConstraint
+from halfjoin.sql.parse.syntax import AlterConstraint, AlterRetention
 
 
 class AlterParser(CommandParser):
@@ -16,9 +16,13 @@ class AlterParser(CommandParser):
 
     def _parse_rename_view(self) -> exp.Expr:
         exists, name = self._parse_exists(), self._parse_table_parts()
-        if not self._match_text_seq("RENAME", "TO"):
-            raise self._refused("ALTER MATERIALIZED VIEW needs RENAME TO and a name")
-        action = exp.AlterRename(this=self._parse_table_parts())
+        action: exp.Expr | None = None
+        if self._match_text_seq("RENAME", "TO"):
+            action = exp.AlterRename(this=self._parse_table_parts())
+        elif self._match_texts(("SET", "RESET")):
+            action = self._parse_retention()
+        if action is None:
+            raise self._refused("ALTER MATERIALIZED VIEW needs RENAME TO and a name, or SET (RETAIN HISTORY FOR ...)")
         made = exp.Alter(this=name, kind="MATERIALIZED VIEW", exists=exists, actions=[action])
         return self.expression(made)
 
@@ -33,6 +37,24 @@ class AlterParser(CommandParser):
             first = start + words.index("DEFAULT") + 1
             made.meta["text"] = self._find_sql(self._tokens[first], self._prev)
         return made
+
+    def _parse_retention(self) -> exp.Expr | None:
+        """Parse what follows SET or RESET, if it is about the history to retain."""
+        start, sets = self._index, self._prev is not None and self._prev.text.upper() == "SET"
+        if not (self._match(TokenType.L_PAREN) and self._match_text_seq("RETAIN", "HISTORY")):
+            self._retreat(start)
+            return None
+        if sets:
+            self._match(TokenType.EQ)
+            self._match_text_seq("FOR")
+        length = self._parse_disjunction() if sets else None
+        if (length is None) is sets or not self._match(TokenType.R_PAREN):
+            expected = "SET (RETAIN HISTORY FOR '1 hour')" if sets else "RESET (RETAIN HISTORY)"
+            raise self._refused(f"expected {expected}").with_(code="42601")
+        return self.expression(AlterRetention(this=length))
+
+    def _parse_alter_table_set(self) -> Any:
+        return self._parse_retention() or super()._parse_alter_table_set()
 
     def _parse_alter_table_rename(self) -> Any:
         return self._parse_alter_constraint() or super()._parse_alter_table_rename()

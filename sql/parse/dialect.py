@@ -84,6 +84,7 @@ class HalfjoinParser(OperatorParser, ConstantParser, AlterParser):
 
     ALTER_PARSERS: ClassVar = {
         **MaterializeParser.ALTER_PARSERS, "VALIDATE": lambda self: self._parse_alter_constraint(),
+        "RESET": lambda self: self._parse_retention(),
     }  # fmt: skip
 
     def _parse_with_text(self, word: str) -> Any:

@@ -249,6 +249,12 @@ class OnCommitDrop(exp.Property):
     arg_types: ClassVar[dict[str, bool]] = {}
 
 
+class AlterRetention(exp.Expression):
+    """SET (RETAIN HISTORY FOR duration) of a table or view; without `this`: RESET (RETAIN HISTORY)."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False}
+
+
 class RetainHistory(exp.Property):
     """RETAIN HISTORY [=] FOR duration, an option of a table or view."""
 
