@@ -12,9 +12,9 @@ from halfjoin.sql.bind import select as bind_select  # for its parts: the two mo
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.named_types import resolved
-from halfjoin.sql.bind.recursion import fitted, reads, shaped
+from halfjoin.sql.bind.recursion import fitted, reads, shaped, wider
 from halfjoin.sql.bind.scope import Scope
-from halfjoin.sql.bind.selected import known
+from halfjoin.sql.bind.selected import Selected, known
 from halfjoin.sql.expr import Column, conjunction
 from halfjoin.sql.parse.locate import name_of, only
 from halfjoin.sql.parse.syntax import MutualWith
@@ -96,6 +96,10 @@ def _head(item: exp.CTE, context: Context) -> tuple[str, tuple[Column, ...], tup
     return name_of(alias.this), columns, tuple(name_of(column) for column in given)
 
 
+def _kept(first: Project) -> tuple[Column, ...]:
+    return tuple(replace(column, nullable=True) for column in first.columns)
+
+
 def looped(
     query: exp.Expr, name: str, columns: tuple[exp.Identifier, ...], context: Context, outer: tuple[Scope, ...]
 ) -> Looped:
@@ -113,15 +117,23 @@ def looped(
         raise context.refuse(query, f"a WITH around both parts of {name} reads it", "write the WITH in the second part")
     context = bind_select.with_queries(query, context, outer)
     selected = bind_select.select(query.this, context, None, outer)
-    first = shaped(selected, [known(value) for value in selected.values])
+    values = [known(value) for value in selected.values]
     loop = context.aliases.fresh(name + READS_ITSELF)
-    kept = tuple(replace(column, nullable=True) for column in first.columns)
 
     def before(alias: str, own: tuple[Column, ...]) -> Relation:
         return Fed(loop, 0, True, alias, own)
 
-    itself = CommonTable(Looped(name, kept, tuple(selected.names), before), columns, context)
-    found = bind_select.select(query.expression, body_of(context, {name: itself}), None, outer)
+    def over(first: Project) -> Selected:
+        """The second part over rows as of the first one."""
+        itself = CommonTable(Looped(name, _kept(first), tuple(selected.names), before), columns, context)
+        return bind_select.select(query.expression, body_of(context, {name: itself}), None, outer)
+
+    first = shaped(selected, values)
+    found = over(first)
+    if (types := wider(query.expression, found, first, context)) is not None:
+        first = shaped(selected, [functions.cast(value, type) for value, type in zip(values, types, strict=True)])
+        found = over(first)
+    kept = _kept(first)
     second = shaped(found, fitted(query.expression, name, found, first, context))
     made, step, distinct = first_rows(first), first_rows(second), bool(query.args.get("distinct"))
     names = (*map(name_of, columns), *selected.names[len(columns):])
@@ -182,4 +194,3 @@ def is_linear(relation: Relation, loop: str) -> bool:
             return is_linear(input, loop) and not fed_by(other, loop)
         case _:
             return False
-

@@ -56,6 +56,19 @@ def held(type: SqlType) -> SqlType:
     return numeric(STORED_DIGITS, min(type.scale or 0, STORED_DIGITS))
 
 
+def wider(query: exp.Expr, found: Selected, first: Project, context: Context) -> list[SqlType] | None:
+    """The types of the first part's columns, where numerics have more digits before the point in the second part, as
+    in `x + 1`: as many as a column has. None if there are no such columns."""
+    types = [column.type for column, _ in first.items]
+    for place, (value, (column, _)) in enumerate(zip(found.values, first.items, strict=False)):
+        if value.type.kind is column.type.kind is Kind.NUMERIC:
+            with context.at(query):
+                together = held(common([value, column]))
+            if together != column.type:
+                types[place] = numeric(STORED_DIGITS, together.scale or 0)
+    return types if types != [column.type for column, _ in first.items] else None
+
+
 def fitted(query: exp.Expr, name: str, found: Selected, first: Project, context: Context) -> list[Expr]:
     """The values of the second part, with the types of the first part's."""
     if len(found.items) != len(first.items):
@@ -64,6 +77,8 @@ def fitted(query: exp.Expr, name: str, found: Selected, first: Project, context:
         with context.at(query):
             together = common([value, column])
         if held(together) != column.type:
-            raise context.wrong(query, f"a column of {name} is {column.type} in its first part, and {value.type} in "
-                                       "its second", f"cast it in the first part: ::{value.type}")
+            said = f"a column of {name} is {column.type} in its first part, and {value.type} in its second"
+            if value.type.kind is Kind.NUMERIC:  # each round has more digits than the one before
+                raise context.wrong(query, said, f"cast it in both parts: ::numeric({STORED_DIGITS}, 10)")
+            raise context.wrong(query, said, f"cast it in the first part: ::{value.type}")
     return [functions.cast(value, column.type) for value, (column, _) in zip(found.values, first.items, strict=True)]

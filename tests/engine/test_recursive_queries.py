@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -109,3 +110,27 @@ def test_a_working_table_begins_with_rows_that_are_looked_up(query: str) -> None
     assert "looks up 1 key in edge(src)" in engine.explain(query).splitlines()[-1]
     engine.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
     assert sorted(engine.query(query)["x"].to_pylist()) == sorted(engine.read("v")["x"].to_pylist()) != []
+
+
+NUMERICS = {
+    "SELECT 1.5 AS x UNION ALL SELECT x + 1 FROM w WHERE x < 4": ["1.5", "2.5", "3.5", "4.5"],
+    "SELECT n AS x FROM t UNION ALL SELECT x * 2 FROM w WHERE x < 20": ["2.25", "4.50", "9.00", "18.00", "36.00"],
+    "SELECT 8.0 AS x UNION ALL SELECT x / 2 FROM w WHERE x > 2": ["8", "4", "2"],
+    "SELECT 1::numeric(38, 10) AS x UNION ALL SELECT (x * 1.5)::numeric(38, 10) FROM w WHERE x < 3": [
+        "1", "1.5", "2.25", "3.375"],
+}
+
+
+@pytest.mark.parametrize("sql", NUMERICS)
+def test_numerics_may_grow_from_round_to_round(sql: str) -> None:
+    engine, whole = hj.Engine(), f"WITH RECURSIVE w AS ({sql}) SELECT x FROM w"
+    engine.execute("CREATE TABLE t (n numeric(6, 2)); INSERT INTO t VALUES (2.25)")
+    expected = [Decimal(one) for one in NUMERICS[sql]]
+    assert engine.query(whole)["x"].to_pylist() == expected
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS {whole}; INSERT INTO t VALUES (30)")
+    assert sorted(engine.read("v")["x"].to_pylist()) == sorted([*expected, *([Decimal(30)] if " t " in sql else [])])
+
+
+def test_numerics_that_get_ever_more_digits_are_refused_with_a_cast() -> None:
+    with pytest.raises(hj.UnsupportedSQL, match=r"cast it in both parts: ::numeric\(38, 10\)"):
+        hj.Engine().query("WITH RECURSIVE w AS (SELECT 1.5 AS x UNION ALL SELECT x * 1.5 FROM w) SELECT x FROM w")
