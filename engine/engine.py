@@ -453,9 +453,7 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
         for subscription in subscriptions(self._state):
             subscription.close()
         if not self._released:
-            if self._closed is None:
-                self._session.give_back_numbers(self._state)
-            self._sinks.close()
+            self._session.close(self._state)
             self._closed = "the engine is closed"  # set first: after an interrupt, another `close` goes on
             self._store.close()
             self._runners.close()

@@ -159,15 +159,15 @@ class Session:
         if due:
             writing(self.writer).define(lambda: state.catalog.sequences.update(due))
 
-    def give_back_numbers(self, state: State) -> None:
-        """Keep that the numbers ahead have not been given out, when nobody asks for more. If that fails, they are
-        left out."""
+    def close(self, state: State) -> None:
+        """End the sinks, and keep that the numbers ahead have not been given out. If that fails, they are left out."""
         sequences, numbers = state.catalog.sequences, state.catalog.numbers
         given = {name: one.model_copy(update={"next": numbers[one.id]}) for name, one in sequences.items()
                  if (one.next - numbers.get(one.id, one.next)) * one.step > 0 and not one.cycle}  # fmt: skip
         if given and self.writer is not None:
             with suppress(HalfjoinError, OSError):
                 self.writer.define(lambda: sequences.update(given))
+        self.sinks.close()
 
     def known(self, state: State) -> State:
         """The state with the definitions of the open transaction, and what is temporary."""

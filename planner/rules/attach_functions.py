@@ -7,7 +7,8 @@ from dataclasses import replace
 from halfjoin.planner.block import Aliases, Block, Blocks, Function, Input, inputs_of
 from halfjoin.planner.fallibility import explode_fallible
 from halfjoin.planner.plan import InputKind
-from halfjoin.sql.expr import Call, columns_of
+from halfjoin.sql.expr import Call, Expr, columns_of
+from halfjoin.sql.functions import fallible
 from halfjoin.sql.functions.chance import draws
 
 
@@ -15,8 +16,9 @@ def attach_functions(blocks: Blocks) -> Blocks:
     """The same blocks with the inputs of every table function set.
 
     A function of constants that an equality compares with another input is an input of its own. So its rows are looked
-    up, or look others up, as the rows of VALUES. One that may fail runs on the input that it is compared with, whose
-    row is the error then. Without such an equality it runs on the complete row, because it only multiplies rows.
+    up, or look others up, as the rows of VALUES. Where it may fail, or something else that reads the two, it runs on
+    the input that it is compared with, since only rows that are joined are errors then. Without such an equality it
+    runs on the complete row, because it only multiplies rows.
     """
     return tuple(_apart(_attached(block)) for block in blocks)
 
@@ -36,7 +38,8 @@ def _apart(block: Block) -> Block:
     inputs, functions = list(block.inputs), list[Function]()
     for function in block.functions:
         step = function.step
-        if any(map(columns_of, step.args)) or explode_fallible(step) or not _is_asked(block, function):
+        constant = not any(map(columns_of, step.args))
+        if not constant or not _is_asked(block, function) or function.inputs & _risky(block, function):
             functions.append(function)
         elif any(map(draws, step.args)):  # once, when the query is asked
             row = Input(f"{step.alias}#row", f"={step.alias}#row", (), ((),))  # no alias of a relation
@@ -68,6 +71,21 @@ def _is_asked(block: Block, function: Function) -> bool:
     return asked and all(_is_bare(item) for item in block.inputs if item.alias in function.inputs)
 
 
+def _risky(block: Block, function: Function) -> Aliases:
+    """The inputs that something reads which may fail, but for an equality with the function, before rows are complete.
+    """
+    made = {column.name for column in function.columns}
+    predicates = [one for one in block.predicates if not (_is_equality(one) and columns_of(one) & made)]
+    probes = [match.probe for item in block.inputs for match in item.on]
+    risky = [inputs_of(expr, block.owners) for expr in (*predicates, *probes) if fallible(expr)]
+    risky += [other.inputs for other in block.functions if explode_fallible(other.step)]
+    return frozenset[str]().union(*risky)
+
+
+def _is_equality(predicate: Expr) -> bool:
+    return isinstance(predicate, Call) and predicate.function == "="
+
+
 def _partner(block: Block, function: Function) -> Aliases:
     """The plain input that an equality compares the function's columns with; the first by name, if there are several.
     """
@@ -76,6 +94,6 @@ def _partner(block: Block, function: Function) -> Aliases:
     bases = {column.name: item.alias for item in plain for column in item.columns}
     partners = set()
     for predicate in block.predicates:
-        if isinstance(predicate, Call) and predicate.function == "=" and columns_of(predicate) & made:
+        if _is_equality(predicate) and columns_of(predicate) & made:
             partners |= {bases[name] for name in columns_of(predicate) if name in bases}
     return frozenset(sorted(partners)[:1])
