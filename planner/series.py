@@ -9,6 +9,7 @@ from decimal import Decimal
 from halfjoin.planner.linear import Explode
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.types import RESULT_ROWS
+from halfjoin.sql.unseen import is_unseen
 
 _MONTH = 28  # days at least
 _MONTHS = 12_000  # of a step: more may lead beyond the last timestamp
@@ -18,8 +19,8 @@ _UNKNOWN = 1_000
 def about_rows(step: Explode) -> int:
     """A guess at the rows of a function of constants."""
     if step.function == "unnest":
-        lengths = [len(arg.value) for arg in step.args if isinstance(arg, Literal) and isinstance(arg.value, list)]
-        return max(lengths, default=_UNKNOWN)
+        values = [arg.value for arg in step.args if isinstance(arg, Literal) and not is_unseen(arg.value)]
+        return max((len(value) for value in values if isinstance(value, list)), default=_UNKNOWN)
     found = length_of(step.args) if step.function == "generate_series" else None
     return _UNKNOWN if found is None else found
 

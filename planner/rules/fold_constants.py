@@ -12,6 +12,9 @@ from halfjoin.sql.expr import FALSE, FLIPPED, TRUE, Call, Cast, Expr, Literal, r
 from halfjoin.sql.functions.casting import cast
 from halfjoin.sql.functions.record_values import VALUE, as_it_was
 from halfjoin.sql.types import Kind
+from halfjoin.sql.unseen import is_unseen
+
+_MOMENTS = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
 def fold_constants(blocks: Blocks) -> Blocks:
@@ -55,8 +58,8 @@ def _fold_node(expr: Expr) -> Expr:
             return _of_days(expr, name, side, literal)
         case Call(function=name, args=(Literal() as literal, Cast() as side)) if name in FLIPPED:
             return _of_days(expr, FLIPPED[name], side, literal)
-        case Cast(Literal(date()) as literal, type) if type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
-            return cast(literal, type)
+        case Cast(Literal() as literal, type) if literal.type.kind is Kind.DATE and type.kind in _MOMENTS:
+            return expr if is_unseen(literal.value) or not isinstance(literal.value, date) else cast(literal, type)
     return expr
 
 
@@ -65,7 +68,7 @@ def _of_days(expr: Call, comparison: str, side: Cast, literal: Literal) -> Expr:
 
     As in PostgreSQL where no cast is written, a date beyond all timestamps is compared, and does not fail.
     """
-    if side.arg.type.kind is not Kind.DATE or side.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+    if side.arg.type.kind is not Kind.DATE or side.type.kind not in _MOMENTS:
         return expr
     day = day_of(literal)
     return expr if day is None else Call(comparison, (side.arg, day), expr.type)

@@ -183,6 +183,7 @@ ASKED = [
     ("SELECT k FROM t WHERE EXISTS (SELECT 1 FROM o WHERE o.k = t.k AND o.i = {})", ["1", "2", "3"]),
     ("WITH q AS (SELECT * FROM t WHERE i = {}) SELECT k FROM q", ["1", "2", "3"]),
     ("SELECT k FROM t WHERE k = {} AS OF 2", ["1", "2", "3"]),
+    ("SELECT v.b, t.k FROM (VALUES ({}, 7)) AS v (a, b) LEFT JOIN t ON t.k = v.a", ["1", "2", "3"]),
 ]  # fmt: skip
 
 
