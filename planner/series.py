@@ -11,6 +11,7 @@ from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.types import RESULT_ROWS
 from halfjoin.sql.unseen import is_unseen
 
+_DAY = 86_400_000_000  # microseconds
 _MONTH = 28  # days at least
 _MONTHS = 12_000  # of a step: more may lead beyond the last timestamp
 _UNKNOWN = 1_000
@@ -43,7 +44,7 @@ def length_of(args: Sequence[Expr]) -> int | None:
         case dt.datetime(), dt.datetime(), (int() as months, int() as days, int() as micros):
             if not (months or days or micros) or abs(months) > _MONTHS or (months and min(step) < 0 < max(step)):
                 return None
-            each = dt.timedelta(days=_MONTH * months + days, microseconds=micros) // dt.timedelta(microseconds=1)
+            each = (_MONTH * months + days) * _DAY + micros
             return _steps(Decimal((stop - start) // dt.timedelta(microseconds=1)), Decimal(each)) if each else None
     return None
 
