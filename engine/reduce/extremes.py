@@ -139,7 +139,7 @@ def _grouped(
         return [], values, np.array([len(columns[0])])
     placed = extremes_by_place(keys, [part.function for part in parts], columns)
     if placed is not None:
-        return placed[0], [*map(_one_zero, placed[1])], placed[2]
+        return placed
     by = [f"key {number}" for number in range(len(keys))]
     names = [f"value {number}" for number in range(len(parts))]
     table = pa.table(dict(zip([*by, *names], [*keys, *columns], strict=True)))

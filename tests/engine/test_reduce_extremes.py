@@ -38,7 +38,8 @@ QUERIES = [
     "SELECT k, min(s) AS a, count(DISTINCT x) AS b, any_value(d) AS c FROM t GROUP BY k HAVING max(s) > 0",
     "SELECT min(k) AS a FROM t WHERE k IS NULL",
     "SELECT k, min(r) AS a, max(r) AS b FROM t GROUP BY k",
-    "SELECT k, min(s) AS a, max(b) AS b, min(d) AS c, max(t) AS d, min(c) AS e, max(f) AS f FROM t GROUP BY k",
+    "SELECT k, min(s) AS a, max(b) AS b, min(d) AS c, max(t) AS d, min(c) AS e, max(f) AS f, "
+    "max(n) AS g, min(w) AS h FROM t GROUP BY k",
     "SELECT l, min(i) AS a, max(i) AS b, max(f) AS c FROM t GROUP BY l",
 ]  # fmt: skip
 
