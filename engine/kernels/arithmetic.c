@@ -7,12 +7,6 @@
 
 typedef unsigned __int128 Word;
 
-static Word power_of_ten(int digits) {
-    Word made = 1;
-    while (digits-- > 0) made *= 10;
-    return made;
-}
-
 static int is_operand(const Column *column, int64_t length) {
     return column->kind == WORDS && column->width == 16 && column->format[0] == 'd' &&
            (column->length == length || column->length == 1);

@@ -109,6 +109,12 @@ static inline __int128 decimal_at(const Column *column, int64_t i) {
     return value;
 }
 
+static inline unsigned __int128 power_of_ten(int digits) {
+    unsigned __int128 made = 1;
+    while (digits-- > 0) made *= 10;
+    return made;
+}
+
 static inline int bit_at(const Column *column, int64_t i) {
     i += column->offset;
     return column->data[i >> 3] >> (i & 7) & 1;

@@ -4,12 +4,6 @@
 
 typedef __int128 Wide;
 
-static Wide power_of_ten(int digits) {
-    Wide made = 1;
-    while (digits-- > 0) made *= 10;
-    return made;
-}
-
 static int is_number(const Column *column, int64_t length) {
     int whole = column->kind == INTEGER && strlen(column->format) == 1 && strchr("csil", column->format[0]) != NULL;
     int decimal = column->kind == WORDS && column->width == 16 && column->format[0] == 'd';
@@ -57,7 +51,7 @@ PyObject *py_compared(PyObject *self, PyObject *args) {
     if (going == 0) goto done;
     going = -1;
     const int steps[2] = {operands.at[0].length != 1, operands.at[1].length != 1};
-    const Wide factors[2] = {power_of_ten(digits[0]), power_of_ten(digits[1])};
+    const Wide factors[2] = {(Wide)power_of_ten(digits[0]), (Wide)power_of_ten(digits[1])};
     if ((bits = PyBytes_FromStringAndSize(NULL, (length + 7) / 8)) == NULL) goto done;
     memset(PyBytes_AsString(bits), 0, (length + 7) / 8);
     if (operands.at[0].valid != NULL || operands.at[1].valid != NULL) {

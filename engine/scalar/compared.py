@@ -27,9 +27,12 @@ _ALLOWED = {"<": 1, "=": 2, "<=": 3, ">": 4, "<>": 5, ">=": 6}  # of `native.com
 _DIGITS = {Kind.SMALLINT: 5, Kind.INTEGER: 10, Kind.BIGINT: 19}
 
 
+_COMPARISONS = frozenset((*_ALLOWED, "is distinct from", "is not distinct from"))
+
+
 def operands(expr: Call) -> tuple[Expr, ...]:
-    """What a comparison reads: the integer, where it is compared as a numeric that holds it."""
-    return tuple(map(_whole, expr.args))
+    """What the kernel of a call reads: its arguments, but in a comparison the integer for a numeric that holds it."""
+    return tuple(map(_whole, expr.args)) if expr.function in _COMPARISONS else expr.args
 
 
 def _whole(arg: Expr) -> Expr:
@@ -42,6 +45,8 @@ def _whole(arg: Expr) -> Expr:
 def compare(plain: Kernel, operator: str, left: Expr, right: Expr) -> Kernel:
     """A comparison of numerics, or of the integers that `operands` has for them."""
     first, second = arrow_type(left.type), arrow_type(right.type)
+    if first == second and left is _whole(left) and right is _whole(right):
+        return plain
     if isinstance(right, Literal) and (fixed := _restated(right, first)) is not None:
         return lambda a, _: plain(to(a, first), fixed)
     if isinstance(left, Literal) and (fixed := _restated(left, second)) is not None:
@@ -57,7 +62,7 @@ def compare(plain: Kernel, operator: str, left: Expr, right: Expr) -> Kernel:
             return general(a, b) if bound is None else plain(bound, b)
         return general(a, b)
 
-    return run if first != second or left != _whole(left) or right != _whole(right) else general
+    return run
 
 
 def _general(plain: Kernel, operator: str, first: Any, second: Any) -> Kernel:

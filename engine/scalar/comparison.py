@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.scalar import decimals
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.scalar.compared import compare, operands
+from halfjoin.engine.scalar.compared import compare
 from halfjoin.engine.scalar.duck import duck_kernel
 from halfjoin.engine.scalar.intervals import compare_intervals
 from halfjoin.engine.scalar.literals import array_of_constants
@@ -106,9 +106,6 @@ def _no_minus_zero(datum: Datum) -> Datum:
     """Replace -0.0 by 0.0: they are equal, but have different hashes."""
     return pc.add(datum, pa.scalar(0, datum.type)) if pa.types.is_floating(datum.type) else datum
 
-
-READS = dict.fromkeys((*_ARROW, "is distinct from", "is not distinct from"), operands)
-"""What the kernels of some functions read in place of their arguments."""
 
 COMPARISON: dict[str, Callable[[Call], Kernel]] = {
     **dict.fromkeys(_ARROW, _compare),

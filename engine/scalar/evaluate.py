@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.casts import cast_kernel
-from halfjoin.engine.scalar.comparison import READS
+from halfjoin.engine.scalar.compared import operands
 from halfjoin.engine.scalar.failures import Failures
 from halfjoin.engine.scalar.forms import FORMS
 from halfjoin.engine.scalar.kernels import kernel_of
@@ -88,7 +88,6 @@ def build(expr: Expr) -> Node:
             if always_null(expr):
                 nothing = pa.scalar(None, arrow_type(expr.type))
                 return lambda batch: (nothing, None)
-            reads = READS[name](expr) if name in READS else args
-            return strict(kernel_of(expr), [build(arg) for arg in reads], arrow_type(expr.type))
+            return strict(kernel_of(expr), [build(arg) for arg in operands(expr)], arrow_type(expr.type))
         case _:
             raise UnsupportedSQL(f"{render(expr)} outside a temporal filter")
