@@ -29,7 +29,7 @@ from halfjoin.sql.statements import CreateIndex
 def enter_table(state: State, table: Table) -> Collection:
     """Enter a table of the catalog as an empty collection."""
     schema = {column.name: arrow_type(column.type) for column in table.columns}
-    retain = state.retain if table.retain is None else table.retain
+    retain = state.retained(table)
     collection = Collection(table.name, schema, retain, since=max(0, state.upper - max(retain, 1)),
                             order=table.primary_key)  # fmt: skip
     if table.primary_key:
@@ -82,7 +82,7 @@ def enter_index(state: State, index: Index) -> None:
 def empty_view(state: State, view: View, planned: ViewPlan) -> MaintainedView:
     """The view with empty collections, readable from where all its inputs are."""
     flow = flow_of(planned.output, state.functions, view.name)
-    retain = state.retain if view.retain is None else view.retain
+    retain = state.retained(view)
     since = max([0, state.upper - max(retain, 1)] + [state.collection(name).since for name in planned.collections])
     known = {} if view.planned is None else view.planned.rows
     return MaintainedView(

@@ -11,6 +11,7 @@ from weakref import WeakSet
 import pyarrow as pa
 
 from halfjoin.catalog.catalog import Catalog
+from halfjoin.catalog.models import Table, View
 from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.memory import Memory
@@ -119,6 +120,10 @@ class State:
             known = self._wiring = Wiring(tables, nodes)
         return known
 
+    def retained(self, defined: Table | View) -> int:
+        """How long the history of a table or view stays readable, in time units."""
+        return self.retain if defined.retain is None else defined.retain
+
     def keep_promises(self) -> None:
         """Keep tables and views as long as the catalog says, and the errors of each view as long as any view above it
         can be read, since they are errors of that one too.
@@ -128,11 +133,11 @@ class State:
         reads, begin.
         """
         for name, collection in self.tables.items():
-            asked = self.catalog.tables[name].retain if name in self.catalog.tables else None
-            collection.retain = self.retain if asked is None else asked
+            if (table := self.catalog.tables.get(name)) is not None:  # not a temporary one
+                collection.retain = self.retained(table)
         for name, view in self.maintained.items():
             if (defined := self.catalog.views.get(name)) is not None:  # nodes keep no history
-                view.contents.retain = self.retain if defined.retain is None else defined.retain
+                view.contents.retain = self.retained(defined)
             view.errors.retain = view.contents.retain
         for view in reversed(self.maintained.values()):
             for one in self.loop(view.dataflow.plan.loop) if view.dataflow.plan.loop else ():  # each reads all of them
