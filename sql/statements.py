@@ -492,10 +492,9 @@ class Drop:
 
 Change: TypeAlias = Insert | Delete | Update | Merge  # statements that change the rows of one table
 Statement: TypeAlias = (
-    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | CreateSource | AlterSource
-    | AlterTable | Rename | AlterRetention | Insert | Delete | Update | Merge | WithChanges | Copy | Truncate
-    | Select | Subscribe | Explain | Maintain | Refresh | RefreshPlan | Show | SetTime | SetSetting | Begin
-    | SetTransaction | Commit | Rollback | Savepoint | Drop | Prepare | Execute | Deallocate | CreateEnum
-    | CreateComposite | AlterEnum | CreateDomain | CreateSchema | CreateSequence | Comment | AlterSequence
-    | AlterDomain
+    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | CreateSource | AlterSource | AlterTable
+    | Rename | AlterRetention | Insert | Delete | Update | Merge | WithChanges | Copy | Truncate | Select | Subscribe
+    | Explain | Maintain | Refresh | RefreshPlan | Show | SetTime | SetSetting | Begin | SetTransaction | Commit
+    | Rollback | Savepoint | Drop | Prepare | Execute | Deallocate | CreateEnum | CreateComposite | AlterEnum
+    | CreateDomain | CreateSchema | CreateSequence | Comment | AlterSequence | AlterDomain
 )

@@ -19,7 +19,8 @@ from halfjoin.engine.intake.upserts import refuse_unordered
 from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.cells import cell
-from halfjoin.engine.scalar.columns import convert, ends_of, is_checked, refuse_unsound, too_long
+from halfjoin.engine.scalar.columns import convert, ends_of, is_checked, refuse_unsound
+from halfjoin.engine.scalar.plain_texts import too_long
 from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, Mask, ends, some_below_zero

@@ -17,20 +17,20 @@ import pyarrow.types as pt
 
 from halfjoin.engine.scalar.arrow_types import arrow_type, of_period, storage
 from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.interval_columns import interval_column
 from halfjoin.engine.scalar.json_input import holds_json, json_text, texts_of
 from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.engine.scalar.nested_arrays import uneven
+from halfjoin.engine.scalar.plain_texts import plain_texts
 from halfjoin.engine.scalar.precision import rounds, to_digits
 from halfjoin.engine.scalar.python_values import is_string, missing, plain, too_fine
 from halfjoin.engine.scalar.row_input import of_python
 from halfjoin.engine.scalar.sound import DAYS, MICROS, Unsound, check_sound
-from halfjoin.engine.scalar.values import raw, valid
+from halfjoin.engine.scalar.values import valid
 from halfjoin.engine.scalar.written_values import elements, lists_of_texts, parsed, parsed_each
-from halfjoin.engine.updates.intervals import DAY, IN_FILES, intervals, of_struct, parts
 from halfjoin.engine.updates.structs import struct_of
-from halfjoin.engine.updates.updates import TOO_LONG, Mask
-from halfjoin.errors import InvalidRow, UnsupportedSQL
-from halfjoin.sql.functions.text_input_intervals import Interval, interval_of
+from halfjoin.engine.updates.updates import Mask
+from halfjoin.errors import InvalidRow
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType, all_digits, field_names, has_rows, innermost
 
 _ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # after a time, as the end of a date looks like a zone
@@ -208,29 +208,10 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
             array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string()))
         array = array.dictionary_decode()
     if is_string(array.type):
-        array = _plain(array, pa.string())
+        array = plain_texts(array, pa.string())
     if pt.is_floating(array.type) and innermost(kind).kind not in FLOATS:
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     return array
-
-
-def _plain(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Texts or bytes of any kind as plain ones.
-
-    Raises:
-        InvalidRow: they have more bytes than one array can. Arrow's cast from a view would not notice.
-    """
-    if array.type == wanted:
-        return array
-    try:
-        return array.cast(pa.large_string() if pt.is_string(wanted) else pa.large_binary()).cast(wanted)
-    except pa.ArrowInvalid:
-        raise too_long() from None
-
-
-def too_long() -> InvalidRow:
-    """The error of rows of which a column has more bytes than one array can have."""
-    return InvalidRow(TOO_LONG, remedy="submit the rows in several batches")
 
 
 def _python_of(given: Any) -> Any:
@@ -324,7 +305,7 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
                 or pt.is_fixed_size_binary(source)
                 or pt.is_binary_view(source)
             )
-            return _plain(_only(array, binary), wanted)
+            return plain_texts(_only(array, binary), wanted)
         case Kind.DATE:
             if text:
                 return _dates_of_texts(array, kind)
@@ -346,7 +327,7 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             given = _only(array, text or pt.is_date(source) or pt.is_timestamp(source))
             return _timestamp(given, kind, text)
         case Kind.INTERVAL:
-            return _intervals(array, source)
+            return interval_column(array)
         case Kind.RECORD:
             return _rows(array, kind)
         case Kind.ARRAY if kind.element is not None:
@@ -459,34 +440,6 @@ def _timestamp(array: pa.Array, kind: SqlType, text: bool) -> pa.Array:
         return array.cast(pa.timestamp("us", "UTC")).cast(wanted) if array.type.tz else array.cast(wanted)
     return array.cast(pa.timestamp("us")).cast(wanted)
 
-
-
-def _intervals(array: pa.Array, source: pa.DataType) -> pa.Array:
-    """Convert texts, durations (Python's timedelta: days and microseconds), and structs as files have them."""
-    if pt.is_struct(source) and source == IN_FILES:
-        array = of_struct(array)
-    elif pt.is_duration(source):
-        micros = array.cast(pa.duration("us")).view(pa.int64())
-        whole = raw(micros)
-        return intervals(0, whole // DAY, whole % DAY, ~valid(micros))
-    elif is_string(source):
-        found = [None if text is None else _interval_of(text) for text in array.to_pylist()]
-        months, days, micros = (np.array([one[i] if one else 0 for one in found], np.int64) for i in range(3))
-        return intervals(months, days, micros, np.array([one is None for one in found]))
-    nanos = parts(_only(array, pt.is_interval(array.type)))[2]
-    if (np.where(valid(array), nanos, 0) % 1000).any():
-        raise ValueError("nanoseconds")
-    return array
-
-
-def _interval_of(text: str) -> Interval:
-    try:
-        found = interval_of(text)
-    except UnsupportedSQL:
-        found = None
-    if found is None:
-        raise ValueError(text)
-    return found
 
 
 def _rows(array: pa.Array, kind: SqlType) -> pa.Array:

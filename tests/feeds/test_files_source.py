@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 
 import halfjoin as hj
 from halfjoin.engine.feeds.files import csv_records, formats, json_records
@@ -413,33 +412,6 @@ def test_a_row_without_a_time_that_can_be_is_a_bad_record(tmp_path: Path, folder
         first = 2 if name == "a.csv" else 1
         assert sorted(row["place"] for row in engine.query("SELECT place FROM s_errors").to_pylist()) == [
             f"{name}:{first + 1}", f"{name}:{first + 2}"]  # fmt: skip
-
-
-def test_links_to_files_are_read_as_files(engine: hj.Engine, folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "real.csv").write_text("k\n1\n")
-    os.utime(tmp_path / "real.csv", (1e9, 1e9))  # the link is younger
-    (folder / "a.csv").symlink_to(tmp_path / "real.csv")
-    (folder / "broken.csv").symlink_to(tmp_path / "nowhere")
-    (folder / "b.csv").symlink_to(tmp_path)
-    source(engine, folder)
-    assert engine.run_sources(0) == 1 and [row[0] for row in rows(engine)] == [1]
-
-
-def test_a_store_may_tell_the_time_of_a_file_to_the_second(
-    engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known: Any = MemoryFileSystem.info
-
-    def info(self: MemoryFileSystem, path: str, **options: Any) -> dict[str, Any]:
-        found = known(self, path, **options)
-        return {**found, "created": found["created"].replace(microsecond=0)} if "created" in found else found
-
-    monkeypatch.setattr(MemoryFileSystem, "info", info)
-    files = MemoryFileSystem()
-    for name in ("a.csv", "b.csv"):
-        files.pipe(f"{folder}/{name}", b"k\n%d\n" % ord(name[0]))
-    source(engine, f"memory:/{folder}")
-    assert engine.run_sources(0) == 2 and [row[0] for row in rows(engine)] == [97, 98]
 
 
 def test_a_source_cannot_feed_the_table_of_its_bad_records(engine: hj.Engine, folder: Path) -> None:
