@@ -131,8 +131,10 @@ def looped(
     first = shaped(selected, values)
     found = over(first)
     if (types := wider(query.expression, found, first, context)) is not None:
-        first = shaped(selected, [functions.cast(value, type) for value, type in zip(values, types, strict=True)])
-        found = over(first)
+        wide = shaped(selected, [functions.cast(value, type) for value, type in zip(values, types, strict=True)])
+        again = over(wide)
+        if wider(query.expression, again, wide, context) is None:  # else each round has more digits than the one before
+            first, found = wide, again
     kept = _kept(first)
     second = shaped(found, fitted(query.expression, name, found, first, context))
     made, step, distinct = first_rows(first), first_rows(second), bool(query.args.get("distinct"))

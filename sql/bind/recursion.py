@@ -78,7 +78,7 @@ def fitted(query: exp.Expr, name: str, found: Selected, first: Project, context:
             together = common([value, column])
         if held(together) != column.type:
             said = f"a column of {name} is {column.type} in its first part, and {value.type} in its second"
-            if value.type.kind is Kind.NUMERIC:  # each round has more digits than the one before
+            if value.type.kind is Kind.NUMERIC:
                 raise context.wrong(query, said, f"cast it in both parts: ::numeric({STORED_DIGITS}, 10)")
             raise context.wrong(query, said, f"cast it in the first part: ::{value.type}")
     return [functions.cast(value, column.type) for value, (column, _) in zip(found.values, first.items, strict=True)]
