@@ -14,7 +14,7 @@ from halfjoin.sql.parse.syntax import AlterConstraint, AlterRetention
 class AlterParser(CommandParser):
     """Adds actions of ALTER that sqlglot's parser lacks, or of which it keeps too little."""
 
-    def _parse_rename_view(self) -> exp.Expr:
+    def _parse_alter_view(self) -> exp.Expr:
         exists, name = self._parse_exists(), self._parse_table_parts()
         action: exp.Expr | None = None
         if self._match_text_seq("RENAME", "TO"):

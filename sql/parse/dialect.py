@@ -117,7 +117,7 @@ class HalfjoinParser(OperatorParser, ConstantParser, AlterParser):
         if self._match_texts(("VACUUM", "ANALYZE", "ANALYSE")):
             return self._parse_maintain("vacuum" if self._prev.text.upper() == "VACUUM" else "analyze")
         if self._match_text_seq("ALTER", "MATERIALIZED", "VIEW"):
-            return self._parse_rename_view()
+            return self._parse_alter_view()
         if self._match_text_seq("REFRESH"):
             return self._parse_refresh_plan()
         if self._match_texts(("DESCRIBE", "DESC")):
