@@ -33,6 +33,7 @@ from halfjoin.planner.lengths import by_length
 from halfjoin.planner.nameless import nameless
 from halfjoin.planner.names import meanings
 from halfjoin.planner.narrow import narrowed
+from halfjoin.planner.one_partner import with_one_partner
 from halfjoin.planner.outer import simplified
 from halfjoin.planner.plan import ROUND, Reduce, round_names
 from halfjoin.planner.predicates import told
@@ -92,7 +93,7 @@ def cut(
     the rows that meet its conditions would be made of all rows. So are the rows with which a loop begins.
     """
     cutter = _Cutter(facts, _repeated(relation), found)
-    relation = narrowed(by_length(simplified(relation), cutter.aliases))
+    relation = narrowed(by_length(simplified(with_one_partner(relation, facts)), cutter.aliases))
     if depends_on_chance(relation):
         cutter.shown = relation
     whole, _ = cutter.region(cutter.reduced(relation))

@@ -336,6 +336,11 @@ class Reduce:
         return self.loops[0] if self.loops else ""
 
     @property
+    def identifying(self) -> frozenset[str] | None:
+        """The columns that identify a row of the output, if there are such columns."""
+        return frozenset(key.name for key in self.keys) if isinstance(self.function, Aggregates) else None
+
+    @property
     def collections(self) -> tuple[str, ...]:
         """The collection that it reads."""
         return (self.input,)

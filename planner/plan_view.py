@@ -12,7 +12,6 @@ from halfjoin.planner.cut import cut
 from halfjoin.planner.estimates import Estimates, selectivity
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.filling import filling, join_with_known
-from halfjoin.planner.group_functions import Aggregates
 from halfjoin.planner.known import Arranged, beginning, found_by_keys
 from halfjoin.planner.paths import branch
 from halfjoin.planner.plan import ArrangementKey, Constant, Join, Node, Reduce, ViewPlan
@@ -50,7 +49,7 @@ def trace(
     for one in below:
         if isinstance(one, Reduce):
             nodes.append(one)
-            estimates = estimates.with_node(one.output, estimates.rows(one.input), _identifying(one))
+            estimates = estimates.with_node(one.output, estimates.rows(one.input), one.identifying)
             continue
         steps += [(f"{rule} of {one.name}", blocks) for rule, blocks in one.steps]
         node, filled = facts.node(one.name), None if one.loops else arranged
@@ -91,11 +90,6 @@ def _rows(join: Join, estimates: Estimates) -> float:
         results, found = path_cost(path, estimates).results, beginning(path.collection, path.known, estimates)[0]
         rows += min(estimates.rows(path.collection) * results, found * results / selectivity(path.source))
     return rows
-
-
-def _identifying(reduce: Reduce) -> frozenset[str] | None:
-    """The columns that identify a row of a reduce's output, if there are such columns."""
-    return frozenset(key.name for key in reduce.keys) if isinstance(reduce.function, Aggregates) else None
 
 
 def _constants(blocks: Blocks) -> tuple[Constant, ...]:

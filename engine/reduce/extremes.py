@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from halfjoin.engine.reduce.aggregates import each_once
 from halfjoin.engine.reduce.at_once import is_one, tells_apart
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.least import extremes_by_place
@@ -51,6 +52,16 @@ class Extremes:
         values = [pa.concat_arrays([pa.nulls(len(lifted), one.type), one]) for one in self.values]
         return Lifted(rows, sums), replace(self, rows=rows, values=values)
 
+    def each_once(self, lifted: Lifted, function: Aggregates) -> Updates | None:
+        """As `engine.reduce.aggregates.each_once`, with the extremes: the entries of sums are of the same groups, in
+        the same order."""
+        if not self.rows.columns or self.rows.columns != lifted.rows.columns:
+            return None
+        found = each_once(function, lifted)
+        return None if found is None else found.with_columns({
+            part.column.name: one.cast(arrow_type(part.column.type))
+            for part, one in zip(self.parts, self.values, strict=True)})  # fmt: skip
+
     def at(self, moments: Moments) -> list[pa.Array]:
         """The value of each part at each moment of the rows."""
         lengths = np.diff(moments.starts, append=len(moments.rows))
@@ -74,8 +85,8 @@ def are_extremes(function: Aggregates) -> bool:
 def extremes_and_sums(
     function: Aggregates, keys: Sequence[str], pieces: Iterable[Updates]
 ) -> tuple[Lifted, Extremes] | None:
-    """What the groups of the pieces add to sums, and their extremes (`Extremes.beside`). Only one piece is in memory.
-    None: there is no piece, or the groups' rows must be read in order.
+    """What the groups of the pieces add to sums, and their extremes. Only one piece is in memory. None: there is no
+    piece, or the groups' rows must be read in order.
     """
     rows, found = list[Updates](), list[Sequence[pa.Array]]()
 
@@ -105,7 +116,7 @@ def extremes_and_sums(
     if lifted is None:
         return None
     values = [pa.concat_arrays(each) for each in zip(*found, strict=True)]
-    return Extremes(concat(rows), function.ordered, values).beside(lifted, function)
+    return lifted, Extremes(concat(rows), function.ordered, values)
 
 
 class _InOrder(Exception):

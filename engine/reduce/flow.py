@@ -227,7 +227,11 @@ class ReduceFlow:
         found = extremes_and_sums(function, self._keys, pieces)
         if found is None:
             return None
-        return self._at_moments(function, *found)
+        lifted, extremes = found
+        made = extremes.each_once(lifted, function)
+        if made is not None:
+            return made.select(self.schema), NO_ERRORS
+        return self._at_moments(function, *extremes.beside(lifted, function))
 
     def _placed(self, updates: Updates) -> tuple[Updates, Updates] | None:
         """As `added_up`, of all updates together: of percentiles."""

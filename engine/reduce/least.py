@@ -13,6 +13,8 @@ from halfjoin.engine.reduce.words import of_word, only_word
 from halfjoin.engine.scalar.values import valid
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, where_true
 
+_SPARSE = 2  # places for each row; among more, to hash the keys costs less
+
 
 def extremes_by_place(
     keys: Sequence[pa.Array], functions: Sequence[str], columns: Sequence[pa.Array]
@@ -20,7 +22,7 @@ def extremes_by_place(
     """The keys of the groups, for each function (`min` or `max`) its value of every group, and how many rows each group
     has. None: the groups have no places, or some values have no word that tells them."""
     found = numbers_of([[key] for key in keys])
-    if found is None or found.count > len(keys[0]):
+    if found is None or found.count > _SPARSE * len(keys[0]):
         return None
     words = [word for word in map(only_word, columns) if word is not None]
     if len(words) < len(columns):

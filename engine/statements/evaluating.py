@@ -32,6 +32,7 @@ from halfjoin.planner.below_groups import below_groups
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.group_functions import Aggregates
 from halfjoin.planner.known import are_few, lookups, reads_by_key
+from halfjoin.planner.one_partner import with_one_partner
 from halfjoin.planner.plan import ArrangementKey, Join, Node, Reduce, ViewPlan
 from halfjoin.planner.plan_view import plan_of_query
 from halfjoin.sql.relation import Relation
@@ -67,7 +68,7 @@ def planned_query(state: State, relation: Relation) -> ViewPlan:
         return bool(state.unique_keys(name))
 
     few = partial(are_few, estimates=Estimates(state, {}, QUERY.name), arranged=state.arranged)
-    asked = asked_groups(below_groups(relation, checked), checked, few)
+    asked = asked_groups(below_groups(with_one_partner(relation, state), checked), checked, few)
     return plan_of_query(asked, state, QUERY.name, state.arranged)
 
 

@@ -149,6 +149,9 @@ class Explanation:
 def explanation(plan: ViewPlan, facts: Facts, name: str) -> Explanation:
     """The explanation of the plan of view `name`, with sizes and sharing as of now."""
     estimates = Estimates(facts, {}, name)
+    for node in plan.nodes:
+        if isinstance(node, Reduce):
+            estimates = estimates.with_node(node.output, estimates.rows(node.input), node.identifying)
     every = dict.fromkeys(key for join in plan.joins for key in join.arrangements if key.keys)
     wanted = all_wants(plan.nodes)
     made = {one.name: call_text(one.made) for join in plan.joins for one in join.constants if one.made is not None}
