@@ -18,6 +18,7 @@ from halfjoin.sql.expr import Call, Column, Expr, Literal, columns_of, conjuncti
 from halfjoin.sql.functions.fallible import fallible
 from halfjoin.sql.relation import (
     Aggregate,
+    AggregateCall,
     Filter,
     Join,
     Outer,
@@ -28,6 +29,7 @@ from halfjoin.sql.relation import (
     TopK,
     UnionAll,
     Window,
+    WindowCall,
     every_part,
     with_inputs,
 )
@@ -38,6 +40,7 @@ _SAFE = frozenset((  # what fails of these fails above the groups, unless it is 
     "string_agg",
 ))  # fmt: skip
 _RANKS = frozenset(("row_number", "rank", "dense_rank"))
+_OF_ROWS = frozenset(("lag", "lead", "first_value", "last_value"))
 Restrict = Callable[[Relation, Expr], Relation]  # leaves rows with some values of an expression
 Checked = Callable[[str], bool]  # whether a table or view has no row fewer than no times, as its key tells
 
@@ -109,6 +112,13 @@ def lowered(name: str, restrict: Restrict, relation: Relation, checked: Checked,
                 for made, one in zip(found, inputs, strict=True)))  # fmt: skip
         case _:
             return None
+
+
+def may_fail(call: AggregateCall | WindowCall) -> bool:
+    """Whether a call may be an error for some rows, other than by a value that is too long."""
+    ordered = () if isinstance(call, WindowCall) else tuple(key.expr for key in call.order)
+    read = (*call.args, *ordered, *(() if call.condition is None else (call.condition,)))
+    return call.function not in _SAFE | _RANKS | _OF_ROWS or any(map(fallible, read))
 
 
 def is_safe(relation: Relation, checked: Checked) -> bool:

@@ -93,7 +93,8 @@ def cut(
     the rows that meet its conditions would be made of all rows. So are the rows with which a loop begins.
     """
     cutter = _Cutter(facts, _repeated(relation), found)
-    relation = narrowed(by_length(simplified(with_one_partner(relation, facts)), cutter.aliases))
+    relation = by_length(simplified(with_one_partner(relation, facts)), cutter.aliases)
+    relation = narrowed(relation, calls=found is not None)
     if depends_on_chance(relation):
         cutter.shown = relation
     whole, _ = cutter.region(cutter.reduced(relation))

@@ -2,39 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
+from halfjoin.planner.below_groups import may_fail
 from halfjoin.sql.bind.reading import expressions
-from halfjoin.sql.expr import columns_of
-from halfjoin.sql.relation import Aggregate, Filter, Join, Outer, Project, Relation, Semi, TableFunction, with_inputs
+from halfjoin.sql.expr import Column, columns_of
+from halfjoin.sql.relation import (
+    Aggregate,
+    AggregateCall,
+    Filter,
+    Join,
+    Outer,
+    Project,
+    Relation,
+    Semi,
+    TableFunction,
+    Window,
+    WindowCall,
+    with_inputs,
+)
+
+_Call = TypeVar("_Call", AggregateCall, WindowCall)
 
 
-def narrowed(relation: Relation, wanted: frozenset[str] | None = None) -> Relation:
+def narrowed(relation: Relation, wanted: frozenset[str] | None = None, *, calls: bool = False) -> Relation:
     """The relation with the columns `wanted`, and perhaps others; None: all of them, in their order.
 
-    The columns of a top-k and of a window all count, since they order rows that tie.
+    The columns of a top-k and of a window all count, since they order rows that tie. `calls`: of a query, also without
+    aggregates and window functions that nothing reads and that cannot fail. Views keep them, and share their groups.
     """
     whole = wanted is None
     wanted = frozenset(column.name for column in relation.columns) if wanted is None else wanted
     read = wanted.union(*map(columns_of, expressions(relation)))
+
+    def below(relation: Relation, wanted: frozenset[str] | None = None) -> Relation:
+        return narrowed(relation, wanted, calls=calls)
+
     match relation:
         case Outer(left, right):
-            return replace(relation, left=narrowed(left, read), right=_only(narrowed(right, read), read))
+            return replace(relation, left=below(left, read), right=_only(below(right, read), read))
         case Semi(input, other):
-            return replace(relation, input=narrowed(input, read), other=_only(narrowed(other, read), read))
+            return replace(relation, input=below(input, read), other=_only(below(other, read), read))
         case Join() | Filter() | TableFunction():
-            return with_inputs(relation, lambda below: narrowed(below, read))
+            return with_inputs(relation, lambda one: below(one, read))
         case Project(input, items):
             if not whole:
                 items = tuple(item for item in items if item[0].name in wanted) or items[:1]
             inside = frozenset[str]().union(*(columns_of(expr) for _, expr in items))
-            return Project(narrowed(input, inside), items)
-        case Aggregate():
+            return Project(below(input, inside), items)
+        case Aggregate(keys=keys, calls=made):
+            if calls and keys:
+                relation = replace(relation, calls=_read(made, wanted))
             inside = frozenset[str]().union(*map(columns_of, expressions(relation)))
-            return with_inputs(relation, lambda below: narrowed(below, inside))
+            return with_inputs(relation, lambda one: below(one, inside))
+        case Window(input, calls=made) if calls:
+            kept = _read(made, wanted)
+            return replace(relation, input=below(input), calls=kept) if kept else below(input, wanted)
         case _:
-            return with_inputs(relation, narrowed)
+            return with_inputs(relation, below)
+
+
+def _read(calls: Sequence[tuple[Column, _Call]], wanted: Container[str]) -> tuple[tuple[Column, _Call], ...]:
+    """The calls whose columns are wanted, or that may fail."""
+    return tuple((column, call) for column, call in calls if column.name in wanted or may_fail(call))
 
 
 def _only(relation: Relation, names: Iterable[str]) -> Relation:
