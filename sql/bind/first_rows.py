@@ -2,7 +2,8 @@
 
 A top-k keeps up with a change near the front of a partition, whatever is behind it. The rows past the k-th are not
 numbered. `rank() <= k` is a top-k with the rows that tie with the last one. If nothing but the condition reads the
-number, it is not computed at all; otherwise the first rows alone are numbered, which gives them the same numbers.
+number, it is not computed at all, and if only the first rows are there, it is 1; otherwise the first rows alone are
+numbered, which gives them the same numbers.
 """
 
 from __future__ import annotations
@@ -144,5 +145,11 @@ def _numbered(window: Window, above: _Above) -> Relation:
         return replace(window, input=inner)
     most, name = min(limits)
     top = TopK(inner, window.partition, window.order, most, with_ties=_WITH_TIES[ranks[name]])
-    calls = tuple((column, call) for column, call in window.calls if column.name != name or name in above.read)
-    return Window(top, window.partition, window.order, calls) if calls else top
+    calls = [(column, call) for column, call in window.calls if column.name != name or name in above.read]
+    ones = [column for column, call in calls if most == 1 and not (top.with_ties and call.function == "row_number")]
+    left = tuple((column, call) for column, call in calls if column not in ones)
+    numbered = Window(top, window.partition, window.order, left) if left else top
+    if not ones:
+        return numbered
+    shown = (*top.columns, *(column for column, _ in calls))
+    return Project(numbered, tuple((c, Literal(1, c.type) if c in ones else c) for c in shown))

@@ -103,6 +103,11 @@ SELECT a, c, x FROM (SELECT *, row_number() OVER (PARTITION BY a ORDER BY c, x) 
 SELECT a, c, x FROM (SELECT *, row_number() OVER (PARTITION BY a ORDER BY c, x) AS rn FROM u) q WHERE rn = 1 AND
     x > 1;
 SELECT a, c, x, rn FROM (SELECT *, row_number() OVER (PARTITION BY a ORDER BY c, x) AS rn FROM u) q WHERE rn < 3;
+SELECT * FROM (SELECT a, c, x, row_number() OVER (PARTITION BY a ORDER BY c, x) AS rn FROM u) q WHERE rn = 1;
+SELECT * FROM (SELECT a, c, rank() OVER w AS r, dense_rank() OVER w AS d, row_number() OVER w AS n FROM u
+    WINDOW w AS (PARTITION BY a ORDER BY c)) q WHERE r < 2;
+SELECT * FROM (SELECT a, c, rank() OVER w AS r, dense_rank() OVER w AS d, row_number() OVER w AS n FROM u
+    WINDOW w AS (PARTITION BY a ORDER BY c, x)) q WHERE n = 1;
 SELECT a, c FROM (SELECT *, rank() OVER (PARTITION BY a ORDER BY c DESC) AS r FROM u) q WHERE r <= 2;
 SELECT a, c FROM (SELECT *, dense_rank() OVER (PARTITION BY a ORDER BY c DESC) AS r FROM u) q WHERE r <= 2;
 SELECT q.a, w.z FROM (SELECT *, row_number() OVER (PARTITION BY a ORDER BY c, x) AS rn FROM u) q JOIN w ON q.c =

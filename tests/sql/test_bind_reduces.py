@@ -232,6 +232,20 @@ def test_a_number_that_is_read_is_of_the_first_rows() -> None:
     """)
 
 
+def test_the_number_of_the_first_row_is_one() -> None:
+    check("SELECT c, row_number() OVER (ORDER BY c) AS n FROM u QUALIFY n = 1", """
+        Project c = u.c, n = window.row_number
+          Filter window.row_number = 1
+            Project u.c = u.c, window.row_number = 1
+              TopK 1 order by u.c
+                Project u.c = u.c
+                  Scan u
+    """)
+    ties = shown("SELECT * FROM (SELECT c, rank() OVER w AS r, dense_rank() OVER w AS d, row_number() OVER w AS n FROM u "
+                 "WINDOW w AS (ORDER BY c)) q WHERE r = 1")  # fmt: skip
+    assert "window.rank = 1, window.dense_rank = 1, window.row_number = window.row_number" in ties
+
+
 def test_a_temporal_filter_may_be_below_and_above_the_groups() -> None:
     check("SELECT a, max(b) AS m FROM t WHERE mz_now() < b GROUP BY a HAVING mz_now() > max(b)", """
         Project a = group.a, m = group.max
