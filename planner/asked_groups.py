@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from operator import is_not
 
-from halfjoin.planner.below_groups import Checked, Restrict, compares, is_safe, lowered
+from halfjoin.planner.below_groups import Checked, compares, in_join, is_safe, lowered
 from halfjoin.planner.rules.find_equalities import comparable
 from halfjoin.planner.rules.sides import Side, side_of
 from halfjoin.sql.bind.domain import supplier
@@ -63,43 +63,26 @@ def _asked(
 ) -> Relation:  # fmt: skip
     """The relation without groups that have no partner in one of the others, to which the equalities join it. `joined`:
     nor are there joined rows that have none."""
-    names = {column.name for column in relation.columns}
+    left = {column.name for column in relation.columns}  # columns whose values nothing has told
     for equality in equalities:
-        if not (isinstance(equality, Call) and equality.function == "="):
+        if not (isinstance(equality, Call) and equality.function in ("=", "is not distinct from")):
             continue
         for theirs, ours in (equality.args, equality.args[::-1]):
             column, key = comparable(theirs), comparable(ours)
-            if not isinstance(column, Column) or column.name not in names or not isinstance(key, Column):
+            if not isinstance(column, Column) or column.name not in left or not isinstance(key, Column):
                 continue
             for other in others:
                 asking = _asking(other, key, above, column.name)
                 if asking is None or not few(asking[0]) or not is_safe(asking[1], checked):
                     continue
-                kept = _kept(theirs, column.name, ours, key.name, asking[1])
+                kept = _kept(equality.function, theirs, column.name, ours, key.name, asking[1])
                 made = lowered(column.name, kept, relation, checked, whole=False)
                 if made is None and joined and is_safe(relation, checked):
-                    made = _in_join(column.name, kept, relation)
+                    made = in_join(column.name, kept, relation)
                 if made is not None:
-                    return made
+                    relation, left = made, left - {column.name}
+                    break
     return relation
-
-
-def _in_join(name: str, restrict: Restrict, relation: Relation) -> Relation | None:
-    """The relation with some rows of an input of its join, as a column tells; None: it has no join, or the column is
-    computed above it."""
-    match relation:
-        case Filter(input):
-            made = _in_join(name, restrict, input)
-            return None if made is None else replace(relation, input=made)
-        case Project(input, items):
-            expr = next(expr for column, expr in items if column.name == name)
-            made = _in_join(expr.name, restrict, input) if isinstance(expr, Column) else None
-            return None if made is None else replace(relation, input=made)
-        case Join(inputs):
-            return Join(tuple(restrict(one, column) if column is not None else one for one, column in (
-                (one, next((column for column in one.columns if column.name == name), None)) for one in inputs)))
-        case _:
-            return None
 
 
 def _asking(relation: Relation, key: Column, above: Iterable[Expr], asked: str) -> tuple[Side, Relation] | None:
@@ -123,13 +106,15 @@ def _asking(relation: Relation, key: Column, above: Iterable[Expr], asked: str) 
     return side, Project(Filter(side.source, conjunction(side.conditions)), ((column, side.meanings[key.name]),))
 
 
-def _kept(theirs: Expr, name: str, ours: Expr, key: str, asking: Relation) -> Callable[[Relation, Expr], Relation]:
+def _kept(
+    function: str, theirs: Expr, name: str, ours: Expr, key: str, asking: Relation
+) -> Callable[[Relation, Expr], Relation]:  # fmt: skip
     """What leaves the rows of groups for which there is a row that asks. `theirs`, `ours`: the sides of the equality,
     over columns called `name` and `key`."""
     (column,) = asking.columns
 
     def restrict(relation: Relation, expr: Expr) -> Relation:
-        same = resolve("=", (substitute(theirs, {name: expr}), substitute(ours, {key: column})))
+        same = resolve(function, (substitute(theirs, {name: expr}), substitute(ours, {key: column})))
         return Semi(relation, asking, same)
 
     return restrict

@@ -84,6 +84,8 @@ def lowered(name: str, restrict: Restrict, relation: Relation, checked: Checked,
 
     def chosen(expr: Expr, input: Relation) -> Relation:
         made = below(expr.name, input) if isinstance(expr, Column) else None
+        if made is None and isinstance(expr, Column):
+            made = in_join(expr.name, lambda one, column: chosen(column, one), input)
         return restrict(input, expr) if made is None else made
 
     match relation:
@@ -110,6 +112,24 @@ def lowered(name: str, restrict: Restrict, relation: Relation, checked: Checked,
             return replace(relation, inputs=tuple(
                 made if made is not None else restrict(one, one.columns[place]) if whole else one
                 for made, one in zip(found, inputs, strict=True)))  # fmt: skip
+        case _:
+            return None
+
+
+def in_join(name: str, restrict: Restrict, relation: Relation) -> Relation | None:
+    """The relation with some rows of an input of its join, as a column tells; None: it has no join, or the column is
+    computed above it."""
+    match relation:
+        case Filter(input):
+            made = in_join(name, restrict, input)
+            return None if made is None else replace(relation, input=made)
+        case Project(input, items):
+            expr = next(expr for column, expr in items if column.name == name)
+            made = in_join(expr.name, restrict, input) if isinstance(expr, Column) else None
+            return None if made is None else replace(relation, input=made)
+        case Join(inputs):
+            return Join(tuple(restrict(one, column) if column is not None else one for one, column in (
+                (one, next((column for column in one.columns if column.name == name), None)) for one in inputs)))
         case _:
             return None
 

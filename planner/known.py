@@ -166,18 +166,21 @@ def are_few(side: Side, estimates: Estimates, arranged: Arranged) -> bool:
 def _known_in(path: Path, half_join: HalfJoin, arranged: Arranged) -> Iterator[KnownIn]:
     """The arrangements that find the rows of a path's input whose keys a present input has."""
     bare = {name: column for column, name in path.fetch}
-    source, found = half_join.arrangement, dict[Expr, Expr]()
+    source, found, nulls = half_join.arrangement, dict[Expr, Expr](), set[Expr]()
     conditions = [one for step in (source.through.steps if source.through is not None else ())
                   if isinstance(step, Filter) for one in step.predicates]  # fmt: skip
     if any(map(draws, (*source.keys, *conditions))):  # what is drawn for a row is not drawn twice
         return
     for probe, theirs, null_safe in zip(half_join.probe, source.keys, half_join.null_safe, strict=True):
-        if columns_of(probe) <= bare.keys() and not null_safe:
-            found |= dict.fromkeys(without_casts(renamed(probe, bare)), theirs)
+        if columns_of(probe) <= bare.keys():
+            same = without_casts(renamed(probe, bare))
+            found |= dict.fromkeys(same, theirs)
+            nulls.update(same if null_safe else ())
     there = [key for key in (arranged(path.collection) if found else ()) if key.keys and key.through is None]
     for key in there:
         if found.keys() >= set(key.keys):
-            yield KnownIn(key, replace(source, keys=tuple(found[expr] for expr in key.keys)))
+            keys = tuple(found[expr] for expr in key.keys)
+            yield KnownIn(key, replace(source, keys=keys), not nulls.isdisjoint(key.keys))
 
 
 def known_of(

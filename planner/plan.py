@@ -185,10 +185,11 @@ class KnownAny:
 @dataclass(frozen=True, slots=True)
 class KnownIn:
     """As `Known`, where the keys are those of the rows of a present input, of which there are few. `source`: computes
-    them from its rows, in the order of the arrangement's keys."""
+    them from its rows, in the order of the arrangement's keys. `null_safe`: a NULL among them finds rows, too."""
 
     arrangement: ArrangementKey
     source: ArrangementKey
+    null_safe: bool = False
 
     @property
     def arrangements(self) -> tuple[ArrangementKey, ...]:

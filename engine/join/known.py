@@ -114,12 +114,16 @@ class RowsKnownIn:
     keys: KeyColumns
     types: Sequence[tuple[SqlType, SqlType]]
     reads: Sequence[str]
+    null_safe: bool
 
     def __call__(self, lookup: RunsOf, closed: int, upper: int, names: Sequence[str]) -> Iterator[Updates]:
-        """As `KnownRows`, or all updates, if there are more keys, or rows with them, than was expected."""
-        keys = self._keys(lookup, closed)
-        found = distinct(codes(keys, len(keys[0])))
+        """As `KnownRows`, or all updates, if there are more keys, or rows with them, than was expected, or a NULL that
+        finds rows."""
         parts = lookup(self.arrangement.collection, Version.AFTER)
+        keys = self._keys(lookup, closed)
+        if keys is None:
+            return present(parts, closed, names)
+        found = distinct(codes(keys, len(keys[0])))
         every = sum(map(len, parts))
         if SCANNED * len(found) > every or SCANNED * self._rows(found, parts, closed) > every:
             return present(parts, closed, names)
@@ -131,11 +135,14 @@ class RowsKnownIn:
                 for part in parts if part.in_memory for run in part.loaded(closed)]  # fmt: skip
         return sum(int(count_all(found, indexes).sum()) for indexes in each)
 
-    def _keys(self, lookup: RunsOf, closed: int) -> list[pa.Array]:
-        """The keys, as the arrangement has them, without NULLs. There may be keys of rows that have gone."""
+    def _keys(self, lookup: RunsOf, closed: int) -> list[pa.Array] | None:
+        """The keys, as the arrangement has them, without NULLs; None: there is a NULL that finds rows. There may be
+        keys of rows that have gone."""
         found = [[pa.nulls(0, arrow_type(there)) for there, _ in self.types]]
         for rows in present(lookup(self.source, Version.AFTER), closed, self.reads):
             arrays, _ = self.keys(rows)
+            if self.null_safe and any(array.null_count for array in arrays):
+                return None
             found.append([array.take(indices_of(distinct_rows(arrays, len(arrays[0])))) for array in arrays])
         each = [_fitted(pa.concat_arrays(arrays), *types)
                 for arrays, types in zip(zip(*found, strict=True), self.types, strict=True)]  # fmt: skip
@@ -185,6 +192,7 @@ def _compiled_in(known: KnownIn, registry: Registry) -> RowsKnownIn:
     return RowsKnownIn(
         key, key_columns(key, registry), source.collection, key_columns(source, registry),
         [(there.type, here.type) for there, here in zip(source.keys, key.keys, strict=True)], sorted(read),
+        known.null_safe,
     )  # fmt: skip
 
 

@@ -241,8 +241,8 @@ def test_the_number_of_the_first_row_is_one() -> None:
                 Project u.c = u.c
                   Scan u
     """)
-    ties = shown("SELECT * FROM (SELECT c, rank() OVER w AS r, dense_rank() OVER w AS d, row_number() OVER w AS n FROM u "
-                 "WINDOW w AS (ORDER BY c)) q WHERE r = 1")  # fmt: skip
+    ties = shown("SELECT * FROM (SELECT c, rank() OVER w AS r, dense_rank() OVER w AS d, row_number() OVER w AS n "
+                 "FROM u WINDOW w AS (ORDER BY c)) q WHERE r = 1")  # fmt: skip
     assert "window.rank = 1, window.dense_rank = 1, window.row_number = window.row_number" in ties
 
 
