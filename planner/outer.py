@@ -95,7 +95,7 @@ def _semi(semi: Semi) -> Relation:
         return Semi(semi.input, *_matched(semi.input, other, on), semi.anti)
     if any(asked(choice, _stored(other)).matches for choice in choices):
         return _without_scans(semi.input, other, on, choices) if semi.anti else replace(semi, other=other, on=on)
-    return Semi(semi.input, _counted(other, "any"), on, semi.anti)
+    return Semi(semi.input, _counted(other, "any"), _own(on, other), semi.anti)
 
 
 def _without_scans(input: Relation, other: Relation, on: Expr, choices: Sequence[Expr]) -> Relation:
@@ -107,8 +107,13 @@ def _without_scans(input: Relation, other: Relation, on: Expr, choices: Sequence
     found = Semi(input, other, keyed[0], anti=True)
     for number, choice in enumerate(one for one in choices if one is not keyed[0]):
         own, rows = _narrowed(choice, other)
-        found = Semi(found, _counted(rows, f"any{number}"), own, anti=True)
+        found = Semi(found, _counted(rows, f"any{number}"), _own(own, other), anti=True)
     return found
+
+
+def _own(on: Expr, other: Relation) -> Expr:
+    """An ON that reads no more of the other side than constants, without its columns."""
+    return conjunction(asked(on, _stored(other)).own)
 
 
 def _counted(relation: Relation, name: str) -> Relation:

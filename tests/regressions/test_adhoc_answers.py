@@ -36,6 +36,8 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
         (10, 2), (20, 0), (30, 0), (40, 0)],
     "SELECT t.b, l.y FROM t LEFT JOIN LATERAL (SELECT y FROM u WHERE u.k = t.k ORDER BY y DESC LIMIT 1) l ON true "
     "ORDER BY 1": [(10, D("2.0")), (20, N), (30, N), (40, N)],
+    "SELECT q.n, u.c FROM (SELECT 1 + 2 AS n, b FROM t WHERE b < 20) q FULL JOIN u ON q.n = u.k "
+    "CROSS JOIN (SELECT b FROM t WHERE b = 10) r ORDER BY 1, 2": [(3, "z"), (N, "n"), (N, "x"), (N, "x")],
     "SELECT k, count(*), grouping(k) FROM t GROUP BY ROLLUP (k) ORDER BY 3, 1": [
         (1, 1, 0), (2, 2, 0), (N, 1, 0), (N, 4, 1)],
     "SELECT k, ok, count(*) FROM t WHERE k = 2 GROUP BY CUBE (k, ok) ORDER BY 1, 2, 3": [
