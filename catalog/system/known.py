@@ -164,6 +164,11 @@ class Known:
         name = self.shown(*self.split(column.sequence)).replace("'", "''")
         return f"nextval('{name}'::regclass)"
 
+    def last_value(self, one: Sequence) -> int | None:
+        """The last number that a sequence gave out; None before the first."""
+        following = self.catalog.numbers.get(one.id, one.next)
+        return None if following == one.start else following - one.step
+
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
         """The constraints of tables and of domains."""

@@ -57,6 +57,7 @@ def _columns(one: Relation) -> tuple[Any, ...]:
     return one.item.keys if isinstance(one.item, Key) else _SEQUENCE if isinstance(one.item, Sequence) else one.columns
 
 
+TYPES = {"smallint": 21, "integer": 23, "bigint": 20}  # those of sequences, with their numbers
 _SEQUENCE = (("last_value", 20), ("log_cnt", 20), ("is_called", 16))
 
 
@@ -186,7 +187,7 @@ def pg_sequence(known: Known) -> Rows:
     """What sequences count by."""
     for one in known.relations:
         if isinstance(one.item, Sequence):
-            yield {"seqrelid": one.oid, "seqtypid": 20, **bounds(one.item)}
+            yield {"seqrelid": one.oid, "seqtypid": TYPES[one.item.type], **bounds(one.item)}
 
 
 def bounds(one: Sequence) -> Row:

@@ -28,6 +28,7 @@ from halfjoin.server.working import Worker
 from halfjoin.sql.expr import Column
 from halfjoin.sql.oids import FIRST_OWN, type_of
 from halfjoin.sql.parse.prepared import SHORT, Prepared, prepared
+from halfjoin.sql.system import DATABASE
 from halfjoin.sql.types import TEXT, SqlType
 
 T = TypeVar("T")
@@ -35,6 +36,7 @@ _SHOWS = ("TABLES", "VIEWS", "MATERIALIZED", "INDEXES", "SINKS", "COLUMNS", "CRE
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
 _OWN = ("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SET", "RESET", "SHOW", "DISCARD", "DECLARE", "FETCH",
         "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY", "DO")  # fmt: skip
+_TWO_WORDS = (("TIME", "ZONE"), ("SESSION", "AUTHORIZATION"))  # names of settings
 _OUTSIDE = ("BEGIN", "START", "COMMIT", "END", "ABORT")  # what begins or ends transactions
 
 
@@ -50,8 +52,8 @@ def is_own(words: Sequence[str]) -> bool:
     return first in _OWN
 
 
-def parsed(text: str, piece: Piece | None, oids: Sequence[int] = ()) -> Parsed:
-    """A statement of a client, parsed.
+def parsed(text: str, piece: Piece | None, oids: Sequence[int] = (), database: str = DATABASE) -> Parsed:
+    """A statement of a client, parsed. `database`: what it calls the database.
 
     Raises:
         UnsupportedSQL: a syntax error.
@@ -60,19 +62,19 @@ def parsed(text: str, piece: Piece | None, oids: Sequence[int] = ()) -> Parsed:
         (inner,) = split(declared(piece)[3]) or (None,)
         if inner is None or (not counted(inner.words) and inner.words[0] != "SUBSCRIBE"):
             raise UnsupportedSQL("a cursor is for a query", remedy="write DECLARE name CURSOR FOR SELECT ...")
-        return Parsed(text, piece, prepared(inner.text), tuple(oids))
+        return Parsed(text, piece, prepared(inner.text, database), tuple(oids))
     if piece is None or is_own(piece.words) or piece.words[0] == "COPY":
         return Parsed(text, piece, None, tuple(oids))
-    return Parsed(text, piece, prepared(piece.text), tuple(oids))
+    return Parsed(text, piece, prepared(piece.text, database), tuple(oids))
 
 
 class Commands:
     """The statements of one connection."""
 
     def __init__(self, connection: Connection, worker: Worker, variables: Variables, held: Held,
-                 transactions: Transactions, limits: Limits) -> None:
+                 transactions: Transactions, limits: Limits, database: str) -> None:
         self._connection, self._worker, self._variables = connection, worker, variables
-        self._held, self._transactions, self._limits = held, transactions, limits
+        self._held, self._transactions, self._limits, self.database = held, transactions, limits, database
 
     def recalled(self, text: str, oids: Sequence[int] = ()) -> Parsed | None:
         """A text that is one query which the engine remembers, maybe with other constants; None if it has to be parsed.
@@ -80,7 +82,8 @@ class Commands:
         query = text.strip(" \t\r\n;")
         if len(query) > SHORT or not self._connection.remembers(query):
             return None
-        return Parsed(text, Piece(query, text.index(query), QUERY), Prepared(query, known=True), tuple(oids))
+        return Parsed(text, Piece(query, text.index(query), QUERY), Prepared(query, True, self.database),
+                      tuple(oids))  # fmt: skip
 
     async def call(self, function: Callable[[], T]) -> T:
         """Run a function in a thread, no longer than a statement may run."""
@@ -251,7 +254,7 @@ class Commands:
         (piece,) = split(text)
         if piece.words[0] in _OUTSIDE or piece.words[0] == "COPY":
             raise UnsupportedSQL(f"DO: {piece.words[0]} is not supported", code="2D000")
-        return await self.run(parsed(text, piece))
+        return await self.run(parsed(text, piece, (), self.database))
 
     async def _set_constraints(self, words: Sequence[str]) -> None:
         """SET CONSTRAINTS ... IMMEDIATE checks what is deferred; a key is deferred, or not, as its definition says."""
@@ -277,7 +280,7 @@ class Commands:
             if level is not None:
                 self._variables.set("default_transaction_isolation", level)
             return
-        if words[:1] in (["LOCAL"], ["SESSION"]):
+        if words[:1] in (["LOCAL"], ["SESSION"]) and words[1:2] != ["AUTHORIZATION"]:
             at += 1
         words = list(piece.words[at:])
         if words[:2] == ["TIME", "ZONE"]:
@@ -286,6 +289,10 @@ class Commands:
                 return self._variables.set(name, piece.tokens[first + 1].text if words[3:] else "", local=local)
         elif words[:1] == ["NAMES"]:
             name, first = "client_encoding", at + 1
+        elif words[:1] == ["ROLE"] and words[1:2] not in (["="], ["TO"]):
+            name, first = "role", at + 1
+        elif words[:2] == ["SESSION", "AUTHORIZATION"]:
+            name, first = "session_authorization", at + 2
         else:
             sign = next((n for n, word in enumerate(words) if word in ("=", "TO")), None)
             if not sign:
@@ -308,8 +315,8 @@ class Commands:
         if piece.words[1:2] == ("ALL",):
             self._variables.reset()
         else:
-            self._variables.set(" ".join(piece.words[1:]) if piece.words[1:3] == ("TIME", "ZONE")
-                                else name_at(piece, 1), None)  # fmt: skip
+            two = piece.words[1:3] in _TWO_WORDS
+            self._variables.set(" ".join(piece.words[1:]) if two else name_at(piece, 1), None)
 
     def _show(self, piece: Piece) -> Result:
         said = " ".join(piece.words[1:]).lower()
@@ -318,7 +325,8 @@ class Commands:
             rows = pa.table({"name": list(known), "setting": list(known.values()), "description": [""] * len(known)})
             columns = tuple(Column(name, TEXT) for name in rows.column_names)
             return Result("SHOW", rows, columns)
-        name = {"time zone": "timezone", "transaction isolation level": "transaction_isolation"}.get(said)
+        name = {"time zone": "timezone", "transaction isolation level": "transaction_isolation",
+                "session authorization": "session_authorization"}.get(said)  # fmt: skip
         name = name or "".join(name_at(piece, n) for n in range(1, len(piece.tokens)))
         if name == "time":
             raise UnsupportedSQL("SHOW TIME is not known to clients", remedy="write SHOW SETTINGS")

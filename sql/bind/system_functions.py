@@ -208,6 +208,13 @@ def _of_type(name: str, args: Sequence[Expr], system: System) -> Expr:
     return functions.resolve("case", (functions.resolve("is null", (args[0],)), NULL, made))
 
 
+def _of_types(name: str, args: Sequence[Expr], system: System) -> Expr:
+    """oidvectortypes: the names of the types of a function's arguments."""
+    known = system.texts("regtype")
+    lists = Literal(list(known), array(BIGINT)), Literal(list(known.values()), array(TEXT))
+    return Call("texts of numbers", (functions.cast(args[0], array(BIGINT), explicit=True), *lists), TEXT)
+
+
 def _type_of(value: Expr, system: System | None) -> Expr:
     """pg_typeof: the type, without its length or digits. In a view it is the name, since a view keeps no regtype."""
     if value.type.kind is Kind.RECORD:  # its types are in no catalog
@@ -234,8 +241,9 @@ def _expression(name: str, args: Sequence[Expr], system: System) -> Expr:
     return functions.cast(args[0], TEXT, explicit=True)
 
 
-def _size(name: str, args: Sequence[Expr], system: System) -> Expr:
-    """The bytes that a relation takes in memory and in its files; NULL if that is not known."""
+def _number_beside(name: str, args: Sequence[Expr], system: System) -> Expr:
+    """The bytes that a relation takes in memory and in its files, or the last number of a sequence; NULL if that is not
+    known."""
     return functions.cast(_found(_number(args[0], "regclass", system), system.texts(name)), BIGINT, explicit=True)
 
 
@@ -383,7 +391,7 @@ CONSTANT: Mapping[str, Literal] = {
     "acldefault": Literal(None, array(SqlType(Kind.TEXT, named="aclitem"))),
 }
 OF_NUMBER: Mapping[str, Callable[[str, Sequence[Expr], System], Expr]] = {
-    "format_type": _of_type,
+    "format_type": _of_type, "oidvectortypes": _of_types,
     "pg_get_viewdef": _of_relation, "pg_get_constraintdef": _of_relation,
     "obj_description": _of_relation,
     "pg_get_indexdef": _of_index, "col_description": _of_index,
@@ -392,7 +400,8 @@ OF_NUMBER: Mapping[str, Callable[[str, Sequence[Expr], System], Expr]] = {
     **dict.fromkeys(("pg_table_is_visible", "pg_type_is_visible", "pg_function_is_visible"), _visible),
     **dict.fromkeys(("pg_get_function_arguments", "pg_get_function_identity_arguments", "pg_get_function_result"),
                     _of_relation),
-    **dict.fromkeys(("pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size"), _size),
+    **dict.fromkeys(("pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size",
+                     "pg_sequence_last_value"), _number_beside),
     **dict.fromkeys(("pg_database_size", "pg_tablespace_size"), _size_of_all),
     "pg_size_pretty": _pretty,
     "pg_encoding_to_char": _encoding, "pg_char_to_encoding": _encoding,

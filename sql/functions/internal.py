@@ -31,6 +31,8 @@ SET_RETURNING = (
     function("number of text", INTERNAL, "The number beside a text in a list", "text, text[], bigint[] -> bigint"),
     function("text of part", INTERNAL, "The text beside the number of a thing's part in a list",
              "bigint, bigint, bigint[], text[] -> text"),
+    function("texts of numbers", INTERNAL, "The texts beside the numbers in a list",
+             "bigint[], bigint[], text[] -> text"),
     function("text of named part", INTERNAL, "The text beside a number and a name in a list",
              "bigint, text, text[], text[] -> text"),
     function("type with modifier", INTERNAL, "A type's name with its length or digits", "text, integer -> text"),
