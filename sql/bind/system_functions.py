@@ -118,6 +118,11 @@ def cast_system(value: Expr, type: SqlType, system: System) -> Expr | None:
     """A cast to or from a type that shows as a name; None for other casts."""
     if is_reg(type):
         return number_of(value, type.named, system) if not is_reg(value.type) else functions.cast(value, type)
+    if type.element is not None and is_reg(type.element) and (value.type.element or value.type).kind not in INTEGERS:
+        texts = functions.cast(value, array(TEXT), explicit=True)
+        if isinstance(texts, Literal) and isinstance(texts.value, list):  # Drizzle: '{int,int8}'::regtype[]
+            found = (number_of(Literal(text, TEXT), type.element.named, system) for text in texts.value)
+            return Literal([one.value for one in found if isinstance(one, Literal)], type)
     if is_reg(value.type) and type.kind in STRINGS:
         return functions.cast(text_of(value, value.type, system), type, explicit=True)
     if value.type.named in VECTORS and type.kind in STRINGS:
@@ -140,6 +145,14 @@ def shown(value: Expr, system: System) -> Expr:
     if value.type.named in VECTORS:
         return cast_system(value, SqlType(Kind.TEXT, named=value.type.named), system) or value
     return value
+
+
+def named(args: Sequence[Expr], context: Context) -> tuple[Expr, ...]:
+    """The arguments of a function that makes a text: a regclass as the name that it shows."""
+    system = context.system
+    if system is None or not any(is_reg(arg.type) for arg in args):
+        return tuple(args)
+    return tuple(text_of(arg, arg.type, system) if is_reg(arg.type) else arg for arg in args)
 
 
 _PART = re.compile(r'"(?:[^"]|"")*"|[^".\s]+')  # of a name

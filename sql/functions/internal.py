@@ -27,6 +27,8 @@ SET_RETURNING = (
     function("row text", INTERNAL, "The text of a row with members of these texts", "text... -> text or error"),
     function("checked", INTERNAL, "The value, if a condition is not false; else a message",
              "any, boolean, text -> any or error"),
+    function("subscripts", INTERNAL, "The numbers of so many elements, from the first one, or backwards to it",
+             "integer, integer, boolean -> integer[]"),
     function("text of number", INTERNAL, "The text beside a number in a list", "bigint, bigint[], text[] -> text"),
     function("number of text", INTERNAL, "The number beside a text in a list", "text, text[], bigint[] -> bigint"),
     function("text of part", INTERNAL, "The text beside the number of a thing's part in a list",
