@@ -11,6 +11,7 @@ from halfjoin.catalog.models import ColumnModel, Table
 from halfjoin.engine.statements.scratch import SCRATCH
 from halfjoin.errors import UnsupportedSQL, bounded
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
+from halfjoin.sql.bind.conflicts import bind_do_update
 from halfjoin.sql.bind.merging import bind_merge
 from halfjoin.sql.bind.numbered_rows import bind_second, numbered_rows
 from halfjoin.sql.bind.query import bind_query
@@ -87,6 +88,8 @@ def _columns(catalog: Catalog, statement: Statement, sql: str) -> tuple[Column, 
                 bound = bind_second(halves, bound, catalog, sql, SCRATCH)
             return named(bound.relation.columns, bound.names)
         case Insert():
+            if statement.conflict is not None and statement.conflict.assignments is not None:
+                bind_do_update(statement, catalog, sql, _ROWS)  # its parameters get their types from it, too
             return _returned(bind_insert(statement, catalog, sql))
         case Update():
             return _returned(bind_update(statement, catalog, sql))

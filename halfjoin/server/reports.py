@@ -9,8 +9,9 @@ from typing import Any
 from halfjoin.engine.statements.evaluating import QUERY_NAME
 from halfjoin.errors import Conflict, DataError, HalfjoinError, InvalidRow, UnknownName, UnsupportedSQL
 from halfjoin.server.messages import report
-from halfjoin.sql.parse.locate import PUBLIC
+from halfjoin.server.violations import table_at_fault, violation
 
+_MISSING = {"42P01": "relation", "42703": "column"}  # in PostgreSQL's words, by which programs know what is missing
 _log = logging.getLogger("halfjoin.server")
 
 
@@ -31,7 +32,7 @@ def fields(problem: BaseException, text: str, start: int) -> dict[str, str]:
             found = {"C": problem.sqlstate, "M": _message(problem)}
             if problem.remedy:
                 found["H"] = problem.remedy
-            return found | _names(problem) | _position(problem, text, start) | _violation(problem, found["M"])
+            return found | _names(problem) | _position(problem, text, start) | violation(problem, found["M"])
         case MemoryError():
             return {"C": "53200", "M": "out of memory", "H": "ask for fewer rows, or give the engine more memory"}
         case RecursionError():
@@ -46,7 +47,8 @@ def _message(problem: HalfjoinError) -> str:
     if isinstance(problem, DataError) and problem.view == QUERY_NAME:
         changes["time"] = None
     if isinstance(problem, UnknownName):
-        return problem.reason
+        kind = _MISSING.get(problem.sqlstate)
+        return problem.reason if kind is None else f'{kind} "{problem.name}" does not exist'
     if isinstance(problem, UnsupportedSQL):
         changes |= {"sql": None, "line": None, "column": None}
     return str(replace(problem, **changes))
@@ -55,7 +57,7 @@ def _message(problem: HalfjoinError) -> str:
 def _names(problem: HalfjoinError) -> dict[str, str]:
     match problem:
         case InvalidRow(column=column, constraint=constraint):
-            schema, table = _table(problem)
+            schema, table = table_at_fault(problem)
             named = {"s": schema, "t": table, "c": column, "n": constraint}
             return {key: value for key, value in named.items() if value}
         case DataError(view=view):
@@ -63,36 +65,6 @@ def _names(problem: HalfjoinError) -> dict[str, str]:
         case Conflict(holder=holder):
             return {"D": f"It is held by {holder}."} if holder else {}
     return {}
-
-
-def _table(problem: InvalidRow) -> tuple[str, str]:
-    """The table at fault and its schema; empty if no table is."""
-    schema, _, table = (problem.table or "").rpartition(".")
-    return (schema or PUBLIC) if table else "", table
-
-
-def _violation(problem: HalfjoinError, message: str) -> dict[str, str]:
-    """PostgreSQL's words for a row that violates a constraint, which programs look for; the engine's are the DETAIL."""
-    if not isinstance(problem, InvalidRow) or not problem.table or not (problem.constraint or problem.column):
-        return {}
-    table, name = _table(problem)[1], problem.constraint
-    foreign = f'violates foreign key constraint "{name}"'
-    match problem.sqlstate:
-        case "23505":
-            words = f'duplicate key value violates unique constraint "{name}"'
-        case "23503" if "is still referenced from" in problem.reason:
-            other = problem.reason.rpartition(" ")[2].rpartition(".")[2]
-            words = f'update or delete on table "{table}" {foreign} on table "{other}"'
-        case "23503":
-            words = f'insert or update on table "{table}" {foreign}'
-        case "23514" if problem.column is None:
-            words = f'new row for relation "{table}" violates check constraint "{name}"'
-        case "23502":
-            words = f'null value in column "{problem.column}" of relation "{table}" violates not-null constraint'
-        case _:
-            return {}
-    found = {"M": words, "D": message}
-    return found | {"H": "ON CONFLICT says what to do with such a row"} if problem.sqlstate == "23505" else found
 
 
 def _position(problem: HalfjoinError, text: str, start: int) -> dict[str, str]:

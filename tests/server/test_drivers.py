@@ -231,6 +231,16 @@ def test_errors_name_the_constraint(table: Served) -> None:
                 assert (told.schema_name, told.table_name) == (
                     ("other", "parent") if "other" in sql else ("public", "child"))  # fmt: skip
                 assert told.message_primary == words and told.message_detail
+        for sql, detail in (
+            ("INSERT INTO other.parent VALUES (1, 2, 2)", "Key (id)=(1) already exists."),
+            ("INSERT INTO child VALUES (7, 1, 1)", 'Key (id)=(7) is not present in table "parent".'),
+            ("DELETE FROM other.parent", 'Key (id)=(1) is still referenced from table "child".'),
+        ):
+            with pytest.raises(psycopg.errors.IntegrityError) as caught:
+                connection.execute(sql)
+            assert caught.value.diag.message_detail == detail
+        with pytest.raises(psycopg.errors.UndefinedTable, match='relation "nothing" does not exist'):
+            connection.execute("SELECT * FROM nothing")
 
 
 @pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])

@@ -167,3 +167,14 @@ def test_subscripts_never_fail(client: Any) -> None:
     for call, found in (("'{{1,2,3},{4,5,6}}'::int[][], 2", [1, 2, 3]), ("'{4,5,6}'::int[], 1, true", [3, 2, 1]),
                         ("NULL::int[], 1", []), ("'{}'::int[], 1", []), ("'{4}'::int[], 2", [])):  # fmt: skip
         assert [n for (n,) in client.execute(f"SELECT generate_subscripts({call})").fetchall()] == found
+
+
+def test_parameters_of_on_conflict_have_the_types_of_their_places(client: Any) -> None:
+    """Prisma's upsert repeats the key in WHERE."""
+    client.execute("CREATE TABLE t (id integer PRIMARY KEY, label text, n bigint)")
+    sql = b"""INSERT INTO t (id, label) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET label = $3,
+        n = coalesce(t.n, 0) + $4 WHERE t.id = $5 AND excluded.id < $6 RETURNING label, n"""
+    for label in (b"a", b"b"):
+        found = client.pgconn.exec_params(sql, [b"1", label, b"c", b"7", b"1", b"9"])
+        assert found.error_message == b""
+    assert (found.get_value(0, 0), found.get_value(0, 1)) == (b"c", b"7")
