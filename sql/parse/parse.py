@@ -29,6 +29,7 @@ from halfjoin.sql.parse.unqualified import unqualified
 from halfjoin.sql.parse.unterminated import unterminated
 from halfjoin.sql.parse.with_changes import split
 from halfjoin.sql.statements import (
+    CreateIndex,
     Deallocate,
     Delete,
     Drop,
@@ -83,8 +84,16 @@ def parse_query(text: str) -> exp.Query:
     return trees[0]
 
 
+def parse_index(text: str) -> CreateIndex:
+    """The index of a text that the catalog keeps."""
+    (node,) = _trees(text)
+    statement = statement_of(node, text)
+    assert isinstance(statement, CreateIndex)
+    return statement
+
+
 def _trees(text: str, databases: tuple[str, ...] = ()) -> list[exp.Expr]:
-    """`databases`: the names of the database; none of a view's text, which may have the name that its client had."""
+    """`databases`: the names of the database; none of a text in the catalog, which may have the name of its client."""
     strict = bool(databases)
     if not isinstance(text, str):
         raise UnsupportedSQL(f"SQL is text, not {type(text).__name__}", remedy="write it as a str")

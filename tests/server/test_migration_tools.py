@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import halfjoin as hj
 from tests.support.serving import Served, serving
 
 psycopg = pytest.importorskip("psycopg")
@@ -64,6 +66,22 @@ def test_the_database_has_the_name_under_which_a_client_came(server: Served) -> 
             assert client.execute("SELECT * FROM other.public.w WHERE k > 0").fetchall() == [(2,)]
         with pytest.raises(psycopg.Error, match="there is one database"):
             client.execute("SELECT * FROM shop.public.w")
+
+
+def test_a_warehouse_opens_again_whatever_its_clients_called_it(tmp_path: Path) -> None:
+    """The texts of definitions have the name that their client had."""
+    with hj.Engine(tmp_path) as engine, serving(engine) as server, server.psycopg(dbname="shop") as client:
+        client.execute("CREATE TABLE shop.public.t (k integer, CONSTRAINT few CHECK (t.k < 9)); "
+                       "CREATE TYPE shop.public.mood AS ENUM ('a')")
+        client.execute("CREATE MATERIALIZED VIEW shop.public.v AS SELECT k FROM shop.public.t")
+        client.execute("CREATE VIEW shop.public.w AS SELECT * FROM shop.public.v")
+        client.execute("CREATE INDEX i ON shop.public.t (k); CREATE INDEX j ON shop.public.v (k)")
+        client.execute("ALTER TABLE shop.public.t RENAME TO u; ALTER TYPE shop.public.mood ADD VALUE 'b'")
+    with hj.Engine(tmp_path) as engine:
+        engine.execute("INSERT INTO u VALUES (1); ALTER TABLE u RENAME COLUMN k TO l")
+        assert engine.query("SELECT * FROM w").to_pylist() == [{"k": 1}]
+        assert engine.query("SELECT indexname FROM pg_indexes ORDER BY 1").to_pylist() == [
+            {"indexname": "i"}, {"indexname": "j"}]  # fmt: skip
 
 
 def test_a_sequence_tells_its_last_number_and_its_type(client: Any) -> None:
