@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -16,6 +17,7 @@ from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.server.blocks import Block, Choose, Run, Step, block_of
 from halfjoin.server.changes import Changes
 from halfjoin.server.cursors import declared, fetched, name_at
+from halfjoin.server.explained import explained, explains_prepared
 from halfjoin.server.heard import heard
 from halfjoin.server.limits import Limits
 from halfjoin.server.portals import Held, Parsed, Portal, Result
@@ -29,13 +31,14 @@ from halfjoin.sql.expr import Column
 from halfjoin.sql.oids import FIRST_OWN, type_of
 from halfjoin.sql.parse.prepared import SHORT, Prepared, prepared
 from halfjoin.sql.system import DATABASE
-from halfjoin.sql.types import TEXT, SqlType
+from halfjoin.sql.types import JSON, TEXT, SqlType
 
 T = TypeVar("T")
 _SHOWS = ("TABLES", "VIEWS", "MATERIALIZED", "INDEXES", "SINKS", "COLUMNS", "CREATE", "SETTINGS", "COMMENTS", "SOURCES")
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
 _OWN = ("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SET", "RESET", "SHOW", "DISCARD", "DECLARE", "FETCH",
         "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY", "DO")  # fmt: skip
+_PLAN = "QUERY PLAN"
 _TWO_WORDS = (("TIME", "ZONE"), ("SESSION", "AUTHORIZATION"))  # names of settings
 _OUTSIDE = ("BEGIN", "START", "COMMIT", "END", "ABORT")  # what begins or ends transactions
 
@@ -49,7 +52,7 @@ def is_own(words: Sequence[str]) -> bool:
         return second != "TIME" or words[2:3] == ("ZONE",)
     if first == "ROLLBACK":
         return "TO" not in words
-    return first in _OWN
+    return first in _OWN or explains_prepared(words)
 
 
 def parsed(text: str, piece: Piece | None, oids: Sequence[int] = (), database: str = DATABASE) -> Parsed:
@@ -167,6 +170,8 @@ class Commands:
         words = one.piece.words
         if words[0] == "SHOW":
             return Described((), (await self._run_own(one.piece)).columns)
+        if words[0] == "EXPLAIN":
+            return Described((), (Column(_PLAN, JSON if explained(one.piece)[1] else TEXT),))
         if words[0] == "FETCH":
             return Described((), self._held.portal(fetched(one.piece)[0]).columns)
         return Described((), None)
@@ -209,12 +214,34 @@ class Commands:
                 return await self._fetch(piece)
             case "CLOSE":
                 return self._close(piece)
+            case "EXPLAIN":
+                return await self._explain(piece)
             case "DO":
                 self._transactions.begin_implicit()
                 await self._block(block_of(piece))
             case "LISTEN" | "NOTIFY":
                 raise UnsupportedSQL(f"{words[0]} is not supported", remedy="SUBSCRIBE tells the changes of a view")
         return Result(words[0])
+
+    async def _explain(self, piece: Piece) -> Result:
+        """EXPLAIN of a prepared query, with NULL for each parameter. A change has no plan: it gives its first word."""
+        name, in_json = explained(piece)
+        one = self._held.statement(name)
+        if one.prepared is None or one.piece is None:
+            raise UnsupportedSQL("EXPLAIN takes a query or a view", remedy="write EXPLAIN SELECT ...")
+        if not self._connection.reads(one.prepared):
+            lines = [json.dumps({"statement": one.piece.words[0]}) if in_json else one.piece.words[0]]
+        else:
+            options = "(FORMAT JSON) " if in_json else ""
+            plan = prepared(f"EXPLAIN {options}{one.piece.text}", self.database)
+            count = max(plan.parameters, default=0)
+            rows = (await self.call(partial(self._connection.run, plan, [None] * count, [None] * count))).rows
+            assert rows is not None
+            lines = rows.column(0).to_pylist()
+        if in_json:
+            lines = [f"[{chr(10).join(lines)}]"]  # one value, as PostgreSQL's
+        columns = (await self._described(Parsed(piece.text, piece, None))).columns
+        return Result("EXPLAIN", pa.table({_PLAN: pa.array(lines, pa.string())}), columns)
 
     async def _block(self, block: Block) -> None:
         """A block of DO. What a handler catches is undone before its steps."""

@@ -178,3 +178,18 @@ def test_parameters_of_on_conflict_have_the_types_of_their_places(client: Any) -
         found = client.pgconn.exec_params(sql, [b"1", label, b"c", b"7", b"1", b"9"])
         assert found.error_message == b""
     assert (found.get_value(0, 0), found.get_value(0, 1)) == (b"c", b"7")
+
+
+def test_what_is_prepared_is_explained(client: Any) -> None:
+    """sqlx's macros ask so for each statement, while a program is compiled."""
+    client.execute("CREATE TABLE t (id integer PRIMARY KEY, a text)")
+    for name, sql in ((b"one", b"SELECT a FROM t WHERE id = $1"), (b"two", b"INSERT INTO t VALUES ($1) RETURNING a")):
+        assert client.pgconn.prepare(name, sql).error_message == b""
+    (plan,) = client.execute("EXPLAIN (VERBOSE, FORMAT JSON) EXECUTE one(NULL)").fetchone()
+    assert plan[0]["columns"] == [["a", "text"]]  # a json, which psycopg reads
+    assert client.execute("EXPLAIN (VERBOSE, FORMAT JSON) EXECUTE two(NULL)", prepare=True).fetchone() == (
+        [{"statement": "INSERT"}],)  # fmt: skip
+    assert "looks up 1 key" in str(client.execute("EXPLAIN VERBOSE EXECUTE one(1)").fetchall())
+    with pytest.raises(psycopg.errors.InvalidSqlStatementName):
+        client.execute("EXPLAIN EXECUTE nothing")
+    assert client.execute("SELECT count(*) FROM t").fetchone() == (0,)
