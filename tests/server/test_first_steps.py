@@ -189,7 +189,7 @@ def test_what_is_prepared_is_explained(client: Any) -> None:
     assert plan[0]["columns"] == [["a", "text"]]  # a json, which psycopg reads
     assert client.execute("EXPLAIN (VERBOSE, FORMAT JSON) EXECUTE two(NULL)", prepare=True).fetchone() == (
         [{"statement": "INSERT"}],)  # fmt: skip
-    assert "looks up 1 key" in str(client.execute("EXPLAIN VERBOSE EXECUTE one(1)").fetchall())
+    assert "looks up" in str(client.execute("EXPLAIN VERBOSE EXECUTE one(1)").fetchall())
     with pytest.raises(psycopg.errors.InvalidSqlStatementName):
         client.execute("EXPLAIN EXECUTE nothing")
     assert client.execute("SELECT count(*) FROM t").fetchone() == (0,)
