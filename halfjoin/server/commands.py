@@ -37,7 +37,7 @@ T = TypeVar("T")
 _SHOWS = ("TABLES", "VIEWS", "MATERIALIZED", "INDEXES", "SINKS", "COLUMNS", "CREATE", "SETTINGS", "COMMENTS", "SOURCES")
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
 _OWN = ("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SET", "RESET", "SHOW", "DISCARD", "DECLARE", "FETCH",
-        "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY", "DO")  # fmt: skip
+        "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY", "DO", "GRANT", "REVOKE")  # fmt: skip
 _PLAN = "QUERY PLAN"
 _TWO_WORDS = (("TIME", "ZONE"), ("SESSION", "AUTHORIZATION"))  # names of settings
 _OUTSIDE = ("BEGIN", "START", "COMMIT", "END", "ABORT")  # what begins or ends transactions
@@ -52,7 +52,13 @@ def is_own(words: Sequence[str]) -> bool:
         return second != "TIME" or words[2:3] == ("ZONE",)
     if first == "ROLLBACK":
         return "TO" not in words
-    return first in _OWN or explains_prepared(words)
+    return first in _OWN or explains_prepared(words) or _is_plpgsql(words)
+
+
+def _is_plpgsql(words: Sequence[str]) -> bool:
+    """Whether a statement makes the one extension that PostgreSQL has from the beginning, as Rails' schemas do."""
+    return tuple(words[:5]) == ("CREATE", "EXTENSION", "IF", "NOT", "EXISTS") and words[5:6] in (
+        ("PLPGSQL",), ("plpgsql",))  # fmt: skip
 
 
 def parsed(text: str, piece: Piece | None, oids: Sequence[int] = (), database: str = DATABASE) -> Parsed:
@@ -219,6 +225,14 @@ class Commands:
             case "DO":
                 self._transactions.begin_implicit()
                 await self._block(block_of(piece))
+            case "GRANT":
+                self._transactions.say(notice("each user may do everything: GRANT changes nothing"))
+            case "REVOKE":
+                raise UnsupportedSQL("REVOKE is not supported: each user may do everything",
+                                     remedy="the server's --host and --password-file say who may connect")
+            case "CREATE":
+                self._transactions.say(notice('extension "plpgsql" already exists, skipping', "42710"))
+                return Result("CREATE EXTENSION")
             case "LISTEN" | "NOTIFY":
                 raise UnsupportedSQL(f"{words[0]} is not supported", remedy="SUBSCRIBE tells the changes of a view")
         return Result(words[0])

@@ -93,7 +93,7 @@ class Variables:
                 self._own.pop(name, None)
             elif allowed is None or value.lower() in allowed:
                 if name.endswith("_timeout"):
-                    seconds(value)
+                    value = time_text(seconds(value))
                 self._own[name] = _switch(value) if allowed is _SWITCH else value.lower() if allowed else value
             elif not allowed:
                 raise UnsupportedSQL(f'parameter "{name}" cannot be changed', code="55P02")
@@ -204,6 +204,8 @@ def seconds(value: str) -> float:
 
 def time_text(seconds: float) -> str:
     """A time as PostgreSQL shows it: in its largest unit that gives a whole number."""
+    if not seconds:
+        return "0"
     for unit in ("d", "h", "min", "s", "ms"):
         if seconds >= _UNITS[unit] and (seconds / _UNITS[unit]).is_integer():
             return f"{seconds / _UNITS[unit]:.0f}{unit}"

@@ -84,6 +84,30 @@ def test_a_warehouse_opens_again_whatever_its_clients_called_it(tmp_path: Path) 
             {"indexname": "i"}, {"indexname": "j"}]  # fmt: skip
 
 
+def test_rights_are_the_same_for_all(client: Any) -> None:
+    """What dumps and migrations say of rights and extensions beside their tables."""
+    said: list[str] = []
+    client.add_notice_handler(lambda diagnostic: said.append(diagnostic.message_primary))
+    client.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO someone")
+    client.execute('CREATE EXTENSION IF NOT EXISTS plpgsql; CREATE EXTENSION IF NOT EXISTS "plpgsql" SCHEMA pg_catalog')
+    assert said == ["each user may do everything: GRANT changes nothing",
+                    *['extension "plpgsql" already exists, skipping'] * 2]  # fmt: skip
+    for statement, why in (("REVOKE ALL ON SCHEMA public FROM PUBLIC", "each user may do everything"),
+                           ("CREATE ROLE someone LOGIN", "CREATE ROLE is not supported"),
+                           ("CREATE EXTENSION IF NOT EXISTS citext", "CREATE EXTENSION is not supported")):  # fmt: skip
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match=why):
+            client.execute(statement)
+
+
+@pytest.mark.parametrize(("given", "shown"), [
+    ("5000", "5s"), ("0", "0"), ("'1500ms'", "1500ms"), ("'90s'", "90s"), ("'2min'", "2min"), ("'1.5s'", "1500ms"),
+])  # fmt: skip
+def test_times_are_shown_with_their_units(client: Any, given: str, shown: str) -> None:
+    for name in ("statement_timeout", "lock_timeout"):
+        client.execute(f"SET {name} = {given}")
+        assert one(client, f"SHOW {name}") == one(client, f"SELECT current_setting('{name}')") == shown
+
+
 def test_a_sequence_tells_its_last_number_and_its_type(client: Any) -> None:
     client.execute("CREATE SEQUENCE q INCREMENT 5; CREATE SEQUENCE small AS smallint")
     last = "SELECT pg_sequence_last_value('q'::regclass)"
