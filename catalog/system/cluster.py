@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from halfjoin.catalog.models import Table, View
 from halfjoin.catalog.system import operators
+from halfjoin.catalog.system.classes import CLASSES
 from halfjoin.catalog.system.columns import system_tables
 from halfjoin.catalog.system.known import ROLE, Known
 from halfjoin.catalog.system.procedures import function_number, procedures
@@ -183,9 +184,9 @@ CLUSTER: Mapping[str, Callable[[Known], Rows]] = {
          "collisdeterministic": True, "collencoding": -1},
         {"oid": 950, "collname": "C", "collnamespace": 11, "collowner": ROLE, "collprovider": "c",
          "collisdeterministic": True, "collencoding": -1, "collcollate": "C", "collctype": "C"}),
-    "pg_opclass": _fixed(*({"oid": oid, "opcmethod": 403, "opcname": name, "opcnamespace": 11, "opcowner": ROLE,
-                            "opcintype": of, "opcdefault": True, "opcfamily": 0} for oid, name, of in (
-        (1978, "int4_ops", 23), (3126, "text_ops", 25), (3128, "timestamp_ops", 1114), (424, "bool_ops", 16)))),
+    "pg_opclass": _fixed(*(
+        {"oid": oid, "opcmethod": 403, "opcname": name, "opcnamespace": 11, "opcowner": ROLE, "opcintype": of,
+         "opcdefault": True, "opcfamily": 0} for of, (oid, name) in CLASSES.items())),
     **{one.__name__: one for one in (
         pg_type, pg_enum, pg_namespace, pg_proc, pg_operator, pg_cast, pg_database, pg_authid, pg_user, pg_description,
         pg_settings, pg_tables, pg_views, pg_matviews, pg_stat_activity, pg_timezone_names)},

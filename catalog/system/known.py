@@ -115,10 +115,10 @@ class Known:
                                                       tuple[ColumnModel, ...], str]]]:  # fmt: skip
         """Each with what its number is made of."""
         for table in self.catalog.tables.values():
-            yield f"table {table.id or table.name}", (*self.split(table.name), "r", table, table.columns, table.comment)
+            yield identity(table), (*self.split(table.name), "r", table, table.columns, table.comment)
         for view in self.catalog.views.values():
             kind = "m" if view.materialized else "v"
-            yield f"view {view.id or view.name}", (*self.split(view.name), kind, view, view.columns, view.comment)
+            yield identity(view), (*self.split(view.name), kind, view, view.columns, view.comment)
         for schema, name, key, comment in self._keys():
             yield f"index {schema}.{name}", (schema, name, "i", key, (), comment)
         for one in self.catalog.sequences.values():
@@ -163,6 +163,11 @@ class Known:
             return column.default
         name = self.shown(*self.split(column.sequence)).replace("'", "''")
         return f"nextval('{name}'::regclass)"
+
+    def last_value(self, one: Sequence) -> int | None:
+        """The last number that a sequence gave out; None before the first."""
+        following = self.catalog.numbers.get(one.id, one.next)
+        return None if following == one.start else following - one.step
 
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -219,6 +224,11 @@ class Known:
         for one in system_tables().values():
             schema, _, name = one.name.partition(".")
             yield one.oid, schema, name, one.kind
+
+
+def identity(one: Table | View) -> str:
+    """What the number of a table or view is made of."""
+    return f"{'table' if isinstance(one, Table) else 'view'} {one.id or one.name}"
 
 
 def numbers_of(columns: Iterable[str], item: Relation) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from halfjoin.catalog.models import ColumnModel, Sequence, Table, View
+from halfjoin.catalog.system.classes import class_of
 from halfjoin.catalog.system.columns import system_tables
 from halfjoin.catalog.system.known import ROLE, Key, Known, Relation, numbers_of
 from halfjoin.catalog.system.sizes import held
@@ -18,7 +19,6 @@ Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterator[Row]
 HEAP, BTREE = 2, 403
 _TEXT = 25
-_OPERATORS = {"S": 3126, "N": 1978, "D": 3128, "B": 424}  # operator classes of an index, by the category of its column
 
 
 def pg_class(known: Known) -> Rows:
@@ -57,6 +57,7 @@ def _columns(one: Relation) -> tuple[Any, ...]:
     return one.item.keys if isinstance(one.item, Key) else _SEQUENCE if isinstance(one.item, Sequence) else one.columns
 
 
+TYPES = {"smallint": 21, "integer": 23, "bigint": 20}  # those of sequences, with their numbers
 _SEQUENCE = (("last_value", 20), ("log_cnt", 20), ("is_called", 16))
 
 
@@ -147,7 +148,7 @@ def pg_index(known: Known) -> Rows:
                    "indisunique": one.item.unique, "indisprimary": one.item.primary, "indimmediate": True,
                    "indisvalid": True, "indisready": True, "indislive": True, "indkey": numbers,
                    "indcollation": [type.collation for type in types], "indoption": [0] * count,
-                   "indclass": [_OPERATORS.get(type.category, 1978) for type in types],
+                   "indclass": [class_of(type) for type in types],
                    "indexprs": ", ".join(expressions) or None}
 
 
@@ -186,7 +187,7 @@ def pg_sequence(known: Known) -> Rows:
     """What sequences count by."""
     for one in known.relations:
         if isinstance(one.item, Sequence):
-            yield {"seqrelid": one.oid, "seqtypid": 20, **bounds(one.item)}
+            yield {"seqrelid": one.oid, "seqtypid": TYPES[one.item.type], **bounds(one.item)}
 
 
 def bounds(one: Sequence) -> Row:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from halfjoin.catalog.models import View
+from halfjoin.catalog.models import Sequence, View
 from halfjoin.catalog.system.known import ROLE, Constraint, Key, Known, Relation, identifier
 from halfjoin.catalog.system.operators import operators
 from halfjoin.catalog.system.procedures import procedures
@@ -95,6 +95,12 @@ def _visible_relations(known: Known) -> Iterator[tuple[int, str]]:
         yield one.oid, _flag(known.visible(one.schema))
 
 
+def _last_values(known: Known) -> Iterator[tuple[int, str]]:
+    for one in known.relations:
+        if isinstance(one.item, Sequence) and (last := known.last_value(one.item)) is not None:
+            yield one.oid, str(last)
+
+
 def _flag(value: bool) -> str:
     return "true" if value else "false"
 
@@ -130,6 +136,7 @@ _TEXTS: Mapping[str, Callable[[Known], Iterator[tuple[int, str]]]] = {
     "pg_get_viewdef": lambda known: ((one.oid, view_text(one.item)) for one in known.relations
                                      if isinstance(one.item, View)),
     **{name: partial(bytes_of, function=name) for name in SIZES}, "pg_database_size": bytes_of_all,
+    "pg_sequence_last_value": _last_values,
     "obj_description": _comments,
     "col_description": _column_comments,
     "pg_table_is_visible": _visible_relations,

@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping
 
 from halfjoin.catalog.models import Sequence
 from halfjoin.catalog.system.known import Key, Known
-from halfjoin.catalog.system.relations import Rows, bounds
+from halfjoin.catalog.system.relations import TYPES, Rows, bounds
 from halfjoin.catalog.system.texts import index_text
-
-_TYPES = {"smallint": 21, "integer": 23, "bigint": 20}  # their numbers
 
 
 def pg_indexes(known: Known) -> Rows:
@@ -25,12 +23,10 @@ def pg_sequences(known: Known) -> Rows:
     for one in known.relations:
         if isinstance(one.item, Sequence):
             limits = bounds(one.item)
-            following = known.catalog.numbers.get(one.item.id, one.item.next)
-            last = None if following == one.item.start else following - one.item.step
             yield {"schemaname": one.schema, "sequencename": one.name, "sequenceowner": known.asker.user,
-                   "data_type": _TYPES[one.item.type], "start_value": limits["seqstart"], "min_value": limits["seqmin"],
+                   "data_type": TYPES[one.item.type], "start_value": limits["seqstart"], "min_value": limits["seqmin"],
                    "max_value": limits["seqmax"], "increment_by": limits["seqincrement"], "cycle": one.item.cycle,
-                   "cache_size": 1, "last_value": last}
+                   "cache_size": 1, "last_value": known.last_value(one.item)}
 
 
 def pg_stat_user_tables(known: Known) -> Rows:

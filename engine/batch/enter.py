@@ -21,9 +21,8 @@ from halfjoin.planner.wants import wants
 from halfjoin.sql.bind.bind import bind_keys
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions import render
-from halfjoin.sql.parse.parse import parse
+from halfjoin.sql.parse.parse import parse_index
 from halfjoin.sql.relation import Relation
-from halfjoin.sql.statements import CreateIndex
 
 
 def enter_table(state: State, table: Table) -> Collection:
@@ -73,9 +72,7 @@ def enter_index(state: State, index: Index) -> None:
     """Share the arrangement of an index that is in the catalog."""
     columns = state.catalog.columns(index.collection)
     assert columns is not None
-    (statement,) = parse(index.text)
-    assert isinstance(statement, CreateIndex)
-    keys = bind_keys(statement.keys, columns, state.catalog, index.text, index.collection)
+    keys = bind_keys(parse_index(index.text).keys, columns, state.catalog, index.text, index.collection)
     arranged(state, index.name, index.collection, keys)
 
 

@@ -170,7 +170,23 @@ def _key(item: Any) -> Any:
     return "NaN" if item != item else item
 
 
+def _subscripts(expr: Call) -> Kernel:
+    """The numbers of the elements of arrays with so many, from the first number, or backwards to it."""
+    type = arrow_type(expr.type)
+
+    @on_arrays
+    def run(lengths: Any, first: Any, backwards: Any) -> Any:
+        count = np.where(valid(lengths), raw(lengths), 0).astype(np.int64)
+        rows = np.repeat(np.arange(len(count)), count)
+        place = np.arange(len(rows)) - (np.cumsum(count) - count)[rows]
+        numbers = raw(first)[rows] + np.where(mask_of(backwards)[rows], count[rows] - 1 - place, place)
+        return lists_of(rows, pa.array(numbers.astype(np.int32)), len(count), np.zeros(len(count), np.bool_), type)
+
+    return run
+
+
 ARRAY_PARTS: dict[str, Callable[[Call], Kernel]] = {
+    "subscripts": _subscripts,
     "array_fill": _array_fill,
     "trim_array": _trim_array,
     "array_positions": lambda expr: _found(expr, True),

@@ -37,6 +37,18 @@ def _text_of_number(expr: Call) -> Kernel:
     return _beside(_list(expr, 1, pa.int64()), _list(expr, 2, pa.string()))
 
 
+def _texts_of_numbers(expr: Call) -> Kernel:
+    find = _text_of_number(expr)
+
+    @on_arrays
+    def run(lists: Any, *_: Any) -> Datum:
+        texts = pc.fill_null(find(lists.values), "???")
+        joined = pc.binary_join(pa.ListArray.from_arrays(lists.offsets, texts), ", ")
+        return pc.if_else(pc.is_valid(lists), joined, None)
+
+    return run
+
+
 def _number_of_text(expr: Call) -> Kernel:
     return _beside(_list(expr, 1, pa.string()), _list(expr, 2, pa.int64()))
 
@@ -88,4 +100,5 @@ def shown(name: str | None, size: int) -> str | None:
 LOOKUPS: dict[str, Callable[[Call], Kernel]] = {
     "text of number": _text_of_number, "number of text": _number_of_text, "type with modifier": _type_with_modifier,
     "text of part": _text_of_part, "text of named part": _text_of_named_part,
+    "texts of numbers": _texts_of_numbers,
 }  # fmt: skip

@@ -8,9 +8,11 @@ from types import MappingProxyType
 
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import ColumnModel, Table
+from halfjoin.catalog.system.known import identity
 from halfjoin.engine.statements.scratch import SCRATCH
 from halfjoin.errors import UnsupportedSQL, bounded
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
+from halfjoin.sql.bind.conflicts import bind_do_update
 from halfjoin.sql.bind.merging import bind_merge
 from halfjoin.sql.bind.numbered_rows import bind_second, numbered_rows
 from halfjoin.sql.bind.query import bind_query
@@ -19,9 +21,12 @@ from halfjoin.sql.bind.search_path import placed
 from halfjoin.sql.bind.target import BoundChange
 from halfjoin.sql.expr import Column
 from halfjoin.sql.functions.parameters import inferring
+from halfjoin.sql.oids import own_oid
+from halfjoin.sql.origins import Told, origins
 from halfjoin.sql.parse.locate import PUBLIC
 from halfjoin.sql.parse.parse import executed, statement_of
 from halfjoin.sql.parse.prepared import Prepared
+from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import (
     Delete,
     Execute,
@@ -85,8 +90,10 @@ def _columns(catalog: Catalog, statement: Statement, sql: str) -> tuple[Column, 
             bound = bind_query(query if halves is None else halves.first, catalog, sql)
             if halves is not None:
                 bound = bind_second(halves, bound, catalog, sql, SCRATCH)
-            return named(bound.relation.columns, bound.names)
+            return told(bound.relation, bound.names, catalog)
         case Insert():
+            if statement.conflict is not None and statement.conflict.assignments is not None:
+                bind_do_update(statement, catalog, sql, _ROWS)  # its parameters get their types from it, too
             return _returned(bind_insert(statement, catalog, sql))
         case Update():
             return _returned(bind_update(statement, catalog, sql))
@@ -117,6 +124,24 @@ def _returned(change: BoundChange) -> tuple[Column, ...] | None:
         return None
     found = bind_returning(change, _ROWS)
     return named(found.relation.columns[:-1], found.names)
+
+
+def told(relation: Relation, names: tuple[str, ...], catalog: Catalog) -> tuple[Column, ...]:
+    """The columns of a query under the names that the client sees, each with the column of a table that it is.
+
+    One that is NOT NULL in its table and may be NULL here, by an outer join, is none: clients would ask the table.
+    """
+    found, made = origins(relation), list[Column]()
+    for column, shown in zip(relation.columns, named(relation.columns, names), strict=False):
+        origin = found.get(column.name)
+        one = None if origin is None else (
+            catalog.tables.get(origin.collection) or catalog.views.get(origin.collection))  # fmt: skip
+        if origin is None or one is None or not one.id or (column.nullable and not origin.nullable):
+            made.append(shown)
+        else:
+            number = [each.name for each in one.columns].index(origin.column) + 1
+            made.append(Told(shown.name, shown.type, relation=own_oid(identity(one)), number=number))
+    return tuple(made)
 
 
 def named(columns: tuple[Column, ...], names: tuple[str, ...]) -> tuple[Column, ...]:

@@ -21,8 +21,8 @@ from halfjoin.engine.statements.reshaping import put
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.named import AlterDomain, AlterEnum
-from halfjoin.sql.parse.parse import parse, parse_query
-from halfjoin.sql.statements import CreateIndex, CreateView
+from halfjoin.sql.parse.parse import parse_index, parse_query
+from halfjoin.sql.statements import CreateView
 from halfjoin.sql.types import Kind, SqlType
 
 
@@ -81,9 +81,7 @@ def alter_enum(state: State, runners: Runners, statement: AlterEnum) -> None:
         catalog.views[view.name] = made.model_copy(update={"comment": view.comment, "columns": tuple(
             column.model_copy(update={"comment": notes.get(column.name, "")}) for column in made.columns)})
     for index in indexes:
-        (written,) = parse(index.text)
-        assert isinstance(written, CreateIndex)
-        create_index(state, replace(written, name=index.name), index.text)
+        create_index(state, replace(parse_index(index.text), name=index.name), index.text)
 
 
 def _labels(type: SqlType, statement: AlterEnum) -> tuple[str, ...]:

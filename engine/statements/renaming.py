@@ -19,9 +19,9 @@ from halfjoin.engine.statements.reshaping import put
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind_scalar
 from halfjoin.sql.functions import render
-from halfjoin.sql.parse.parse import parse, parse_query
+from halfjoin.sql.parse.parse import parse_index, parse_query
 from halfjoin.sql.parse.renaming import names_in, renamed, renamed_in, without_names
-from halfjoin.sql.statements import CreateIndex, CreateView, Rename
+from halfjoin.sql.statements import CreateView, Rename
 
 
 def rename(state: State, runners: Runners, statement: Rename) -> None:
@@ -204,23 +204,17 @@ def _rename_indexes(state: State, item: Table | View, change: Change) -> None:
     columns = [column.column for column in item.columns]
     new = [replace(column, name=change.columns[column.name] or column.name) for column in columns]
     for index in [one for one in catalog.indexes.values() if one.collection == item.name]:
-        text = renamed_in(index.text, _parsed(index.text).keys, names, tables)
+        text = renamed_in(index.text, parse_index(index.text).keys, names, tables)
         if tables:
             text = f"CREATE INDEX {identifier(index.name)} ON {qualified(change.now)} {without_names(text)[1]}"
-        keys = [bind_scalar(node, new, catalog, text, change.now) for node in _parsed(text).keys]
+        keys = [bind_scalar(node, new, catalog, text, change.now) for node in parse_index(text).keys]
         catalog.indexes[index.name] = index.model_copy(update={
             "collection": change.now, "keys": tuple(map(render, keys)), "text": text})  # fmt: skip
 
 
 def columns_of_index(index: Index) -> set[str]:
     """The columns that an index names."""
-    return names_in(_parsed(index.text).keys)
-
-
-def _parsed(text: str) -> CreateIndex:
-    (statement,) = parse(text)
-    assert isinstance(statement, CreateIndex)
-    return statement
+    return names_in(parse_index(index.text).keys)
 
 
 def refuse_sinks(catalog: Catalog, name: str) -> None:

@@ -11,7 +11,7 @@ from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.statements import changing, querying
 from halfjoin.engine.statements.asked import Asked
 from halfjoin.engine.statements.changing import ReadyChange
-from halfjoin.engine.statements.describing import named
+from halfjoin.engine.statements.describing import told
 from halfjoin.engine.statements.outcomes import apply
 from halfjoin.engine.statements.querying import Ready
 from halfjoin.engine.statements.session import Session
@@ -66,8 +66,9 @@ def known_query(session: Session, seen: State, asked: Asked | None) -> tuple[Rea
 
 def columns_known(session: Session, state: State, asked: Asked | None) -> tuple[Column, ...] | None:
     """The columns of a query that is remembered; None if it is not."""
-    found = known_query(session, session.seen(state), asked)
-    return None if found is None else named(found[0].bound.relation.columns, found[0].bound.names)
+    seen = session.seen(state)
+    found = known_query(session, seen, asked)
+    return None if found is None else told(found[0].bound.relation, found[0].bound.names, seen.catalog)
 
 
 def keeping(session: Session, seen: State, asked: Asked | None, statement: Select) -> querying.Keep | None:

@@ -28,6 +28,7 @@ from halfjoin.server.wire import Gone, Message, Wire
 from halfjoin.server.working import Worker
 from halfjoin.sql.expr import Column
 from halfjoin.sql.oids import pg_type
+from halfjoin.sql.system import DATABASE
 
 _log = logging.getLogger("halfjoin.server")
 # Statements that may be part of a transaction that nobody wrote; with any other, each statement is on its own.
@@ -44,12 +45,12 @@ class Client:
 
     def __init__(
         self, wire: Wire, connection: Connection, worker: Worker, variables: Variables, limits: Limits,
-        locks: LocksOfClient,
+        locks: LocksOfClient, database: str = DATABASE,
     ) -> None:  # fmt: skip
         self._wire, self._worker, self._variables, self._limits = wire, worker, variables, limits
         self._held = Held(limits, locks)
         self._transactions = Transactions(connection, variables, self._held, wire.put)
-        self._commands = Commands(connection, worker, variables, self._held, self._transactions, limits)
+        self._commands = Commands(connection, worker, variables, self._held, self._transactions, limits, database)
         self._copying = Copying(wire, connection, self._commands, worker, limits)
         self._connection = connection
         self._told = variables.reported()
@@ -177,7 +178,7 @@ class Client:
             self._transactions.check(piece.words)
             await self._copying.run(piece)
             return
-        await self._run(parsed(piece.text, piece))
+        await self._run(parsed(piece.text, piece, (), self._commands.database))
 
     async def _run(self, one: Parsed) -> None:
         result = await self._commands.run(one)
@@ -240,7 +241,8 @@ class Client:
         piece = pieces[0] if pieces else None
         if piece is not None:
             self._transactions.check(piece.words)
-        one = known if known is not None else await self._commands.call(partial(parsed, self._text, piece, oids))
+        one = known if known is not None else await self._commands.call(
+            partial(parsed, self._text, piece, oids, self._commands.database))  # fmt: skip
         await self._commands.check(one)
         self._held.keep_statement(name, one)
         self._wire.put(m.PARSED)

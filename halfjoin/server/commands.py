@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -16,6 +17,7 @@ from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.server.blocks import Block, Choose, Run, Step, block_of
 from halfjoin.server.changes import Changes
 from halfjoin.server.cursors import declared, fetched, name_at
+from halfjoin.server.explained import explained, explains_prepared
 from halfjoin.server.heard import heard
 from halfjoin.server.limits import Limits
 from halfjoin.server.portals import Held, Parsed, Portal, Result
@@ -28,13 +30,16 @@ from halfjoin.server.working import Worker
 from halfjoin.sql.expr import Column
 from halfjoin.sql.oids import FIRST_OWN, type_of
 from halfjoin.sql.parse.prepared import SHORT, Prepared, prepared
-from halfjoin.sql.types import TEXT, SqlType
+from halfjoin.sql.system import DATABASE
+from halfjoin.sql.types import JSON, TEXT, SqlType
 
 T = TypeVar("T")
 _SHOWS = ("TABLES", "VIEWS", "MATERIALIZED", "INDEXES", "SINKS", "COLUMNS", "CREATE", "SETTINGS", "COMMENTS", "SOURCES")
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
 _OWN = ("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SET", "RESET", "SHOW", "DISCARD", "DECLARE", "FETCH",
-        "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY", "DO")  # fmt: skip
+        "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY", "DO", "GRANT", "REVOKE")  # fmt: skip
+_PLAN = "QUERY PLAN"
+_TWO_WORDS = (("TIME", "ZONE"), ("SESSION", "AUTHORIZATION"))  # names of settings
 _OUTSIDE = ("BEGIN", "START", "COMMIT", "END", "ABORT")  # what begins or ends transactions
 
 
@@ -47,11 +52,17 @@ def is_own(words: Sequence[str]) -> bool:
         return second != "TIME" or words[2:3] == ("ZONE",)
     if first == "ROLLBACK":
         return "TO" not in words
-    return first in _OWN
+    return first in _OWN or explains_prepared(words) or _is_plpgsql(words)
 
 
-def parsed(text: str, piece: Piece | None, oids: Sequence[int] = ()) -> Parsed:
-    """A statement of a client, parsed.
+def _is_plpgsql(words: Sequence[str]) -> bool:
+    """Whether a statement makes the one extension that PostgreSQL has from the beginning, as Rails' schemas do."""
+    return tuple(words[:5]) == ("CREATE", "EXTENSION", "IF", "NOT", "EXISTS") and words[5:6] in (
+        ("PLPGSQL",), ("plpgsql",))  # fmt: skip
+
+
+def parsed(text: str, piece: Piece | None, oids: Sequence[int] = (), database: str = DATABASE) -> Parsed:
+    """A statement of a client, parsed. `database`: what it calls the database.
 
     Raises:
         UnsupportedSQL: a syntax error.
@@ -60,19 +71,19 @@ def parsed(text: str, piece: Piece | None, oids: Sequence[int] = ()) -> Parsed:
         (inner,) = split(declared(piece)[3]) or (None,)
         if inner is None or (not counted(inner.words) and inner.words[0] != "SUBSCRIBE"):
             raise UnsupportedSQL("a cursor is for a query", remedy="write DECLARE name CURSOR FOR SELECT ...")
-        return Parsed(text, piece, prepared(inner.text), tuple(oids))
+        return Parsed(text, piece, prepared(inner.text, database), tuple(oids))
     if piece is None or is_own(piece.words) or piece.words[0] == "COPY":
         return Parsed(text, piece, None, tuple(oids))
-    return Parsed(text, piece, prepared(piece.text), tuple(oids))
+    return Parsed(text, piece, prepared(piece.text, database), tuple(oids))
 
 
 class Commands:
     """The statements of one connection."""
 
     def __init__(self, connection: Connection, worker: Worker, variables: Variables, held: Held,
-                 transactions: Transactions, limits: Limits) -> None:
+                 transactions: Transactions, limits: Limits, database: str) -> None:
         self._connection, self._worker, self._variables = connection, worker, variables
-        self._held, self._transactions, self._limits = held, transactions, limits
+        self._held, self._transactions, self._limits, self.database = held, transactions, limits, database
 
     def recalled(self, text: str, oids: Sequence[int] = ()) -> Parsed | None:
         """A text that is one query which the engine remembers, maybe with other constants; None if it has to be parsed.
@@ -80,7 +91,8 @@ class Commands:
         query = text.strip(" \t\r\n;")
         if len(query) > SHORT or not self._connection.remembers(query):
             return None
-        return Parsed(text, Piece(query, text.index(query), QUERY), Prepared(query, known=True), tuple(oids))
+        return Parsed(text, Piece(query, text.index(query), QUERY), Prepared(query, True, self.database),
+                      tuple(oids))  # fmt: skip
 
     async def call(self, function: Callable[[], T]) -> T:
         """Run a function in a thread, no longer than a statement may run."""
@@ -164,6 +176,8 @@ class Commands:
         words = one.piece.words
         if words[0] == "SHOW":
             return Described((), (await self._run_own(one.piece)).columns)
+        if words[0] == "EXPLAIN":
+            return Described((), (Column(_PLAN, JSON if explained(one.piece)[1] else TEXT),))
         if words[0] == "FETCH":
             return Described((), self._held.portal(fetched(one.piece)[0]).columns)
         return Described((), None)
@@ -206,12 +220,42 @@ class Commands:
                 return await self._fetch(piece)
             case "CLOSE":
                 return self._close(piece)
+            case "EXPLAIN":
+                return await self._explain(piece)
             case "DO":
                 self._transactions.begin_implicit()
                 await self._block(block_of(piece))
+            case "GRANT":
+                self._transactions.say(notice("each user may do everything: GRANT changes nothing"))
+            case "REVOKE":
+                raise UnsupportedSQL("REVOKE is not supported: each user may do everything",
+                                     remedy="the server's --host and --password-file say who may connect")
+            case "CREATE":
+                self._transactions.say(notice('extension "plpgsql" already exists, skipping', "42710"))
+                return Result("CREATE EXTENSION")
             case "LISTEN" | "NOTIFY":
                 raise UnsupportedSQL(f"{words[0]} is not supported", remedy="SUBSCRIBE tells the changes of a view")
         return Result(words[0])
+
+    async def _explain(self, piece: Piece) -> Result:
+        """EXPLAIN of a prepared query, with NULL for each parameter. A change has no plan: it gives its first word."""
+        name, in_json = explained(piece)
+        one = self._held.statement(name)
+        if one.prepared is None or one.piece is None:
+            raise UnsupportedSQL("EXPLAIN takes a query or a view", remedy="write EXPLAIN SELECT ...")
+        if not self._connection.reads(one.prepared):
+            lines = [json.dumps({"statement": one.piece.words[0]}) if in_json else one.piece.words[0]]
+        else:
+            options = "(FORMAT JSON) " if in_json else ""
+            plan = prepared(f"EXPLAIN {options}{one.piece.text}", self.database)
+            count = max(plan.parameters, default=0)
+            rows = (await self.call(partial(self._connection.run, plan, [None] * count, [None] * count))).rows
+            assert rows is not None
+            lines = rows.column(0).to_pylist()
+        if in_json:
+            lines = [f"[{chr(10).join(lines)}]"]  # one value, as PostgreSQL's
+        columns = (await self._described(Parsed(piece.text, piece, None))).columns
+        return Result("EXPLAIN", pa.table({_PLAN: pa.array(lines, pa.string())}), columns)
 
     async def _block(self, block: Block) -> None:
         """A block of DO. What a handler catches is undone before its steps."""
@@ -251,7 +295,7 @@ class Commands:
         (piece,) = split(text)
         if piece.words[0] in _OUTSIDE or piece.words[0] == "COPY":
             raise UnsupportedSQL(f"DO: {piece.words[0]} is not supported", code="2D000")
-        return await self.run(parsed(text, piece))
+        return await self.run(parsed(text, piece, (), self.database))
 
     async def _set_constraints(self, words: Sequence[str]) -> None:
         """SET CONSTRAINTS ... IMMEDIATE checks what is deferred; a key is deferred, or not, as its definition says."""
@@ -277,7 +321,7 @@ class Commands:
             if level is not None:
                 self._variables.set("default_transaction_isolation", level)
             return
-        if words[:1] in (["LOCAL"], ["SESSION"]):
+        if words[:1] in (["LOCAL"], ["SESSION"]) and words[1:2] != ["AUTHORIZATION"]:
             at += 1
         words = list(piece.words[at:])
         if words[:2] == ["TIME", "ZONE"]:
@@ -286,6 +330,10 @@ class Commands:
                 return self._variables.set(name, piece.tokens[first + 1].text if words[3:] else "", local=local)
         elif words[:1] == ["NAMES"]:
             name, first = "client_encoding", at + 1
+        elif words[:1] == ["ROLE"] and words[1:2] not in (["="], ["TO"]):
+            name, first = "role", at + 1
+        elif words[:2] == ["SESSION", "AUTHORIZATION"]:
+            name, first = "session_authorization", at + 2
         else:
             sign = next((n for n, word in enumerate(words) if word in ("=", "TO")), None)
             if not sign:
@@ -308,8 +356,8 @@ class Commands:
         if piece.words[1:2] == ("ALL",):
             self._variables.reset()
         else:
-            self._variables.set(" ".join(piece.words[1:]) if piece.words[1:3] == ("TIME", "ZONE")
-                                else name_at(piece, 1), None)  # fmt: skip
+            two = piece.words[1:3] in _TWO_WORDS
+            self._variables.set(" ".join(piece.words[1:]) if two else name_at(piece, 1), None)
 
     def _show(self, piece: Piece) -> Result:
         said = " ".join(piece.words[1:]).lower()
@@ -318,7 +366,8 @@ class Commands:
             rows = pa.table({"name": list(known), "setting": list(known.values()), "description": [""] * len(known)})
             columns = tuple(Column(name, TEXT) for name in rows.column_names)
             return Result("SHOW", rows, columns)
-        name = {"time zone": "timezone", "transaction isolation level": "transaction_isolation"}.get(said)
+        name = {"time zone": "timezone", "transaction isolation level": "transaction_isolation",
+                "session authorization": "session_authorization"}.get(said)  # fmt: skip
         name = name or "".join(name_at(piece, n) for n in range(1, len(piece.tokens)))
         if name == "time":
             raise UnsupportedSQL("SHOW TIME is not known to clients", remedy="write SHOW SETTINGS")

@@ -13,6 +13,7 @@ from halfjoin.server import messages as m
 from halfjoin.server.access import Access
 from halfjoin.server.scram import MECHANISM, Exchange, malformed, refused
 from halfjoin.server.wire import Gone, Wire
+from halfjoin.sql.system import DATABASE
 
 _MAJOR = 3
 _NOT_SETTINGS = ("user", "database", "options", "replication")
@@ -20,9 +21,11 @@ _NOT_SETTINGS = ("user", "database", "options", "replication")
 
 @dataclass(frozen=True)
 class Login:
-    """Who has connected, with which settings; or, of a cancel request, the number and the secret of a connection."""
+    """Who has connected, with which settings, and what it calls the database; or, of a cancel request, the number and
+    the secret of a connection."""
 
     user: str = ""
+    database: str = DATABASE
     settings: Mapping[str, str] = field(default_factory=dict)
     cancels: tuple[int, int] | None = None
 
@@ -98,7 +101,7 @@ async def _started(wire: Wire, access: Access, code: int, fields: m.Fields, encr
     if access.users is not None:
         await _authenticate(wire, access, user)
     settings = {name: value for name, value in given.items() if name not in (*_NOT_SETTINGS, *unknown)}
-    return Login(user, settings | _options(given.get("options", "")))
+    return Login(user, given.get("database") or user, settings | _options(given.get("options", "")))
 
 
 def _near(wire: Wire) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Column
 from halfjoin.sql.oids import modifier, pg_type
+from halfjoin.sql.origins import Told
 
 SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
 MOST_INT16 = 65535
@@ -63,7 +64,8 @@ def row_description(columns: Sequence[Column], formats: Sequence[int]) -> bytes:
     body = [struct.pack(">h", len(columns))]
     for column, format in zip(columns, formats, strict=True):
         found = pg_type(column.type)
-        facts = struct.pack(">ihIhih", 0, 0, found.oid, found.length, modifier(column.type), format)
+        relation, number = (column.relation, column.number) if isinstance(column, Told) else (0, 0)
+        facts = struct.pack(">IhIhih", relation, number, found.oid, found.length, modifier(column.type), format)
         body.append(text(column.name) + facts)
     return message(b"T", b"".join(body))
 

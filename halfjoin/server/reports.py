@@ -9,7 +9,9 @@ from typing import Any
 from halfjoin.engine.statements.evaluating import QUERY_NAME
 from halfjoin.errors import Conflict, DataError, HalfjoinError, InvalidRow, UnknownName, UnsupportedSQL
 from halfjoin.server.messages import report
+from halfjoin.server.violations import table_at_fault, violation
 
+_MISSING = {"42P01": "relation", "42703": "column"}  # in PostgreSQL's words, by which programs know what is missing
 _log = logging.getLogger("halfjoin.server")
 
 
@@ -30,7 +32,7 @@ def fields(problem: BaseException, text: str, start: int) -> dict[str, str]:
             found = {"C": problem.sqlstate, "M": _message(problem)}
             if problem.remedy:
                 found["H"] = problem.remedy
-            return found | _names(problem) | _position(problem, text, start)
+            return found | _names(problem) | _position(problem, text, start) | violation(problem, found["M"])
         case MemoryError():
             return {"C": "53200", "M": "out of memory", "H": "ask for fewer rows, or give the engine more memory"}
         case RecursionError():
@@ -45,7 +47,8 @@ def _message(problem: HalfjoinError) -> str:
     if isinstance(problem, DataError) and problem.view == QUERY_NAME:
         changes["time"] = None
     if isinstance(problem, UnknownName):
-        return problem.reason
+        kind = _MISSING.get(problem.sqlstate)
+        return problem.reason if kind is None else f'{kind} "{problem.name}" does not exist'
     if isinstance(problem, UnsupportedSQL):
         changes |= {"sql": None, "line": None, "column": None}
     return str(replace(problem, **changes))
@@ -53,8 +56,10 @@ def _message(problem: HalfjoinError) -> str:
 
 def _names(problem: HalfjoinError) -> dict[str, str]:
     match problem:
-        case InvalidRow(table=table, column=column, constraint=constraint):
-            return {key: value for key, value in (("t", table), ("c", column), ("n", constraint)) if value}
+        case InvalidRow(column=column, constraint=constraint):
+            schema, table = table_at_fault(problem)
+            named = {"s": schema, "t": table, "c": column, "n": constraint}
+            return {key: value for key, value in named.items() if value}
         case DataError(view=view):
             return {"t": view} if view and view != QUERY_NAME else {}
         case Conflict(holder=holder):

@@ -150,11 +150,11 @@ class Server:
         number, secret = self._numbers, secrets.randbits(32)
         wire.put(m.key(number, secret))
         locks = LocksOfClient(self._locks)
-        connection.introduce(Asker(login.user, process=number, settings=variables.fixed(), set=variables.set,
+        connection.introduce(Asker(login.user, login.database, number, settings=variables.fixed(), set=variables.set,
                                    lock=locks.call))
         for why in refused:
             wire.put(reports.notice(why, "01000", "WARNING"))
-        client = Client(wire, connection, worker, variables, self._limits, locks)
+        client = Client(wire, connection, worker, variables, self._limits, locks, login.database)
         task = asyncio.current_task()
         assert task is not None
         self._open[number] = _Open(secret, worker, client, task)

@@ -27,7 +27,7 @@ _FIXED: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
     "transaction_read_only": ("off", _SWITCH), "default_transaction_read_only": ("off", _SWITCH),
     "transaction_deferrable": ("off", _SWITCH), "default_transaction_deferrable": ("off", _SWITCH),
     "in_hot_standby": ("off", ()), "max_connections": ("100", ()), "ssl": ("off", ()),
-    "session_authorization": ("", ()),
+    "session_authorization": ("", None), "role": ("none", None),
     "statement_timeout": ("0", None), "lock_timeout": ("0", None), "idle_session_timeout": ("0", None),
     "idle_in_transaction_session_timeout": ("0", None), "transaction_timeout": ("0", None),
     "synchronous_commit": ("on", None), "row_security": ("on", _SWITCH), "jit": ("off", _SWITCH),
@@ -39,6 +39,7 @@ _FIXED: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
 }  # fmt: skip
 # Outside a transaction each statement is one, with the modes that SET SESSION CHARACTERISTICS has given.
 OF_TRANSACTIONS = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
+_OF_USERS = ("role", "session_authorization")
 _OF_DUMPS = "synchronize_seqscans"  # nothing but pg_dump sets it, before it asks anything
 _NAMES = {"timezone": "TimeZone", "datestyle": "DateStyle", "intervalstyle": "IntervalStyle"}
 REPORTED = ("server_version", "server_encoding", "client_encoding", "application_name", "is_superuser",
@@ -78,7 +79,9 @@ class Variables:
             UnknownName, UnsupportedSQL: there is none of that name, or it cannot have that value.
         """
         name = _folded(name)
-        if name in SETTINGS:
+        if name in _OF_USERS:
+            self._become(name, value)
+        elif name in SETTINGS:
             if name == "client_encoding" and value is not None and value.strip("'\"").lower() == "sql_ascii":
                 value = "UTF8"  # bytes as they are: they are UTF-8
             if value is not None and name != "search_path":
@@ -87,10 +90,10 @@ class Variables:
         elif name in _FIXED:
             default, allowed = self._fixed[name]
             if value is None or (value.lower() == default.lower() and name not in OF_TRANSACTIONS):
-                self._own.pop(name, None) if name != "session_authorization" else None
+                self._own.pop(name, None)
             elif allowed is None or value.lower() in allowed:
                 if name.endswith("_timeout"):
-                    seconds(value)
+                    value = time_text(seconds(value))
                 self._own[name] = _switch(value) if allowed is _SWITCH else value.lower() if allowed else value
             elif not allowed:
                 raise UnsupportedSQL(f'parameter "{name}" cannot be changed', code="55P02")
@@ -107,6 +110,15 @@ class Variables:
             raise UnknownName("setting", name, (*SETTINGS, *self._fixed))
         if local and self._before is not None:
             self._local.add(name)
+
+    def _become(self, name: str, value: str | None) -> None:
+        """SET ROLE and SET SESSION AUTHORIZATION, to the user who has connected or back to it. Flyway sends them."""
+        user, role = self._own["session_authorization"], (value or "none").strip("'\"")
+        if role.lower() not in ("none", "default", user.lower()):
+            raise UnsupportedSQL(f'role "{role}" does not exist', code="22023",
+                                 remedy="each user may do everything: leave the statement out")
+        if name == "role":
+            self._own[name] = user if role.lower() == user.lower() else "none"
 
     def fixed(self) -> Mapping[str, str]:
         """Those that the engine does not know; it follows their changes."""
@@ -192,6 +204,8 @@ def seconds(value: str) -> float:
 
 def time_text(seconds: float) -> str:
     """A time as PostgreSQL shows it: in its largest unit that gives a whole number."""
+    if not seconds:
+        return "0"
     for unit in ("d", "h", "min", "s", "ms"):
         if seconds >= _UNITS[unit] and (seconds / _UNITS[unit]).is_integer():
             return f"{seconds / _UNITS[unit]:.0f}{unit}"
@@ -205,4 +219,5 @@ def _switch(value: str) -> str:
 def _folded(name: str) -> str:
     name = name.lower()
     return {"time zone": "timezone", "transaction isolation level": "transaction_isolation", "names": "client_encoding",
+            "session authorization": "session_authorization",
             "session characteristics": "transaction_isolation"}.get(name, name)  # fmt: skip

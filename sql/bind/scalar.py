@@ -20,7 +20,7 @@ from halfjoin.sql.bind.row_made import arguments, as_value
 from halfjoin.sql.bind.row_values import compared_rows, row_of, tested
 from halfjoin.sql.bind.scope import Scope, find
 from halfjoin.sql.bind.sequences import CALLS, sequence_value
-from halfjoin.sql.bind.system_functions import system_call
+from halfjoin.sql.bind.system_functions import named, system_call
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions import record_values
@@ -34,10 +34,12 @@ from halfjoin.sql.types import (
     BOOLEAN,
     DATE,
     SECOND_DIGITS,
+    STRINGS,
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
     UNKNOWN,
+    Kind,
 )
 
 
@@ -109,6 +111,12 @@ def _operator(name: str) -> Callable[[Scalars, Any], Expr]:
     def bind(scalars: Scalars, node: exp.Binary) -> Expr:
         return functions.resolve(name, (scalars.value(node.this), scalars.value(node.expression)))
     return bind
+
+
+def _joined(scalars: Scalars, node: exp.Binary) -> Expr:
+    args = [scalars.value(node.this), scalars.value(node.expression)]
+    texts = any(arg.type.kind in (*STRINGS, Kind.UNKNOWN) for arg in args)
+    return functions.resolve("||", named(args, scalars.context) if texts else args)
 
 
 def _comparison(name: str) -> Callable[[Scalars, Any], Expr]:
@@ -237,7 +245,7 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
         return known
     if name in TYPE_FUNCTIONS and len(args) == 1:
         return functions.cast(args[0], TYPE_FUNCTIONS[name], explicit=True)
-    return functions.resolve(name, args)
+    return functions.resolve(name, named(args, context) if name in ("concat", "concat_ws", "format") else args)
 
 
 def _clock(scalars: Scalars, node: exp.Expr) -> Expr:
@@ -287,7 +295,7 @@ NOT_CALLED = frozenset((
     "and", "array", "case", "fit", "ilike", "in", "like", "neg", "not", "or", "order text", "single row", "slice",
 ))  # fmt: skip
 OPERATORS: dict[type[exp.Expr], str] = {
-    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^", exp.DPipe: "||",
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^",
     exp.RegexpLike: "~", exp.RegexpILike: "~*",
 }
 HANDLERS: dict[type, Callable[[Scalars, Any], Expr]] = {
@@ -295,6 +303,7 @@ HANDLERS: dict[type, Callable[[Scalars, Any], Expr]] = {
     **NAMED_OPERATORS,
     **{kind: _operator(name) for kind, name in OPERATORS.items()},
     **{kind: _comparison(name) for kind, name in bind_temporal.COMPARISONS.items()},
+    exp.DPipe: _joined,
     exp.NullSafeEQ: _comparison("is not distinct from"),
     exp.NullSafeNEQ: _comparison("is distinct from"),
     exp.And: _connector,

@@ -118,6 +118,11 @@ def cast_system(value: Expr, type: SqlType, system: System) -> Expr | None:
     """A cast to or from a type that shows as a name; None for other casts."""
     if is_reg(type):
         return number_of(value, type.named, system) if not is_reg(value.type) else functions.cast(value, type)
+    if type.element is not None and is_reg(type.element) and (value.type.element or value.type).kind not in INTEGERS:
+        texts = functions.cast(value, array(TEXT), explicit=True)
+        if isinstance(texts, Literal) and isinstance(texts.value, list):  # Drizzle: '{int,int8}'::regtype[]
+            found = (number_of(Literal(text, TEXT), type.element.named, system) for text in texts.value)
+            return Literal([one.value for one in found if isinstance(one, Literal)], type)
     if is_reg(value.type) and type.kind in STRINGS:
         return functions.cast(text_of(value, value.type, system), type, explicit=True)
     if value.type.named in VECTORS and type.kind in STRINGS:
@@ -140,6 +145,14 @@ def shown(value: Expr, system: System) -> Expr:
     if value.type.named in VECTORS:
         return cast_system(value, SqlType(Kind.TEXT, named=value.type.named), system) or value
     return value
+
+
+def named(args: Sequence[Expr], context: Context) -> tuple[Expr, ...]:
+    """The arguments of a function that makes a text: a regclass as the name that it shows."""
+    system = context.system
+    if system is None or not any(is_reg(arg.type) for arg in args):
+        return tuple(args)
+    return tuple(text_of(arg, arg.type, system) if is_reg(arg.type) else arg for arg in args)
 
 
 _PART = re.compile(r'"(?:[^"]|"")*"|[^".\s]+')  # of a name
@@ -208,6 +221,13 @@ def _of_type(name: str, args: Sequence[Expr], system: System) -> Expr:
     return functions.resolve("case", (functions.resolve("is null", (args[0],)), NULL, made))
 
 
+def _of_types(name: str, args: Sequence[Expr], system: System) -> Expr:
+    """oidvectortypes: the names of the types of a function's arguments."""
+    known = system.texts("regtype")
+    lists = Literal(list(known), array(BIGINT)), Literal(list(known.values()), array(TEXT))
+    return Call("texts of numbers", (functions.cast(args[0], array(BIGINT), explicit=True), *lists), TEXT)
+
+
 def _type_of(value: Expr, system: System | None) -> Expr:
     """pg_typeof: the type, without its length or digits. In a view it is the name, since a view keeps no regtype."""
     if value.type.kind is Kind.RECORD:  # its types are in no catalog
@@ -234,8 +254,9 @@ def _expression(name: str, args: Sequence[Expr], system: System) -> Expr:
     return functions.cast(args[0], TEXT, explicit=True)
 
 
-def _size(name: str, args: Sequence[Expr], system: System) -> Expr:
-    """The bytes that a relation takes in memory and in its files; NULL if that is not known."""
+def _number_beside(name: str, args: Sequence[Expr], system: System) -> Expr:
+    """The bytes that a relation takes in memory and in its files, or the last number of a sequence; NULL if that is not
+    known."""
     return functions.cast(_found(_number(args[0], "regclass", system), system.texts(name)), BIGINT, explicit=True)
 
 
@@ -383,7 +404,7 @@ CONSTANT: Mapping[str, Literal] = {
     "acldefault": Literal(None, array(SqlType(Kind.TEXT, named="aclitem"))),
 }
 OF_NUMBER: Mapping[str, Callable[[str, Sequence[Expr], System], Expr]] = {
-    "format_type": _of_type,
+    "format_type": _of_type, "oidvectortypes": _of_types,
     "pg_get_viewdef": _of_relation, "pg_get_constraintdef": _of_relation,
     "obj_description": _of_relation,
     "pg_get_indexdef": _of_index, "col_description": _of_index,
@@ -392,7 +413,8 @@ OF_NUMBER: Mapping[str, Callable[[str, Sequence[Expr], System], Expr]] = {
     **dict.fromkeys(("pg_table_is_visible", "pg_type_is_visible", "pg_function_is_visible"), _visible),
     **dict.fromkeys(("pg_get_function_arguments", "pg_get_function_identity_arguments", "pg_get_function_result"),
                     _of_relation),
-    **dict.fromkeys(("pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size"), _size),
+    **dict.fromkeys(("pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size",
+                     "pg_sequence_last_value"), _number_beside),
     **dict.fromkeys(("pg_database_size", "pg_tablespace_size"), _size_of_all),
     "pg_size_pretty": _pretty,
     "pg_encoding_to_char": _encoding, "pg_char_to_encoding": _encoding,

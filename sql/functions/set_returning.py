@@ -11,7 +11,7 @@ from halfjoin.sql.functions.jsonb_paths import query
 from halfjoin.sql.functions.regex import separator
 from halfjoin.sql.functions.regexps import check_regex
 from halfjoin.sql.system import VECTORS
-from halfjoin.sql.types import BIGINT, INTEGER, JSON, JSONB, STRINGS, TEXT, Kind, SqlType, array
+from halfjoin.sql.types import BIGINT, BOOLEAN, INTEGER, JSON, JSONB, STRINGS, TEXT, Kind, SqlType, array
 
 # The function that runs, its arguments, and its columns; one without a name gets that of the call.
 Made = tuple[str, tuple[Expr, ...], tuple[tuple[str | None, SqlType], ...]]
@@ -46,16 +46,13 @@ def _matches(args: Sequence[Expr]) -> Made:
 
 
 def _subscripts(args: Sequence[Expr]) -> Made:
-    last = functions.resolve("array_length", args[:2])
-    first: Expr = Literal(1, INTEGER)
-    if args and args[0].type.named in VECTORS:
-        first, last = Literal(0, INTEGER), functions.resolve("-", (last, first))
-    backwards = args[2] if len(args) > 2 else Literal(False, SqlType(Kind.BOOLEAN))
+    backwards = args[2] if len(args) > 2 else Literal(False, BOOLEAN)
     if len(args) not in (2, 3) or not isinstance(backwards, Literal):
         raise UnsupportedSQL("generate_subscripts takes an array, a dimension, and whether to go backwards")
-    if functions.cast(backwards, SqlType(Kind.BOOLEAN)) == Literal(True, SqlType(Kind.BOOLEAN)):
-        return "generate_series", (last, first, Literal(-1, INTEGER)), _one(INTEGER)
-    return "generate_series", (first, last), _one(INTEGER)
+    first = Literal(0 if args[0].type.named in VECTORS else 1, INTEGER)
+    length = functions.resolve("array_length", args[:2])
+    made = Call("subscripts", (length, first, functions.cast(backwards, BOOLEAN)), array(INTEGER))
+    return "unnest", (made,), _one(INTEGER)
 
 
 def _repeat_row_non_negative(args: Sequence[Expr]) -> Made:

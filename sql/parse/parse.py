@@ -29,6 +29,7 @@ from halfjoin.sql.parse.unqualified import unqualified
 from halfjoin.sql.parse.unterminated import unterminated
 from halfjoin.sql.parse.with_changes import split
 from halfjoin.sql.statements import (
+    CreateIndex,
     Deallocate,
     Delete,
     Drop,
@@ -63,10 +64,10 @@ def parse(text: str, params: Params = None) -> list[Statement]:
     return [statement_of(node, text) for node in trees_of(text, params)]
 
 
-def trees_of(text: str, params: Params = None) -> list[exp.Expr]:
-    """The statements of a text as syntax trees, with the values of parameters."""
+def trees_of(text: str, params: Params = None, database: str = DATABASE) -> list[exp.Expr]:
+    """The statements of a text as syntax trees, with the values of parameters. `database`: its other name in them."""
     check_nul(text, "the SQL text")
-    trees = _trees(text)
+    trees = _trees(text, (DATABASE, database))
     return list(trees if params is None else with_values(trees, params, text))
 
 
@@ -77,13 +78,23 @@ def executed(statement: Prepare, values: tuple[exp.Expr, ...]) -> Statement:
 
 def parse_query(text: str) -> exp.Query:
     """The single query of a text. The catalog keeps a view's query as text, and this function reads it back."""
-    trees = _trees(text, strict=False)
+    trees = _trees(text)
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         raise UnsupportedSQL("expected one query", remedy="write SELECT ...")
     return trees[0]
 
 
-def _trees(text: str, strict: bool = True) -> list[exp.Expr]:
+def parse_index(text: str) -> CreateIndex:
+    """The index of a text that the catalog keeps."""
+    (node,) = _trees(text)
+    statement = statement_of(node, text)
+    assert isinstance(statement, CreateIndex)
+    return statement
+
+
+def _trees(text: str, databases: tuple[str, ...] = ()) -> list[exp.Expr]:
+    """`databases`: the names of the database; none of a text in the catalog, which may have the name of its client."""
+    strict = bool(databases)
     if not isinstance(text, str):
         raise UnsupportedSQL(f"SQL is text, not {type(text).__name__}", remedy="write it as a str")
     check_unicode(text, "the SQL text")
@@ -105,18 +116,18 @@ def _trees(text: str, strict: bool = True) -> list[exp.Expr]:
         _check_depth(tree)
         if strict:  # earlier versions took more in the texts of views
             keywords.check(tree, text)
-        if DATABASE in text:
-            _leave_out_database(tree)
+        if not strict or any(name in text for name in databases):
+            _leave_out_database(tree, databases)
     if CALLED in text.lower():
         trees = [positional(tree) for tree in trees]
     return [in_its_schema(tree) for tree in trees]
 
 
-def _leave_out_database(tree: exp.Expr) -> None:
+def _leave_out_database(tree: exp.Expr, names: tuple[str, ...]) -> None:
     """Take the name of the one database off names of tables: `halfjoin.public.t` is `public.t`."""
     for table in tree.find_all(exp.Table):
         database = table.args.get("catalog")
-        if database is not None and name_of(database) == DATABASE:
+        if database is not None and (not names or name_of(database) in names):
             table.set("catalog", None)
             table.args["db"].meta["start"] = database.meta["start"]  # where the whole name begins
 

@@ -19,6 +19,7 @@ from halfjoin.sql.parse.parse import statement_of, trees_of
 from halfjoin.sql.parse.syntax import AsOf, Deallocate, Execute, Explain, Prepare, Savepoint, ShowObjects
 from halfjoin.sql.parse.with_changes import changes_in_with
 from halfjoin.sql.statements import Statement
+from halfjoin.sql.system import DATABASE
 from halfjoin.sql.types import Kind, SqlType
 
 MOST_PARAMETERS = 65535  # what the protocol can count
@@ -27,10 +28,12 @@ SHORT = 4_000  # characters of a text that is kept with its tree
 
 @dataclass(frozen=True)
 class Prepared:
-    """A statement. `known`: it is a query that is remembered; its text is not parsed until somebody asks."""
+    """A statement. `known`: it is a query that is remembered; its text is not parsed until somebody asks. `database`:
+    what it may call the database."""
 
     text: str
     known: bool = False
+    database: str = DATABASE
 
     @cached_property
     def tree(self) -> exp.Expr | None:
@@ -39,7 +42,7 @@ class Prepared:
         Raises:
             UnsupportedSQL: it has several, or a syntax error.
         """
-        trees = trees_of(self.text)
+        trees = trees_of(self.text, database=self.database)
         if len(trees) > 1:
             raise UnsupportedSQL("cannot insert multiple commands into a prepared statement", code="42601")
         return trees[0] if trees else None
@@ -120,22 +123,22 @@ def change_in(tree: exp.Expr) -> str | None:
     return tree.key.upper()
 
 
-def prepared(text: str) -> Prepared:
+def prepared(text: str, database: str = DATABASE) -> Prepared:
     """The one statement of a text; none is a statement that does nothing.
 
     Raises:
         UnsupportedSQL: there are several, or a syntax error.
     """
-    return _prepared(text) if len(text) <= SHORT else _checked(text)
+    return _prepared(text, database) if len(text) <= SHORT else _checked(text, database)
 
 
 @lru_cache(maxsize=256)
-def _prepared(text: str) -> Prepared:
-    return _checked(text)
+def _prepared(text: str, database: str) -> Prepared:
+    return _checked(text, database)
 
 
-def _checked(text: str) -> Prepared:
-    made = Prepared(text)
+def _checked(text: str, database: str) -> Prepared:
+    made = Prepared(text, database=database)
     _ = made.parameters
     return made
 

@@ -206,20 +206,41 @@ def test_errors_name_the_constraint(table: Served) -> None:
         INSERT INTO other.parent VALUES (1, 1, 1); INSERT INTO child VALUES (1, 1, 1);
     """)
     with table.psycopg() as connection:
-        for sql, name in (
-            ("INSERT INTO other.parent VALUES (1, 2, 2)", "parent_pkey"),
-            ("INSERT INTO other.parent VALUES (2, 1, 2)", "parent_a_key"),
-            ("INSERT INTO other.parent VALUES (2, 2, 1)", "apart"),
-            ("INSERT INTO other.parent VALUES (2, 2, 10)", "low"),
-            ("INSERT INTO other.parent VALUES (2, 1, 2) ON CONFLICT (id) DO UPDATE SET a = 3", "parent_a_key"),
-            ("INSERT INTO child VALUES (7, 1, 1)", "child_id_fkey"),
-            ("DELETE FROM other.parent", "child_id_fkey"),
-            ("INSERT INTO child VALUES (1, 10, 1)", "little"),
-            ("INSERT INTO child VALUES (1, 1, NULL)", None),
+        double, foreign = "duplicate key value violates unique constraint", "violates foreign key constraint"
+        for sql, name, words in (
+            ("INSERT INTO other.parent VALUES (1, 2, 2)", "parent_pkey", f'{double} "parent_pkey"'),
+            ("INSERT INTO other.parent VALUES (2, 1, 2)", "parent_a_key", f'{double} "parent_a_key"'),
+            ("INSERT INTO other.parent VALUES (2, 2, 1)", "apart", f'{double} "apart"'),
+            ("INSERT INTO other.parent VALUES (2, 2, 10)", "low",
+             'new row for relation "parent" violates check constraint "low"'),
+            ("INSERT INTO other.parent VALUES (2, 1, 2) ON CONFLICT (id) DO UPDATE SET a = 3", "parent_a_key",
+             f'{double} "parent_a_key"'),
+            ("INSERT INTO child VALUES (7, 1, 1)", "child_id_fkey",
+             f'insert or update on table "child" {foreign} "child_id_fkey"'),
+            ("DELETE FROM other.parent", "child_id_fkey",
+             f'update or delete on table "parent" {foreign} "child_id_fkey" on table "child"'),
+            ("INSERT INTO child VALUES (1, 10, 1)", "little", 'violates check constraint "little"'),
+            ("INSERT INTO child VALUES (1, 1, NULL)", None,
+             'null value in column "n" of relation "child" violates not-null constraint'),
+        ):  # fmt: skip
+            with pytest.raises(psycopg.errors.IntegrityError, match=words) as caught:
+                connection.execute(sql)
+            told = caught.value.diag
+            assert told.constraint_name == name, sql
+            if name != "little":
+                assert (told.schema_name, told.table_name) == (
+                    ("other", "parent") if "other" in sql else ("public", "child"))  # fmt: skip
+                assert told.message_primary == words and told.message_detail
+        for sql, detail in (
+            ("INSERT INTO other.parent VALUES (1, 2, 2)", "Key (id)=(1) already exists."),
+            ("INSERT INTO child VALUES (7, 1, 1)", 'Key (id)=(7) is not present in table "parent".'),
+            ("DELETE FROM other.parent", 'Key (id)=(1) is still referenced from table "child".'),
         ):
             with pytest.raises(psycopg.errors.IntegrityError) as caught:
                 connection.execute(sql)
-            assert caught.value.diag.constraint_name == name, sql
+            assert caught.value.diag.message_detail == detail
+        with pytest.raises(psycopg.errors.UndefinedTable, match='relation "nothing" does not exist'):
+            connection.execute("SELECT * FROM nothing")
 
 
 @pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])

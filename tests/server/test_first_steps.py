@@ -132,3 +132,64 @@ def test_a_serial_is_a_default_of_a_sequence(client: Any) -> None:
     assert client.execute("""SELECT sequence_name FROM information_schema.sequences ORDER BY 1""").fetchall() == [
         ("s_B_seq",), ("s_a_seq",)]  # fmt: skip
     assert client.execute("SELECT array_agg(k) FROM pg_index, generate_subscripts(indkey, 1) AS k").fetchone() == ([0],)
+
+
+def test_drizzle_finds_serials_and_the_classes_of_indexes(client: Any) -> None:
+    """By what it compares a schema with: arrays of types' names, names in texts, operator classes."""
+    client.execute("CREATE SCHEMA s; CREATE TABLE t (id serial PRIMARY KEY, u uuid UNIQUE, n varchar(9) UNIQUE); "
+                   "CREATE TABLE s.t (id bigserial PRIMARY KEY, a integer[] UNIQUE)")  # fmt: skip
+    assert client.execute("""
+        SELECT a.attrelid::regclass::text FROM pg_attribute a JOIN pg_attrdef d ON adrelid = attrelid AND adnum = attnum
+        WHERE a.atttypid = ANY ('{int,int8,int2}'::regtype[]) AND pg_get_expr(d.adbin, d.adrelid) = 'nextval('''
+            || pg_get_serial_sequence(a.attrelid::regclass::text, a.attname)::regclass || '''::regclass)'
+        ORDER BY 1""").fetchall() == [("s.t",), ("t",)]  # fmt: skip
+    found = client.execute("SELECT concat('t'::regclass, 1), format('%s', 's.t'::regclass), "
+                           "'{t,NULL}'::regclass[] IS NULL").fetchall()  # fmt: skip
+    assert found == [("t1", "s.t", False)]
+    assert client.execute("SELECT i.indexrelid::regclass::text, c.opcname FROM pg_index i JOIN pg_opclass c "
+                          "ON c.oid = ANY (i.indclass) ORDER BY 1").fetchall() == [
+        ("s.t_a_key", "array_ops"), ("s.t_pkey", "int8_ops"), ("t_n_key", "text_ops"), ("t_pkey", "int4_ops"),
+        ("t_u_key", "uuid_ops")]  # fmt: skip
+
+
+def test_subscripts_never_fail(client: Any) -> None:
+    """So what is joined by them may be of an outer join's side. Drizzle asks so for the columns of indexes."""
+    client.execute("CREATE TABLE t (id integer); CREATE TABLE i (id integer, a integer[]); "
+                   "CREATE TABLE u (id integer, n integer, s text); INSERT INTO t VALUES (1), (2), (3); "
+                   "INSERT INTO i VALUES (1, '{5,6}'), (2, '{7}'), (3, NULL); INSERT INTO u VALUES (1, 6, 'x')")
+    query = ("SELECT t.id, k.x, k.n, u.s FROM t LEFT JOIN i ON i.id = t.id CROSS JOIN LATERAL "
+             "(SELECT unnest(i.a), generate_subscripts(i.a, 1)) AS k (x, n) LEFT JOIN u ON u.id = i.id AND u.n = k.x")
+    client.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
+    wanted = [(1, 5, 1, None), (1, 6, 2, "x"), (2, 7, 1, None)]
+    assert client.execute(f"{query} ORDER BY 1, 2").fetchall() == wanted
+    client.execute("INSERT INTO u VALUES (2, 7, 'y'); UPDATE i SET a = '{1}' WHERE id = 1")
+    assert client.execute("SELECT * FROM v ORDER BY 1").fetchall() == [(1, 1, 1, None), (2, 7, 1, "y")]
+    for call, found in (("'{{1,2,3},{4,5,6}}'::int[][], 2", [1, 2, 3]), ("'{4,5,6}'::int[], 1, true", [3, 2, 1]),
+                        ("NULL::int[], 1", []), ("'{}'::int[], 1", []), ("'{4}'::int[], 2", [])):  # fmt: skip
+        assert [n for (n,) in client.execute(f"SELECT generate_subscripts({call})").fetchall()] == found
+
+
+def test_parameters_of_on_conflict_have_the_types_of_their_places(client: Any) -> None:
+    """Prisma's upsert repeats the key in WHERE."""
+    client.execute("CREATE TABLE t (id integer PRIMARY KEY, label text, n bigint)")
+    sql = b"""INSERT INTO t (id, label) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET label = $3,
+        n = coalesce(t.n, 0) + $4 WHERE t.id = $5 AND excluded.id < $6 RETURNING label, n"""
+    for label in (b"a", b"b"):
+        found = client.pgconn.exec_params(sql, [b"1", label, b"c", b"7", b"1", b"9"])
+        assert found.error_message == b""
+    assert (found.get_value(0, 0), found.get_value(0, 1)) == (b"c", b"7")
+
+
+def test_what_is_prepared_is_explained(client: Any) -> None:
+    """sqlx's macros ask so for each statement, while a program is compiled."""
+    client.execute("CREATE TABLE t (id integer PRIMARY KEY, a text)")
+    for name, sql in ((b"one", b"SELECT a FROM t WHERE id = $1"), (b"two", b"INSERT INTO t VALUES ($1) RETURNING a")):
+        assert client.pgconn.prepare(name, sql).error_message == b""
+    (plan,) = client.execute("EXPLAIN (VERBOSE, FORMAT JSON) EXECUTE one(NULL)").fetchone()
+    assert plan[0]["columns"] == [["a", "text"]]  # a json, which psycopg reads
+    assert client.execute("EXPLAIN (VERBOSE, FORMAT JSON) EXECUTE two(NULL)", prepare=True).fetchone() == (
+        [{"statement": "INSERT"}],)  # fmt: skip
+    assert "looks up" in str(client.execute("EXPLAIN VERBOSE EXECUTE one(1)").fetchall())
+    with pytest.raises(psycopg.errors.InvalidSqlStatementName):
+        client.execute("EXPLAIN EXECUTE nothing")
+    assert client.execute("SELECT count(*) FROM t").fetchone() == (0,)

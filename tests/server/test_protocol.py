@@ -94,7 +94,7 @@ def test_an_error_tells_code_place_and_hint(raw: Raw) -> None:
     assert error["C"] == "42703"
     raw.query("INSERT INTO t VALUES (1, 'é')")
     error = fields(dict(raw.query("SELECT 'é', bb FROM t"))["E"])
-    assert (error["C"], error["P"], error["M"]) == ("42703", "13", "unknown column 'bb'")
+    assert (error["C"], error["P"], error["M"]) == ("42703", "13", 'column "bb" does not exist')
     assert "b" in error["H"]
     error = fields(dict(raw.query("SELECT 1; SELECT bb FROM t"))["E"])
     assert error["P"] == "18"
