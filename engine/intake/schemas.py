@@ -42,9 +42,9 @@ def _schema(like: Any) -> pa.Schema:
     if hasattr(like, "to_records") and hasattr(like, "iloc"):  # pandas: its index is no column, unless it has a name
         return _of_pandas(like)
     if hasattr(like, "isStreaming"):  # a Spark DataFrame, classic or Connect
-        from pyspark.sql.pandas.types import to_arrow_schema
+        from halfjoin.engine.spark.types import arrow_schema
 
-        return to_arrow_schema(like.schema)
+        return arrow_schema(like)
     if hasattr(like, "__arrow_c_schema__"):
         return pa.schema(like)
     if hasattr(like, "__arrow_c_stream__"):

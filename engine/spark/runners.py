@@ -123,9 +123,9 @@ class Runners:
             return replace(rows, data=self.arrow(rows.data), ordered=not is_frame(rows.data))
         if not is_frame(rows):
             return rows
-        from halfjoin.engine.spark.types import with_intervals_as_text
+        from halfjoin.engine.spark.types import for_arrow
 
-        return with_intervals_as_text(rows).toArrow()
+        return for_arrow(rows).toArrow()
 
     def describe(self) -> str:
         """The rule, for EXPLAIN."""
