@@ -84,16 +84,6 @@ def _carried(kind: spark.DataType) -> spark.DataType:
     return spark.StringType() if isinstance(kind, spark.CalendarIntervalType) else kind
 
 
-def arrow_schema(frame: Any) -> pa.Schema:
-    """The Arrow types of a frame's columns. No row is computed, so the frame may be a stream's.
-
-    Spark's own function for it is internal: what must be given to it differs between releases.
-    """
-    fields = [spark.StructField(one.name, spark.DayTimeIntervalType(), one.nullable)
-              if isinstance(one.dataType, spark.CalendarIntervalType) else one for one in frame.schema]  # fmt: skip
-    return frame.sparkSession.createDataFrame([], spark.StructType(fields)).toArrow().schema
-
-
 def _name(kind: spark.DataType) -> str:
     """The name of the type, without its length or fields."""
     return str(kind.typeName()).split("(")[0]
