@@ -8,7 +8,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -118,18 +118,28 @@ def quiet() -> Iterator[None]:
 @contextmanager
 def stopping(session: Any) -> Iterator[None]:
     """Stop the jobs that begin within if Ctrl-C ends them. Spark leaves them running, and later jobs wait for them:
-    its own handler of Ctrl-C asks Java over the connection on which this process waits for the job."""
+    its own handler of Ctrl-C asks Java over the connection on which this process waits for the job.
+
+    Raises:
+        HalfjoinError: somebody has stopped the session.
+    """
     connect = hasattr(session, "is_stopped")
     tag, jobs = f"halfjoin-{uuid4().hex}", session if connect else session.sparkContext
     add, remove = (jobs.addTag, jobs.removeTag) if connect else (jobs.addJobTag, jobs.removeJobTag)
-    add(tag)
     try:
+        add(tag)
         yield
     except KeyboardInterrupt:
         (jobs.interruptTag if connect else jobs.cancelJobsWithTag)(tag)
         raise
+    except Exception as problem:
+        if not is_stopped(session):
+            raise
+        raise HalfjoinError("the Spark session was stopped",
+                            remedy="start one, and make the DataFrame anew in it") from problem  # fmt: skip
     finally:
-        remove(tag)
+        with suppress(AttributeError):  # of a session that was stopped nothing is left
+            remove(tag)
 
 
 @contextmanager
