@@ -37,14 +37,12 @@ def schema_of(like: Any) -> pa.Schema:
 def _schema(like: Any) -> pa.Schema:
     if isinstance(like, pa.Schema):
         return like
+    if any(kind.__module__.startswith("pyspark.sql.") for kind in type(like).__mro__):
+        return _of_spark(like)  # before others: a frame of Spark Connect takes any attribute for a column
     if not hasattr(like, "collect_schema") and isinstance(getattr(like, "schema", None), pa.Schema):
         return like.schema
     if hasattr(like, "to_records") and hasattr(like, "iloc"):  # pandas: its index is no column, unless it has a name
         return _of_pandas(like)
-    if hasattr(like, "isStreaming"):  # a Spark DataFrame, classic or Connect
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        return to_arrow_schema(like.schema)
     if hasattr(like, "__arrow_c_schema__"):
         return pa.schema(like)
     if hasattr(like, "__arrow_c_stream__"):
@@ -70,6 +68,16 @@ def _of_pandas(frame: Any) -> pa.Schema:
                 for number, name in enumerate(frame.index.names) if name is not None and str(name) not in given]
     return pa.schema([(name, type_of(name, values if values.dtype == object else values.iloc[:0]))
                       for name, values in columns])  # fmt: skip
+
+
+def _of_spark(frame: Any) -> pa.Schema:
+    """The columns of a Spark DataFrame, classic or Connect. No row is computed, so it may be a stream's. Spark's own
+    function for it is internal: what must be given to it differs between releases."""
+    from pyspark.sql import types as spark
+
+    fields = [spark.StructField(one.name, spark.DayTimeIntervalType(), one.nullable)
+              if isinstance(one.dataType, spark.CalendarIntervalType) else one for one in frame.schema]  # fmt: skip
+    return frame.sparkSession.createDataFrame([], spark.StructType(fields)).toArrow().schema
 
 
 def type_of(name: str, values: Any) -> pa.DataType:

@@ -39,6 +39,8 @@ def json_text(value: Any, kind: SqlType) -> Any:
     if missing(value):
         return None
     if kind.element is not None:
+        if isinstance(value, dict | bytes):  # whose elements would be its keys, or numbers
+            raise TypeError(f"a {type(value).__name__} is no array")
         return [json_text(item, kind.element) for item in value]
     if isinstance(value, str):
         return value
@@ -64,7 +66,7 @@ def _json(value: Any) -> Json:
             if not all(isinstance(key, str) for key in value):
                 raise JsonError("a key of a JSON object is a str")
             return {key: _json(item) for key, item in value.items()}
-        case list() | tuple():
+        case list() | tuple() if not isinstance(value, pa.MonthDayNano):
             return [_json(item) for item in value]
         # pandas has them inside of lists and dicts that it read from a file. Moments with nanoseconds would be numbers.
         case np.ndarray() | np.generic() if value.dtype.kind not in "mM":

@@ -330,7 +330,7 @@ class SparkFlow:
 
     def _counted(self, stream: Stream) -> tuple[Stream, int]:
         """The stream, and the number of rows that it has. Spark keeps these until `close`."""
-        with quiet(), translated():
+        with quiet(), translated(self.session):
             frame = stream.frame.persist()
             self._cached.append(frame)
             count: int = frame.count()

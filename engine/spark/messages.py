@@ -62,7 +62,7 @@ def after_truncation(table: Table, frame: Frame, truncations: Sequence[int | Non
     plain = frame.toDF(*(f"c{i}" for i in range(len(names))))
     offset = f"c{names.index(OFFSET)}" if placed(names) else None
     parts = F.count_distinct(f"c{names.index(PARTITION)}") if PARTITION in names else F.lit(1)
-    with translated():
+    with translated(plain.sparkSession):
         found = plain.agg(F.count(F.lit(1)).alias("messages"), parts.alias("partitions")).first()
     if found.messages > 1 and (offset is None or found.partitions > 1):
         raise unplaced(table.name)

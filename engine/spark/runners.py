@@ -123,9 +123,11 @@ class Runners:
             return replace(rows, data=self.arrow(rows.data), ordered=not is_frame(rows.data))
         if not is_frame(rows):
             return rows
-        from halfjoin.engine.spark.types import with_intervals_as_text
+        from halfjoin.engine.spark.session import stopping
+        from halfjoin.engine.spark.types import for_arrow
 
-        return with_intervals_as_text(rows).toArrow()
+        with stopping(rows.sparkSession):
+            return for_arrow(rows).toArrow()
 
     def describe(self) -> str:
         """The rule, for EXPLAIN."""

@@ -8,10 +8,11 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 
@@ -96,7 +97,7 @@ def sees(session: Any, folder: Path) -> bool:
         made = tempfile.NamedTemporaryFile(prefix="seen-", dir=folder)  # noqa: SIM115
     except OSError:  # a reader may not write there
         return False
-    with made as file, quiet(), translated():
+    with made as file, quiet(), translated(session):
         asked = session.range(1).mapInArrow(partial(_found, file.name), "found boolean")
         return bool(asked.collect()[0].found)
 
@@ -115,8 +116,35 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Raise an error of ours from a task as itself, not as a failed Spark job with Java's texts.
+def stopping(session: Any) -> Iterator[None]:
+    """Stop the jobs that begin within if Ctrl-C ends them. Spark leaves them running, and later jobs wait for them:
+    its own handler of Ctrl-C asks Java over the connection on which this process waits for the job.
+
+    Raises:
+        HalfjoinError: somebody has stopped the session.
+    """
+    connect = hasattr(session, "is_stopped")
+    tag, jobs = f"halfjoin-{uuid4().hex}", session if connect else session.sparkContext
+    add, remove = (jobs.addTag, jobs.removeTag) if connect else (jobs.addJobTag, jobs.removeJobTag)
+    try:
+        add(tag)
+        yield
+    except KeyboardInterrupt:
+        (jobs.interruptTag if connect else jobs.cancelJobsWithTag)(tag)
+        raise
+    except Exception as problem:
+        if not is_stopped(session):
+            raise
+        raise HalfjoinError("the Spark session was stopped",
+                            remedy="start one, and make the DataFrame anew in it") from problem  # fmt: skip
+    finally:
+        with suppress(AttributeError):  # of a session that was stopped nothing is left
+            remove(tag)
+
+
+@contextmanager
+def translated(session: Any) -> Iterator[None]:
+    """Raise an error of ours from a task as itself, not as a failed Spark job with Java's texts. Ctrl-C stops the jobs.
 
     Raises:
         HalfjoinError: the tasks' Python lacks our packages, or differs from this one.
@@ -124,7 +152,8 @@ def translated() -> Iterator[None]:
     from pyspark.errors import PySparkException
 
     try:
-        yield
+        with stopping(session):
+            yield
     except PySparkException as problem:
         text = str(problem)
         if (ours := unpacked(text)) is not None:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
+from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
 from halfjoin.engine.storage.parquet import file_type
@@ -50,6 +51,8 @@ def check_columns(table: str, struct: spark.StructType) -> None:
         kind = field.dataType
         while isinstance(kind, spark.ArrayType):
             kind = kind.elementType
+        if isinstance(kind, spark.MapType):  # a jsonb column takes it
+            kind = spark.StructType([spark.StructField(field.name, part) for part in (kind.keyType, kind.valueType)])
         if isinstance(kind, spark.StructType):
             check_columns(table, kind)
             continue
@@ -60,14 +63,25 @@ def check_columns(table: str, struct: spark.StructType) -> None:
                              remedy="cast it to the type of the table's column", table=table, column=field.name)
 
 
-def with_intervals_as_text(frame: Any) -> Any:
-    """A frame with texts in place of intervals of months, days and microseconds, which `toArrow` cannot carry."""
-    fields = frame.schema.fields
-    if not any(isinstance(field.dataType, spark.CalendarIntervalType) for field in fields):
+def for_arrow(frame: Any) -> Any:
+    """A frame that `toArrow` can carry: it has texts in place of intervals of months, days and microseconds, and the
+    fields of structs may be NULL, as pyarrow refuses a struct that is NULL and has fields that may not be."""
+    names, kinds = frame.columns, [field.dataType for field in frame.schema.fields]
+    wanted = [_carried(kind) for kind in kinds]
+    if wanted == kinds:
         return frame
-    texts = [f"cast(c{i} AS string)" if isinstance(field.dataType, spark.CalendarIntervalType) else f"c{i}"
-             for i, field in enumerate(fields)]  # fmt: skip
-    return frame.toDF(*(f"c{i}" for i in range(len(fields)))).selectExpr(*texts).toDF(*(field.name for field in fields))
+    plain = frame.toDF(*(f"c{i}" for i in range(len(names))))  # a name may have a meaning
+    return plain.select(*(F.col(f"c{i}").cast(kind) for i, kind in enumerate(wanted))).toDF(*names)
+
+
+def _carried(kind: spark.DataType) -> spark.DataType:
+    if isinstance(kind, spark.ArrayType):
+        return spark.ArrayType(_carried(kind.elementType), kind.containsNull)
+    if isinstance(kind, spark.MapType):
+        return spark.MapType(_carried(kind.keyType), _carried(kind.valueType), kind.valueContainsNull)
+    if isinstance(kind, spark.StructType):
+        return spark.StructType([spark.StructField(one.name, _carried(one.dataType)) for one in kind])
+    return spark.StringType() if isinstance(kind, spark.CalendarIntervalType) else kind
 
 
 def _name(kind: spark.DataType) -> str:

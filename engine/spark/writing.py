@@ -144,7 +144,7 @@ def _numbers(numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
 
 
 def _collected(frame: Frame, kinds: int) -> list[Answers]:
-    with quiet(), translated():
+    with quiet(), translated(frame.sparkSession):
         rows = frame.collect()
     refused = [row for row in rows if row.note is not None and row.note.startswith(_REFUSED)]
     if refused:

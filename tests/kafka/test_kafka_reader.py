@@ -313,6 +313,7 @@ def test_brokers_and_topics_that_are_not_there(mock: Brokers, opened: Open, monk
     ({"include": "offset"}, PLAIN, "include: 'offset' is not a pair of words"),
     ({"encodings": "id Sundial"}, PLAIN, "id: unknown encoding 'Sundial'"),
     ({"time": "at"}, PLAIN, "unknown column 'at' of t"),
+    ({"time": "v"}, PLAIN, "the column v is text, which is no time; take a column"),
     ({"format": "debezium", "key": "json"}, KEYED, "Debezium's messages have their keys"),
     ({"kafka.no.such.setting": "1"}, PLAIN, "Kafka refuses the settings: No such configuration property"),
     ({"kafka.sasl.password": "env:HALFJOIN_TEST_UNSET"}, PLAIN, "HALFJOIN_TEST_UNSET is not set"),

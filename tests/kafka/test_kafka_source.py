@@ -128,6 +128,23 @@ def test_debezium_inserts_updates_and_deletes(mock: Brokers) -> None:
         assert engine.read("t").to_pylist() == [one]
 
 
+@pytest.mark.parametrize("rows", [1, 2, 100])
+def test_a_deletion_has_the_time_of_what_came_before_it(mock: Brokers, rows: int) -> None:
+    """It has no column of times. It stopped the source, and so did a message without a time beside errors = 'table'."""
+    topic = mock.topic()
+    mock.put(topic, ({"id": 8}, None), ({"id": 1}, {"v": 10}), ({"id": 2}, {"v": 12}), ({"id": 1}, None),
+             ({"id": 9}, {"v": None}), ({"id": 3}, {"v": 20}), ({"id": 2}, None))  # fmt: skip
+    with hj.Engine(clock="own") as engine:
+        made = source(mock, topic, f", key json, time v, rows {rows}", " WITH (errors = 'table')")
+        engine.execute(f"{DDL}; {made}")
+        engine.run_sources(0.1)
+        assert [row["id"] for row in engine.read("t").to_pylist()] == [3]
+        assert [row["reason"] for row in engine.read("s_errors").to_pylist()] == [
+            "v: is NULL, and gives the row its time"] * 2  # fmt: skip
+        if rows == 100:
+            assert [sorted(engine.read("t", as_of=time)["id"].to_pylist()) for time in (10, 12, 20)] == [[1], [2], [3]]
+
+
 def test_times_of_messages_are_the_times_of_rows(mock: Brokers) -> None:
     topic = mock.topic()
     mock.put(topic, {"id": 1, "v": 10}, {"id": 2, "v": 20})

@@ -366,6 +366,16 @@ def test_booleans_of_eight_bits_are_booleans():
         kept("bigint", pa.table({"x": bits}))
 
 
+@pytest.mark.parametrize(("kind", "value"), [
+    ("jsonb[]", {1: 2}), ("jsonb[]", {"1": 2}), ("jsonb[]", b"ab"), ("jsonb[][]", [{1: 2}]),
+    ("jsonb", pa.MonthDayNano([1, 2, 3])), ("jsonb", {"a": [pa.MonthDayNano([1, 2, 3])]}),
+])  # fmt: skip
+def test_what_has_parts_is_no_array_of_json(kind, value):
+    """A jsonb[] had the keys of a dict and the numbers of bytes, a jsonb the three numbers of an interval."""
+    with pytest.raises(hj.InvalidRow, match="is not a valid jsonb"):
+        kept(kind, [{"x": value}])
+
+
 @pytest.mark.parametrize("value", [
     np.datetime64(1, "ns"), np.datetime64("2024-02-29"), np.timedelta64(5, "Y"), np.timedelta64(5, "ns"),
     np.array([1, 2], "datetime64[ns]"), {"a": np.timedelta64(5, "ns")}, np.longdouble(1.5), [np.longdouble(1.5)],

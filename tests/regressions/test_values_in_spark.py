@@ -50,3 +50,37 @@ def test_values_that_lists_may_not_have_frames_may_not(engines, spark, row, why)
                              strict=True):  # fmt: skip
         with pytest.raises(hj.InvalidRow, match=why):
             engine.apply({"t": given}, time=2)
+
+
+@pytest.mark.parametrize("runner", ["spark", "local"])
+@pytest.mark.parametrize(("kind", "value", "expected"), [
+    ("jsonb", "map('a', 1, 'b', null)", '{"a": 1, "b": null}'),
+    ("jsonb", "struct(map('a', 1) AS s)", '{"s": {"a": 1}}'),
+    ("interval[]", "array(make_interval(1, 2), null)", '{"1 year 2 mons",NULL}'),
+    ("pair", "struct(1 AS `a b`, array(make_interval(1)) AS c)", '(1,"{""1 year""}")'),
+    ("pair", "if(id > 0, struct(1 AS `a b`, null AS c), null)", None),
+    ("pair[]", "array(struct(1 AS `a b`, array('0') AS c), null)", '{"(1,{00:00:00})",NULL}'),
+    ("time[]", "array(time'10:00')", "{10:00:00}"),
+])  # fmt: skip
+def test_nested_values_come_with_both_runners(spark, runner, kind, value, expected):
+    """A struct that is NULL and whose fields may not be, and nested intervals, were errors of pyarrow and pyspark where
+    this process checks the rows."""
+    with hj.Engine(spark=spark, runner=runner) as engine:
+        engine.execute(f'CREATE TYPE pair AS ("a b" integer, c interval[]); CREATE TABLE t (x {kind})')
+        engine.apply({"t": spark.range(1).selectExpr(f"{value} AS x")})
+        assert engine.query("SELECT x::text AS x FROM t").to_pylist() == [{"x": expected}]
+
+
+def test_a_table_is_like_a_frame(spark):
+    """A frame with a TIMESTAMP was an AssertionError of pyspark's."""
+    values = ["1L AS k", "timestamp'2024-01-01' AS z", "timestamp_ntz'2024-01-01' AS n", "make_interval(1) AS i",
+              "interval 1 day AS j", "cast(1 AS decimal(9, 2)) AS d", "array(X'00') AS b", "cast(1 AS tinyint) AS s"]
+    frame = spark.range(1).selectExpr(*values)
+    with hj.Engine(spark=spark) as engine:
+        engine.create_table("t", like=frame, key="k")
+        engine.apply({"t": frame})
+        assert engine.execute("SHOW CREATE TABLE t").to_pylist()[0]["create_statement"] == (
+            "CREATE TABLE t (k bigint NOT NULL, z timestamptz NOT NULL, n timestamp NOT NULL, i interval NOT NULL, "
+            "j interval NOT NULL, d numeric(9,2), b bytea[] NOT NULL, s smallint NOT NULL, PRIMARY KEY (k))")
+        engine.create_table("rates", like=spark.readStream.format("rate").load())
+        assert engine.read("rates").column_names == ["timestamp", "value"]

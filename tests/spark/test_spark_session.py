@@ -50,9 +50,16 @@ def engine(session):
     engine.apply({"t": [{"x": 1}]})
     return engine
 own, given = engine(None), engine(start_session())
+gone = given.spark.range(2).toDF("x")
 given.spark.stop()
 try:
     given.apply({"t": [{"x": 2}]})
+except hj.HalfjoinError as problem:
+    print(problem)
+local = hj.Engine(runner="local")
+local.execute("CREATE TABLE t (x bigint)")
+try:
+    local.apply({"t": gone})
 except hj.HalfjoinError as problem:
     print(problem)
 own.apply({"t": own.spark.range(2).toDF("x")})
@@ -60,7 +67,8 @@ print(sorted(row.x for row in own.dataframe("v").collect()), given.read("t").num
 """
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True,
                           cwd=Path(__file__).parents[2])  # fmt: skip
-    first, last = done.stdout.splitlines()
+    first, frame, last = done.stdout.splitlines()
+    assert frame == "the Spark session was stopped; start one, and make the DataFrame anew in it"
     assert first.startswith("the engine's Spark session was stopped; close the engine") and last == "[0, 1, 1] 1"
 
 

@@ -32,6 +32,7 @@ def main() -> None:
     assert sorted(map(tuple, (row.values() for row in engine.read("v").to_pylist()))) == [(1, 5), (2, 4)]
     engine.execute("CREATE MATERIALIZED VIEW filled AS SELECT * FROM v WHERE q > 4")
     assert engine.dataframe("filled").toArrow().to_pylist() == [{"k": 1, "q": 5}]
+    engine.create_table("moments", like=session.sql("SELECT timestamp'2024-01-01' AS at"))
     engine.apply({"a": [{"k": 1, "x": 0}]})
     try:
         engine.read("v")

@@ -36,6 +36,12 @@ class Rows:
     end: int
     truncated: bool
 
+    def without(self, messages: Ints, why: str) -> Rows:
+        """The rows without those of some messages, which are bad."""
+        good = ~np.isin(self.message, messages)
+        bad = {**self.bad, **dict.fromkeys(messages.tolist(), why)}
+        return Rows(self.table.filter(pa.array(good)), self.message[good], bad, self.end, self.truncated)
+
 
 @dataclass(slots=True)
 class _Sieve:

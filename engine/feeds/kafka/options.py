@@ -12,9 +12,11 @@ from halfjoin.engine.feeds.encodings import check_encodings, of_plain, pairs
 from halfjoin.engine.feeds.kafka.registry import RegistryOptions
 from halfjoin.engine.feeds.source import POLL_BYTES, POLL_ROWS, Opening
 from halfjoin.errors import HalfjoinError, UnknownName
+from halfjoin.sql.types import INTEGERS, Kind
 
 INCLUDED = ("key", "partition", "offset", "timestamp")
 RECORD = "record"  # the time of a row is that of its record
+_TIMES = (*INTEGERS, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
 class KafkaOptions(RegistryOptions):
@@ -73,6 +75,10 @@ def check(opening: Opening) -> None:
     if options.time not in (None, RECORD):
         assert options.time is not None
         _known(table, options.time, names)
+        kind = next(column.type for column in table.columns if column.name == options.time)
+        if kind.kind not in _TIMES:
+            raise HalfjoinError(f"the column {options.time} is {kind}, which is no time",
+                                remedy="take a column that is bigint, date, timestamp or timestamptz, or time record")
     avro = options.format in ("avro", "debezium_avro") or options.key == "avro"
     if avro and options.registry is None:
         raise HalfjoinError("messages in Avro need their schemas", remedy="give the option registry, the URL of the "

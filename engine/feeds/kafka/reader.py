@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from halfjoin.engine.feeds.kafka.decoding import Rows, rows
 from halfjoin.engine.feeds.kafka.options import RECORD, KafkaOptions, check
 from halfjoin.engine.feeds.kafka.records import Position, Records
 from halfjoin.engine.feeds.source import BadRecord, Kind, Lag, Mode, Opening, Polled, needed
-from halfjoin.engine.updates.updates import TIME, Ints
+from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, Mask
 from halfjoin.errors import HalfjoinError
 
 
@@ -73,19 +74,19 @@ class KafkaReader:
         offsets = self._consumer.offsets
         if found.end < len(records):
             offsets = _until(records, found.end, offsets)
-        table, time = self._timed(records, found, before)
+        found, time = self._timed(records, found, before)
         position = Position(self._consumer.topic_id, offsets, time).text()
         if found.end == len(records):
             self._at = (position,)
         bad = [BadRecord(records.place(row), records.text(row), why) for row, why in sorted(found.bad.items())]
-        given: Any = self._truncated(records, found) if found.truncated else table
+        given: Any = self._truncated(records, found) if found.truncated else found.table
         mode: Mode = "upserts" if self._table.primary_key else "rows"
 
         def origin(_: str, row: int) -> tuple[str, str]:
             number = int(found.message[row])
             return records.place(number), records.text(number)
 
-        batches = {self._table.name: given} if found.truncated or len(table) else {}
+        batches = {self._table.name: given} if found.truncated or len(found.table) else {}
         return Polled(batches, mode, position, bad, origin=None if found.truncated else origin)
 
     def _truncated(self, records: Records, found: Rows) -> Messages:
@@ -101,19 +102,31 @@ class KafkaReader:
         encodings = self._options.encoded(self._table)
         return Messages(list(records.value), "messages", encodings=encodings, columns=columns)
 
-    def _timed(self, records: Records, found: Rows, before: Position | None) -> tuple[pa.Table, int | None]:
+    def _timed(self, records: Records, found: Rows, before: Position | None) -> tuple[Rows, int | None]:
         """The rows with their times, if the source has such, and the greatest time so far.
 
-        A message that comes late, with a time that an earlier batch has closed, counts from the first open time on.
+        A message that comes late, with a time that an earlier batch has closed, counts from the first open time on. A
+        deletion, which has no columns but its key, has the greatest time before it.
         """
-        table, given = found.table, self._options.time
-        latest = None if before is None else before.time
-        if given is None or found.truncated or not len(table):
-            return table, latest
-        times = records.timestamp[found.message] if given == RECORD else _milliseconds(table[given])
-        if latest is not None:
-            times = np.maximum(times, latest + 1)
-        return table.append_column(TIME, pa.array(times)), int(times.max())
+        given, latest = self._options.time, None if before is None else before.time
+        if given is None or found.truncated or not len(found.table):
+            return found, latest
+        least = MINIMUM if latest is None else latest + 1
+        if given == RECORD:
+            times = records.timestamp[found.message]
+        else:
+            times, known = _milliseconds(found.table[given])
+            deletions = bool(self._table.primary_key) & (found.table[DIFF].to_numpy() == 0)
+            before_it = np.maximum.accumulate(np.append(least, times))[1:]
+            times = np.where(deletions & ~known, before_it, times)
+            none = ~known & (~deletions | (times == MINIMUM))
+            if none.any():
+                left = found.without(np.unique(found.message[none]), f"{given}: is NULL, and gives the row its time")
+                return self._timed(records, left, before)
+        times = np.maximum(times, least)
+        if not len(times):
+            return found, latest
+        return replace(found, table=found.table.append_column(TIME, pa.array(times))), int(times.max())
 
 
 def _until(records: Records, end: int, offsets: dict[int, int]) -> dict[int, int]:
@@ -123,14 +136,15 @@ def _until(records: Records, end: int, offsets: dict[int, int]) -> dict[int, int
     return {**offsets, **left}
 
 
-def _milliseconds(column: pa.ChunkedArray) -> Ints:
-    if column.null_count:
-        raise HalfjoinError("a message has no time, as its column of times is NULL", remedy="time = 'record'")
+def _milliseconds(column: pa.ChunkedArray) -> tuple[Ints, Mask]:
+    """The times that a column has, the least where it is NULL; and where it is not NULL."""
+    known: Mask = column.is_valid().to_numpy()
     if pa.types.is_temporal(column.type):
-        micros: Ints = column.cast(pa.timestamp("us", getattr(column.type, "tz", None))).cast(pa.int64()).to_numpy()
-        return micros // 1000
-    numbers: Ints = pc.cast(column, pa.int64()).to_numpy()
-    return numbers
+        micros = column.cast(pa.timestamp("us", getattr(column.type, "tz", None))).cast(pa.int64())
+        numbers = pc.fill_null(micros, 0).to_numpy() // 1000
+    else:
+        numbers = pc.fill_null(pc.cast(column, pa.int64()), 0).to_numpy()
+    return np.where(known, numbers, MINIMUM), known
 
 
 KAFKA = Kind("KAFKA", KafkaOptions, KafkaReader, check, times="give the source the option time (record or a column)")
