@@ -13,6 +13,7 @@ from sqlglot import exp
 from halfjoin.sql import functions
 from halfjoin.sql.bind.quantified import OPPOSITE, Quantified, exists, has_subquery, outermost, quantified
 from halfjoin.sql.bind.records import of_records
+from halfjoin.sql.bind.row_lists import without_lists
 from halfjoin.sql.bind.row_order import compared
 from halfjoin.sql.bind.rows import Found, Rows
 from halfjoin.sql.bind.scalar import Scalars
@@ -23,9 +24,10 @@ from halfjoin.sql.relation import Filter, Relation, Semi
 
 def filtered(relation: Relation, scalars: Scalars, condition: exp.Expr) -> Relation:
     """The rows for which a condition of WHERE, HAVING or ON is true."""
-    if not has_subquery(condition):
+    parts = [without_lists(part, scalars)
+             for part in (condition.flatten() if isinstance(condition, exp.And) else [condition])]  # fmt: skip
+    if not any(map(has_subquery, parts)):
         return Filter(relation, scalars.condition(condition))
-    parts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
     plain = tuple(scalars.condition(part) for part in parts if not has_subquery(part))
     rows = Rows([Filter(relation, conjunction(plain)) if plain else relation], scalars)
     for part in filter(has_subquery, parts):
