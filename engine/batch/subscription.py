@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.batch.unreadable import Failure
-from halfjoin.engine.system.process import check_process
+from halfjoin.engine.system.process import check_process, is_this
 from halfjoin.errors import HalfjoinError
 
 
@@ -87,10 +87,11 @@ class Subscription:
         return waiting + self._returned
 
     def close(self) -> None:
-        """End: `next` still returns the changes that have come, but waits for no more."""
-        check_process(self._process)
-        with self._lock:
-            self._end()
+        """End: `next` still returns the changes that have come, but waits for no more. In a forked child it does
+        nothing, as the engine's."""
+        if is_this(self._process):
+            with self._lock:
+                self._end()
 
     def fail(self, problem: HalfjoinError) -> None:
         """End with an error, which `next` raises after the changes that have come."""

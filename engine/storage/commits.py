@@ -7,6 +7,8 @@ remove files that no version has (VACUUM). It must not change the table's conten
 from __future__ import annotations
 
 import json
+import math
+import time as clock
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 from halfjoin.engine.storage.place import LOG, Place
 
 MARK = "halfjoin.collection"
+_CHECKPOINT = ".checkpoint.parquet"
 _FILES = ("add", "remove")
 _HARMLESS = {"commitInfo", "txn", "checkpointMetadata", "sidecar"}
 
@@ -72,12 +75,36 @@ def commit(place: Place, version: int) -> Commit | None:
         raise Torn from problem
 
 
-def commits(place: Place, after: int) -> Iterator[Commit]:
-    """The commits after a version (-1: all), in order. Raises the same errors as `commit`."""
-    found = commit(place, after + 1)
+def commits(place: Place, after: int | None) -> Iterator[Commit]:
+    """The commits after a version (None: all that are there), in order. Raises the same errors as `commit`."""
+    first = min((_version(name) for name in _entries(place, ".json")), default=0) if after is None else after + 1
+    found = commit(place, first)
     while found is not None:
         yield found
         found = commit(place, found.version + 1)
+
+
+def shorten(place: Place, hours: float) -> None:
+    """Remove the entries of the log before the last checkpoint that is older than these hours.
+
+    Delta's own search removes what is before a new checkpoint, however long the version before it was the newest: who
+    was about to read that, or has to go back to it, could not. And it keeps a table's entries for 30 days.
+    """
+    until = clock.time() - 3600 * hours
+    for last in sorted(map(_version, _entries(place, _CHECKPOINT)), reverse=True):
+        found = commit(place, last)
+        if found is not None and found.info.get("timestamp", math.inf) <= 1000 * until:
+            for name in sorted(name for name in _entries(place) if _version(name) < last):  # no gap if it ends halfway
+                (place / LOG).remove(name)
+            return
+
+
+def _entries(place: Place, ending: str = "") -> Iterator[str]:
+    return (name for name in (place / LOG).names() if name[:20].isdigit() and name[20:].endswith(ending))
+
+
+def _version(name: str) -> int:
+    return int(name[:20])
 
 
 def _changes(kind: str, content: dict[str, Any]) -> bool:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from halfjoin.engine.storage.commits import MARK, Commit, Torn, commit_file, commits
+from halfjoin.engine.storage.commits import MARK, Commit, Torn, commit_file, commits, shorten
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.merging import merged
 from halfjoin.engine.storage.parquet import StoredFile, file_schema, is_ours, run_of, write
@@ -130,7 +130,7 @@ class DeltaFolder:
         """The commits after a version, and whether a torn one follows them."""
         found: list[Commit] = []
         try:
-            found.extend(commits(self.place, -1 if version is None else version))
+            found.extend(commits(self.place, version))
         except Torn:
             return found, True
         return found, False
@@ -237,13 +237,14 @@ class DeltaFolder:
             raise
 
     def _clean(self, table: DeltaTable) -> None:
-        """Remove files that were replaced a while ago, and files of ours that are in no version. A real vacuum would
-        make a version, and would also remove files of others."""
+        """Remove files that were replaced a while ago, files of ours that are in no version, and log entries about
+        such versions. A real vacuum would make a version, and would also remove files of others."""
         old = table.vacuum(KEEP_HOURS, dry_run=True, enforce_retention_duration=False)
         # A file in no version is from a failed batch, unless this process wrote it for a batch that is still under way.
         stray = table.vacuum(KEEP_HOURS + _hours(), dry_run=True, enforce_retention_duration=False, full=True)
         for name in {*old, *(name for name in stray if is_ours(name))}:
             self.place.remove(name)
+        shorten(self.place, KEEP_HOURS)
 
     def files(self, version: int | None, rows: int | None = None) -> tuple[StoredFile, ...]:
         """The files of a version, one run after the other. Together they must have `rows` rows (None: any number).
@@ -314,7 +315,10 @@ class DeltaFolder:
     def _commit(self, table: DeltaTable, actions: list[Any], layout: Layout, entry: int | None) -> int:
         marks = [] if entry is None else [Transaction(self._app, entry)]
         properties = CommitProperties({MARK: self._app}, app_transactions=marks, max_commit_retries=0)
-        table.create_write_transaction(actions, "append", file_schema(layout.schema), commit_properties=properties)
+        table.create_write_transaction(
+            actions, "append", file_schema(layout.schema), commit_properties=properties,
+            post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),  # see `shorten`
+        )  # fmt: skip
         self.place.make_durable()
         table.update_incremental()  # a commit does not refresh its handle
         self._last = table

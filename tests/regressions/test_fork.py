@@ -76,6 +76,7 @@ def test_every_call_in_a_child_is_refused(tmp_path: Path, kind: str) -> None:
         def child() -> None:
             for call in _calls(used, subscription, sink):
                 _refused(call)
+            subscription.close()
             used.close()
             with used:
                 pass

@@ -1,22 +1,18 @@
 """The reader of a folder: each file is applied once, as one batch, or in pieces of one time if it is larger than the
 memory for a batch.
 
-The position has the names of the files that are done, and how far the present one is. That is the number of a record,
-as another version of Arrow, or of this program, may cut a file into other blocks. A file that changes after it was read
-is not read again: its name counts once.
+A file that changes after it was read is not read again: its name counts once.
 """
 
 from __future__ import annotations
 
-import base64
-import json
 import logging
 import sys
 import time
 import zlib
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import BinaryIO
 
@@ -26,49 +22,13 @@ from halfjoin.engine.feeds.files.block import Block, Raw, following, together
 from halfjoin.engine.feeds.files.folder import File, Folder
 from halfjoin.engine.feeds.files.formats import blocks
 from halfjoin.engine.feeds.files.options import FilesOptions, check
+from halfjoin.engine.feeds.files.position import Names, Position
 from halfjoin.engine.feeds.source import BadRecord, Kind, Lag, Opening, Polled
 from halfjoin.engine.intake.schemas import counts_rows
 from halfjoin.engine.updates.updates import DIFF, TIME
-from halfjoin.errors import HalfjoinError, InvalidRow, StorageError, UnknownName
+from halfjoin.errors import InvalidRow, StorageError, UnknownName
 
 _log = logging.getLogger("halfjoin")
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """`done`: the mark of each file that is done, by its name. `file`: the present one, which is done up to `record`;
-    the rows up to there have the checksum `sum`."""
-
-    done: dict[str, int] = field(default_factory=dict)
-    file: str | None = None
-    mark: int = 0
-    record: int = 0
-    sum: int = 0
-
-    def text(self) -> str:
-        """The position as JSON; the names are compressed."""
-        names = base64.b85encode(zlib.compress(json.dumps(self.done).encode(), 6)).decode()
-        found: dict[str, object] = {"files": len(self.done), "done": names}
-        now = {"file": self.file, "mark": self.mark, "record": self.record, "sum": self.sum}
-        return json.dumps(found | (now if self.file else {}))
-
-    @classmethod
-    def read(cls, text: str | None) -> Position:
-        """The position of a JSON text.
-
-        Raises:
-            HalfjoinError: it is not a position in a folder.
-        """
-        if text is None:
-            return cls()
-        try:
-            found = json.loads(text)
-            done = json.loads(zlib.decompress(base64.b85decode(found["done"])))
-            return cls(done) if "file" not in found else cls(
-                done, found["file"], found["mark"], found["record"], found["sum"]
-            )
-        except (ValueError, TypeError, KeyError, zlib.error):
-            raise HalfjoinError(f"{text[:60]!r} is not a position in a folder of files") from None
 
 
 @dataclass(slots=True)
@@ -93,13 +53,15 @@ class FilesReader:
         self._folder = Folder(self._options)
         self._open: _Open | None = None
         self._known: tuple[str | None, Position] = (None, Position())
+        self._names = Names()
         self._told: set[str] = set()
         self._new: deque[File] = deque()  # those of the last look that are not begun
 
     def poll(self, position: str | None, seconds: float) -> Polled | None:
         """The next file, or the next piece of the present one."""
-        at = self._known[1] if self._known[0] == position else Position.read(position)
-        self._known = (position, at)
+        if self._known[0] != position:
+            self._known, self._names = (position, Position.read(position)), Names()
+        at = self._known[1]
         if at.file is not None:
             return self._piece(self._resumed(at), at)
         deadline = time.monotonic() + seconds
@@ -215,7 +177,7 @@ class FilesReader:
             for one in found:
                 present.sum = _added(one, present.sum)
             after = Position(at.done, name, present.file.mark, record, present.sum)
-        text = after.text()
+        text = after.text(self._names)
         self._known = (text, after)
         given = _polled(name, together(found) if found else None, self._table.name, self._options, text,
                         last=coming is None)  # fmt: skip
