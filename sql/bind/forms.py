@@ -33,6 +33,7 @@ from halfjoin.sql.types import (
     WORKING_DIGITS,
     Kind,
     SqlType,
+    array,
     has_rows,
     numeric,
 )
@@ -204,15 +205,33 @@ def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     elif system is None and plain(type) != type:
         raise scalars.context.refuse(node, f"a view cannot cast to {type}, which only catalogs have",
                                      f"write {plain(type)}")
-    if type.kind in STRINGS and (text := as_text(node.this, scalars)) is not None:
+    return _cast_to(scalars, node.this, type, system)
+
+
+def _cast_to(scalars: Scalars, node: exp.Expr, type: SqlType, system: Any) -> Expr:
+    if type.kind in STRINGS and (text := as_text(node, scalars)) is not None:
         return functions.cast(text, type, explicit=True)
-    if isinstance(node.this, exp.Array) and not node.this.expressions and type.kind is Kind.ARRAY:
-        return Literal([], type)
-    if type.kind in FLOATS and isinstance(node.this, exp.Literal):  # `1e300::float8` does not go through numeric
-        return functions.cast(Literal(node.this.name, UNKNOWN), type, explicit=True)
-    value = scalars.value(node.this)
+    if type.kind in FLOATS and isinstance(node, exp.Literal):  # `1e300::float8` does not go through numeric
+        return functions.cast(Literal(node.name, UNKNOWN), type, explicit=True)
+    written = node.unnest()
+    if isinstance(written, exp.Array) and type.element is not None:
+        value = _elements(scalars, written, type, type.element, system)
+    else:
+        value = scalars.value(node)
+    if value.type.kind is Kind.ARRAY and type.kind is not Kind.ARRAY and isinstance(node.parent, exp.Array):
+        type = array(type)
     shown = None if system is None else cast_system(value, type, system)
     return functions.cast(value, type, explicit=True) if shown is None else shown
+
+
+def _elements(scalars: Scalars, node: exp.Array, type: SqlType, element: SqlType, system: Any) -> Expr:
+    """The array of `ARRAY[...]::type`. As in PostgreSQL each element is cast, so the elements need no common type."""
+    if not node.expressions:
+        return Literal([], type)
+    inner = type if element.element is None else element
+    return functions.resolve("array", [
+        _cast_to(scalars, item, inner if isinstance(item, exp.Array) else element, system) for item in node.expressions
+    ])  # fmt: skip
 
 
 def _meant(type: SqlType, scalars: Scalars) -> SqlType:
