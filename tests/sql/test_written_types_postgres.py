@@ -1,4 +1,4 @@
-"""Written types: constants after the name of a type, casts of arrays, and options of identities; FOR UPDATE, as in PostgreSQL."""
+"""Constants after the name of a type, casts of arrays, FOR UPDATE, and options of identities, as in PostgreSQL."""
 
 from __future__ import annotations
 
