@@ -41,6 +41,7 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
     exp.Union: (Unmaintained("a subquery as a value is"), "join with it in FROM"),
     exp.Exists: (Unmaintained("EXISTS is"), "join with the table on its key, or " + ON_TOP),
     exp.All: (Unmaintained("ALL (subquery) is"), ON_TOP),
+    exp.Any: ("ANY stands behind a comparison or LIKE only", "write OR between conditions, or one pattern: s ~ 'a|b'"),
     exp.Placeholder: ("there is no value for this parameter", "give it to execute(sql, params) or query(sql, params)"),
     exp.Parameter: ("there is no value for this parameter", "give it to execute(sql, params) or query(sql, params)"),
     exp.Star: ("* is not a value", "name the columns"),

@@ -45,6 +45,9 @@ def both(sql: str, engine: hj.Engine, postgres: Any) -> list[list[tuple[Any, ...
     "SELECT CAST(ARRAY[['1', a], [2.5, NULL]] AS integer[]) AS a, (ARRAY[[], []]::integer[])::text AS b FROM t",
     "SELECT ARRAY[a, 'x']::integer[] AS a FROM t",
     "SELECT ARRAY[d, '2024-01-01 10:00']::timestamp[] AS a FROM (VALUES (date '2024-02-01')) AS v (d)",
+    "SELECT b LIKE ANY ('{x%,y}') AS a, b NOT LIKE ANY ('{x%,NULL}'::text[]) AS c, b ILIKE ALL ('{X,_}') AS d FROM t",
+    "SELECT b LIKE ANY ('{}') AS a, b NOT LIKE ALL (ARRAY[]::text[]) AS c, b ILIKE ANY (NULL::text[]) AS d FROM t",
+    "SELECT a FROM t WHERE b NOT LIKE 'x' AND NOT b LIKE ANY ('{x%,z}')",
     'SELECT e2+1 AS a, x.e2-1 AS b, "1e2+3" AS c FROM (VALUES (1, 2)) AS x (e2, "1e2+3")',
 ])  # fmt: skip
 def test_queries_are_postgresqls(sql: str, postgres: Any) -> None:
