@@ -501,7 +501,7 @@ class Engine(Registering, Connecting, Feeding, Sourcing):
 
     def _check_open(self) -> None:
         if self._closed is not None:
-            raise HalfjoinError(self._closed)
+            raise HalfjoinError(self._closed, code="08003")
 
 
 def _store(warehouse: str | PathLike[str] | None, read_only: bool) -> Reader | Warehouse | Nowhere:

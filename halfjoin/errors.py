@@ -45,7 +45,7 @@ class HalfjoinError(Exception):
         return self.code or self._sqlstate()
 
     def _sqlstate(self) -> str:
-        return "XX000"
+        return "22023"  # an error of no other kind is about what a caller gave: a format, a size, an option
 
     def with_(self, **changes: Any) -> Self:
         """A copy of the error with other values in some fields."""

@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.bounds import joined
-from halfjoin.engine.scalar.comparison import kernel_for
-from halfjoin.engine.scalar.values import Kernel, call, from_numpy, mask_of, on_arrays, raw, valid
+from halfjoin.engine.scalar.values import Kernel, call, on_arrays, raw, valid
 from halfjoin.sql.expr import Call
 
-_OPPOSITES = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _lengths = call("list_value_length")
 
 
@@ -54,35 +51,10 @@ def element_at(array: Any, at: NDArray[np.int64]) -> Any:
     return array.values.take(pa.array(np.where(inside, start + at - 1, 0), mask=~inside))
 
 
-def _any(operator: str, negated: bool) -> Callable[[Call], Kernel]:
-    """`x < ANY (array)`: true if an element makes it true; else NULL if one makes it NULL; else false. Or its NOT."""
-
-    def build(expr: Call) -> Kernel:
-        compare = kernel_for(operator, expr.args[0].type)
-
-        @on_arrays
-        def run(value: Any, array: Any) -> Any:
-            rows, values = elements(array)
-            true = compare(value.take(pa.array(rows)), values)
-            found = _any_of(rows, mask_of(true), len(array))
-            unknown = _any_of(rows, mask_of(pc.is_null(true)), len(array))
-            return from_numpy(found ^ negated, pa.bool_(), (unknown & ~found) | ~valid(array))
-
-        return run
-
-    return build
-
-
 def elements(array: Any) -> tuple[Any, Any]:
     """The row number of each element, and the elements in order."""
     lengths = np.where(valid(array), raw(_lengths(array)), 0)
     return np.repeat(np.arange(len(array)), lengths), array.flatten()
-
-
-def _any_of(rows: Any, mask: Any, n: int) -> Any:
-    out = np.zeros(n, np.bool_)
-    out[rows[mask]] = True
-    return out
 
 
 def _lists(first: bool, second: bool) -> Callable[[Call], Kernel]:
@@ -115,8 +87,6 @@ def _lists(first: bool, second: bool) -> Callable[[Call], Kernel]:
 ARRAYS: dict[str, Callable[[Call], Kernel]] = {
     "array": _array,
     "[]": _element,
-    **{f"{operator} any": _any(operator, False) for operator in _OPPOSITES},
-    **{f"{operator} all": _any(opposite, True) for operator, opposite in _OPPOSITES.items()},
     "array_append": _lists(False, True),
     "array_prepend": _lists(True, False),
     "array_cat": _lists(False, False),

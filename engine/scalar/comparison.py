@@ -90,19 +90,19 @@ def _in(expr: Call) -> Kernel:
     has_null = len(known) < len(constants)
     if value.type.kind is Kind.NUMERIC:
         known = decimals.storable(arrow_type(value.type), known)
-    wanted = _no_minus_zero(array_of_constants(known, value.type))
+    wanted = no_minus_zero(array_of_constants(known, value.type))
     options: Any = pc.SetLookupOptions(value_set=wanted, skip_nulls=True)
     lookup = call("is_in", options)
 
     def run(a: Datum) -> Datum:
-        found = lookup(_no_minus_zero(a))
+        found = lookup(no_minus_zero(a))
         unknown = _or(_is_null(a), _invert(found)) if has_null else _is_null(a)
         return pc.if_else(unknown, pa.scalar(None, pa.bool_()), found)
 
     return lambda a, *_: run(a)
 
 
-def _no_minus_zero(datum: Datum) -> Datum:
+def no_minus_zero(datum: Datum) -> Datum:
     """Replace -0.0 by 0.0: they are equal, but have different hashes."""
     return pc.add(datum, pa.scalar(0, datum.type)) if pa.types.is_floating(datum.type) else datum
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from halfjoin.engine.scalar.any_all import ANY_ALL
 from halfjoin.engine.scalar.arithmetic import ARITHMETIC
 from halfjoin.engine.scalar.array_assignment import ARRAY_ASSIGNMENT
 from halfjoin.engine.scalar.array_parts import ARRAY_PARTS
@@ -45,7 +46,7 @@ from halfjoin.sql.expr import Call
 KERNELS: dict[str, Callable[[Call], Kernel]] = {
     **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **REGEXPS,
     **DATES, **FORMATS, **MOMENT_PARTS, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY,
-    **CHARACTERS, **JSON_PATHS, **CHAR_ENCODINGS,
+    **ANY_ALL, **CHARACTERS, **JSON_PATHS, **CHAR_ENCODINGS,
     **ENCODINGS, **QUOTING, **TEXT_ARRAYS, **JSON_PARTS, **JSON_CHANGES, **JSON_MADE, **JSON_ORDER, **ENUMS,
     **PRECISION, **ROW_TEXT, **ROWS, **NESTED_ARRAYS, **LOOKUPS, **ARRAY_ASSIGNMENT, **JSON_ASSIGNMENT,
 }  # fmt: skip

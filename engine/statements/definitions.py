@@ -17,6 +17,7 @@ from halfjoin.engine.sinks.kafka.defining import check_topic, topic_options
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.sinks.target import check, normalized
 from halfjoin.engine.spark.runners import Runners
+from halfjoin.engine.statements.replacing import follow_query, followers
 from halfjoin.engine.statements.statistics import Statistics
 from halfjoin.engine.statements.tables import add_sequences, check_schema, refer, table_of, with_likes
 from halfjoin.engine.storage.filling import fill_nodes, forget_past, take_in
@@ -111,7 +112,8 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
         if catalog.views[name].materialized and not statement.materialized:
             raise Conflict(f"{name} is a materialized view, which a plain one cannot replace", name=name, code="42809",
                            remedy="CREATE OR REPLACE MATERIALIZED VIEW, or DROP MATERIALIZED VIEW first")
-        catalog.check_unread(catalog.views[name], sinks=False)
+    replaced = catalog.views.get(name)
+    readers = [] if replaced is None else followers(catalog, replaced, materialized=statement.materialized)
     notices: list[str] = []
     relation = bind(statement.query, catalog, text, notices)
     facts = Noted(Statistics(state), aside=(name,))
@@ -127,13 +129,15 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
         planned=facts.figures(state.upper) if statement.materialized else None,
     )
     if name in view.reads:
-        raise UnsupportedSQL(f"{name} reads itself", remedy="recursion is not maintained yet")
+        raise UnsupportedSQL(f"{name} reads itself", remedy="write WITH RECURSIVE in its query", code="42P17")
     made = User("new view", name)  # the view does not exist until it is filled, which may fail
     try:
         filled = _filled(state, runners, view, planned, made) if view.materialized else None
-        if name in catalog.views:
-            _leave_view(state, catalog.views[name])
+        if replaced is not None:
+            _leave_view(state, replaced)
         catalog.add(view)
+        if replaced is not None and readers:
+            follow_query(catalog, replaced, readers)
         if filled is not None:
             maintained, nodes = filled
             _with_nodes(state, maintained, nodes)

@@ -33,6 +33,7 @@ from halfjoin.sql.types import (
     WORKING_DIGITS,
     Kind,
     SqlType,
+    array,
     has_rows,
     numeric,
 )
@@ -144,17 +145,34 @@ def _in(scalars: Scalars, node: exp.In) -> Expr:
 
 def _like(scalars: Scalars, node: exp.Like | exp.ILike | exp.SimilarTo, *escape: Expr) -> Expr:
     quantified = isinstance(node.expression, (exp.Any, exp.All))
-    array = node.expression.this.unnest() if quantified else None
-    if quantified and not isinstance(array, exp.Array):
-        raise scalars.context.refuse(node, f"{node.key.upper()} takes ANY and ALL of a written array only",
-                                     "write ARRAY[...], or OR between LIKEs")  # fmt: skip
+    every = isinstance(node.expression, exp.All)
+    patterns = _patterns(scalars, node) if quantified else [scalars.value(_written_out(node.expression))]
+    if patterns is None:
+        return Literal(None, BOOLEAN)
+    if not patterns:
+        return Literal(every, BOOLEAN)
     name, value, matched = "similar to" if isinstance(node, exp.SimilarTo) else node.key, scalars.value(node.this), []
-    for pattern in [_written_out(node.expression)] if array is None else array.expressions:
-        one = functions.resolve(name, (value, scalars.value(pattern), *escape))
+    for pattern in patterns:
+        one = functions.resolve(name, (value, pattern, *escape))
         matched.append(functions.resolve("not", (one,)) if node.args.get("negate") else one)
-    if len(matched) == 1:
-        return matched[0]
-    return functions.resolve("or" if isinstance(node.expression, exp.Any) else "and", tuple(matched))
+    return matched[0] if len(matched) == 1 else functions.resolve("and" if every else "or", tuple(matched))
+
+
+def _patterns(scalars: Scalars, node: exp.Like | exp.ILike | exp.SimilarTo) -> list[Expr] | None:
+    """The patterns of `LIKE ANY (array)`; None for an array that is NULL."""
+    written = node.expression.this.unnest()
+    if isinstance(written, exp.Array):
+        return [scalars.value(pattern) for pattern in written.expressions]
+    name = node.key.upper()
+    if not isinstance(written, exp.Query | exp.Values):
+        found = functions.cast(scalars.value(written), array(TEXT), explicit=True)
+        if isinstance(found, Literal):
+            values: Any = found.value
+            return None if values is None else [Literal(pattern, TEXT) for pattern in values]
+        raise scalars.context.refuse(node, f"{name} takes ANY and ALL of a constant array only",
+                                     f"write EXISTS (SELECT FROM unnest(array) AS p WHERE x {name} p)")  # fmt: skip
+    raise scalars.context.refuse(node, f"{name} takes ANY and ALL of an array only",
+                                 f"write EXISTS (SELECT FROM (query) AS q (p) WHERE x {name} p)")  # fmt: skip
 
 
 def _written_out(pattern: exp.Expr) -> exp.Expr:
@@ -204,15 +222,33 @@ def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     elif system is None and plain(type) != type:
         raise scalars.context.refuse(node, f"a view cannot cast to {type}, which only catalogs have",
                                      f"write {plain(type)}")
-    if type.kind in STRINGS and (text := as_text(node.this, scalars)) is not None:
+    return _cast_to(scalars, node.this, type, system)
+
+
+def _cast_to(scalars: Scalars, node: exp.Expr, type: SqlType, system: Any) -> Expr:
+    if type.kind in STRINGS and (text := as_text(node, scalars)) is not None:
         return functions.cast(text, type, explicit=True)
-    if isinstance(node.this, exp.Array) and not node.this.expressions and type.kind is Kind.ARRAY:
-        return Literal([], type)
-    if type.kind in FLOATS and isinstance(node.this, exp.Literal):  # `1e300::float8` does not go through numeric
-        return functions.cast(Literal(node.this.name, UNKNOWN), type, explicit=True)
-    value = scalars.value(node.this)
+    if type.kind in FLOATS and isinstance(node, exp.Literal):  # `1e300::float8` does not go through numeric
+        return functions.cast(Literal(node.name, UNKNOWN), type, explicit=True)
+    written = node.unnest()
+    if isinstance(written, exp.Array) and type.element is not None:
+        value = _elements(scalars, written, type, type.element, system)
+    else:
+        value = scalars.value(node)
+    if value.type.kind is Kind.ARRAY and type.kind is not Kind.ARRAY and isinstance(node.parent, exp.Array):
+        type = array(type)
     shown = None if system is None else cast_system(value, type, system)
     return functions.cast(value, type, explicit=True) if shown is None else shown
+
+
+def _elements(scalars: Scalars, node: exp.Array, type: SqlType, element: SqlType, system: Any) -> Expr:
+    """The array of `ARRAY[...]::type`. As in PostgreSQL each element is cast, so the elements need no common type."""
+    if not node.expressions:
+        return Literal([], type)
+    inner = type if element.element is None else element
+    return functions.resolve("array", [
+        _cast_to(scalars, item, inner if isinstance(item, exp.Array) else element, system) for item in node.expressions
+    ])  # fmt: skip
 
 
 def _meant(type: SqlType, scalars: Scalars) -> SqlType:

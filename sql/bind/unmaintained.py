@@ -9,6 +9,7 @@ from sqlglot import exp
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.functions.aggregates import is_aggregate_name
+from halfjoin.sql.functions.refused import FOREIGN
 from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
 from halfjoin.sql.parse.locate import only, written
@@ -29,6 +30,10 @@ REFUSED_CLAUSES = {  # queries refuse them as well, but for locks
     "into": ("SELECT INTO is not supported", "write CREATE MATERIALIZED VIEW ... AS SELECT"),
     "laterals": ("LATERAL VIEW is not supported", "write a table function in FROM"),
 }
+_INSTEAD = {  # joins of other dialects
+    "SEMI": "write WHERE EXISTS (SELECT FROM u WHERE ...)", "ANTI": "write WHERE NOT EXISTS (SELECT FROM u WHERE ...)",
+    "ASOF": "write LEFT JOIN LATERAL (SELECT ... FROM u WHERE u.at <= t.at ORDER BY u.at DESC LIMIT 1) AS u ON true",
+}  # fmt: skip
 CLAUSES = ("distinct", "group", "having", "windows", "qualify", "order", "limit", "offset")
 EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
     exp.Subquery: (Unmaintained("a subquery as a value is"), "join with it in FROM"),
@@ -36,6 +41,7 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
     exp.Union: (Unmaintained("a subquery as a value is"), "join with it in FROM"),
     exp.Exists: (Unmaintained("EXISTS is"), "join with the table on its key, or " + ON_TOP),
     exp.All: (Unmaintained("ALL (subquery) is"), ON_TOP),
+    exp.Any: ("ANY stands behind a comparison or LIKE only", "write OR between conditions, or one pattern: s ~ 'a|b'"),
     exp.Placeholder: ("there is no value for this parameter", "give it to execute(sql, params) or query(sql, params)"),
     exp.Parameter: ("there is no value for this parameter", "give it to execute(sql, params) or query(sql, params)"),
     exp.Star: ("* is not a value", "name the columns"),
@@ -88,7 +94,8 @@ def refuse_join(join: exp.Join, context: Context) -> None:
         raise context.unmaintained(join.this, f"{' '.join(filter(None, (side, kind)))} JOIN is",
                                    "use it in a query (SELECT) over the views")
     if kind not in ("", "INNER", "CROSS", "OUTER") or join.text("method") not in ("", "NATURAL"):
-        raise context.refuse(join.this, f"{kind or join.text('method')} JOIN is not supported", "write JOIN ... ON")
+        word = kind or join.text("method")
+        raise context.refuse(join.this, f"{word} JOIN is not supported", _INSTEAD.get(word, "write JOIN ... ON"))
     only(join, context.sql, "a join", ("this", "on", "using", "kind", "method", "side"))
     conditions = bool(join.args.get("on")) + bool(join.args.get("using")) + bool(join.text("method"))
     if kind == "CROSS" and conditions:
@@ -139,10 +146,13 @@ def misplaced_call(node: exp.Expr, context: Context) -> UnsupportedSQL:
                               "call it in a materialized view, and query the view")
     if not aggregate and name not in WINDOW_FUNCTIONS:
         clause, kind = "FILTER", "not an aggregate function"
+        if isinstance(node, exp.WithinGroup):
+            clause = "WITHIN GROUP"
         if isinstance(node, exp.Window):
             clause, kind = "OVER", "neither a window function nor an aggregate function"
         code = "42809" if name in (*ENTRIES, *ALIASES) else "42883"
-        return context.wrong(node, f"{clause} specified, but {name} is {kind}").with_(code=code)
+        instead = f"PostgreSQL has no such function; write {FOREIGN[name]}" if name in FOREIGN else None
+        return context.wrong(node, f"{clause} specified, but {name} is {kind}", instead).with_(code=code)
     if not aggregate and not isinstance(node, exp.Window):
         return context.wrong(node, f"window function {name} requires an OVER clause", f"write {name}(...) OVER (...)")
     return context.wrong(node, _misplaced(node, "window" if window else "aggregate", context.schema))

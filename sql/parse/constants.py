@@ -36,6 +36,9 @@ class ConstantParser(LabelParser):
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
         """Parse `type 'text'` as a constant, so that a `::` after it casts the constant."""
+        here, after = (one and one.token_type for one in (self._curr, self._next))
+        if not fallback_to_identifier and here is TokenType.ARRAY and after is TokenType.L_BRACKET:
+            return self._parse_column()  # no type: else its elements are parsed to see that
         index = self._index
         if not fallback_to_identifier and self._curr and self._curr.token_type in TYPED:
             type = self._parse_types(check_func=True, allow_identifiers=False)

@@ -339,6 +339,8 @@ class HalfjoinParser(OperatorParser, ConstantParser, AlterParser):
     def _parse_range(self, this: exp.Expr | None = None, parse_is: bool = False) -> exp.Expr | None:
         """Parse a comparison with a range. NOTNULL is IS NOT NULL."""
         made = super()._parse_range(this, parse_is)
+        if isinstance(made, exp.MatchAgainst) and None in made.expressions:  # as in @@version
+            self.raise_error("@@ has no value before it", self._prev)
         if isinstance(made, exp.Not) and self._prev and self._prev.token_type is TokenType.NOTNULL:
             made.meta["is_not"] = True
         return made

@@ -90,6 +90,17 @@ def bare_values(node: exp.Expr) -> exp.Values | None:
     return values if isinstance(values, exp.Values) and values.alias == BARE_VALUES else None
 
 
+# Clauses of other dialects: the words for them where the parser has other ones, and what to write instead.
+_WORDS = {"PIVOTS": "PIVOT", "JOINS": "JOIN", "ALTERNATIVE": "OR", "DUPLICATE": "DUPLICATE KEY", "VERSION": "a version"}
+_INSTEAD = {
+    "PIVOTS": "write one aggregate for each column: sum(x) FILTER (WHERE k = 'a') AS a",
+    "JOINS": "write UPDATE t SET ... FROM u WHERE ..., or DELETE FROM t USING u WHERE ...",
+    "ALTERNATIVE": "write ON CONFLICT (key) DO UPDATE SET ..., or DO NOTHING",
+    "DUPLICATE": "write ON CONFLICT (key) DO UPDATE SET x = excluded.x",
+    "VERSION": "write SELECT ... FROM t AS OF time",
+}
+
+
 def only(node: exp.Expr, sql: str, what: str, allowed: Iterable[str]) -> None:
     """Refuse the node if it has a clause that is not in `allowed`, so that halfjoin never ignores part of a text."""
     for key, value in node.args.items():
@@ -97,4 +108,5 @@ def only(node: exp.Expr, sql: str, what: str, allowed: Iterable[str]) -> None:
             first = value[0] if isinstance(value, list) else value
             word = key.rstrip("_").replace("_", " ").upper()
             where = first if isinstance(first, exp.Expr) else node
-            raise refuse(where, sql, f"{word} is not supported in {what}", "leave it out")
+            raise refuse(where, sql, f"{_WORDS.get(word, word)} is not supported in {what}",
+                         _INSTEAD.get(word, "leave it out"))  # fmt: skip

@@ -26,6 +26,7 @@ class OperatorParser(MaterializeParser):
         TokenType.PARAMETER: lambda self: self._parse_at(),
     }
 
+    TYPED_LAMBDA_ARGS: ClassVar = False  # else each argument is parsed twice: 2^n times inside n calls
     LAMBDAS: ClassVar = {
         kind: made for kind, made in MaterializeParser.LAMBDAS.items() if kind is not TokenType.ARROW  # `->` of jsonb
     }
@@ -35,6 +36,10 @@ class OperatorParser(MaterializeParser):
         TokenType.ARROW: lambda self, value, step: self.expression(exp.JSONExtract(this=value, expression=step)),
         TokenType.DARROW: lambda self, value, step: self.expression(exp.JSONExtractScalar(this=value, expression=step)),
     }
+
+    def _parse_lambda_arg(self) -> exp.Expr | None:
+        """Parse the name of an argument before `=>`."""
+        return self._parse_id_var()
 
     def _parse_prefixed(self, kind: type[exp.Expr]) -> exp.Expr:
         return self.expression(kind(this=self._parse_term()))
@@ -51,6 +56,8 @@ class OperatorParser(MaterializeParser):
 
     def _parse_substring(self) -> exp.Substring:
         """`substring(text SIMILAR pattern ESCAPE character)`, besides FROM and FOR."""
+        if not self._similar_ahead():  # do not parse the text to see what follows it: 2^n times inside n calls
+            return super()._parse_substring()
         index = self._index
         text = self._parse_bitwise()
         if not self._match_text_seq("SIMILAR"):
@@ -59,6 +66,17 @@ class OperatorParser(MaterializeParser):
         pattern = self._parse_bitwise()
         escape = self._parse_bitwise() if self._match_text_seq("ESCAPE") else None
         return self.expression(exp.Substring(this=text, start=pattern, length=escape))
+
+    def _similar_ahead(self) -> bool:
+        """Whether SIMILAR stands in the parentheses here, but not in those inside them."""
+        depth = 0
+        for token in self._tokens[self._index :]:
+            depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+            if depth < 0:
+                return False
+            if depth == 0 and token.text.upper() == "SIMILAR":
+                return True
+        return False
 
     def _parse_normalize(self) -> exp.Anonymous:  # type: ignore[override]
         """`normalize(text, NFC)`: the form is a word."""

@@ -18,6 +18,7 @@ from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin, HalfjoinParser
 from halfjoin.sql.parse.expanded import expanded
 from halfjoin.sql.parse.json_paths import CALLED, positional
+from halfjoin.sql.parse.junk import refuse_junk
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse, schema_of, written
 from halfjoin.sql.parse.naming import alter_domain, alter_enum, alter_sequence, comment, schema_named
 from halfjoin.sql.parse.parameters import Params, check_nul, check_unicode, with_arguments, with_values
@@ -103,7 +104,10 @@ def _trees(text: str, databases: tuple[str, ...] = ()) -> list[exp.Expr]:
             dialect = Halfjoin()
             parser = HalfjoinParser(dialect=dialect)
             parser.strict = strict
-            nodes = parser.parse(dialect.tokenize(text), text)
+            tokens = dialect.tokenize(text)
+            if strict:
+                refuse_junk(tokens, text)
+            nodes = parser.parse(tokens, text)
     except ParseError as error:
         raise _syntax_error(error, text) from None
     except SqlglotError as error:

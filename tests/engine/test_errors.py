@@ -32,6 +32,17 @@ ERRORS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("call", "code"), [
+    (lambda engine: engine.explain("v", format="pdf"), "22023"), (lambda engine: hj.Engine(memory="lots"), "22023"),
+    (lambda engine: engine.apply({"t": []}, batch_id=5), "22023"), (lambda engine: hj.Engine(runner="x"), "22023"),
+    (lambda engine: (engine.close(), engine.read("t")), "08003"),
+])  # fmt: skip
+def test_what_a_caller_gave_is_no_internal_error(call: Any, code: str, engine: hj.Engine) -> None:
+    with pytest.raises(hj.HalfjoinError) as found:
+        call(engine)
+    assert found.value.sqlstate == code
+
+
 @pytest.fixture
 def engine() -> hj.Engine:
     engine = hj.Engine(clock="own")

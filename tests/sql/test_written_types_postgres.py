@@ -1,4 +1,4 @@
-"""Constants with the name of a type before them, FOR UPDATE, and the options of identities, as in PostgreSQL."""
+"""Constants after the name of a type, casts of arrays, FOR UPDATE, and options of identities, as in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -41,6 +41,13 @@ def both(sql: str, engine: hj.Engine, postgres: Any) -> list[list[tuple[Any, ...
     "SELECT a, (SELECT count(*) FROM t) AS n FROM t FOR UPDATE",
     "SELECT * FROM (SELECT a FROM t ORDER BY a LIMIT 1 FOR UPDATE) q", "VALUES (1) FOR UPDATE",
     "SELECT 1e2+1 AS a, 1e2-1e1+.5e1 AS b, 1.e2-1 AS c, 1e2--1\n AS d", "SELECT '1e2+1' AS a, $$1e2-1$$ AS b",
+    "SELECT ARRAY['x', 1]::text[] AS a, ARRAY[1.5, 'NaN']::float8[]::text AS b, ARRAY[b, a]::varchar(1)[] AS c FROM t",
+    "SELECT CAST(ARRAY[['1', a], [2.5, NULL]] AS integer[]) AS a, (ARRAY[[], []]::integer[])::text AS b FROM t",
+    "SELECT ARRAY[a, 'x']::integer[] AS a FROM t",
+    "SELECT ARRAY[d, '2024-01-01 10:00']::timestamp[] AS a FROM (VALUES (date '2024-02-01')) AS v (d)",
+    "SELECT b LIKE ANY ('{x%,y}') AS a, b NOT LIKE ANY ('{x%,NULL}'::text[]) AS c, b ILIKE ALL ('{X,_}') AS d FROM t",
+    "SELECT b LIKE ANY ('{}') AS a, b NOT LIKE ALL (ARRAY[]::text[]) AS c, b ILIKE ANY (NULL::text[]) AS d FROM t",
+    "SELECT a FROM t WHERE b NOT LIKE 'x' AND NOT b LIKE ANY ('{x%,z}')",
     'SELECT e2+1 AS a, x.e2-1 AS b, "1e2+3" AS c FROM (VALUES (1, 2)) AS x (e2, "1e2+3")',
 ])  # fmt: skip
 def test_queries_are_postgresqls(sql: str, postgres: Any) -> None:
