@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.row_values import members_of
 from halfjoin.sql.types import INTEGERS, Kind
 
@@ -27,19 +28,23 @@ def without_lists(node: exp.Expr, scalars: Scalars) -> exp.Expr:
     A text in quotes means what the column beside it is, so its type is written. Lists with NULLs stay.
     """
     left = members_of(node.this) if isinstance(node, exp.In) else None
-    if left is None or len(node.expressions) <= MANY:
+    if left is None or len(node.expressions) <= MANY or has_subquery(node):
         return node
     rows = [members_of(row) or [] for row in node.expressions]
     if not all(len(row) == len(left) and all(map(_is_constant, row)) for row in rows):
         return node
-    for place, member in enumerate(left):
-        texts = [row[place] for row in rows if row[place].is_string]
-        name = _NAMES.get(scalars.value(member).type.kind) if texts else ""
-        if name is None:
-            return node
-        for text in texts:
-            text.replace(exp.Cast(this=text.copy(), to=exp.DataType.build(name, dialect="postgres")))
-    return exp.In(this=node.this, expressions=[exp.Values(expressions=[*node.expressions])])
+    names = [_NAMES.get(scalars.value(member).type.kind) for member in left]
+    untyped = [any(value.is_string for value in column) for column in zip(*rows, strict=True)]
+    if any(one and name is None for one, name in zip(untyped, names, strict=True)):
+        return node
+    values = [exp.Tuple(expressions=list(map(_typed, row, names))) for row in rows]
+    return exp.In(this=node.this, expressions=[exp.Values(expressions=values)])
+
+
+def _typed(value: exp.Expr, name: str | None) -> exp.Expr:
+    if name is None or not value.is_string:
+        return value.copy()
+    return exp.Cast(this=value.copy(), to=exp.DataType.build(name, dialect="postgres"))
 
 
 def _is_constant(node: exp.Expr) -> bool:
