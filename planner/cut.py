@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TypeAlias
 
+from halfjoin.planner.as_of import with_nearest
 from halfjoin.planner.canonical import canonical
 from halfjoin.planner.chance import depends_on_chance, drawn_below, is_drawn, reads_nothing
 from halfjoin.planner.facts import Facts
@@ -93,6 +94,7 @@ def cut(
     the rows that meet its conditions would be made of all rows. So are the rows with which a loop begins.
     """
     cutter = _Cutter(facts, _repeated(relation), found)
+    relation = with_nearest(relation, facts, cutter.aliases, query=found is not None)
     relation = by_length(simplified(with_one_partner(relation, facts)), cutter.aliases)
     relation = narrowed(relation, calls=found is not None)
     if depends_on_chance(relation):
