@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.reduces.unique import identified
-from halfjoin.planner.rules.find_equalities import comparable
 from halfjoin.planner.rules.fold_constants import fold
 from halfjoin.planner.rules.split_conjuncts import split
 from halfjoin.sql.bind.context import Aliases
@@ -23,6 +22,7 @@ from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import (
     FLIPPED,
     Call,
+    Cast,
     Column,
     Expr,
     Literal,
@@ -31,8 +31,9 @@ from halfjoin.sql.expr import (
     is_temporal,
     substitute,
 )
-from halfjoin.sql.functions import fallible, resolve
+from halfjoin.sql.functions import fallible, resolve, unify
 from halfjoin.sql.functions.chance import draws
+from halfjoin.sql.functions.coercion import MOMENTS
 from halfjoin.sql.relation import (
     Bound,
     Fed,
@@ -51,8 +52,10 @@ from halfjoin.sql.relation import (
     parts_inside,
     with_inputs,
 )
-from halfjoin.sql.types import INTEGER
+from halfjoin.sql.types import FLOATS, INTEGER, INTEGERS, STRINGS, Kind
 
+_ORDERED = (frozenset((*INTEGERS, *FLOATS, Kind.NUMERIC)), frozenset(MOMENTS), frozenset(STRINGS))
+_KINDS = frozenset[Kind]().union(*_ORDERED, (Kind.TIME,))  # of values
 _FRAME = Frame("rows", Bound("preceding"), Bound("current row"))
 
 
@@ -138,12 +141,30 @@ def _nearest(top: TopK, below: _Below, facts: Facts) -> _Nearest | None:
     (operator, bound, value), (first, *_) = bounds[0], top.order
     before = operator in (">", ">=")  # bound > value
     by = substitute(first.expr, below.meanings)
-    pairs = [(bound, value), *((ours, other) for _, ours, other in keys)]
-    if comparable(by) != comparable(value) or first.descending != before or any(a.type != b.type for a, b in pairs):
+    if _ordering(by) != _ordering(value) or first.descending != before:
         return None
-    answers = others[0] if len(others) == 1 else Join(others)
-    return _Nearest(asks, Filter(answers, conjunction(alone)) if alone else answers, tuple(pairs[1:]), bound, value,
-                    before, operator in ("<=", ">="))  # fmt: skip
+    pairs = [_alike(ours, other) for ours, other in ((bound, value), *((ours, other) for _, ours, other in keys))]
+    if value.type.kind not in _KINDS or any(fallible(one) for pair in pairs for one in pair):
+        return None
+    answers, equal = others[0] if len(others) == 1 else Join(others), operator in ("<=", ">=")
+    if alone:
+        answers = Filter(answers, conjunction(alone))
+    return _Nearest(asks, answers, tuple(pairs[1:]), *pairs[0], before, equal)
+
+
+def _ordering(expr: Expr) -> Expr:
+    """The expression without outer casts that keep the order."""
+    while isinstance(expr, Cast) and any({expr.type.kind, expr.arg.type.kind} <= kinds for kinds in _ORDERED):
+        expr = expr.arg
+    return expr
+
+
+def _alike(ours: Expr, other: Expr) -> tuple[Expr, Expr]:
+    """Both sides of a comparison, as values of one type."""
+    if ours.type == other.type:
+        return ours, other
+    ours, other = unify((ours, other))
+    return ours, other
 
 
 def _sides(condition: Expr, operators: Iterable[str], mine: set[str]) -> tuple[str, Expr, Expr] | None:
