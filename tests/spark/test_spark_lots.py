@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +23,8 @@ from tests.oracle.rows import bag
 
 class _Frame:
     """Notes the kinds of tasks that are mapped over it, in order."""
+
+    sparkSession = None
 
     def __init__(self, kinds: tuple[int, ...] = ()) -> None:
         self.kinds = kinds
@@ -67,6 +70,7 @@ def test_a_task_begins_once_for_all_its_parts() -> None:
 
 def test_tasks_of_the_largest_frame_start_first(monkeypatch: pytest.MonkeyPatch) -> None:
     seen, collected = list[_Frame](), writing._collected
+    monkeypatch.setattr(writing, "translated", nullcontext)
     monkeypatch.setattr(writing, "_collected", lambda frame, kinds: seen.append(frame) or collected(frame, kinds))  # type: ignore[func-returns-value]
     for sizes in ((), (1, 7, 3)):
         writing.answers(*3 * [(_Frame(), iter)], sizes=sizes)
