@@ -36,7 +36,6 @@ from halfjoin.sql.functions.chance import draws
 from halfjoin.sql.functions.coercion import MOMENTS
 from halfjoin.sql.relation import (
     Bound,
-    Fed,
     Filter,
     Frame,
     Join,
@@ -49,7 +48,6 @@ from halfjoin.sql.relation import (
     Window,
     WindowCall,
     every_part,
-    parts_inside,
     with_inputs,
 )
 from halfjoin.sql.types import FLOATS, INTEGER, INTEGERS, STRINGS, Kind
@@ -126,11 +124,11 @@ def _nearest(top: TopK, below: _Below, facts: Facts) -> _Nearest | None:
     if asks is None or len(names) < len(partition) or not top.order or not identified(asks, names, facts):
         return None
     others = tuple(one for one in below.join.inputs if one is not asks)
+    if not others:
+        return None
     mine, theirs = {c.name for c in asks.columns}, {c.name for one in others for c in one.columns}
     read = [*below.conditions, *(expr for one in others for part in every_part(one) for expr in expressions(part))]
     if any(fallible(one) or draws(one) or is_temporal(one) for one in read):
-        return None
-    if any(isinstance(part, Fed) for one in below.join.inputs for part in parts_inside(one)) or not others:
         return None
     apart = [one for one in below.conditions if columns_of(one) & mine and columns_of(one) & theirs]
     alone = tuple(one for one in below.conditions if columns_of(one) & theirs and not columns_of(one) & mine)

@@ -36,14 +36,12 @@ from halfjoin.sql.functions.chance import draws
 from halfjoin.sql.relation import (
     Aggregate,
     AggregateCall,
-    Fed,
     Filter,
     Join,
     Outer,
     Project,
     Relation,
     Semi,
-    parts_inside,
     with_inputs,
 )
 from halfjoin.sql.types import looks_vary
@@ -128,8 +126,6 @@ def _on(on: Expr, other: Relation) -> _On | None:
     names = {column.name for column in other.columns}
     parts = [part for part in split(fold(on)) if part != TRUE]
     if any(draws(part) or is_temporal(part) for part in parts):
-        return None
-    if any(isinstance(part, Fed) for part in parts_inside(other)):
         return None
     keys = [(part, key) for part in parts if (key := _key(part, names)) is not None]
     alone = tuple(part for part in parts if columns_of(part) and columns_of(part) <= names)

@@ -39,8 +39,10 @@ def of_one(rng: random.Random) -> Iterator[str]:
     operator, no = rng.choice(("<", "<=", ">", ">=", "<>")), rng.choice(("", "NOT "))
     own = rng.choice(("", "", " AND q.t IS NOT NULL", " AND o.v > 0"))
     groups = "(SELECT k, max(x) AS x, max(t) AS t FROM b GROUP BY k) q"
+    loop = ("(WITH RECURSIVE w (k, x, t) AS (SELECT k, x, t FROM b UNION SELECT k, x + 2, t FROM w "
+            "WHERE x < 4) TABLE w) q")  # fmt: skip
     for table, key in (("b q", "q.k = o.k"), ("b q", "q.k IS NOT DISTINCT FROM o.k"), ("b q", "true"),
-                       (groups, "q.k = o.k")):  # fmt: skip
+                       (groups, "q.k = o.k"), (loop, "q.k = o.k")):  # fmt: skip
         yield f"SELECT o.* FROM a o WHERE {no}EXISTS (SELECT 1 FROM {table} WHERE {key} AND q.x {operator} o.v{own})"
     yield f"SELECT o.*, q.x FROM a o LEFT JOIN {groups} ON q.k = o.k AND q.x {operator} o.v{own}"
     yield f"SELECT o.*, q.x FROM a o LEFT JOIN {groups} ON q.k = o.k AND q.x + 1 > o.v"
