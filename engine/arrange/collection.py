@@ -15,6 +15,7 @@ import pyarrow as pa
 from halfjoin.engine.arrange import partial
 from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.coming import Coming
+from halfjoin.engine.arrange.current import NOTHING, Current
 from halfjoin.engine.arrange.index import KeyColumns
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.memory import INDEXED, Memory
@@ -46,6 +47,7 @@ from halfjoin.planner.wants import ALL, Wants, together
 # row is copied a logarithmic number of times.
 GROWTH = 3
 WAITING = 8  # runs to merge at a time, if no batch looks them up, or small: a kernel searches one more for less
+MANY = 1 << 14  # updates; what fewer add up to is found anew by each read
 SMALL = 4096  # rows; so many are merged at once
 LOOKUP_ROWS = 1 << 11  # about the rows that the lookup of a key reads from files
 WORN = 8  # files are loaded once lookups have read this fraction (1/8) of their rows. They go on, so it is early
@@ -138,6 +140,7 @@ class Collection:
     order: tuple[str, ...] = ()  # the columns to sort files by: the primary key's
     _has_texts: bool = field(init=False, repr=False)  # only columns of variable width are too long for one array
     settled: tuple[Part, ...] = field(default=(), repr=False)  # held parts that are tidy and whose times are closed
+    _current: Current = field(default=NOTHING, repr=False)  # what the last query has seen
     _tidied: tuple[Part, ...] | None = field(default=None, repr=False)  # held parts that were looked at to be merged
     _waits: tuple[int, float] = field(default=(0, 0), repr=False)  # runs and rows until another look can find more
     _filters: dict[ArrangementKey, RowFilter] = field(init=False, repr=False)  # of arrangements that need not all rows
@@ -210,7 +213,7 @@ class Collection:
         if self.stored is not None and self.cold is None:
             self.cold = Cold(len(self), max((run.latest for run in self.held), default=MINIMUM))
             self.held, self.left = (), False
-            self.settled, self._tidied = (), None  # they would keep the runs
+            self.settled, self._tidied, self._current = (), None, NOTHING  # they would keep the runs
             if self.coming is not None:
                 self.coming.dropped, self.coming = True, None
 
@@ -400,8 +403,19 @@ class Collection:
         live = {key: arrangement.columns for key, arrangement in self.arrangements.items()}
         merged = [merge_runs(runs, self.since, upper, live, final=final, made=not self.order, filters=self._filters)
                   for runs in groups]  # fmt: skip
+        self._current = NOTHING  # it would keep the runs
         older = self.held[: -sum(map(len, groups)) or None]
         self.held = (*older, *[run for run in merged if len(run)])
+
+    def current(self, parts: Sequence[Part], closed: int) -> Sequence[Part]:
+        """All parts, as a query reads them if many rows of it: what their updates below `closed` add up to is found
+        once. Those in files are as they are."""
+        if len(parts) < 2 or not all(part.in_memory for part in parts):
+            return parts
+        runs = cast("Sequence[Run]", parts)
+        columns = {key: one.columns for key, one in self.arrangements.items()}
+        self._current = known = self._current.after(runs, closed, columns)
+        return known.seen() if known.runs else parts
 
     def as_of(self, time: int, *, distinct: bool, names: Iterable[str] | None = None) -> Updates:
         """The contents: what the updates at or before `time` add up to. With `distinct`, one row per distinct row.
@@ -421,21 +435,23 @@ class Collection:
         except DataError as problem:
             raise problem.with_(view=self.name, time=time) from None
 
-    def as_of_in_parts(self, time: int) -> Sequence[Updates]:
-        """As `as_of`, in at least one part. Rows of different parts do not cancel."""
-        parts = self._until(time) or [empty(self.schema)]
+    def as_of_in_parts(self, time: int, upper: int) -> Sequence[Updates]:
+        """As `as_of`, in at least one part. Rows of different parts do not cancel. Times below `upper` are closed."""
+        last = time + 1 == upper and len(self) >= MANY  # so that the next read finds what this one adds up
+        runs = self.current(self.runs, upper) if last else self.runs
+        parts = self._until(time, None, runs) or [empty(self.schema)]
         if not any(some_below_zero(part.diff) for part in parts):
             return parts
         return [self._contents(concat(parts), time, distinct=False)]
 
     def up_to(self, time: int, names: Iterable[str] | None = None) -> Updates:
         """Updates at or before a time that add up to the contents then, with some columns (None: all)."""
-        parts = self._until(time, names)
+        parts = self._until(time, names, self.runs)
         return concat(parts) if parts else empty({name: self.schema[name] for name in names or self.schema})
 
-    def _until(self, time: int, names: Iterable[str] | None = None) -> list[Updates]:
+    def _until(self, time: int, names: Iterable[str] | None, runs: Iterable[Part]) -> list[Updates]:
         wanted = None if names is None else list(names)
-        found = (piece for run in self.runs for piece in run.present(time + 1, wanted))
+        found = (piece for run in runs for piece in run.present(time + 1, wanted))
         pieces = ((piece if wanted is None else piece.select(wanted)).before(time + 1) for piece in found)
         return [piece for piece in pieces if len(piece)]
 

@@ -15,6 +15,9 @@ from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Updates, con
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.wants import ALL, Wants
 
+_FEW = 1 << 12  # updates; so few are read at once
+_MANY = 8  # if more than one update in so many has gone, it is left out also for those who add up
+
 
 class Part(Protocol):
     """An immutable piece of a collection: a `Run` in memory, or a part whose rows stay in files.
@@ -38,6 +41,13 @@ class Part(Protocol):
     ) -> Iterator[Updates]:
         """All updates, as `pieces`; those with times below `closed` may be added up. `choose`: of rows in memory only
         these, in ascending order."""
+
+    def alone(self) -> Part:
+        """The same part without what is known of others that cancel its updates."""
+
+    @property
+    def hidden(self) -> int:
+        """How many updates are known to cancel others, in memory."""
 
     def narrowed(
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
@@ -112,13 +122,15 @@ class Part(Protocol):
 
 
 def present(
-    parts: Iterable[Part], closed: int, names: Iterable[str] | None = None,
+    parts: Sequence[Part], closed: int, names: Iterable[str] | None = None,
     choose: Callable[[Run], Ints] | None = None, *, apart: bool = False,
 ) -> Iterator[Updates]:  # fmt: skip
     """All updates of a collection, with at least `names` (None: all columns). Updates in memory with times below
     `closed` may be added up. `choose`: as in `Part.present`; of equal rows it must choose all or none. `apart`: the
     caller adds up what it makes of them, so those of different runs are left as they are."""
     names, held = None if names is None else list(names), []
+    if apart and sum(part.hidden for part in parts) * _MANY < sum(map(len, parts)):
+        parts = [part.alone() for part in parts]  # its columns need not be copied
     for part in parts:
         for updates in part.present(closed, names, choose):
             if part.in_memory and closed > MINIMUM and not apart:
@@ -126,7 +138,8 @@ def present(
             elif len(updates):
                 yield updates
     if len(held) < 2 or not any(some_below_zero(one.diff) for one in held):
-        yield from (one for one in held if len(one))
+        held = [one for one in held if len(one)]
+        yield from held if len(held) < 2 or sum(map(len, held)) > _FEW else map(concat, fitting(held))
         return
     for group in fitting(held):
         found = concat(group)

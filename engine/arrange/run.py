@@ -28,6 +28,7 @@ from halfjoin.engine.updates.updates import (
     MAXIMUM,
     MINIMUM,
     Ints,
+    Mask,
     Positions,
     Updates,
     concat,
@@ -199,6 +200,16 @@ class Run:
             index = self.index(key, columns, ALL if wants is None else wants, begins)
         return [index] if not self.gone or self._nets(closed) or key not in self.gone else [index, self.gone[key]]
 
+    def find(
+        self, key: ArrangementKey, columns: KeyColumns, probes: Ints, closed: int = MINIMUM, wants: Wants = ALL,
+        begins: int = MINIMUM,
+    ) -> Iterator[tuple[Ints, RowNumbers, bool]]:  # fmt: skip
+        """Pairs (position in `probes`, row) whose codes are equal, in pieces as `Index.find` makes them, and whether
+        equal codes mean equal keys. The rest is as in `entries`."""
+        for index in self.entries(key, columns, closed, wants, begins):
+            for positions, rows in index.find(probes):
+                yield positions, rows, index.exact
+
     def ranges(self, key: ArrangementKey, columns: KeyColumns, probes: Ints) -> tuple[Ints, Ints, bool]:
         """For the code of each group, where its live entries begin and end; and whether equal codes mean equal keys."""
         if not key.keys:
@@ -253,7 +264,7 @@ class Run:
         keys, tested, fetched = [*map(own, names[0])], [*map(own, names[1])], [*map(own, names[2])]
         weights = self.weights(closed)
         for index in self.entries(key, columns, closed, wants, begins):
-            made = native.side(index.sorted_codes, index.exact, keys, tested, fetched, weights)
+            made = native.side(index.sorted_codes, index.exact, keys, tested, fetched, weights, self.mask)
             if made is None:
                 return None
             opened.append(made)
@@ -261,6 +272,11 @@ class Run:
         # If nothing is netted, or what is netted adds up to nothing else, it serves all lookups.
         net = None if self.net is None or not (self.gone or len(self.net.rows)) else self.net
         return Side(opened, MINIMUM if net is None else net.closed, bounded, exact, [one.type for one in fetched])
+
+    @property
+    def mask(self) -> Mask | None:
+        """Marks the rows that remain, if `entries` have others; None: they have not."""
+        return None
 
     def _nets(self, closed: int) -> bool:
         """Whether the run is netted, and all netted updates have times below `closed`."""
@@ -283,6 +299,15 @@ class Run:
             return
         found = updates.take(rows)
         yield found if net is None else Updates(found.columns, found.time, net.diffs_of(updates, rows))
+
+    def alone(self) -> Run:
+        """This run itself."""
+        return self
+
+    @property
+    def hidden(self) -> int:
+        """How many updates have cancelled each other."""
+        return 0 if self.net is None or self.net.there is None else len(self) - int(np.count_nonzero(self.net.there))
 
     def pieces(
         self, low: int = MINIMUM, high: int = MAXIMUM, names: Iterable[str] | None = None

@@ -121,15 +121,14 @@ class HalfJoinOperator:
                 if number and found:  # a part in files gives one memory load at a time
                     yield from self._beside(stream, keys, found, count, closed, note)
                     found, count = [], 0
-                for index in run.entries(arrangement, self.columns, closed, self.wants, begins):
+                for positions, rows, apart in run.find(arrangement, self.columns, probes, closed, self.wants, begins):
                     # If a table function makes the key, later steps decide which rows are partners.
-                    certain = self.candidates or (exact and index.exact)
-                    for positions, rows in index.find(probes):
-                        found.append(Pairs(positions if order is None else order[positions], run, rows, certain))
-                        count += len(rows)
-                        if count >= limits.PIECE_ROWS:
-                            yield from self._beside(stream, keys, found, count, closed, note)
-                            found, count = [], 0
+                    certain = self.candidates or (exact and apart)
+                    found.append(Pairs(positions if order is None else order[positions], run, rows, certain))
+                    count += len(rows)
+                    if count >= limits.PIECE_ROWS:
+                        yield from self._beside(stream, keys, found, count, closed, note)
+                        found, count = [], 0
         if found:
             yield from self._beside(stream, keys, found, count, closed, note)
 

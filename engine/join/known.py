@@ -70,11 +70,10 @@ class KnownRows:
         found = list[Updates]()
         for part in lookup(self.arrangement.collection, Version.AFTER) if len(self.codes) else ():
             for run in part.narrowed(self.arrangement, self.columns, self.keys, names):
-                for index in run.entries(self.arrangement, self.columns, closed):
-                    for _, rows in index.find(self.codes):
-                        source = run.updates.columns
-                        columns = gathered({name: source[name] for name in names}, indices_of(rows))
-                        found.append(Updates(columns, run.updates.time[rows], run.diffs(rows, closed)))
+                for _, rows, _ in run.find(self.arrangement, self.columns, self.codes, closed):
+                    source = run.updates.columns
+                    columns = gathered({name: source[name] for name in names}, indices_of(rows))
+                    found.append(Updates(columns, run.updates.time[rows], run.diffs(rows, closed)))
         if not found:
             return
         whole = concat(found)

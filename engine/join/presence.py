@@ -181,14 +181,13 @@ class PresenceOperator:
             probes, exact = codes(keys, count), is_exact(keys)
             for one in runs:
                 for run in one.narrowed(key, columns, keys, ()):
-                    for index in run.entries(key, columns, closed):
-                        for numbers, rows in index.find(probes):
-                            most -= len(numbers)
-                            if most < 0:
-                                return None
-                            if not (exact and index.exact):
-                                numbers, rows = self.rows.verified(keys, numbers, run, rows)
-                            found.append((numbers, run.updates.time[rows], run.diffs(rows, closed)))
+                    for numbers, rows, apart in run.find(key, columns, probes, closed):
+                        most -= len(numbers)
+                        if most < 0:
+                            return None
+                        if not (exact and apart):
+                            numbers, rows = self.rows.verified(keys, numbers, run, rows)
+                        found.append((numbers, run.updates.time[rows], run.diffs(rows, closed)))
         return _counted(found if count else [], closed, upper)
 
     def counting(self, runs: Sequence[Part], closed: int) -> Sequence[Part]:

@@ -19,7 +19,7 @@ def passing(
     mask: list[Any], positions: Any, rows: Any, counts: list[int], /
 ) -> tuple[Any, Any, list[int]] | None: ...
 def side(
-    index: Any, exact: bool, keys: list[Any], tested: list[Any], fetched: list[Any], weights: Any, /
+    index: Any, exact: bool, keys: list[Any], tested: list[Any], fetched: list[Any], weights: Any, mask: Any, /
 ) -> object | None: ...
 def half_joins(
     columns: list[Any], time: Any, diff: Any, tests: Any, links: list[Any], size: int, growth: int, closed: int,

@@ -70,12 +70,14 @@ static int tells_apart(const Lookup *lookup, const Side *side) {
 /* The pairs of a side from number `from` on that are partners and meet every condition. 1; 0: a row is beyond the run. */
 static int admit(Lookup *lookup, const Side *side, int64_t from) {
     const int compare = !tells_apart(lookup, side);
+    const char *mask = side->mask.open ? side->mask.at : NULL;
     int64_t *positions = lookup->found.positions, left = from;
     uint32_t *rows = lookup->found.rows;
     for (int64_t i = from; i < lookup->found.count; i++) {
         int64_t row = rows[i], at = lookup->places == NULL ? positions[i] : lookup->places[positions[i]];
-        int keep = 1;
+        int keep;
         if (row >= side->time.length) return 0;
+        keep = mask == NULL || mask[row];
         for (Py_ssize_t c = 0; compare && keep && c < side->keys.count; c++)
             keep = equal_values(&lookup->keys.at[c], at, &side->keys.at[c], row);
         positions[left] = at, rows[left] = (uint32_t)row;

@@ -89,11 +89,12 @@ def count(probes: Ints, indexes: list[SortedCodes]) -> Ints | None:
 
 def side(
     index: SortedCodes, exact: bool, keys: list[pa.Array], tested: list[pa.Array], fetched: list[pa.Array],
-    weights: Weights,
+    weights: Weights, mask: NDArray[np.bool_] | None = None,
 ) -> object | None:  # fmt: skip
     """A run, opened for `half_joins`: its index, the keys to compare (none: nobody compares them), the columns that
-    conditions read, those to gather, and what its rows count. `exact`: equal codes mean equal keys."""
-    return _native.side(index, exact, keys, tested, fetched, weights) if on else None
+    conditions read, those to gather, and what its rows count. `exact`: equal codes mean equal keys. `mask`: the rows
+    that may be partners (None: all)."""
+    return _native.side(index, exact, keys, tested, fetched, weights, mask) if on else None
 
 
 class Pairs(NamedTuple):

@@ -14,6 +14,7 @@ static void close_side(Side *side) {
     close_array(&side->diff);
     close_array(&side->netted);
     close_array(&side->nets);
+    close_array(&side->mask);
     PyMem_Free(side);
 }
 
@@ -28,7 +29,7 @@ static int are_long(const Columns *columns, int64_t length) {
     return 1;
 }
 
-static int open_side(PyObject *index, PyObject *const lists[3], PyObject *weights, Side *out) {
+static int open_side(PyObject *index, PyObject *const lists[3], PyObject *weights, PyObject *mask, Side *out) {
     PyObject *part[4];
     int going;
     if (!PyArg_ParseTuple(weights, "OOOO", &part[0], &part[1], &part[2], &part[3])) return -1;
@@ -41,19 +42,21 @@ static int open_side(PyObject *index, PyObject *const lists[3], PyObject *weight
     if (part[2] != Py_None) {
         if ((going = open_ints(part[2], &out->netted)) < 1 || (going = open_ints(part[3], &out->nets)) < 1) return going;
     }
-    return out->diff.length == out->time.length && out->netted.length == out->nets.length &&
+    if (mask != Py_None && (going = open_flags(mask, &out->mask)) < 1) return going;
+    return out->diff.length == out->time.length && (!out->mask.open || out->mask.length == out->time.length) &&
+           out->netted.length == out->nets.length &&
            are_long(&out->keys, out->time.length) && are_long(&out->tested, out->time.length) &&
            are_long(&out->fetched, out->time.length);
 }
 
 PyObject *py_side(PyObject *self, PyObject *args) {
-    PyObject *index, *lists[3], *weights, *capsule = NULL;
+    PyObject *index, *lists[3], *weights, *mask, *capsule = NULL;
     Side *side;
     int exact, going;
-    if (!PyArg_ParseTuple(args, "OpOOOO", &index, &exact, &lists[0], &lists[1], &lists[2], &weights)) return NULL;
+    if (!PyArg_ParseTuple(args, "OpOOOOO", &index, &exact, &lists[0], &lists[1], &lists[2], &weights, &mask)) return NULL;
     if ((side = PyMem_Calloc(1, sizeof *side)) == NULL) return PyErr_NoMemory();
     side->exact = exact;
-    if ((going = open_side(index, lists, weights, side)) == 1 && (capsule = PyCapsule_New(side, NAME, release)) != NULL)
+    if ((going = open_side(index, lists, weights, mask, side)) == 1 && (capsule = PyCapsule_New(side, NAME, release)) != NULL)
         return capsule;
     close_side(side);
     return going == 0 ? Py_NewRef(Py_None) : NULL;

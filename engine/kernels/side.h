@@ -11,6 +11,7 @@ typedef struct {
     int exact;                     /* equal codes mean equal keys */
     Columns keys, tested, fetched; /* the keys (none: nobody compares them), what conditions read, what is gathered */
     Array time, diff, netted, nets; /* `nets`: the diffs of the ascending `netted` rows, if these are open */
+    Array mask;                     /* if it is open: a byte for each row, 0 if it is nobody's partner */
 } Side;
 
 /* A capsule of the rows that a kernel has made: their index by the first `keys` of the columns, which are `like` others but

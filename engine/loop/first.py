@@ -142,18 +142,17 @@ def _found(
     columns: dict[str, list[pa.Array]] = {name: [] for name in names}
     for part in parts:
         for run in part.narrowed(arrangement, operator.columns, keys, names):
-            for index in run.entries(arrangement, operator.columns, closed):
-                for group, rows in index.find(probes):
-                    if not (exact and index.exact):
-                        group, rows = operator.verified(keys, group, run, rows)
-                    if not len(rows):
-                        continue
-                    groups.append(group)
-                    diffs.append(run.diffs(rows, closed))
-                    latest = max(latest, int(run.updates.time[rows].max()))
-                    indices = indices_of(rows)
-                    for name in names:
-                        columns[name].append(gather(run.updates.columns[name], indices))
+            for group, rows, apart in run.find(arrangement, operator.columns, probes, closed):
+                if not (exact and apart):
+                    group, rows = operator.verified(keys, group, run, rows)
+                if not len(rows):
+                    continue
+                groups.append(group)
+                diffs.append(run.diffs(rows, closed))
+                latest = max(latest, int(run.updates.time[rows].max()))
+                indices = indices_of(rows)
+                for name in names:
+                    columns[name].append(gather(run.updates.columns[name], indices))
     none = np.zeros(0, np.int64)
     return _Found(np.concatenate(groups) if groups else none, np.concatenate(diffs) if diffs else none, columns, latest)
 

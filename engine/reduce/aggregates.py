@@ -80,14 +80,19 @@ def aggregated(
 
 
 def each_once(function: Aggregates, lifted: Lifted) -> Updates | None:
-    """The updates of the output of sums, which was empty, from what each group adds at one time. None: the counts of a
-    group's rows add up to 0, so it is an error or nothing."""
+    """The updates of the output of sums, which was empty, from what each group adds at one time. None: a group is an
+    error, as the counts of its rows add up to 0, but another sum does not."""
     counts = lifted.total(0).kept()
-    if not counts.to_numpy().all():
-        return None
+    there = counts.to_numpy() != 0
     sums = {part.column.name: lifted.total(number).kept() for number, part in enumerate(function.sums, 1)}
-    rows = {**lifted.rows.columns, function.count.name: counts, **sums}
-    return Updates(rows, lifted.rows.time, constant(1, len(counts)))
+    rows = Updates({**lifted.rows.columns, function.count.name: counts, **sums}, lifted.rows.time,
+                   constant(1, len(counts)))  # fmt: skip
+    if there.all():
+        return rows
+    empty = where_true(~there)
+    if any(_is_something(gather(sum, indices_of(empty))).any() for sum in sums.values()):
+        return None
+    return rows.take(where_true(there))
 
 
 def _held(function: Aggregates, moments: Moments, kept: Mapping[str, pa.Array] | None) -> Mask:

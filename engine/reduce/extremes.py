@@ -58,7 +58,7 @@ class Extremes:
         if not self.rows.columns or self.rows.columns != lifted.rows.columns:
             return None
         found = each_once(function, lifted)
-        return None if found is None else found.with_columns({
+        return None if found is None or len(found) < len(lifted) else found.with_columns({
             part.column.name: one.cast(arrow_type(part.column.type))
             for part, one in zip(self.parts, self.values, strict=True)})  # fmt: skip
 

@@ -63,5 +63,7 @@ class Moment:
             if self.closed == MINIMUM and not collection.in_files and not self.by_key:
                 rows = collection.as_of(self.time, distinct=False, names=self.scanned().get(name))
                 runs = (Run(Updates(rows.columns, constant(self.time, len(rows)), rows.diff)),)
+            elif self.closed > MINIMUM and not self.by_key:
+                runs = collection.current(runs, self.closed)
             self.found[name] = tuple([one.for_query() for one in runs])
         return self.found[name]

@@ -46,7 +46,7 @@ def rows_of(state: State, name: str, as_of: int | None) -> pa.Table:
     if state.catalog.columns(name) is None:
         return table([contents(state, name, as_of, distinct=False)], name)
     state = closed(state)
-    return rows(state.collection(name), readable(state, [name], as_of))
+    return rows(state.collection(name), readable(state, [name], as_of), state.upper)
 
 
 def frame(state: State, name: str, runners: Runners, as_of: int | None) -> Any:
@@ -95,6 +95,6 @@ def quoted(name: str) -> str:
     return f'"{escaped}"'
 
 
-def rows(collection: Collection, time: int) -> pa.Table:
-    """The contents as a table. A row with count n comes n times."""
-    return table(collection.as_of_in_parts(time), collection.name)
+def rows(collection: Collection, time: int, upper: int) -> pa.Table:
+    """The contents as a table. A row with count n comes n times. Times below `upper` are closed."""
+    return table(collection.as_of_in_parts(time, upper), collection.name)

@@ -73,6 +73,15 @@ class StoredRun:
     def serve(self, filters: Mapping[ArrangementKey, RowFilter]) -> None:
         """Do nothing: there is no index in memory."""
 
+    def alone(self) -> StoredRun:
+        """This part itself."""
+        return self
+
+    @property
+    def hidden(self) -> int:
+        """None in memory."""
+        return 0
+
     def for_query(self) -> StoredRun:
         """The same part: it has no index in memory."""
         return self

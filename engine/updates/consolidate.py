@@ -78,18 +78,30 @@ def cancelled(updates: Updates, *, by_time: bool = True) -> tuple[Ints, Ints]:
         return np.arange(len(updates)), updates.diff
     if count * 4 > len(updates) or len(updates) <= (_FEW_FOR_KERNELS if native.on else FEW):
         return _sums(updates, by_time)
-    narrow = [column for column in updates.columns.values() if not _is_wide(column.type)]
-    keys = codes(narrow or list(updates.columns.values()), len(updates))
-    slots = (keys.view(np.uint64) * _SPREAD) >> np.uint64(64 - _SPARSE - count.bit_length())
-    beside = np.zeros(1 << (_SPARSE + count.bit_length()), np.bool_)
-    beside[slots[negative]] = True
-    touched = beside[slots]  # and a few rows more, of other codes
+    keys = narrow_codes(updates)
+    touched = sharing(keys, keys[negative])
     suspects = where_true(touched)
     positions, diffs = _sums(updates.take(suspects), by_time)
     there, sums = ~touched, updates.diff.copy()  # marks keep the order, which sorting all of them again would cost
     there[suspects[positions]], sums[suspects[positions]] = True, diffs
     left = where_true(there)
     return left, sums[left]
+
+
+def narrow_codes(updates: Updates) -> Ints:
+    """A code of each row, equal where rows are: of the columns with a fixed width, if there are any."""
+    narrow = [column for column in updates.columns.values() if not _is_wide(column.type)]
+    return codes(narrow or list(updates.columns.values()), len(updates))
+
+
+def sharing(keys: Ints, some: Ints) -> Mask:
+    """Marks the codes that are among `some`, and a few others."""
+    bits = _SPARSE + len(some).bit_length()
+    shift = np.uint64(64 - bits)
+    there = np.zeros(1 << bits, np.bool_)
+    there[(some.view(np.uint64) * _SPREAD) >> shift] = True
+    found: Mask = there[(keys.view(np.uint64) * _SPREAD) >> shift]
+    return found
 
 
 def _survivors(updates: Updates, positions: Ints, diffs: Ints) -> Updates:

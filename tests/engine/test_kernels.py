@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from halfjoin.engine.arrange.index import Index, build_from_codes, count_all, find_all, merge
 from halfjoin.engine.kernels import native
@@ -267,14 +268,27 @@ def test_moments_of_one_time_are_the_same(seed: int) -> None:
         assert fast.rows[start:end].tolist() == sorted(fast.rows[start:end].tolist())
 
 
+def _some_floats(random: np.random.Generator, length: int) -> NDArray[np.float64]:
+    """Of any magnitudes, of much the same, or integers and their halves, of some magnitude."""
+    match int(random.integers(4)):
+        case 0:
+            values = random.integers(-(1 << 63), (1 << 63) - 1, length).view(np.float64)
+            values[~np.isfinite(values)] = 5e-324
+        case 1:
+            values = random.normal(size=length)
+        case 2:
+            values = random.integers(-9, 10, length) * 2.0 ** int(random.integers(-1074, 1020))
+        case _:
+            values = (random.integers(-(1 << 53), 1 << 53, length) >> random.integers(53)).astype(np.float64) / 2
+    return values
+
+
 @given(SEEDS)
 def test_sums_of_floats_are_exact(seed: int) -> None:
     """Of any magnitudes, with NULLs, behind an offset; a NaN or an infinity is left to others."""
     random = np.random.default_rng(seed)
     length, groups = int(random.integers(1, 60)), int(random.integers(1, 5))
-    bits = random.integers(-(1 << 63), (1 << 63) - 1, length)
-    values = bits.view(np.float64) if random.random() < 0.5 else random.normal(size=length)
-    values[~np.isfinite(values)] = 5e-324
+    values = _some_floats(random, length)
     column = pa.array([1.0, *values.tolist()], mask=np.append(False, random.random(length) < 0.2)).slice(1)
     diff, group = random.integers(-1024, 1025, length), random.integers(0, groups, length)
     with native.used(True):
@@ -300,9 +314,7 @@ def test_sums_of_products_of_floats_are_exact(seed: int) -> None:
     length, groups = int(random.integers(1, 60)), int(random.integers(1, 5))
     columns = []
     for _ in range(2):
-        bits = random.integers(-(1 << 63), (1 << 63) - 1, length)
-        values = bits.view(np.float64) if random.random() < 0.5 else random.normal(size=length)
-        values[~np.isfinite(values)] = 5e-324
+        values = _some_floats(random, length)
         columns.append(pa.array([1.0, *values.tolist()], mask=np.append(False, random.random(length) < 0.2)).slice(1))
     diff, group = random.integers(-1024, 1025, length), random.integers(0, groups, length)
     with native.used(True):

@@ -69,7 +69,8 @@ def test_values_times_and_diffs_of_pairs_are_the_same(seed: int) -> None:
 
 @given(SEEDS)
 def test_a_half_join_joins_the_rows_with_equal_keys(seed: int) -> None:
-    """With NULLs that match and that do not, netted rows, a condition, and products that no int64 holds."""
+    """With NULLs that match and that do not, netted rows and some that have gone, a condition, and products that no
+    int64 holds."""
     random = np.random.default_rng(seed)
     length = int(random.integers(0, 30))
     keys = some_columns(random, length, 2)
@@ -80,10 +81,11 @@ def test_a_half_join_joins_the_rows_with_equal_keys(seed: int) -> None:
         nets, tested = random.integers(-3, 4, len(netted)), pa.array(random.integers(0, 9, len(updates)))
         weights = updates.diff.copy()
         weights[netted] = nets
+        there = random.random(len(updates)) < 0.8
         sides.append(native.side(index.sorted_codes, index.exact, columns, [tested], columns,
-                                 (updates.time, updates.diff, netted, nets)))  # fmt: skip
+                                 (updates.time, updates.diff, netted, nets), there))  # fmt: skip
         at, rows = (one.ravel() for one in np.meshgrid(np.arange(length), np.arange(len(updates)), indexing="ij"))
-        mask = tested.to_numpy()[rows] > 4
+        mask = (tested.to_numpy()[rows] > 4) & there[rows]
         for number, (key, column) in enumerate(zip(keys, columns, strict=True)):
             mask &= same(key.take(pa.array(at)), column.take(pa.array(rows)))
             if not null_safe >> number & 1:
@@ -153,6 +155,7 @@ def test_a_half_join_refuses_rows_beyond_a_run_and_other_types() -> None:
     assert native.side(index, True, [], [], [pa.array([1, 2])], (ones, ones, None, None)) is None
     assert native.side(index, True, [], [], [], (ones, long, None, None)) is None
     assert native.side(index, True, [], [], [], (ones, ones, ones, long)) is None
+    assert native.side(index, True, [], [], [], (ones, ones, None, None), np.ones(2, np.bool_)) is None
     with pytest.raises((TypeError, ValueError)):
         joined([one], ones, ones, native.Link([index], (0,), 0, True, (), [], (), []))
     with pytest.raises((TypeError, ValueError)):
