@@ -40,7 +40,8 @@ class CurrentRun(Run):
         found = self.indexes.get(key)
         if found is None or not (found.partial is None or found.partial.serves(wants, begins)):
             whole = self.behind.index(key, columns, wants, begins)
-            found = self.indexes[key] = whole if self.mask is None else whole.split(self.mask)[0]
+            there = None if self.net is None else self.net.there
+            found = self.indexes[key] = whole if there is None else whole.split(there)[0]
         return found
 
     def entries(
@@ -55,17 +56,16 @@ class CurrentRun(Run):
         begins: int = MINIMUM,
     ) -> Iterator[tuple[Ints, RowNumbers, bool]]:  # fmt: skip
         """As of a run."""
-        mask = self.mask
+        mask = self.mask(closed)
         for positions, rows, exact in self.behind.find(key, columns, probes, closed, wants, begins):
             if mask is not None:
                 left = mask[rows]
                 positions, rows = (positions, rows) if left.all() else (positions[left], rows[left])
             yield positions, rows, exact
 
-    @property
-    def mask(self) -> Mask | None:
-        """Marks the rows that remain; None: all."""
-        return None if self.net is None else self.net.there
+    def mask(self, closed: int) -> Mask | None:
+        """As of a run."""
+        return None if self.net is None or not self._nets(closed) else self.net.there
 
     def for_query(self) -> Run:
         """As of a run."""
@@ -77,9 +77,8 @@ class CurrentRun(Run):
         return self.behind
 
     def at_once(self) -> Run:
-        """As of a run."""
-        there = self.behind.at_once()
-        return CurrentRun(there.updates, net=self.net, behind=there)
+        """As of a run; nothing is added up."""
+        return self.behind.at_once()
 
 
 class Current(NamedTuple):
@@ -102,11 +101,12 @@ class Current(NamedTuple):
         return Current(tuple(runs), closed, across(runs, nets, closed, arranged))
 
     def seen(self) -> tuple[Run, ...]:
-        """The runs as queries see them."""
+        """The runs as queries see them: all with nets of the same times, or none."""
         return tuple(
-            run if found is run.net else CurrentRun(run.updates, future=run.future, net=found, behind=run)
+            run if found is None or found is run.net else
+            CurrentRun(run.updates, future=run.future, net=replace(found, closed=self.closed), behind=run)
             for run, found in zip(self.runs, self.nets, strict=True)
-        )
+        )  # fmt: skip
 
 
 NOTHING = Current((), MINIMUM, ())

@@ -264,7 +264,7 @@ class Run:
         keys, tested, fetched = [*map(own, names[0])], [*map(own, names[1])], [*map(own, names[2])]
         weights = self.weights(closed)
         for index in self.entries(key, columns, closed, wants, begins):
-            made = native.side(index.sorted_codes, index.exact, keys, tested, fetched, weights, self.mask)
+            made = native.side(index.sorted_codes, index.exact, keys, tested, fetched, weights, self.mask(closed))
             if made is None:
                 return None
             opened.append(made)
@@ -273,9 +273,9 @@ class Run:
         net = None if self.net is None or not (self.gone or len(self.net.rows)) else self.net
         return Side(opened, MINIMUM if net is None else net.closed, bounded, exact, [one.type for one in fetched])
 
-    @property
-    def mask(self) -> Mask | None:
-        """Marks the rows that remain, if `entries` have others; None: they have not."""
+    def mask(self, closed: int) -> Mask | None:
+        """Marks the rows that remain, if updates below `closed` may be added up and `entries` have others; None: they
+        have not."""
         return None
 
     def _nets(self, closed: int) -> bool:

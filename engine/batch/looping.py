@@ -182,7 +182,7 @@ def _at(updates: Updates, time: int) -> Updates:
 def _closed(parts: Sequence[Part], upper: int) -> Sequence[Part]:
     """The parts without times that have not closed."""
     found = list[Part]()
-    for part in parts:
+    for part in parts if all(part.latest < upper for part in parts) else [part.alone() for part in parts]:
         if part.latest < upper:
             found.append(part)
         else:

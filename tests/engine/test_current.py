@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 from unittest.mock import patch
 
 import numpy as np
@@ -66,12 +67,12 @@ def test_nets_across_runs_keep_every_sum_and_hide_what_cancels(
     at = [(row, sign) for piece in left for row, sign in zip(_rows_of(piece, closed), np.sign(piece.diff), strict=True)]
     gone = [row for row, _ in at if row not in expected and row[2] < closed]
     assert not gone, "rows that cancel were shown"
-    for probe in range(3):
+    for probe, below in product(range(3), (closed, MINIMUM)):  # nothing is added up for a lookup that tells times apart
         found = []
         for run in seen:
-            for _, numbers, _ in run.find(KEY, COLUMNS[KEY], np.array([probe]), closed):
+            for _, numbers, _ in run.find(KEY, COLUMNS[KEY], np.array([probe]), below):
                 some = run.updates.take(numbers)
-                found.append(Updates(some.columns, some.time, run.diffs(numbers, closed)))
+                found.append(Updates(some.columns, some.time, run.diffs(numbers, below)))
         assert _sums(found, closed) == Counter({row: count for row, count in expected.items() if row[0] == probe})
 
 
