@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from halfjoin.planner.below_groups import may_fail
 from halfjoin.sql.bind.reading import expressions
-from halfjoin.sql.expr import Column, columns_of
+from halfjoin.sql.expr import Column, Expr, columns_of
+from halfjoin.sql.functions.fallible import fallible
 from halfjoin.sql.relation import (
     Aggregate,
     AggregateCall,
@@ -19,8 +20,10 @@ from halfjoin.sql.relation import (
     Relation,
     Semi,
     TableFunction,
+    TopK,
     Window,
     WindowCall,
+    every_part,
     with_inputs,
 )
 
@@ -30,7 +33,8 @@ _Call = TypeVar("_Call", AggregateCall, WindowCall)
 def narrowed(relation: Relation, wanted: frozenset[str] | None = None, *, calls: bool = False) -> Relation:
     """The relation with the columns `wanted`, and perhaps others; None: all of them, in their order.
 
-    The columns of a top-k and of a window all count, since they order rows that tie. `calls`: of a query, also without
+    The columns of a top-k and of a window all count, since they order rows that tie; but if nothing of the first row of
+    each group is read, the groups are what there is. `calls`: of a query, also without
     aggregates and window functions that nothing reads and that cannot fail. Views keep them, and share their groups.
     """
     whole = wanted is None
@@ -49,7 +53,7 @@ def narrowed(relation: Relation, wanted: frozenset[str] | None = None, *, calls:
             return with_inputs(relation, lambda one: below(one, read))
         case Project(input, items):
             if not whole:
-                items = tuple(item for item in items if item[0].name in wanted) or items[:1]
+                items = tuple(item for item in items if item[0].name in wanted) or (min(items, key=_reads),)
             inside = frozenset[str]().union(*(columns_of(expr) for _, expr in items))
             return Project(below(input, inside), items)
         case Aggregate(keys=keys, calls=made):
@@ -57,11 +61,27 @@ def narrowed(relation: Relation, wanted: frozenset[str] | None = None, *, calls:
                 relation = replace(relation, calls=_read(made, wanted))
             inside = frozenset[str]().union(*map(columns_of, expressions(relation)))
             return with_inputs(relation, lambda one: below(one, inside))
+        case TopK(input, partition, limit=1, offset=0, with_ties=False) if _shows_groups(relation, wanted):
+            groups = tuple((key, key) for key in partition if isinstance(key, Column))
+            return Aggregate(below(input, frozenset(key.name for key, _ in groups)), groups)
         case Window(input, calls=made) if calls:
             kept = _read(made, wanted)
             return replace(relation, input=below(input), calls=kept) if kept else below(input, wanted)
         case _:
             return with_inputs(relation, below)
+
+
+def _shows_groups(relation: TopK, wanted: frozenset[str]) -> bool:
+    """Whether nothing is read of the first row of each group but the columns that group, and no order can fail."""
+    names = {key.name for key in relation.partition if isinstance(key, Column)}
+    if not names or len(names) < len(relation.partition) or not wanted <= names:
+        return False
+    computed = (expr for part in every_part(relation.input) if isinstance(part, Project) for _, expr in part.items)
+    return not any(map(fallible, (*(key.expr for key in relation.order), *computed)))
+
+
+def _reads(item: tuple[Column, Expr]) -> int:
+    return len(columns_of(item[1]))
 
 
 def _read(calls: Sequence[tuple[Column, _Call]], wanted: Container[str]) -> tuple[tuple[Column, _Call], ...]:

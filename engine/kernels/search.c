@@ -3,6 +3,7 @@
    An index has codes in order, and the row of each code. A large one has a guide (engine.arrange.guide): range `i` holds
    the codes from `least + (i << shift)` on, at positions `starts[i]` to `starts[i + 1]`. A search waits for memory at
    each step, so probes are taken in blocks: first the ranges of all probes of a block are asked for, then their codes.
+   Without a guide all probes of a block take each step of a binary search together.
    A small index that is opened for many lookups has a filter. Most probes are in none of the small runs of recent batches,
    and one bit tells that of a run. */
 
@@ -32,32 +33,39 @@ static inline int64_t first_at_least(const int64_t *codes, int64_t low, int64_t 
     if (left <= 0) return low;
     while (left > 1) {
         int64_t half = left / 2;
-        base += base[half - 1] < probe ? half : 0;
+        base += (base[half - 1] < probe) * half; /* no branch, which would be guessed wrong half of the time */
         left -= half;
     }
     return base - codes + (*base < probe);
 }
 
-/* Where to search for each of `size` probes: from `low` to `high`. */
-static void ranges(const Index *index, const int64_t *probes, int64_t size, int64_t *low, int64_t *high) {
+/* For each of `size` probes, the first of the codes that is at least it. */
+static void firsts(const Index *index, const int64_t *probes, int64_t size, int64_t *entries) {
     const int64_t *codes = index->codes.at;
     const uint32_t *starts = index->starts.at;
     const int64_t length = index->codes.length;
     if (index->guided) {
+        int64_t high[BLOCK];
         uint64_t last = (uint64_t)index->starts.length - 2;
         for (int64_t i = 0; i < size; i++) { /* a probe below `least` wraps around, and finds nothing at the end */
             uint64_t range = ((uint64_t)probes[i] - index->least) >> index->shift;
-            low[i] = (int64_t)(range < last ? range : last);
-            __builtin_prefetch(&starts[low[i]]);
+            entries[i] = (int64_t)(range < last ? range : last);
+            __builtin_prefetch(&starts[entries[i]]);
         }
         for (int64_t i = 0; i < size; i++) {
-            high[i] = starts[low[i] + 1], low[i] = starts[low[i]];
+            high[i] = starts[entries[i] + 1], entries[i] = starts[entries[i]];
             if (high[i] > length) high[i] = length; /* whatever the guide says */
-            __builtin_prefetch(&codes[(low[i] + high[i]) / 2]);
+            __builtin_prefetch(&codes[(entries[i] + high[i]) / 2]);
         }
-    } else {
-        for (int64_t i = 0; i < size; i++) low[i] = 0, high[i] = length;
+        for (int64_t i = 0; i < size; i++) entries[i] = first_at_least(codes, entries[i], high[i], probes[i]);
+        return;
     }
+    memset(entries, 0, size * sizeof *entries);
+    for (int64_t left = length, half; left > 1; left -= half) {
+        half = left / 2;
+        for (int64_t i = 0; i < size; i++) entries[i] += (codes[entries[i] + half - 1] < probes[i]) * half;
+    }
+    for (int64_t i = 0; i < size; i++) entries[i] += length > 0 && codes[entries[i]] < probes[i];
 }
 
 /* The bit of a code in the filter: products with this number have well mixed upper bits (Fibonacci hashing). */
@@ -99,13 +107,12 @@ int find_in(const Index *index, const Array *probes, int64_t most, Found *found)
     const int64_t *codes = index->codes.at;
     const uint32_t *rows = index->rows.at;
     const int64_t length = index->codes.length;
-    int64_t block[BLOCK], numbers[BLOCK], low[BLOCK], high[BLOCK];
+    int64_t block[BLOCK], numbers[BLOCK], entries[BLOCK];
     for (int64_t next = 0; next < probes->length;) {
         int64_t size = take_block(index, probes, &next, block, numbers);
-        ranges(index, block, size, low, high);
+        firsts(index, block, size, entries);
         for (int64_t i = 0; i < size; i++) {
-            int64_t probe = block[i];
-            int64_t entry = first_at_least(codes, low[i], high[i], probe), stop = entry;
+            int64_t probe = block[i], entry = entries[i], stop = entry;
             while (stop < length && codes[stop] == probe && stop - entry <= most) stop++;
             if (stop == entry) continue;
             if (found->count + stop - entry > most) return 0;
@@ -123,12 +130,12 @@ int find_in(const Index *index, const Array *probes, int64_t most, Found *found)
 static void count_in(const Index *index, const Array *probes, int64_t *counts) {
     const int64_t *codes = index->codes.at;
     const int64_t length = index->codes.length;
-    int64_t block[BLOCK], numbers[BLOCK], low[BLOCK], high[BLOCK];
+    int64_t block[BLOCK], numbers[BLOCK], entries[BLOCK];
     for (int64_t next = 0; next < probes->length;) {
         int64_t size = take_block(index, probes, &next, block, numbers);
-        ranges(index, block, size, low, high);
+        firsts(index, block, size, entries);
         for (int64_t i = 0; i < size; i++) {
-            int64_t probe = block[i], entry = first_at_least(codes, low[i], high[i], probe);
+            int64_t probe = block[i], entry = entries[i];
             int64_t last = entry, step = 1; /* the last entry that is known to be the probe's */
             if (entry >= length || codes[entry] != probe) continue;
             while (step < length - last && codes[last + step] == probe) last += step, step *= 2;

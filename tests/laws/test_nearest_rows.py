@@ -49,8 +49,18 @@ def of_one(rng: random.Random) -> Iterator[str]:
     yield f"SELECT o.* FROM a o LEFT JOIN b q ON q.k = o.k AND q.x {operator} o.v{own} WHERE q.k IS NULL"
 
 
+def of_groups(rng: random.Random) -> Iterator[str]:
+    """A query for the first row of each group of which it reads nothing but the groups."""
+    order = rng.choice(("x", "x DESC, t", "t, x"))
+    numbered = f"(SELECT k, x, row_number() OVER (PARTITION BY k ORDER BY {order}) AS r FROM b) q WHERE r = 1"
+    yield f"SELECT count(*) AS n FROM {numbered}"
+    yield f"SELECT k FROM {numbered} AND k > {rng.choice((-1, 0, 1))}"
+    yield (f"SELECT o.s, count(*) AS n FROM a o JOIN (SELECT DISTINCT ON (k) k, x FROM b ORDER BY k, {order}) q "
+           "ON q.k = o.k GROUP BY o.s")  # fmt: skip
+
+
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + some(8)))
-@pytest.mark.parametrize("queries", [nearest, of_one])
+@pytest.mark.parametrize("queries", [nearest, of_one, of_groups])
 def test_views_agree_with_duckdb(queries: Callable[[random.Random], Iterator[str]], seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     made = [*queries(rng), *queries(rng)]
