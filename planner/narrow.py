@@ -53,7 +53,7 @@ def narrowed(relation: Relation, wanted: frozenset[str] | None = None, *, calls:
             return with_inputs(relation, lambda one: below(one, read))
         case Project(input, items):
             if not whole:
-                items = tuple(item for item in items if item[0].name in wanted) or (min(items, key=_reads),)
+                items = tuple(item for item in items if item[0].name in wanted) or tuple(sorted(items, key=_reads)[:1])
             inside = frozenset[str]().union(*(columns_of(expr) for _, expr in items))
             return Project(below(input, inside), items)
         case Aggregate(keys=keys, calls=made):
