@@ -209,6 +209,10 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
         array = array.dictionary_decode()
     if is_string(array.type):
         array = plain_texts(array, pa.string())
+    if pt.is_decimal(array.type) and (array.type.bit_width < 128 or array.type.scale < 0):
+        # Arrow refuses to cast decimals of 32 bits to bigint, and a text without an exponent to a scale below 0.
+        digits, scale = array.type.precision, array.type.scale
+        array = array.cast(pa.decimal256(min(76, digits - min(scale, 0)), max(scale, 0)))
     if pt.is_floating(array.type) and innermost(kind).kind not in FLOATS:
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     return array

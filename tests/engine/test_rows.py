@@ -2,14 +2,17 @@
 
 import datetime as dt
 import mmap
+import sqlite3
 import uuid
 from collections import namedtuple
+from contextlib import closing
 from decimal import Decimal
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pydantic
 import pytest
 
 import halfjoin as hj
@@ -195,14 +198,36 @@ def _refusing(parts: object) -> None:
     raise hj.DataError("too long")
 
 
+class Model(pydantic.BaseModel):
+    x: str
+
+
+def _of_a_driver() -> list[sqlite3.Row]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.row_factory = sqlite3.Row
+        return connection.execute("SELECT 'a' AS x").fetchall()
+
+
 @pytest.mark.parametrize(("given", "remedy"), [
     ([pa.record_batch({"x": ["a"]})], r"give pa\.Table\.from_batches"), ([("a",)], r"give \{'column': value"),
     (iter([{"x": "a"}]), "give a list of the rows, or pa.RecordBatchReader"), ([Named("a")], r"give the _asdict\(\)"),
     (ds.dataset(pa.table({"x": ["a"]})), r"give the InMemoryDataset's to_table\(\)"),
     (np.array([("a",)], [("x", "U1")]), "give a pandas.DataFrame of it"),
+    ([Model(x="a")], r"give the model_dump\(\) of each"),
+    (_of_a_driver(), r"give dict\(\.\.\.\) of each"),
 ])  # fmt: skip
 def test_what_is_no_rows_is_told_how_to_be_given(given, remedy):
     with hj.Engine() as engine:
         engine.execute("CREATE TABLE t (x text)")
         with pytest.raises(hj.InvalidRow, match=rf"^t: .*; {remedy}"):
             engine.apply({"t": given})
+
+
+@pytest.mark.parametrize("of", [pa.decimal32(5, 2), pa.decimal64(5, 2), pa.decimal128(5, 2), pa.decimal256(5, 2),
+                                pa.decimal128(5, -2)], ids=str)  # fmt: skip
+@pytest.mark.parametrize("kind", ["smallint", "bigint", "real", "double precision", "numeric(5, 2)"])
+def test_a_decimal_of_any_width_is_a_number(of, kind):
+    with hj.Engine() as engine:
+        engine.execute(f"CREATE TABLE t (x {kind})")
+        engine.apply({"t": pa.table({"x": pa.array([Decimal(100), None], of)})})
+        assert engine.read("t")["x"].to_pylist() == [100, None]
