@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pydantic
 import pytest
+from pyspark.sql import Row
 
 import halfjoin as hj
 from halfjoin.engine.arrange import expand
@@ -214,7 +215,7 @@ def _of_a_driver() -> list[sqlite3.Row]:
     (ds.dataset(pa.table({"x": ["a"]})), r"give the InMemoryDataset's to_table\(\)"),
     (np.array([("a",)], [("x", "U1")]), "give a pandas.DataFrame of it"),
     ([Model(x="a")], r"give the model_dump\(\) of each"),
-    (_of_a_driver(), r"give dict\(\.\.\.\) of each"),
+    (_of_a_driver(), r"give dict\(\.\.\.\) of each"), ([Row(x="a")], r"give the asDict\(\) of each"),
 ])  # fmt: skip
 def test_what_is_no_rows_is_told_how_to_be_given(given, remedy):
     with hj.Engine() as engine:
