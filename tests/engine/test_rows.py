@@ -10,6 +10,7 @@ from decimal import Decimal
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pydantic
@@ -232,3 +233,31 @@ def test_a_decimal_of_any_width_is_a_number(of, kind):
         engine.execute(f"CREATE TABLE t (x {kind})")
         engine.apply({"t": pa.table({"x": pa.array([Decimal(100), None], of)})})
         assert engine.read("t")["x"].to_pylist() == [100, None]
+
+
+MASKED = np.ma.array([1, 2], mask=[False, True])
+
+
+@pytest.mark.parametrize(("kind", "given", "wanted"), [
+    ("bigint[]", MASKED, [1, None]), ("bigint[][]", np.ma.array([[1, 2]], mask=[[False, True]]), [[1, None]]),
+    ("bigint[][]", np.arange(4).reshape(2, 2), [[0, 1], [2, 3]]), ("bigint", MASKED[1], None),
+    ("date[]", np.ma.array(np.array(["2024-02-29"] * 2, "M8[us]"), mask=[True, False]), [None, dt.date(2024, 2, 29)]),
+    ("jsonb", MASKED, "[1, null]"), ("pair", pd.NA, None), ("pair", {"k": 1, "a": MASKED}, {"k": 1, "a": [1, None]}),
+    ("pair[]", np.array([{"k": 1, "a": None}, None], object), [{"k": 1, "a": None}, None]),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("form", ["dicts", "columns", "pandas"])
+def test_values_that_numpy_masks_are_null(kind, given, wanted, form):
+    rows = {"dicts": [{"x": given}, {"x": None}], "columns": {"x": [given, None]},
+            "pandas": pd.DataFrame({"x": pd.Series([given, None], dtype=object)})}[form]  # fmt: skip
+    with hj.Engine() as engine:
+        engine.execute(f"CREATE TYPE pair AS (k integer, a bigint[]); CREATE TABLE t (x {kind})")
+        engine.apply({"t": rows})
+        assert engine.read("t")["x"].to_pylist() == [wanted, None]
+
+
+def test_lists_of_a_frame_of_duckdb_keep_their_nulls():
+    frame = duckdb.sql("SELECT [1, NULL] AS i, [true, NULL] AS b, [NULL, DATE '2024-02-29'] AS d").df()
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (i integer[], b boolean[], d date[])")
+        engine.apply({"t": frame})
+        assert engine.read("t").to_pylist() == [{"i": [1, None], "b": [True, None], "d": [None, dt.date(2024, 2, 29)]}]
