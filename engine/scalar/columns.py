@@ -204,8 +204,10 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
     if pt.is_run_end_encoded(array.type):
         array = pc.run_end_decode(array)
     if pt.is_dictionary(array.type):
-        if pt.is_string_view(array.type.value_type):  # from polars; Arrow cannot decode such a dictionary
-            array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string()))
+        views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+        if array.type.value_type in views:  # from polars; Arrow cannot decode such a dictionary
+            values = array.dictionary.cast(views[array.type.value_type])
+            array = pa.DictionaryArray.from_arrays(array.indices, values)
         array = array.dictionary_decode()
     if is_string(array.type):
         array = plain_texts(array, pa.string())

@@ -84,6 +84,7 @@ def rows_of(rows):
         ("x", pa.array(["a"], pa.large_string()), "a"),
         ("x", pa.array(["a"], pa.string_view()), "a"),
         ("x", pa.array(["a"]).dictionary_encode(), "a"),
+        ("y", pa.array([b"a"], pa.binary_view()).dictionary_encode(), b"a"),
         ("c", ["a  "], "a"),
         ("a", ["2024-02-29"], dt.date(2024, 2, 29)),
         ("a", [dt.datetime(2024, 2, 29)], dt.date(2024, 2, 29)),
@@ -241,6 +242,7 @@ MASKED = np.ma.array([1, 2], mask=[False, True])
 @pytest.mark.parametrize(("kind", "given", "wanted"), [
     ("bigint[]", MASKED, [1, None]), ("bigint[][]", np.ma.array([[1, 2]], mask=[[False, True]]), [[1, None]]),
     ("bigint[][]", np.arange(4).reshape(2, 2), [[0, 1], [2, 3]]), ("bigint", MASKED[1], None),
+    ("date[]", np.array(["2024-02-29"], "M8[D]"), [dt.date(2024, 2, 29)]),
     ("date[]", np.ma.array(np.array(["2024-02-29"] * 2, "M8[us]"), mask=[True, False]), [None, dt.date(2024, 2, 29)]),
     ("jsonb", MASKED, "[1, null]"), ("pair", pd.NA, None), ("pair", {"k": 1, "a": MASKED}, {"k": 1, "a": [1, None]}),
     ("pair[]", np.array([{"k": 1, "a": None}, None], object), [{"k": 1, "a": None}, None]),
