@@ -23,7 +23,7 @@ from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.engine.scalar.nested_arrays import uneven
 from halfjoin.engine.scalar.plain_texts import plain_texts
 from halfjoin.engine.scalar.precision import rounds, to_digits
-from halfjoin.engine.scalar.python_values import is_string, listed, missing, plain, too_fine
+from halfjoin.engine.scalar.python_values import is_string, listed, plain, too_fine
 from halfjoin.engine.scalar.row_input import of_python
 from halfjoin.engine.scalar.sound import DAYS, MICROS, Unsound, check_sound
 from halfjoin.engine.scalar.values import valid
@@ -245,8 +245,8 @@ def _of_python(given: Sequence[Any], kind: SqlType) -> pa.Array:
     """
     if kind.element is not None:
         given = [listed(one) for one in given]
-    if kind.element is not None and all(missing(one) or isinstance(one, (list, tuple)) for one in given):
-        lists = [None if missing(one) else one for one in given]
+    if kind.element is not None and all(one is None or isinstance(one, (list, tuple)) for one in given):
+        lists = given
         offsets = np.cumsum([0, *(0 if one is None else len(one) for one in lists)]).astype(np.int32)
         items = _array([item for one in lists for item in one or ()], kind.element)
         mask = pa.array([one is None for one in lists], pa.bool_())

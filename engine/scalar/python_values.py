@@ -71,7 +71,10 @@ def missing(value: Any) -> bool:
 
 def listed(value: Any) -> Any:
     """An array of NumPy as a list, if Arrow does not read it as it is: Arrow takes what is masked for a value, and no
-    days or several dimensions. DuckDB's frames mask the NULLs of a list. Other values are as they were."""
+    days or several dimensions. DuckDB's frames mask the NULLs of a list. What is missing is None. Other values are as
+    they were."""
+    if missing(value):
+        return None
     if isinstance(value, np.ma.MaskedArray):
         return [None if item is np.ma.masked else item for item in value]
     if isinstance(value, np.ndarray) and (value.ndim > 1 or value.dtype.kind in "OmM"):

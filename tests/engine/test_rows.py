@@ -257,9 +257,13 @@ def test_values_that_numpy_masks_are_null(kind, given, wanted, form):
         assert engine.read("t")["x"].to_pylist() == [wanted, None]
 
 
-def test_lists_of_a_frame_of_duckdb_keep_their_nulls():
-    frame = duckdb.sql("SELECT [1, NULL] AS i, [true, NULL] AS b, [NULL, DATE '2024-02-29'] AS d").df()
+@pytest.mark.parametrize("form", ["df", "fetchnumpy"])
+def test_what_duckdb_gives_to_numpy_and_pandas_keeps_its_nulls(form):
+    row = "[1, NULL] AS i, [true, NULL] AS b, [NULL, DATE '2024-02-29'] AS d, 5 AS k"
+    found = duckdb.sql(f"SELECT {row} UNION ALL SELECT NULL, NULL, NULL, NULL")
     with hj.Engine() as engine:
-        engine.execute("CREATE TABLE t (i integer[], b boolean[], d date[])")
-        engine.apply({"t": frame})
-        assert engine.read("t").to_pylist() == [{"i": [1, None], "b": [True, None], "d": [None, dt.date(2024, 2, 29)]}]
+        engine.execute("CREATE TABLE t (i integer[], b boolean[], d date[], k integer)")
+        engine.apply({"t": getattr(found, form)()})
+        assert sorted(engine.read("t").to_pylist(), key=str) == [
+            dict.fromkeys("ibdk"), {"i": [1, None], "b": [True, None], "d": [None, dt.date(2024, 2, 29)], "k": 5},
+        ]  # fmt: skip
