@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,7 +20,8 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from halfjoin.catalog.models import Table
 from halfjoin.engine.feeds.deletion_vectors import deleted
 from halfjoin.engine.feeds.delta_files import ADDS, CHANGE, Column, File, parts, text_of
-from halfjoin.engine.storage.place import LOG
+from halfjoin.engine.feeds.delta_vectors import lines, vectors
+from halfjoin.engine.storage.commits import commit_file
 from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.updates.updates import Ints
 from halfjoin.errors import InvalidRow, StorageError, UnknownName
@@ -98,8 +98,7 @@ class DeltaSource:
             StorageError: the version cannot be read any more. The pieces raise it as well.
         """
         with self._reading(version):
-            log = self._place.read(f"{LOG}/{version:020}.json").to_pybytes()
-            actions = [json.loads(line) for line in log.splitlines()]
+            actions = lines(self._place, commit_file(version))
             at = self._at(version)
             wanted = self._wanted(at)
             columns = self._as_stored(at, wanted)
@@ -166,12 +165,8 @@ class DeltaSource:
         """The deleted rows of each file that has some."""
         if "deletionVectors" not in (at.protocol().reader_features or ()):
             return {}
-        base, found = unquote(self._place.uri).rstrip("/") + "/", dict[str, Ints]()
-        for batch in pa.table(at.deletion_vectors()).to_batches():
-            for uri, kept in zip(batch["filepath"], batch["selection_vector"], strict=True):
-                gone = pc.invert(kept.values).to_numpy(zero_copy_only=False)
-                found[unquote(uri.as_py()).removeprefix(base)] = np.flatnonzero(gone)
-        return found
+        found = vectors(self._place, at.version())
+        return {self._inside(path): deleted(self._place, vector) for path, vector in found.items()}
 
     def _inside(self, path: str) -> str:
         """The path of a file in the table's folder, by the path that the log has.

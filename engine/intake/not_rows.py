@@ -38,6 +38,12 @@ def no_row(table: str, number: int, given: Any) -> InvalidRow:
         remedy = "give dataclasses.asdict(...) of each"
     elif hasattr(given, "_asdict"):
         remedy = "give the _asdict() of each"
+    elif hasattr(given, "asDict"):  # a row of Spark
+        remedy = "give the asDict() of each"
+    elif hasattr(given, "model_dump"):  # a model of pydantic
+        remedy = "give the model_dump() of each"
+    elif hasattr(given, "keys"):  # a row of sqlite3, or of another driver
+        remedy = "give dict(...) of each"
     elif isinstance(given, tuple | list):
         remedy = "give {'column': value, ...} for each"
     return InvalidRow(f"a row must be a dict, not {type(given).__name__}", remedy=remedy, table=table, row=number)

@@ -23,7 +23,7 @@ from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.engine.scalar.nested_arrays import uneven
 from halfjoin.engine.scalar.plain_texts import plain_texts
 from halfjoin.engine.scalar.precision import rounds, to_digits
-from halfjoin.engine.scalar.python_values import is_string, missing, plain, too_fine
+from halfjoin.engine.scalar.python_values import is_string, listed, plain, too_fine
 from halfjoin.engine.scalar.row_input import of_python
 from halfjoin.engine.scalar.sound import DAYS, MICROS, Unsound, check_sound
 from halfjoin.engine.scalar.values import valid
@@ -204,11 +204,17 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
     if pt.is_run_end_encoded(array.type):
         array = pc.run_end_decode(array)
     if pt.is_dictionary(array.type):
-        if pt.is_string_view(array.type.value_type):  # from polars; Arrow cannot decode such a dictionary
-            array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string()))
+        views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+        if array.type.value_type in views:  # from polars; Arrow cannot decode such a dictionary
+            values = array.dictionary.cast(views[array.type.value_type])
+            array = pa.DictionaryArray.from_arrays(array.indices, values)
         array = array.dictionary_decode()
     if is_string(array.type):
         array = plain_texts(array, pa.string())
+    if pt.is_decimal(array.type) and (array.type.bit_width < 128 or array.type.scale < 0):
+        # Arrow refuses to cast decimals of 32 bits to bigint, and a text without an exponent to a scale below 0.
+        digits, scale = array.type.precision, array.type.scale
+        array = array.cast(pa.decimal256(min(76, digits - min(scale, 0)), max(scale, 0)))
     if pt.is_floating(array.type) and innermost(kind).kind not in FLOATS:
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     return array
@@ -237,8 +243,10 @@ def _of_python(given: Sequence[Any], kind: SqlType) -> pa.Array:
     Raises:
         As `_convert`.
     """
-    if kind.element is not None and all(missing(one) or isinstance(one, (list, tuple)) for one in given):
-        lists = [None if missing(one) else one for one in given]
+    if kind.element is not None:
+        given = [listed(one) for one in given]
+    if kind.element is not None and all(one is None or isinstance(one, (list, tuple)) for one in given):
+        lists = given
         offsets = np.cumsum([0, *(0 if one is None else len(one) for one in lists)]).astype(np.int32)
         items = _array([item for one in lists for item in one or ()], kind.element)
         mask = pa.array([one is None for one in lists], pa.bool_())

@@ -16,7 +16,7 @@ import pyarrow.types as pt
 
 from halfjoin.sql.types import Kind, SqlType
 
-_MISSING = ("NAType", "NaTType")  # types of pandas
+_MISSING = ("NAType", "NaTType", "MaskedConstant")  # types of pandas and NumPy
 _FINE = {"Timestamp": "nanosecond", "Timedelta": "nanoseconds"}  # types of pandas, and what each calls its nanoseconds
 _FLOOR = "the column holds microseconds: floor the nanoseconds first, for example with .dt.floor('us')"
 
@@ -67,6 +67,19 @@ def missing(value: Any) -> bool:
     if isinstance(value, np.datetime64 | np.timedelta64):
         return bool(np.isnat(value))
     return value is None or type(value).__name__ in _MISSING or (isinstance(value, float) and value != value)
+
+
+def listed(value: Any) -> Any:
+    """An array of NumPy as a list, if Arrow does not read it as it is: Arrow takes what is masked for a value, and no
+    days or several dimensions. DuckDB's frames mask the NULLs of a list. What is missing is None. Other values are as
+    they were."""
+    if missing(value):
+        return None
+    if isinstance(value, np.ma.MaskedArray):
+        return [None if item is np.ma.masked else item for item in value]
+    if isinstance(value, np.ndarray) and (value.ndim > 1 or value.dtype.kind in "OmM"):
+        return list(value)
+    return value
 
 
 def too_fine(value: Any, kind: SqlType) -> str | None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.scalar.python_values import listed
 from halfjoin.engine.updates.structs import struct_of
 from halfjoin.sql.types import SqlType, field_names
 
@@ -25,7 +26,7 @@ def of_python(given: Sequence[Any], kind: SqlType, plain: Convert) -> Any:
         TypeError: a value is neither a row nor None.
         ValueError: a row has too many or too few members, or a name that is no field.
     """
-    given = [_parsed(one) for one in given]
+    given = [_parsed(listed(one)) for one in given]
     if kind.element is not None:
         if not all(one is None or isinstance(one, (list, tuple)) for one in given):
             raise TypeError("not an array")

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from halfjoin.engine.batch.runner import LOCAL, Checked, Runner
 from halfjoin.engine.intake.rows import GivenRows, Submitted, submitted
-from halfjoin.errors import HalfjoinError
+from halfjoin.errors import HalfjoinError, InvalidRow
 
 if TYPE_CHECKING:
     from halfjoin.catalog.models import Table
@@ -104,6 +104,10 @@ class Runners:
             if is_frame(meant.data) and type(meant) is GivenRows:  # messages have the columns of their source
                 from halfjoin.engine.spark.types import check_columns
 
+                if meant.data.isStreaming:
+                    raise InvalidRow("a streaming DataFrame has no rows by itself", table=name,
+                                     remedy="write frame.writeStream.foreachBatch("
+                                     f"engine.sink({name!r})).start()")  # fmt: skip
                 check_columns(name, meant.data.schema)
             if self.setting != "local" and is_frame(meant.data) and not table(name).constrained:
                 to = table(name)

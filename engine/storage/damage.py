@@ -23,6 +23,7 @@ def naming(file: object, *more: type[Exception], fails: str = "cannot be read") 
 
     Raises:
         StorageError: the file is missing or damaged.
+        KeyboardInterrupt: Ctrl-C reached a library that has an error of its own for it, as those in Rust have.
     """
     try:
         yield
@@ -31,4 +32,6 @@ def naming(file: object, *more: type[Exception], fails: str = "cannot be read") 
             raise
         found = repr(problem) if isinstance(problem, LookupError) else str(problem)
         said = " ".join(_COLOURS.sub("", found).split())  # in one line
+        if said.endswith("KeyboardInterrupt:"):
+            raise KeyboardInterrupt from problem
         raise StorageError(f"{file} {fails}: {said}") from problem

@@ -156,5 +156,6 @@ def _arrow(path: Path) -> pa.Table:
 
 def _delta(path: Path) -> DeltaSource:
     if not (path / "_delta_log").is_dir():
-        raise IsADirectoryError(ENOENT, "a folder that is not a Delta table", str(path))
+        raise IsADirectoryError(ENOENT, "a folder that is not a Delta table: name the files in it, or apply it with "
+                                "halfjoin apply WAREHOUSE TABLE FOLDER", str(path))  # fmt: skip
     return DeltaSource(path)

@@ -2,15 +2,20 @@
 
 import datetime as dt
 import mmap
+import sqlite3
 import uuid
 from collections import namedtuple
+from contextlib import closing
 from decimal import Decimal
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pydantic
 import pytest
+from pyspark.sql import Row
 
 import halfjoin as hj
 from halfjoin.engine.arrange import expand
@@ -79,6 +84,7 @@ def rows_of(rows):
         ("x", pa.array(["a"], pa.large_string()), "a"),
         ("x", pa.array(["a"], pa.string_view()), "a"),
         ("x", pa.array(["a"]).dictionary_encode(), "a"),
+        ("y", pa.array([b"a"], pa.binary_view()).dictionary_encode(), b"a"),
         ("c", ["a  "], "a"),
         ("a", ["2024-02-29"], dt.date(2024, 2, 29)),
         ("a", [dt.datetime(2024, 2, 29)], dt.date(2024, 2, 29)),
@@ -195,14 +201,69 @@ def _refusing(parts: object) -> None:
     raise hj.DataError("too long")
 
 
+class Model(pydantic.BaseModel):
+    x: str
+
+
+def _of_a_driver() -> list[sqlite3.Row]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.row_factory = sqlite3.Row
+        return connection.execute("SELECT 'a' AS x").fetchall()
+
+
 @pytest.mark.parametrize(("given", "remedy"), [
     ([pa.record_batch({"x": ["a"]})], r"give pa\.Table\.from_batches"), ([("a",)], r"give \{'column': value"),
     (iter([{"x": "a"}]), "give a list of the rows, or pa.RecordBatchReader"), ([Named("a")], r"give the _asdict\(\)"),
     (ds.dataset(pa.table({"x": ["a"]})), r"give the InMemoryDataset's to_table\(\)"),
     (np.array([("a",)], [("x", "U1")]), "give a pandas.DataFrame of it"),
+    ([Model(x="a")], r"give the model_dump\(\) of each"),
+    (_of_a_driver(), r"give dict\(\.\.\.\) of each"), ([Row(x="a")], r"give the asDict\(\) of each"),
 ])  # fmt: skip
 def test_what_is_no_rows_is_told_how_to_be_given(given, remedy):
     with hj.Engine() as engine:
         engine.execute("CREATE TABLE t (x text)")
         with pytest.raises(hj.InvalidRow, match=rf"^t: .*; {remedy}"):
             engine.apply({"t": given})
+
+
+@pytest.mark.parametrize("of", [pa.decimal32(5, 2), pa.decimal64(5, 2), pa.decimal128(5, 2), pa.decimal256(5, 2),
+                                pa.decimal128(5, -2)], ids=str)  # fmt: skip
+@pytest.mark.parametrize("kind", ["smallint", "bigint", "real", "double precision", "numeric(5, 2)"])
+def test_a_decimal_of_any_width_is_a_number(of, kind):
+    with hj.Engine() as engine:
+        engine.execute(f"CREATE TABLE t (x {kind})")
+        engine.apply({"t": pa.table({"x": pa.array([Decimal(100), None], of)})})
+        assert engine.read("t")["x"].to_pylist() == [100, None]
+
+
+MASKED = np.ma.array([1, 2], mask=[False, True])
+
+
+@pytest.mark.parametrize(("kind", "given", "wanted"), [
+    ("bigint[]", MASKED, [1, None]), ("bigint[][]", np.ma.array([[1, 2]], mask=[[False, True]]), [[1, None]]),
+    ("bigint[][]", np.arange(4).reshape(2, 2), [[0, 1], [2, 3]]), ("bigint", MASKED[1], None),
+    ("date[]", np.array(["2024-02-29"], "M8[D]"), [dt.date(2024, 2, 29)]),
+    ("date[]", np.ma.array(np.array(["2024-02-29"] * 2, "M8[us]"), mask=[True, False]), [None, dt.date(2024, 2, 29)]),
+    ("jsonb", MASKED, "[1, null]"), ("pair", pd.NA, None), ("pair", {"k": 1, "a": MASKED}, {"k": 1, "a": [1, None]}),
+    ("pair[]", np.array([{"k": 1, "a": None}, None], object), [{"k": 1, "a": None}, None]),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("form", ["dicts", "columns", "pandas"])
+def test_values_that_numpy_masks_are_null(kind, given, wanted, form):
+    rows = {"dicts": [{"x": given}, {"x": None}], "columns": {"x": [given, None]},
+            "pandas": pd.DataFrame({"x": pd.Series([given, None], dtype=object)})}[form]  # fmt: skip
+    with hj.Engine() as engine:
+        engine.execute(f"CREATE TYPE pair AS (k integer, a bigint[]); CREATE TABLE t (x {kind})")
+        engine.apply({"t": rows})
+        assert engine.read("t")["x"].to_pylist() == [wanted, None]
+
+
+@pytest.mark.parametrize("form", ["df", "fetchnumpy"])
+def test_what_duckdb_gives_to_numpy_and_pandas_keeps_its_nulls(form):
+    row = "[1, NULL] AS i, [true, NULL] AS b, [NULL, DATE '2024-02-29'] AS d, 5 AS k"
+    found = duckdb.sql(f"SELECT {row} UNION ALL SELECT NULL, NULL, NULL, NULL")
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (i integer[], b boolean[], d date[], k integer)")
+        engine.apply({"t": getattr(found, form)()})
+        assert sorted(engine.read("t").to_pylist(), key=str) == [
+            dict.fromkeys("ibdk"), {"i": [1, None], "b": [True, None], "d": [None, dt.date(2024, 2, 29)], "k": 5},
+        ]  # fmt: skip

@@ -2,6 +2,8 @@
 
 import datetime as dt
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import halfjoin as hj
@@ -70,3 +72,27 @@ def test_what_fails_for_a_row_goes_away_with_it(call, row, why):
 def test_a_series_that_would_fill_the_memory_is_an_error(engine):
     with pytest.raises(hj.DataError, match=r"makes 1,000,000,000,001 rows of one, the most are 10,000,000"):
         engine.query("SELECT * FROM generate_series(0, 1000000000000) AS g")
+
+
+def _few(values):
+    if len(values) > 2:
+        raise ValueError("too many at once")
+    return values
+
+
+def test_a_function_that_refuses_many_rows_at_once_loses_none():
+    with hj.Engine(clock="own") as engine:
+        engine.register_table_function("p", lambda batch: pa.RecordBatch.from_pydict(
+            {"y": _few(batch.column(0)), "__row": np.arange(len(batch))}), returns={"y": "bigint"})  # fmt: skip
+        engine.register_aggregate("m", takes=["bigint"], returns="bigint", lift=lambda x: {"s": _few(x)},
+                                  result=lambda s: _few(s))  # fmt: skip
+        engine.execute("""
+            CREATE TABLE t (x bigint);
+            CREATE MATERIALIZED VIEW v AS SELECT t.x, p.y FROM t, p(t.x) AS p (y);
+            CREATE MATERIALIZED VIEW w AS SELECT x, m(x) AS s FROM t GROUP BY x
+        """)
+        engine.apply({"t": [{"x": x} for x in range(9)]}, time=1)
+        for view in "vw":
+            assert sorted(tuple(row.values()) for row in engine.read(view).to_pylist()) == [(x, x) for x in range(9)]
+        engine.apply({"t": [{"x": x, "__diff": -1} for x in range(9)]}, time=2)
+        assert engine.read("v").num_rows == engine.read("w").num_rows == 0

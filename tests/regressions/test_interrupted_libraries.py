@@ -7,6 +7,7 @@ from pydantic_core import PydanticSerializationError
 import halfjoin as hj
 from halfjoin.catalog.models import Document
 from halfjoin.engine.scalar import duck
+from halfjoin.engine.storage import delta
 
 
 class Interrupted:
@@ -46,3 +47,16 @@ def test_an_interrupted_catalog_is_keyboardinterrupt(monkeypatch, tmp_path):
             patch.setattr(Document, "model_dump_json", interrupted)
             engine.execute("CREATE TABLE t (x bigint)")
         engine.execute("CREATE TABLE t (x bigint)")
+
+
+def test_an_interrupted_commit_is_keyboardinterrupt(monkeypatch, tmp_path):
+    def interrupted(*_, **__):
+        raise ValueError("custom_metadata value for 'x' must be JSON-serializable: KeyboardInterrupt: ")
+
+    with hj.Engine(tmp_path) as engine:
+        engine.execute("CREATE TABLE t (x bigint); INSERT INTO t VALUES (1)")
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(delta, "CommitProperties", interrupted)
+            engine.flush()
+        engine.flush()
+        assert engine.read("t").to_pylist() == [{"x": 1}]

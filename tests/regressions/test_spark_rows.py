@@ -77,6 +77,15 @@ def test_columns_that_no_table_takes_are_refused_by_the_schema(spark: Any, value
             assert engine.read("t").num_rows == 1
 
 
+def test_a_streaming_frame_is_told_how_to_be_given(spark: Any) -> None:
+    stream = spark.readStream.format("rate").load().selectExpr("value AS id")
+    with hj.Engine(spark=spark) as engine:
+        engine.execute("CREATE TABLE t (id bigint PRIMARY KEY)")
+        for given in (stream, hj.upserts(stream)):
+            with pytest.raises(hj.InvalidRow, match=r"^t: a streaming DataFrame .*foreachBatch\(engine.sink\('t'\)\)"):
+                engine.apply({"t": given})
+
+
 def test_a_refused_row_of_a_frame_fails_no_job_and_is_named(spark: Any) -> None:
     tracker = spark.sparkContext.statusTracker()
     with hj.Engine(spark=spark, runner="spark") as engine:

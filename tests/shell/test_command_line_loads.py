@@ -147,7 +147,7 @@ def test_guessed_types_may_be_overridden(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "text", "said"), [
     ("no.csv", None, "no such file"), ("x.jsonl", "[1]\n", "line 1 is not an object"),
-    ("x.jsonl", "{'k': 1}\n", "line 1: "), ("x.parquet", "k", "cannot be read"),
+    ("x.jsonl", "{'k': 1}\n", "line 1: "), ("x.parquet", "k", "cannot be read"), ("", None, "halfjoin apply WAREHOUSE"),
 ])  # fmt: skip
 def test_files_that_hold_no_rows_are_named(name: str, text: str | None, said: str, tmp_path: Path) -> None:
     run(tmp_path / "w", "-c", "CREATE TABLE t (k bigint)")

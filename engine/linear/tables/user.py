@@ -89,10 +89,10 @@ def call_user_function(user: UserFunction, arguments: list[pa.Array], length: in
             else:
                 middle = (start + stop) // 2
                 waiting += [(middle, stop), (start, middle)]
-    if not failed:
+    if len(parts) == 1 and not failed:
         return parts[0][1]
-    made = _joined(user, parts)
-    return Exploded(made.rows, made.columns, made.time, made.diff, np.array(failed), messages)
+    made = _joined(user, parts)  # also if no row fails alone: a function may refuse many rows at once
+    return Exploded(made.rows, made.columns, made.time, made.diff, np.array(failed, np.int64), messages)
 
 
 def _call(user: UserFunction, batch: pa.RecordBatch) -> Exploded:
