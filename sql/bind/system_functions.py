@@ -103,7 +103,7 @@ def number_of(value: Expr, type: str, system: System, strict: bool = True) -> Ex
         return Literal(int(text), to)
     if text == "-":
         return Literal(0, to)
-    known, folded = system.numbers(type), _folded(text)
+    known, folded = system.numbers(type), _signature(text, system) if type == "regprocedure" else _folded(text)
     found = known.get(_type_name(text), known.get(folded)) if type == "regtype" else known.get(
         folded, known.get(folded.removeprefix(f"{system.asker.database}.")))
     if found is None and strict:
@@ -165,6 +165,16 @@ def _folded(text: str) -> str:
         return ""  # which names nothing
     return ".".join(part[1:-1].replace('""', '"') if part.startswith('"') else part.lower()
                     for part in _PART.findall(text))
+
+
+def _signature(text: str, system: System) -> str:
+    """A function's name as SQL text, with the numbers of its arguments' types: `lower(25)` for `lower(text)`."""
+    name, given, arguments = text.partition("(")
+    if not given:
+        return _folded(name)
+    types = system.numbers("regtype")
+    takes = [types.get(_type_name(part)) for part in arguments.strip().removesuffix(")").split(",") if part.strip()]
+    return f"{_folded(name)}({','.join(map(str, takes))})"
 
 
 def _as_written(known: Mapping[str, int], database: str) -> dict[str, int]:

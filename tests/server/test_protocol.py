@@ -180,6 +180,10 @@ def test_a_plan_is_explained_with_the_options_of_clients(raw: Raw) -> None:
     assert raw.query("EXPLAIN (VERBOSE, COSTS OFF) SELECT a FROM t") == plain
     assert _letters(raw.query("EXPLAIN (FORMAT JSON) SELECT a FROM t")) == "TDCZ"
     assert "engine.activity()" in fields(raw.query("EXPLAIN (ANALYZE) SELECT 1")[0][1])["H"]
+    raw.send(_parse("EXPLAIN SELECT a FROM t WHERE a = $1"), ("D", b"S\0"), _bind("5"), _execute(), SYNC)
+    found = raw.until("Z")
+    assert _letters(found).replace("D", "") == "1tT2CZ"
+    assert found[1][1] == struct.pack(">hI", 1, 23)
 
 
 def test_a_portal_gives_rows_up_to_its_limit(raw: Raw) -> None:
