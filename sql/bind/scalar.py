@@ -231,7 +231,7 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
         raise context.wrong(node, f"{name} takes plain arguments only").with_(code="42809")
     if name in CALLS and context.now is not None:
         context.fleeting.append(name)
-        return sequence_value(node, not any(scope.sources for scope in scalars.scopes), context)
+        return sequence_value(node, not any(scope.sources for scope in scalars.scopes), context, scalars.value)
     if node.expressions and isinstance(node.expressions[-1], Variadic):
         return functions.spread(name, scalars.values([*node.expressions[:-1], node.expressions[-1].this]))
     args = arguments(name, positional(name, node, context), scalars)

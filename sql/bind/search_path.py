@@ -8,7 +8,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.bind.sequences import CALLS, quoted, sequence_named
+from halfjoin.sql.bind.sequences import CALLS, quoted, sequence_named, text_in
 from halfjoin.sql.bind.tables import references
 from halfjoin.sql.parse.locate import PUBLIC, name_of, place
 from halfjoin.sql.parse.syntax import ShowObjects
@@ -106,8 +106,8 @@ def _place(table: exp.Table, known: Collection[str], path: Sequence[str]) -> Non
 
 def _place_sequence(given: exp.Expr, known: Collection[str], path: Sequence[str]) -> None:
     """Give the sequence that nextval names its schema."""
-    text = given.this if isinstance(given, exp.Cast) else given
-    if isinstance(text, exp.Literal) and text.is_string:
+    text = text_in(given)
+    if text is not None:
         name = sequence_named(text.name)
         named = len(exp.to_table(text.name, dialect="postgres").parts) > 1
         if not named and (schema := _schema(name, known, path)) != PUBLIC:

@@ -201,6 +201,7 @@ def test_parameters_have_the_types_of_their_places(raw: Raw) -> None:
     cases = {
         "SELECT a FROM t WHERE a = $1 AND b = $2": (23, 25), "SELECT $1": (25,), "SELECT $2::date, $1 + 1": (23, 1082),
         "INSERT INTO t VALUES ($1, $2)": (23, 25), "SELECT a FROM t LIMIT $1 OFFSET $2": (20, 20),
+        "SELECT nextval($1)": (25,), "SELECT setval($1::regclass, $2, $3)": (25, 20, 16),
         "SELECT a FROM t WHERE a = ANY($1)": (1007,), "UPDATE t SET b = $2 WHERE a < $1": (23, 25),
         "SELECT $1 || b FROM t": (25,), "SELECT date_trunc($1, now())": (25,),
         "SELECT a FROM t WHERE a IN ($1, $2)": (23, 23),
