@@ -67,8 +67,8 @@ def test_a_day_of_a_far_year_is_that_of_postgresql(both: tuple[Any, Any], days: 
         assert ours == theirs
 
 
-CALLED = (("nextval($1)", "q"), ("nextval($1::regclass)", "public.q"), ("setval($1, $2)", "q", "7"), ("currval($1)", "q"),
-          ("setval($1, $2, $3)", "q", "9", "f"), ("nextval($1)", '"q"'),
+CALLED = (("nextval($1)", "q"), ("nextval($1::regclass)", "public.q"), ("setval($1, $2)", "q", "7"),
+          ("currval($1)", "q"), ("setval($1, $2, $3)", "q", "9", "f"), ("nextval($1)", '"q"'),
           ("setval(pg_get_serial_sequence($1, $2), $3)", "numbered", "k", "40"),
           ("currval(pg_get_serial_sequence($1, $2))", "numbered", "k"))  # fmt: skip
 
