@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
+from halfjoin.sql.bind.modifiers import of_modifier
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.parameters import is_inferring
 from halfjoin.sql.oids import pg_type
@@ -73,7 +74,7 @@ def system_call(name: str, args: Sequence[Expr], context: Context) -> Expr | Non
         return _allowed(args)
     if name.startswith("to_reg") and len(args) == 1:
         return number_of(args[0], name.removeprefix("to_"), system, strict=False)
-    return None
+    return of_modifier(name, args)
 
 
 def text_of(value: Expr, type: SqlType, system: System) -> Expr:
@@ -313,6 +314,14 @@ def _serial(name: str, args: Sequence[Expr], system: System) -> Expr:
     return Call("text of named part", (table, column, *lists), TEXT)
 
 
+def _with_number(name: str, args: Sequence[Expr], system: System) -> Expr:
+    """nameconcatoid: a name and a number, as information_schema names functions."""
+    if len(args) != 2:
+        raise UnsupportedSQL(f"{name} takes a name and a number", wrong=True)
+    parts = (args[0], Literal("_", TEXT), functions.cast(args[1], BIGINT))
+    return functions.cast(functions.resolve("concat", parts), NAME)
+
+
 def _allowed(args: Sequence[Expr]) -> Expr:
     """Who asks may do everything that can be done; NULL for a NULL."""
     known = [functions.resolve("is not null", (arg,)) for arg in args]
@@ -429,5 +438,6 @@ OF_NUMBER: Mapping[str, Callable[[str, Sequence[Expr], System], Expr]] = {
     "pg_size_pretty": _pretty,
     "pg_encoding_to_char": _encoding, "pg_char_to_encoding": _encoding,
     "pg_get_serial_sequence": _serial,
+    "nameconcatoid": _with_number,
     "set_config": lambda name, args, system: set_config(system, args),
 }

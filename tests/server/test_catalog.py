@@ -167,6 +167,16 @@ def test_functions_are_named_with_their_arguments(engine: hj.Engine, real: Any) 
         engine.query("SELECT 'nothing(text)'::regprocedure")
 
 
+def test_lengths_and_digits_follow_from_modifiers(engine: hj.Engine, real: Any) -> None:
+    """jOOQ asks for them, with whole rows as arguments."""
+    type, size = ("information_schema._pg_truetyp{}(a.*, t)".format(part) for part in ("id", "mod"))
+    told = ", ".join(f"information_schema._pg_{part}({type}, {size})" for part in (
+        "char_max_length", "numeric_precision", "numeric_scale", "datetime_precision"))  # fmt: skip
+    query = (f"SELECT attname, {told} FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
+             "WHERE attrelid IN ('customer'::regclass, 'orders'::regclass) AND attnum > 0")  # fmt: skip
+    assert plain(asked(engine, query)) == plain(real.execute(query).fetchall())
+
+
 DEFAULTS = {
     "integer": ("5", "'7'", "'-7'", "NULL"), "boolean": ("TRUE", "'f'"), "text": ("'x'", "'it''s'", "''", "lower('x')"),
     "varchar(5)": ("'x'",), "char(3)": ("'abc'",), "jsonb": ("'{}'",), "text[]": ("'{}'",), "mood": ("'ok'",),
