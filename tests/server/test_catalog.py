@@ -169,7 +169,7 @@ def test_functions_are_named_with_their_arguments(engine: hj.Engine, real: Any) 
 
 def test_lengths_and_digits_follow_from_modifiers(engine: hj.Engine, real: Any) -> None:
     """jOOQ asks for them, with whole rows as arguments."""
-    type, size = ("information_schema._pg_truetyp{}(a.*, t)".format(part) for part in ("id", "mod"))
+    type, size = (f"information_schema._pg_truetyp{part}(a.*, t)" for part in ("id", "mod"))
     told = ", ".join(f"information_schema._pg_{part}({type}, {size})" for part in (
         "char_max_length", "numeric_precision", "numeric_scale", "datetime_precision"))  # fmt: skip
     query = (f"SELECT attname, {told} FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
