@@ -322,6 +322,15 @@ def _with_number(name: str, args: Sequence[Expr], system: System) -> Expr:
     return functions.cast(functions.resolve("concat", parts), NAME)
 
 
+def _of_key(name: str, args: Sequence[Expr], system: System) -> Expr:
+    """pg_index_column_has_property: all keys of indexes ascend, with NULL last."""
+    if len(args) != 3:
+        raise UnsupportedSQL(f"{name} takes an index, a number and a property", wrong=True)
+    asked = functions.cast(args[2], TEXT, explicit=True)
+    held = (functions.resolve("=", (asked, Literal(one, TEXT))) for one in ("asc", "nulls_last", "orderable"))
+    return functions.resolve("or", tuple(held))
+
+
 def _allowed(args: Sequence[Expr]) -> Expr:
     """Who asks may do everything that can be done; NULL for a NULL."""
     known = [functions.resolve("is not null", (arg,)) for arg in args]
@@ -438,6 +447,6 @@ OF_NUMBER: Mapping[str, Callable[[str, Sequence[Expr], System], Expr]] = {
     "pg_size_pretty": _pretty,
     "pg_encoding_to_char": _encoding, "pg_char_to_encoding": _encoding,
     "pg_get_serial_sequence": _serial,
-    "nameconcatoid": _with_number,
+    "nameconcatoid": _with_number, "pg_index_column_has_property": _of_key,
     "set_config": lambda name, args, system: set_config(system, args),
 }
