@@ -149,7 +149,7 @@ class InvalidRow(HalfjoinError):
         row (int | None): the row's number among the rows passed for the table, from 0; in a feed, the message's number.
             None if the rows have no order, as in a Spark DataFrame, or if no single row is at fault.
         key (dict[str, object] | None): the row's PRIMARY KEY (all its values, if the table has no key), if it is
-            known and the rows have no numbers.
+            known and the rows have no numbers. Of a foreign key: what the row refers to, or is referred to by.
         value (object): the value at fault, as a Python object. None if it is NULL, or if no single value is at fault.
         called (str | None): how the text names the row, if not as `row N` or by its key: `message 3`. Empty if
             `reason` names the row.

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from halfjoin.catalog.models import Check, ColumnModel, ForeignKey, Index, Sequence, Table, View
 from halfjoin.catalog.system.columns import system_tables
+from halfjoin.catalog.system.defaults import default_text
 from halfjoin.catalog.system.types import TypeRow, built_in, own_types
 from halfjoin.sql.named import Domain
 from halfjoin.sql.oids import own_oid, pg_type
@@ -160,7 +161,8 @@ class Known:
     def default(self, column: ColumnModel) -> str | None:
         """The DEFAULT of a column; that of a serial is the next number of its sequence."""
         if not column.serial or not column.sequence:
-            return column.default
+            title = self.type_by_oid[pg_type(column.type).oid].title
+            return None if column.default is None else default_text(column.default, column.type, title)
         name = self.shown(*self.split(column.sequence)).replace("'", "''")
         return f"nextval('{name}'::regclass)"
 

@@ -13,8 +13,9 @@ from halfjoin.sql.functions.signature import ANY, ANY_ARRAY, Overload, type_name
 from halfjoin.sql.functions.table import TABLE
 from halfjoin.sql.oids import own_oid, pg_type
 
-_OF_OWN = ("enum_in", "enum_out", "enum_recv", "enum_send", "domain_in", "domain_recv")  # of enums and domains
-_ANYELEMENT, _ANYARRAY, _RECORD = 2283, 2277, 2249
+_ANYELEMENT, _ANYARRAY, _RECORD, _CSTRING, _INTERNAL, _BYTEA, _OID, _INTEGER = 2283, 2277, 2249, 2275, 2281, 17, 26, 23
+_ANY, _ANYENUM = 2276, 3500
+_OF_PARTS = ("array_in", "record_in")  # read values by the number of what these consist of, and by its modifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Procedure:
     @property
     def signature(self) -> str:
         """The name with its arguments."""
-        return f"{self.name}({self.arguments})"
+        return f"{self.name}({self.arguments.replace(', ', ',')})"
 
 
 @cache
@@ -54,9 +55,32 @@ def _made() -> Iterator[Procedure]:
                 arguments = ", ".join(_shown(one) for one in overload.params)
                 yield Procedure(own_oid(f"function {entry.name}({arguments})"), "pg_catalog", entry.name, kind, takes,
                                 returns, arguments, _shown(overload.result), doc=entry.doc)
-    names = dict.fromkeys((*_OF_OWN, *(name for one in built_in() for name in one.functions if name != "-")))
-    for name in names:
-        yield Procedure(own_oid(f"function {name}"), "pg_catalog", name, "f", (2275,), 2275, "cstring", "cstring")
+    titles = {one.oid: one.title for one in built_in()}
+    for name, (takes, returns) in _of_types().items():
+        yield Procedure(own_oid(f"function {name}"), "pg_catalog", name, "f", takes, returns,
+                        ", ".join(titles[one] for one in takes), titles[returns])  # fmt: skip
+
+
+def _of_types() -> dict[str, tuple[tuple[int, ...], int]]:
+    """The functions by which PostgreSQL reads and writes values of types, with what they take and return."""
+    made: dict[str, tuple[tuple[int, ...], int]] = {
+        "enum_in": ((_CSTRING, _OID), _ANYENUM), "enum_out": ((_ANYENUM,), _CSTRING),
+        "enum_recv": ((_INTERNAL, _OID), _ANYENUM), "enum_send": ((_ANYENUM,), _BYTEA),
+        "domain_in": ((_CSTRING, _OID, _INTEGER), _ANY), "domain_recv": ((_INTERNAL, _OID, _INTEGER), _ANY),
+    }  # fmt: skip
+    cstrings = next(one.array for one in built_in() if one.oid == _CSTRING)
+    for one in built_in():
+        reads, writes, receives, sends, modifies, shows, subscripts = one.functions
+        type = _ANYARRAY if reads == "array_in" else one.oid
+        more = (_OID, _INTEGER) if modifies != "-" or reads in _OF_PARTS or reads.endswith("range_in") else ()
+        for name, takes, returns in (
+            (reads, (_CSTRING, *more), type), (writes, (type,), _CSTRING), (receives, (_INTERNAL, *more), type),
+            (sends, (type,), _BYTEA), (modifies, (cstrings,), _INTEGER), (shows, (_INTEGER,), _CSTRING),
+            (subscripts, (_INTERNAL,), _INTERNAL),
+        ):  # fmt: skip
+            if name != "-":
+                made.setdefault(name, (takes, returns))
+    return made
 
 
 def _numbers(overload: Overload) -> tuple[tuple[int, ...], int]:

@@ -205,7 +205,7 @@ def pg_rewrite(known: Known) -> Rows:
 
 
 def pg_depend(known: Known) -> Rows:
-    """Which view reads what, and which sequence numbers which column."""
+    """Which view reads what, which sequence numbers which column, and which index a constraint has or needs."""
     sequences = {one.item.name: one for one in known.relations if isinstance(one.item, Sequence)}
     for one in known.relations:
         if isinstance(one.item, View):
@@ -219,6 +219,11 @@ def pg_depend(known: Known) -> Rows:
             if column.sequence and (sequence := sequences.get(column.sequence)) is not None:
                 yield {"classid": 1259, "objid": sequence.oid, "refclassid": 1259, "refobjid": one.oid,
                        "refobjsubid": number, "deptype": "a" if column.serial else "i"}
+    for constraint in known.constraints:
+        if (index := known.index_of(constraint)) is not None and constraint.key is not None:
+            yield {"classid": 2606, "objid": constraint.oid, "refclassid": 1259, "refobjid": index.oid, "deptype": "n"}
+        elif index is not None:
+            yield {"classid": 1259, "objid": index.oid, "refclassid": 2606, "refobjid": constraint.oid, "deptype": "i"}
 
 
 RELATIONS: Mapping[str, Callable[[Known], Rows]] = {

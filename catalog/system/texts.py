@@ -160,7 +160,8 @@ def texts(known: Known, what: str) -> dict[int, str]:
 
 
 def numbers(known: Known, type: str) -> dict[str, int]:
-    """The numbers by the names that a type such as regclass takes: with and without the schema."""
+    """The numbers by the names that a type such as regclass takes: with and without the schema. A function with its
+    arguments has the numbers of their types."""
     found: dict[str, int] = {}
     match type:
         case "regclass":
@@ -178,7 +179,7 @@ def numbers(known: Known, type: str) -> dict[str, int]:
             found = {known.asker.user: ROLE}
         case "regproc" | "regprocedure":
             for procedure in reversed(procedures(known)):
-                for name in (procedure.name, procedure.signature):
+                for name in (procedure.name, f"{procedure.name}({','.join(map(str, procedure.takes))})"):
                     found |= {name: procedure.oid, f"pg_catalog.{name}": procedure.oid}
     return found
 

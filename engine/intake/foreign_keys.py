@@ -76,7 +76,8 @@ def _check(tables: Tables, table: Table, key: ForeignKey, changed: Mapping[str, 
         removed = table.name not in changed
         text = f"violates foreign key constraint {key.name}: {key_text(values)} is "
         text += f"still referenced from {table.name}" if removed else f"not in {key.table}"
-        raise InvalidRow(text, table=key.table if removed else table.name, constraint=key.name, code="23503")
+        raise InvalidRow(text, table=key.table if removed else table.name, constraint=key.name, code="23503",
+                         key=values, called="")  # fmt: skip
 
 
 def keys_of(rows: Updates, names: tuple[str, ...]) -> Updates:

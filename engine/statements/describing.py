@@ -9,6 +9,7 @@ from types import MappingProxyType
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import ColumnModel, Table
 from halfjoin.catalog.system.known import identity
+from halfjoin.engine.statements.explaining import PLAN
 from halfjoin.engine.statements.scratch import SCRATCH
 from halfjoin.errors import UnsupportedSQL, bounded
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
@@ -109,6 +110,9 @@ def _columns(catalog: Catalog, statement: Statement, sql: str) -> tuple[Column, 
                     models = tuple(ColumnModel(name=column.name, type=column.type) for column in columns)
                     seen.tables[name] = Table(name=name, columns=models)
             return _columns(seen, main, sql)
+        case Explain(query=query) if query is not None:
+            _columns(catalog, Select(query), sql)  # its parameters get their types from it
+            return (Column(PLAN, TEXT),)
         case _ if shows(statement):
             return ()
     return None

@@ -19,7 +19,7 @@ from halfjoin.engine.statements.definitions import define, say_ignored
 from halfjoin.engine.statements.dependents import truncated
 from halfjoin.engine.statements.dropping import drop
 from halfjoin.engine.statements.enums import alter_enum
-from halfjoin.engine.statements.explaining import explain_query, explain_view
+from halfjoin.engine.statements.explaining import PLAN, explain_query, explain_view
 from halfjoin.engine.statements.maintaining import maintain
 from halfjoin.engine.statements.naming import name_things
 from halfjoin.engine.statements.outcomes import answer, apply, tagged
@@ -335,7 +335,7 @@ def _run(
                 text = explain_query(session.known(state), runners, query, sql, format)
             else:
                 text = explain_view(session.known(state), runners, view, format)
-            return pa.table({"plan": text.splitlines() if format == "text" else [text]})
+            return pa.table({PLAN: text.splitlines() if format == "text" else [text]})
         case Maintain():
             session.report(maintain(session.known(state), statement))
         case Refresh(view):

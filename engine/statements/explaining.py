@@ -22,6 +22,7 @@ from halfjoin.sql.parse.parse import parse, parse_query
 from halfjoin.sql.statements import CreateView, Explain, Query, Select
 
 Format: TypeAlias = Literal["text", "mermaid", "json", "html"]
+PLAN = "plan"  # the column of its lines
 
 
 @bounded()

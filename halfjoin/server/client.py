@@ -18,6 +18,7 @@ from halfjoin.server.advisory import LocksOfClient
 from halfjoin.server.binding import bound
 from halfjoin.server.commands import Commands, parsed
 from halfjoin.server.copying import Copying
+from halfjoin.server.interval_styles import ISO, styled
 from halfjoin.server.limits import Limits
 from halfjoin.server.portals import Held, Parsed, Portal, Result
 from halfjoin.server.rows import data_rows
@@ -198,6 +199,8 @@ class Client:
         assert result.columns is not None
         part = result.take(most)
         types = [column.type for column in result.columns]
+        if self._variables.get("intervalstyle") == ISO:
+            part, types = styled(part, types, formats)
         pieces = data_rows(part, types, formats)
         if part.num_rows <= _FEW and part.nbytes <= _SMALL:
             for made in pieces:

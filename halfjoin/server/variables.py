@@ -13,6 +13,7 @@ from halfjoin.engine.statements.connection import Connection
 from halfjoin.engine.statements.isolation import COMMITTED
 from halfjoin.engine.statements.settings import SETTINGS
 from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL
+from halfjoin.server.interval_styles import ISO, POSTGRES
 from halfjoin.sql.transactions import LEVELS
 
 VERSION = "15.0"  # of PostgreSQL, whose protocol, catalog and meaning clients find
@@ -35,8 +36,9 @@ _FIXED: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
     "default_tablespace": ("", ("",)), "default_table_access_method": ("heap", ("heap",)),
     "lc_messages": ("C", None), "lc_monetary": ("C", None), "lc_numeric": ("C", None), "lc_time": ("C", None),
     "work_mem": ("4MB", None), "maintenance_work_mem": ("64MB", None), "enable_seqscan": ("on", _SWITCH),
-    "plan_cache_mode": ("auto", None),
+    "plan_cache_mode": ("auto", None), "intervalstyle": (POSTGRES, (POSTGRES, ISO)),
 }  # fmt: skip
+_OF_ENGINE = {name: setting for name, setting in SETTINGS.items() if name not in _FIXED}
 # Outside a transaction each statement is one, with the modes that SET SESSION CHARACTERISTICS has given.
 OF_TRANSACTIONS = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
 _OF_USERS = ("role", "session_authorization")
@@ -81,7 +83,7 @@ class Variables:
         name = _folded(name)
         if name in _OF_USERS:
             self._become(name, value)
-        elif name in SETTINGS:
+        elif name in _OF_ENGINE:
             if name == "client_encoding" and value is not None and value.strip("'\"").lower() == "sql_ascii":
                 value = "UTF8"  # bytes as they are: they are UTF-8
             if value is not None and name != "search_path":
@@ -99,7 +101,7 @@ class Variables:
                 raise UnsupportedSQL(f'parameter "{name}" cannot be changed', code="55P02")
             else:
                 raise UnsupportedSQL(f'invalid value for parameter "{name}": "{value}"', code="22023",
-                                     remedy=f"it is {default}")
+                                     remedy=f"it is {' or '.join(allowed) if len(allowed) < 3 else default}")
         elif "." in name:
             self._own[name] = value or ""
         elif name == _OF_DUMPS:
@@ -107,7 +109,7 @@ class Variables:
                                  remedy="SHOW CREATE TABLE and COPY ... TO STDOUT tell what a table is and has; a "
                                  "backup is a copy of the warehouse's folder")  # fmt: skip
         else:
-            raise UnknownName("setting", name, (*SETTINGS, *self._fixed))
+            raise UnknownName("setting", name, (*_OF_ENGINE, *self._fixed))
         if local and self._before is not None:
             self._local.add(name)
 
@@ -139,20 +141,20 @@ class Variables:
             UnknownName: there is none of that name.
         """
         name = _folded(name)
-        if name in SETTINGS:
-            value = self._connection.settings.get(name, SETTINGS[name][0])
+        if name in _OF_ENGINE:
+            value = self._connection.settings.get(name, _OF_ENGINE[name][0])
             return _SHOWN.get(name, value)
         if name not in self._known:
-            raise UnknownName("setting", name, (*SETTINGS, *self._fixed))
+            raise UnknownName("setting", name, (*_OF_ENGINE, *self._fixed))
         return self._known[name]
 
     def knows(self, name: str) -> bool:
         """Whether there is such a setting."""
-        return _folded(name) in (*SETTINGS, *self._fixed, *self._own)
+        return _folded(name) in (*_OF_ENGINE, *self._fixed, *self._own)
 
     def all(self) -> dict[str, str]:
         """All settings by name."""
-        return {shown_name(name): self.get(name) for name in sorted((*SETTINGS, *self._fixed))}
+        return {shown_name(name): self.get(name) for name in sorted((*_OF_ENGINE, *self._fixed))}
 
     def reported(self) -> dict[str, str]:
         """Those whose changes a client is told of, under the names that it knows."""
@@ -179,10 +181,10 @@ class Variables:
             return
         own, engine = self._before
         for name in self._local if keep else {*self._own, *own}:
-            if name not in SETTINGS:
+            if name not in _OF_ENGINE:
                 self._own.pop(name, None)
                 self._own |= {name: own[name]} if name in own else {}
-        for name in [n for n in self._local if n in SETTINGS] if keep else {*engine, *self._connection.settings}:
+        for name in [n for n in self._local if n in _OF_ENGINE] if keep else {*engine, *self._connection.settings}:
             self._connection.set(name, engine.get(name))
         self._before = None
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from halfjoin.errors import HalfjoinError, InvalidRow
+from halfjoin.sql.functions.render import plain
 from halfjoin.sql.parse.locate import PUBLIC
+from halfjoin.sql.types import TEXT
 
-# A key as the engine's errors name it, and for a foreign key where it is, or is not.
-_KEY = re.compile(r"(\([^()]*\)) = (\(.*?\))(?: is (?:not in|still referenced from) (\S+))?$", re.DOTALL)
+_OTHER = re.compile(r" is (?:not in|still referenced from) (\S+)$")  # where the key of a foreign key is, or is not
 
 
 def table_at_fault(problem: InvalidRow) -> tuple[str, str]:
@@ -25,9 +28,8 @@ def violation(problem: HalfjoinError, message: str) -> dict[str, str]:
     if not isinstance(problem, InvalidRow) or not problem.table or not (problem.constraint or problem.column):
         return {}
     table, name = table_at_fault(problem)[1], problem.constraint
-    foreign, key = f'violates foreign key constraint "{name}"', _KEY.search(problem.reason)
-    held = "" if key is None else f"Key {key[1]}={key[2]}"
-    other = "" if key is None else (key[3] or "").rpartition(".")[2]
+    foreign, found = f'violates foreign key constraint "{name}"', _OTHER.search(problem.reason)
+    held, other = _held(problem.key), "" if found is None else found[1].rpartition(".")[2]
     match problem.sqlstate:
         case "23505":
             return {"M": f'duplicate key value violates unique constraint "{name}"',
@@ -45,3 +47,11 @@ def violation(problem: HalfjoinError, message: str) -> dict[str, str]:
             return {"M": f'null value in column "{problem.column}" of relation "{table}" violates not-null constraint',
                     "D": message}  # fmt: skip
     return {}
+
+
+def _held(key: Mapping[str, Any] | None) -> str:
+    """A key with its values as PostgreSQL prints them; empty if it is not known."""
+    if not key:
+        return ""
+    values = ("t" if value is True else "f" if value is False else plain(value, TEXT) for value in key.values())
+    return f"Key ({', '.join(key)})=({', '.join(values)})"

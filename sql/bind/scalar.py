@@ -14,6 +14,7 @@ from halfjoin.sql.bind import temporal as bind_temporal
 from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.bind.field_changes import changed_fields
 from halfjoin.sql.bind.forms import FORMS
+from halfjoin.sql.bind.modifiers import of_rows
 from halfjoin.sql.bind.named_arguments import positional
 from halfjoin.sql.bind.operators import OPERATORS as NAMED_OPERATORS
 from halfjoin.sql.bind.row_made import arguments, as_value
@@ -229,9 +230,11 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
         if not functions.exists(name):
             raise functions.unknown(name)
         raise context.wrong(node, f"{name} takes plain arguments only").with_(code="42809")
+    if context.system is not None and (columns := of_rows(name, node)) is not None:
+        return scalars.value(columns)
     if name in CALLS and context.now is not None:
         context.fleeting.append(name)
-        return sequence_value(node, not any(scope.sources for scope in scalars.scopes), context)
+        return sequence_value(node, not any(scope.sources for scope in scalars.scopes), context, scalars.value)
     if node.expressions and isinstance(node.expressions[-1], Variadic):
         return functions.spread(name, scalars.values([*node.expressions[:-1], node.expressions[-1].this]))
     args = arguments(name, positional(name, node, context), scalars)

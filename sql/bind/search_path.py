@@ -8,10 +8,11 @@ from typing import Protocol
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.bind.sequences import CALLS, quoted, sequence_named
+from halfjoin.sql.bind.sequences import CALLS, quoted, sequence_named, text_in
 from halfjoin.sql.bind.tables import references
 from halfjoin.sql.parse.locate import PUBLIC, name_of, place
 from halfjoin.sql.parse.syntax import ShowObjects
+from halfjoin.sql.parse.type_names import of_catalog
 from halfjoin.sql.system import TEMPORARY
 
 MADE = ("TABLE", "VIEW", "TYPE", "DOMAIN", "SEQUENCE")
@@ -66,7 +67,7 @@ def placed(tree: exp.Expr, names: Names, path: Sequence[str]) -> exp.Expr:
     types = [*names.others["TYPE"], *names.others["DOMAIN"]]
     for type in tree.find_all(exp.DataType):
         name = type.args.get("kind")
-        if type.this is exp.DType.USERDEFINED and isinstance(name, exp.Identifier):
+        if type.this is exp.DType.USERDEFINED and isinstance(name, exp.Identifier) and of_catalog(name) is None:
             schema = _schema(name_of(name), types, path)
             if schema != PUBLIC:
                 type.set("kind", exp.Dot.build([exp.to_identifier(schema, quoted=True), name]))
@@ -106,8 +107,8 @@ def _place(table: exp.Table, known: Collection[str], path: Sequence[str]) -> Non
 
 def _place_sequence(given: exp.Expr, known: Collection[str], path: Sequence[str]) -> None:
     """Give the sequence that nextval names its schema."""
-    text = given.this if isinstance(given, exp.Cast) else given
-    if isinstance(text, exp.Literal) and text.is_string:
+    text = text_in(given)
+    if text is not None:
         name = sequence_named(text.name)
         named = len(exp.to_table(text.name, dialect="postgres").parts) > 1
         if not named and (schema := _schema(name, known, path)) != PUBLIC:

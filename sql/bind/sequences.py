@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName
+from halfjoin.sql import functions
 from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.functions.parameters import is_inferring, is_parameter, untyped
 from halfjoin.sql.parse.locate import PUBLIC
-from halfjoin.sql.types import BIGINT
+from halfjoin.sql.types import BIGINT, BOOLEAN, TEXT
 
 if TYPE_CHECKING:
     from halfjoin.sql.bind.context import Context
@@ -18,13 +21,18 @@ NEXT = "nextval"
 CALLS = (NEXT, "currval", "lastval", "setval")
 
 
-def sequence_value(node: exp.Anonymous, once: bool, context: Context) -> Expr:
+def sequence_value(node: exp.Anonymous, once: bool, context: Context, value: Callable[[exp.Expr], Expr]) -> Expr:
     """A call of one of these functions as a constant. `once`: whether the statement computes it for no rows of tables.
+    `value`: binds an argument.
 
     Raises:
         UnsupportedSQL: it is computed for rows, or there is no such number. UnknownName: there is no such sequence.
     """
     called, schema = node.name.lower(), context.schema
+    if is_inferring() and any(_waits(part) for part in node.walk()):
+        for part, type in zip(node.expressions, (TEXT, BIGINT, BOOLEAN), strict=False):
+            functions.cast(value(part), type, explicit=True)  # a parameter gets its type from its place
+        return Literal(None, BIGINT)
     name = "" if called == "lastval" and not node.expressions else argument(node) or _of_column(node, context)
     if name is None:
         raise context.refuse(node, f"{called} takes the name of a sequence", f"write {called}('name')")
@@ -36,7 +44,7 @@ def sequence_value(node: exp.Anonymous, once: bool, context: Context) -> Expr:
         if called == NEXT:
             return Literal(schema.next_number(name)[0], BIGINT)
         if called == "setval":
-            return Literal(_set(node, name, context), BIGINT)
+            return Literal(_set(node, name, context, value), BIGINT)
         found = schema.last_number(name)
     if found is None:
         what = f'currval of sequence "{name}"' if name else "lastval"
@@ -45,25 +53,37 @@ def sequence_value(node: exp.Anonymous, once: bool, context: Context) -> Expr:
     return Literal(found, BIGINT)
 
 
-def _set(node: exp.Anonymous, name: str, context: Context) -> int:
+def _waits(node: exp.Expr) -> bool:
+    """Whether a node stands for a parameter whose value is not known yet."""
+    return isinstance(node, exp.Null) or (isinstance(node, exp.Literal) and is_parameter(untyped(node.name)))
+
+
+def _set(node: exp.Anonymous, name: str, context: Context, value: Callable[[exp.Expr], Expr]) -> int:
     """setval(name, number [, called])."""
-    number, called = node.expressions[1], node.expressions[2] if len(node.expressions) > 2 else exp.true()
-    value = number.this if isinstance(number, exp.Neg) else number
-    if not isinstance(value, exp.Literal) or not value.name.isdigit() or not isinstance(called, exp.Boolean):
+    given = [part.unnest() for part in node.expressions[1:]]
+    bound = [functions.cast(value(part), type) for part, type in zip(given, (BIGINT, BOOLEAN), strict=False)
+             if isinstance(part, exp.Literal | exp.Neg | exp.Cast | exp.Boolean)]  # fmt: skip
+    values = [part.value for part in bound if isinstance(part, Literal) and part.value is not None]
+    if not values or len(values) < len(given):
         raise context.refuse(node, "setval takes a number and a boolean, written as constants",
                              "ask for the number first: SELECT max(id) FROM t")
-    to = -int(value.name) if isinstance(number, exp.Neg) else int(value.name)
-    context.schema.set_number(name, to, called=bool(called.this))
+    to = int(str(values[0]))
+    context.schema.set_number(name, to, called=values[1:] != [False])
     return to
 
 
 def argument(node: exp.Anonymous) -> str | None:
     """The sequence that a call names: `nextval('q')` or `nextval('q'::regclass)`; None if it does not."""
     few = len(node.expressions) in ((2, 3) if node.name.lower() == "setval" else (1,))
-    given = node.expressions[0] if few else None
-    if isinstance(given, exp.Cast) and given.to.sql().lower() in ("regclass", "text"):
-        given = given.this
-    return sequence_named(given.name) if isinstance(given, exp.Literal) and given.is_string else None
+    text = text_in(node.expressions[0]) if few else None
+    return None if text is None else sequence_named(text.name)
+
+
+def text_in(node: exp.Expr) -> exp.Literal | None:
+    """The text that an argument is; None if it is none, or one that is not known yet."""
+    while isinstance(node, exp.Cast) and node.to.sql().lower() in ("regclass", "text", "varchar"):
+        node = node.this
+    return node if isinstance(node, exp.Literal) and node.is_string and not _waits(node) else None
 
 
 def _of_column(node: exp.Anonymous, context: Context) -> str | None:
@@ -72,11 +92,11 @@ def _of_column(node: exp.Anonymous, context: Context) -> str | None:
     given = node.expressions[0] if node.expressions else None
     if not isinstance(given, exp.Anonymous) or given.name.lower() != "pg_get_serial_sequence":
         return None
-    parts = given.expressions
-    if context.system is None or len(parts) != 2 or not all(isinstance(p, exp.Literal) and p.is_string for p in parts):
+    table, column = map(text_in, given.expressions) if len(given.expressions) == 2 else (None, None)
+    if context.system is None or table is None or column is None:
         return None
-    table = context.system.numbers("regclass").get(sequence_named(parts[0].name))
-    found = context.system.serials().get(f"{table} {parts[1].name}")
+    number = context.system.numbers("regclass").get(sequence_named(table.name))
+    found = context.system.serials().get(f"{number} {column.name}")
     return None if found is None else sequence_named(found)
 
 

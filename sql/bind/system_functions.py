@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
+from halfjoin.sql.bind.modifiers import of_modifier
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.parameters import is_inferring
 from halfjoin.sql.oids import pg_type
@@ -73,7 +74,7 @@ def system_call(name: str, args: Sequence[Expr], context: Context) -> Expr | Non
         return _allowed(args)
     if name.startswith("to_reg") and len(args) == 1:
         return number_of(args[0], name.removeprefix("to_"), system, strict=False)
-    return None
+    return of_modifier(name, args)
 
 
 def text_of(value: Expr, type: SqlType, system: System) -> Expr:
@@ -103,7 +104,7 @@ def number_of(value: Expr, type: str, system: System, strict: bool = True) -> Ex
         return Literal(int(text), to)
     if text == "-":
         return Literal(0, to)
-    known, folded = system.numbers(type), _folded(text)
+    known, folded = system.numbers(type), _signature(text, system) if type == "regprocedure" else _folded(text)
     found = known.get(_type_name(text), known.get(folded)) if type == "regtype" else known.get(
         folded, known.get(folded.removeprefix(f"{system.asker.database}.")))
     if found is None and strict:
@@ -165,6 +166,16 @@ def _folded(text: str) -> str:
         return ""  # which names nothing
     return ".".join(part[1:-1].replace('""', '"') if part.startswith('"') else part.lower()
                     for part in _PART.findall(text))
+
+
+def _signature(text: str, system: System) -> str:
+    """A function's name as SQL text, with the numbers of its arguments' types: `lower(25)` for `lower(text)`."""
+    name, given, arguments = text.partition("(")
+    if not given:
+        return _folded(name)
+    types = system.numbers("regtype")
+    takes = [types.get(_type_name(part)) for part in arguments.strip().removesuffix(")").split(",") if part.strip()]
+    return f"{_folded(name)}({','.join(map(str, takes))})"
 
 
 def _as_written(known: Mapping[str, int], database: str) -> dict[str, int]:
@@ -303,6 +314,23 @@ def _serial(name: str, args: Sequence[Expr], system: System) -> Expr:
     return Call("text of named part", (table, column, *lists), TEXT)
 
 
+def _with_number(name: str, args: Sequence[Expr], system: System) -> Expr:
+    """nameconcatoid: a name and a number, as information_schema names functions."""
+    if len(args) != 2:
+        raise UnsupportedSQL(f"{name} takes a name and a number", wrong=True)
+    parts = (args[0], Literal("_", TEXT), functions.cast(args[1], BIGINT))
+    return functions.cast(functions.resolve("concat", parts), NAME)
+
+
+def _of_key(name: str, args: Sequence[Expr], system: System) -> Expr:
+    """pg_index_column_has_property: all keys of indexes ascend, with NULL last."""
+    if len(args) != 3:
+        raise UnsupportedSQL(f"{name} takes an index, a number and a property", wrong=True)
+    asked = functions.cast(args[2], TEXT, explicit=True)
+    held = (functions.resolve("=", (asked, Literal(one, TEXT))) for one in ("asc", "nulls_last", "orderable"))
+    return functions.resolve("or", tuple(held))
+
+
 def _allowed(args: Sequence[Expr]) -> Expr:
     """Who asks may do everything that can be done; NULL for a NULL."""
     known = [functions.resolve("is not null", (arg,)) for arg in args]
@@ -419,5 +447,6 @@ OF_NUMBER: Mapping[str, Callable[[str, Sequence[Expr], System], Expr]] = {
     "pg_size_pretty": _pretty,
     "pg_encoding_to_char": _encoding, "pg_char_to_encoding": _encoding,
     "pg_get_serial_sequence": _serial,
+    "nameconcatoid": _with_number, "pg_index_column_has_property": _of_key,
     "set_config": lambda name, args, system: set_config(system, args),
 }

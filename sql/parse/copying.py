@@ -19,7 +19,7 @@ def copy(node: exp.Copy, text: str) -> Copy:
     incoming, source = bool(node.args["kind"]), node.this
     (stream,) = node.args.get("files") or (None,)
     word = stream.name.upper() if isinstance(stream, exp.Identifier | exp.Column | exp.Table | exp.Var) else ""
-    if word != ("STDIN" if incoming else "STDOUT"):
+    if word not in ("STDIN", "STDOUT"):  # PostgreSQL takes either in both directions; PHP writes COPY t TO STDIN
         raise refuse(node, text, "COPY from or to a file is not supported", STREAM)
     columns: tuple[str, ...] = ()
     table, query = "", None

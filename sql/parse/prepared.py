@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.functions.parameters import mark
-from halfjoin.sql.parse.locate import name_of
+from halfjoin.sql.parse.locate import PUBLIC, name_of
 from halfjoin.sql.parse.parameters import Hidden, constant, exchanged, name_of_parameter, placed_as, takes_parameters
 from halfjoin.sql.parse.parse import statement_of, trees_of
 from halfjoin.sql.parse.syntax import AsOf, Deallocate, Execute, Explain, Prepare, Savepoint, ShowObjects
@@ -154,8 +154,9 @@ def _made(type: SqlType) -> exp.Expr:
 def _written(type: SqlType) -> str:
     if type.kind is Kind.ARRAY and type.element is not None:
         return f"{_written(type.element)}[]"
-    if type.kind is Kind.ENUM:
-        return ".".join(f'"{part}"' for part in type.named.split("."))
+    if type.named and type.kind in (Kind.ENUM, Kind.RECORD):  # with its schema, whatever the search_path is
+        parts = type.named.split(".") if "." in type.named else (PUBLIC, type.named)
+        return ".".join(f'"{part}"' for part in parts)
     return "bpchar" if type.kind is Kind.CHAR and type.precision is None else str(type)
 
 

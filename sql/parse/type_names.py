@@ -54,7 +54,7 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
     if kind is exp.DType.ARRAY and node.expressions:
         return t.array(sql_type(node.expressions[0], sql))
     if kind is exp.DType.USERDEFINED and isinstance(node.args.get("kind"), exp.Expr) and not sizes:
-        if (known := _of_catalog(node.args["kind"])) is not None:
+        if (known := of_catalog(node.args["kind"])) is not None:
             return known
         return SqlType(t.Kind.NAMED, named=_named(node.args["kind"]))
     if kind is exp.DType.DECIMAL:
@@ -89,7 +89,7 @@ def stored_type(node: exp.DataType, sql: str) -> SqlType:
     return t.with_digits(type)
 
 
-def _of_catalog(node: exp.Expr) -> SqlType | None:
+def of_catalog(node: exp.Expr) -> SqlType | None:
     """The type of a name that PostgreSQL's catalog has: `oid`, `pg_catalog.text`, `_text`; None for another."""
     *schema, name = [name_of(part) for part in node.find_all(exp.Identifier, bfs=False)]
     if schema not in ([], [PG_CATALOG], [INFORMATION]):

@@ -124,3 +124,24 @@ def test_columns_are_described_as_in_postgresql(both: Both) -> None:
                 assert oid == theirs.ftype(column)
             assert (size, modifier) == (theirs.fsize(column), theirs.fmod(column)), list(VALUES)[number]
             at = end + 19
+
+
+INTERVALS = ("'1 year 2 mons 3 days 04:05:06.5'", "'-1 day -02:03:04'", "'-14 mons +2 days -00:00:00.5'", "'0'",
+             "'3 hours'", "'1 min'", "NULL")  # fmt: skip
+
+
+@pytest.mark.parametrize("format", [0, 1], ids=["text", "binary"])
+def test_intervals_have_the_style_that_a_client_sets(both: Both, format: int) -> None:
+    """Rails sets iso_8601 when it connects."""
+    rows = f"(VALUES {', '.join(f'({at}, {value}::interval)' for at, value in enumerate(INTERVALS))}) AS v (at, i)"
+    asked = (f"SELECT i FROM {rows} ORDER BY at", f"SELECT array_agg(i ORDER BY at), 1 FROM {rows}",
+             "SELECT '{}'::interval[], NULL::interval[]", "SELECT '{{1 day},{NULL}}'::interval[]")  # fmt: skip
+    for style in ("iso_8601", "postgres"):
+        both.run(f"SET intervalstyle = {style}")
+        for sql in asked:
+            both.same(sql, format)
+    both.run("BEGIN")
+    both.run("SET LOCAL intervalstyle TO 'ISO_8601'")
+    both.same("SELECT interval '2 days'", format)
+    both.run("COMMIT")
+    both.same("SELECT interval '2 days', current_setting('intervalstyle')", format)

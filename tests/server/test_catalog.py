@@ -153,6 +153,55 @@ def test_sizes_read_as_in_postgresql(real: Any) -> None:
     assert asked(hj.Engine(), query) == real.execute(query).fetchall()
 
 
+def test_functions_are_named_with_their_arguments(engine: hj.Engine, real: Any) -> None:
+    """Rails looks so for the types that are arrays."""
+    for query in (
+        "SELECT 'array_in(cstring,oid,integer)'::regprocedure::text, 'lower( TEXT )'::regprocedure::text",
+        "SELECT to_regprocedure('array_in(cstring)')::oid, to_regprocedure('pg_catalog.repeat(text, int)')::text",
+        "SELECT typname, typinput::regprocedure::text, typoutput::regprocedure::text, typreceive::regprocedure::text, "
+        "typsend::regprocedure::text, typmodin::regprocedure::text FROM pg_type "
+        "WHERE typname IN ('int4', '_int4', 'numeric', 'varchar', 'mood', '_mood', 'positive', 'record', 'interval')",
+    ):
+        assert plain(asked(engine, query)) == plain(real.execute(query).fetchall())
+    with pytest.raises(hj.UnknownName, match=r"nothing\(text\)"):
+        engine.query("SELECT 'nothing(text)'::regprocedure")
+
+
+def test_lengths_and_digits_follow_from_modifiers(engine: hj.Engine, real: Any) -> None:
+    """jOOQ asks for them, with whole rows as arguments."""
+    type, size = (f"information_schema._pg_truetyp{part}(a.*, t)" for part in ("id", "mod"))
+    told = ", ".join(f"information_schema._pg_{part}({type}, {size})" for part in (
+        "char_max_length", "numeric_precision", "numeric_scale", "datetime_precision"))  # fmt: skip
+    query = (f"SELECT attname, {told} FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
+             "WHERE attrelid IN ('customer'::regclass, 'orders'::regclass) AND attnum > 0")  # fmt: skip
+    assert plain(asked(engine, query)) == plain(real.execute(query).fetchall())
+
+
+DEFAULTS = {
+    "integer": ("5", "'7'", "'-7'", "NULL"), "boolean": ("TRUE", "'f'"), "text": ("'x'", "'it''s'", "''", "lower('x')"),
+    "varchar(5)": ("'x'",), "char(3)": ("'abc'",), "jsonb": ("'{}'",), "text[]": ("'{}'",), "mood": ("'ok'",),
+    "date": ("'2024-01-01'", "current_date"), "timestamp": ("'2024-01-01'",), "interval": ("'36:00'",),
+    "timestamptz": ("now()", "'2024-01-01 00:00Z'", "CURRENT_TIMESTAMP"), "double precision": ("1.5", "'-1.5'"),
+    "time": ("'12:00'",), "uuid": ("'F47AC10B58CC4372A5670E02B2C3D479'",), "bytea": (r"'\x00'",),
+}  # fmt: skip
+
+
+def test_constant_defaults_read_as_in_postgresql(postgres: Any) -> None:
+    """Rails and others read the value of a default out of its text."""
+    columns = [(type, default) for type, several in DEFAULTS.items() for default in several]
+    sql = ("CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE TABLE t (" + ", ".join(
+        f"c{number} {type} DEFAULT {default}" for number, (type, default) in enumerate(columns)) + ")")  # fmt: skip
+    query = ("SELECT attname, atthasdef, pg_get_expr(adbin, adrelid), column_default FROM pg_attribute "
+             "JOIN information_schema.columns ON table_name = 't' AND column_name = attname "
+             "LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum "
+             "WHERE attrelid = 't'::regclass AND attnum > 0")  # fmt: skip
+    engine = hj.Engine()
+    engine.execute(sql)
+    postgres.execute(sql)
+    expected = [text.replace("lower('x'::text)", "lower('x')") for text in plain(postgres.execute(query).fetchall())]
+    assert plain(asked(engine, query)) == expected
+
+
 def test_the_catalog_beside_tables_as_of_a_time() -> None:
     engine = hj.Engine()
     engine.execute("CREATE TABLE t (a text)")

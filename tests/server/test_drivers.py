@@ -203,7 +203,10 @@ def test_errors_name_the_constraint(table: Served) -> None:
         CREATE TABLE other.parent (id integer PRIMARY KEY, a integer UNIQUE, b integer CONSTRAINT low CHECK (b < 9));
         CREATE UNIQUE INDEX apart ON other.parent (b);
         CREATE TABLE child (id integer REFERENCES other.parent, s small, n integer NOT NULL);
-        INSERT INTO other.parent VALUES (1, 1, 1); INSERT INTO child VALUES (1, 1, 1);
+        INSERT INTO other.parent VALUES (1, 1, 1); INSERT INTO child VALUES (1, 1, 1); DROP TABLE IF EXISTS day, event;
+        CREATE TABLE event (name text, at date, open boolean, UNIQUE (name, at, open));
+        CREATE TABLE day (at date PRIMARY KEY); ALTER TABLE event ADD FOREIGN KEY (at) REFERENCES day;
+        INSERT INTO day VALUES ('2024-01-01'); INSERT INTO event VALUES ('it''s', '2024-01-01', true);
     """)
     with table.psycopg() as connection:
         double, foreign = "duplicate key value violates unique constraint", "violates foreign key constraint"
@@ -235,6 +238,9 @@ def test_errors_name_the_constraint(table: Served) -> None:
             ("INSERT INTO other.parent VALUES (1, 2, 2)", "Key (id)=(1) already exists."),
             ("INSERT INTO child VALUES (7, 1, 1)", 'Key (id)=(7) is not present in table "parent".'),
             ("DELETE FROM other.parent", 'Key (id)=(1) is still referenced from table "child".'),
+            ("INSERT INTO event SELECT * FROM event", "Key (name, at, open)=(it's, 2024-01-01, t) already exists."),
+            ("DELETE FROM day", 'Key (at)=(2024-01-01) is still referenced from table "event".'),
+            ("INSERT INTO event VALUES ('x', '2024-01-02')", 'Key (at)=(2024-01-02) is not present in table "day".'),
         ):
             with pytest.raises(psycopg.errors.IntegrityError) as caught:
                 connection.execute(sql)

@@ -65,3 +65,39 @@ def test_a_day_of_a_far_year_is_that_of_postgresql(both: tuple[Any, Any], days: 
     for shown in (0, 1):
         ours, theirs = (_answer(one, "SELECT $1::date", value, 1, shown) for one in both)
         assert ours == theirs
+
+
+CALLED = (("nextval($1)", "q"), ("nextval($1::regclass)", "public.q"), ("setval($1, $2)", "q", "7"),
+          ("currval($1)", "q"), ("setval($1, $2, $3)", "q", "9", "f"), ("nextval($1)", '"q"'),
+          ("setval(pg_get_serial_sequence($1, $2), $3)", "numbered", "k", "40"),
+          ("currval(pg_get_serial_sequence($1, $2))", "numbered", "k"))  # fmt: skip
+
+
+@pytest.mark.parametrize("oid", [0, 25, 1043], ids=["none", "text", "varchar"])
+def test_sequences_may_be_parameters(both: tuple[Any, Any], oid: int) -> None:
+    """PDO's lastInsertId sends currval($1)."""
+    for connection in both:
+        connection.exec_(b"DROP SEQUENCE IF EXISTS q; CREATE SEQUENCE q; DROP TABLE IF EXISTS numbered")
+        connection.exec_(b"CREATE TABLE numbered (k serial)")
+    for call, *values in CALLED:
+        sql, given = f"SELECT {call}".encode(), [value.encode() for value in values]
+        ours = both[0].exec_params(sql, given, [oid, *[0] * (len(given) - 1)])
+        theirs = both[1].exec_params(sql, given)
+        assert (ours.get_value(0, 0), ours.error_message) == (theirs.get_value(0, 0), b""), call
+
+
+@pytest.mark.parametrize("path", ["pg_catalog", "apart", "apart, public"])
+def test_parameters_have_the_types_of_columns_on_any_search_path(both: tuple[Any, Any], path: str) -> None:
+    for connection in both:
+        connection.exec_(b"CREATE SCHEMA IF NOT EXISTS apart; DROP TABLE IF EXISTS public.feeling; "
+                         b"CREATE TABLE public.feeling (m mood, k integer)")  # fmt: skip
+        connection.exec_(f"SET search_path = {path}".encode())
+    for sql, *values in (("INSERT INTO public.feeling VALUES ($1, $2)", b"ok", b"1"),
+                         ("SELECT k, m::text, 5::oid FROM public.feeling WHERE m = $1", b"ok"),
+                         ("UPDATE public.feeling SET m = $1 RETURNING m::text", b"sad")):  # fmt: skip
+        ours, theirs = (one.exec_params(sql.encode(), values) for one in both)
+        assert ours.error_message == theirs.error_message == b""
+        assert [ours.get_value(0, c) for c in range(ours.nfields) if ours.ntuples] == [
+            theirs.get_value(0, c) for c in range(theirs.nfields) if theirs.ntuples]
+    for connection in both:
+        connection.exec_(b"RESET search_path")

@@ -77,3 +77,32 @@ def test_what_pg_dump_writes_of_a_table_is_read(postgres: Any) -> None:
         assert server.engine.query("SELECT k, j FROM c WHERE k = 1").to_pylist() == [{"k": 1, "j": '{"x": [1, null]}'}]
         made = server.engine.execute("INSERT INTO numbered (a) VALUES ('z') RETURNING id, s")
         assert made is not None and made.to_pylist() == [{"id": 3, "s": 3}]
+
+
+def test_postgresql_reads_and_writes_foreign_tables(postgres: Any) -> None:
+    import psycopg
+
+    with serving() as server:
+        server.engine.execute("""
+            CREATE TYPE mood AS ENUM ('sad', 'ok');
+            CREATE TABLE p (k bigint PRIMARY KEY, n numeric(6,2), m mood, a text[], at timestamptz);
+            CREATE MATERIALIZED VIEW v AS SELECT m, sum(n) AS n FROM p GROUP BY m;
+            INSERT INTO p SELECT k, k / 4.0, 'ok', ARRAY['x', NULL], '2024-01-01' FROM generate_series(1, 200) AS g (k)
+        """)
+        postgres.execute("CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE SCHEMA f")
+        try:
+            postgres.execute("CREATE EXTENSION postgres_fdw")
+        except psycopg.Error:
+            pytest.skip("postgres_fdw is not installed: apt-get install postgresql-contrib")
+        postgres.execute(f"""
+            CREATE SERVER s FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '127.0.0.1', port '{server.port}',
+                dbname 'halfjoin', fetch_size '30');
+            CREATE USER MAPPING FOR CURRENT_USER SERVER s OPTIONS (user 'halfjoin', password_required 'false');
+            IMPORT FOREIGN SCHEMA public FROM SERVER s INTO f
+        """)
+        sums = postgres.execute("SELECT count(*), sum(n) FROM f.p WHERE a @> '{x}' AND at < '2025-01-01'").fetchone()
+        assert sums == (200, 5025)
+        postgres.execute("INSERT INTO f.p VALUES (201, 1, 'sad', NULL, NULL)")
+        postgres.execute("UPDATE f.p SET n = 2 WHERE k = 201")
+        postgres.execute("DELETE FROM f.p WHERE k <= 100")
+        assert postgres.execute("SELECT * FROM f.v ORDER BY m").fetchall() == [("sad", 2), ("ok", 3762.5)]

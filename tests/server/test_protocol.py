@@ -180,6 +180,10 @@ def test_a_plan_is_explained_with_the_options_of_clients(raw: Raw) -> None:
     assert raw.query("EXPLAIN (VERBOSE, COSTS OFF) SELECT a FROM t") == plain
     assert _letters(raw.query("EXPLAIN (FORMAT JSON) SELECT a FROM t")) == "TDCZ"
     assert "engine.activity()" in fields(raw.query("EXPLAIN (ANALYZE) SELECT 1")[0][1])["H"]
+    raw.send(_parse("EXPLAIN SELECT a FROM t WHERE a = $1"), ("D", b"S\0"), _bind("5"), _execute(), SYNC)
+    found = raw.until("Z")
+    assert _letters(found).replace("D", "") == "1tT2CZ"
+    assert found[1][1] == struct.pack(">hI", 1, 23)
 
 
 def test_a_portal_gives_rows_up_to_its_limit(raw: Raw) -> None:
@@ -197,6 +201,7 @@ def test_parameters_have_the_types_of_their_places(raw: Raw) -> None:
     cases = {
         "SELECT a FROM t WHERE a = $1 AND b = $2": (23, 25), "SELECT $1": (25,), "SELECT $2::date, $1 + 1": (23, 1082),
         "INSERT INTO t VALUES ($1, $2)": (23, 25), "SELECT a FROM t LIMIT $1 OFFSET $2": (20, 20),
+        "SELECT nextval($1)": (25,), "SELECT setval($1::regclass, $2, $3)": (25, 20, 16),
         "SELECT a FROM t WHERE a = ANY($1)": (1007,), "UPDATE t SET b = $2 WHERE a < $1": (23, 25),
         "SELECT $1 || b FROM t": (25,), "SELECT date_trunc($1, now())": (25,),
         "SELECT a FROM t WHERE a IN ($1, $2)": (23, 23),

@@ -1,0 +1,1 @@
+select exists (select 1 as one from information_schema.columns where (information_schema.columns.column_name = 'seqrelid' and information_schema.columns.table_name = 'pg_sequence' and information_schema.columns.table_schema = 'pg_catalog'));

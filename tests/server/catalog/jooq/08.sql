@@ -1,0 +1,1 @@
+select information_schema.attributes.udt_schema, information_schema.attributes.udt_name from information_schema.attributes where information_schema.attributes.udt_schema in ('public') group by information_schema.attributes.udt_schema, information_schema.attributes.udt_name order by information_schema.attributes.udt_schema, information_schema.attributes.udt_name;

@@ -1,0 +1,1 @@
+select pg_catalog.pg_enum.enumlabel from (pg_catalog.pg_enum join (pg_catalog.pg_type as alias_108128242 join pg_catalog.pg_namespace as alias_61162684 on alias_108128242.typnamespace = alias_61162684.oid) on pg_catalog.pg_enum.enumtypid = alias_108128242.oid) where (alias_61162684.nspname = 'public' and alias_108128242.typname = 'mood') order by pg_catalog.pg_enum.enumsortorder;

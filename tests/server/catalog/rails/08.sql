@@ -1,0 +1,11 @@
+SELECT a.attname
+FROM (
+SELECT indrelid, indkey, generate_subscripts(indkey, 1) idx
+FROM pg_index
+WHERE indrelid = '"orders"'::regclass
+AND indisprimary
+) i
+JOIN pg_attribute a
+ON a.attrelid = i.indrelid
+AND a.attnum = i.indkey[i.idx]
+ORDER BY i.idx;

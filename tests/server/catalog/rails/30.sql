@@ -1,0 +1,1 @@
+SELECT extname FROM pg_extension;

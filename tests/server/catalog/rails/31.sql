@@ -1,0 +1,1 @@
+SELECT datcollate FROM pg_database WHERE datname = current_database();

@@ -1,0 +1,1 @@
+SELECT datctype FROM pg_database WHERE datname = current_database();

@@ -1,0 +1,1 @@
+SELECT installed_version IS NOT NULL FROM pg_available_extensions WHERE name = 'plpgsql';
