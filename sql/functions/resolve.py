@@ -114,7 +114,7 @@ def choose(function: Function, args: Sequence[Expr]) -> Overload:
         fitting = _best(fitting, [_type(o.param(position)).kind in PREFERRED for o in fitting])
     if len(fitting) > 1:
         types = ", ".join(str(arg.type) for arg in args)
-        raise UnsupportedSQL(f"{function.name}({types}) is not unique", remedy="cast the arguments")
+        raise UnsupportedSQL(f"{function.name}({types}) is not unique", remedy="cast the arguments", code="42725")
     return fitting[0]
 
 
