@@ -29,6 +29,7 @@ from halfjoin.sql.types import (
     BYTEA,
     FLOATS,
     INTEGER,
+    INTEGERS,
     STRINGS,
     TEXT,
     UNKNOWN,
@@ -241,11 +242,12 @@ def _position(scalars: Scalars, node: exp.StrPosition) -> Expr:
 def _substring(scalars: Scalars, node: exp.Substring) -> Expr:
     start, length = node.args.get("start"), node.args.get("length")
     args = [scalars.value(node.this), scalars.value(start) if start else Literal(1, INTEGER)]
-    if start and (args[1].type == UNKNOWN or args[1].type.kind in STRINGS):
-        if length is None:
-            return functions.resolve("substring regex", args)
-        return functions.resolve("substring similar", (*args, scalars.value(length)))
-    return functions.resolve("substring", (*args, scalars.value(length)) if length else args)
+    if length is not None:
+        args.append(scalars.value(length))
+    places = args[0].type == BYTEA or args[-1].type.kind in INTEGERS  # then an untyped constant is a place, too
+    if args[1].type.kind in STRINGS or (args[1].type == UNKNOWN and not places):
+        return functions.resolve("substring regex" if length is None else "substring similar", args)
+    return functions.resolve("substring", args)
 
 
 def _trim(scalars: Scalars, node: exp.Trim) -> Expr:

@@ -199,7 +199,8 @@ def test_parameters_have_the_types_of_their_places(raw: Raw) -> None:
         "INSERT INTO t VALUES ($1, $2)": (23, 25), "SELECT a FROM t LIMIT $1 OFFSET $2": (20, 20),
         "SELECT a FROM t WHERE a = ANY($1)": (1007,), "UPDATE t SET b = $2 WHERE a < $1": (23, 25),
         "SELECT $1 || b FROM t": (25,), "SELECT date_trunc($1, now())": (25,),
-        "SELECT a FROM t WHERE a IN ($1, $2)": (23, 23),
+        "SELECT a FROM t WHERE a IN ($1, $2)": (23, 23), "SELECT regexp_replace(b, $1, $2, $3) FROM t": (25, 25, 25),
+        "SELECT b LIKE $1 ESCAPE $2 FROM t": (25, 25), "SELECT substring(b, $1, 2) FROM t": (23,),
     }  # fmt: skip
     for sql, oids in cases.items():
         raw.send(_parse(sql), ("D", b"S\0"), SYNC)
