@@ -13,6 +13,7 @@ from halfjoin.sql.types import BIGINT
 
 if TYPE_CHECKING:
     from halfjoin.sql.bind.context import Context
+    from halfjoin.sql.schema import Schema
 
 NEXT = "nextval"
 CALLS = (NEXT, "currval", "lastval", "setval")
@@ -25,7 +26,7 @@ def sequence_value(node: exp.Anonymous, once: bool, context: Context) -> Expr:
         UnsupportedSQL: it is computed for rows, or there is no such number. UnknownName: there is no such sequence.
     """
     called, schema = node.name.lower(), context.schema
-    name = "" if called == "lastval" and not node.expressions else argument(node) or _of_column(node, context)
+    name = "" if called == "lastval" and not node.expressions else argument(node) or of_column(node, schema)
     if name is None:
         raise context.refuse(node, f"{called} takes the name of a sequence", f"write {called}('name')")
     if called in (NEXT, "setval") and not once:
@@ -36,7 +37,11 @@ def sequence_value(node: exp.Anonymous, once: bool, context: Context) -> Expr:
         if called == NEXT:
             return Literal(schema.next_number(name)[0], BIGINT)
         if called == "setval":
-            return Literal(_set(node, name, context), BIGINT)
+            if (given := constants(node)) is None:
+                raise context.refuse(node, "setval of what is computed stands alone in the SELECT list of a query",
+                                     "write SELECT setval('q', max(id)) FROM t")
+            schema.set_number(name, given[0], called=given[1])
+            return Literal(given[0], BIGINT)
         found = schema.last_number(name)
     if found is None:
         what = f'currval of sequence "{name}"' if name else "lastval"
@@ -45,16 +50,15 @@ def sequence_value(node: exp.Anonymous, once: bool, context: Context) -> Expr:
     return Literal(found, BIGINT)
 
 
-def _set(node: exp.Anonymous, name: str, context: Context) -> int:
-    """setval(name, number [, called])."""
+def constants(node: exp.Anonymous) -> tuple[int, bool] | None:
+    """The number of setval(name, number [, called]), and whether it is given out; None if they are no constants."""
+    if len(node.expressions) not in (2, 3):
+        return None
     number, called = node.expressions[1], node.expressions[2] if len(node.expressions) > 2 else exp.true()
     value = number.this if isinstance(number, exp.Neg) else number
     if not isinstance(value, exp.Literal) or not value.name.isdigit() or not isinstance(called, exp.Boolean):
-        raise context.refuse(node, "setval takes a number and a boolean, written as constants",
-                             "ask for the number first: SELECT max(id) FROM t")
-    to = -int(value.name) if isinstance(number, exp.Neg) else int(value.name)
-    context.schema.set_number(name, to, called=bool(called.this))
-    return to
+        return None
+    return -int(value.name) if isinstance(number, exp.Neg) else int(value.name), bool(called.this)
 
 
 def argument(node: exp.Anonymous) -> str | None:
@@ -66,18 +70,16 @@ def argument(node: exp.Anonymous) -> str | None:
     return sequence_named(given.name) if isinstance(given, exp.Literal) and given.is_string else None
 
 
-def _of_column(node: exp.Anonymous, context: Context) -> str | None:
+def of_column(node: exp.Anonymous, schema: Schema) -> str | None:
     """The sequence in `setval(pg_get_serial_sequence('t', 'id'), 5)`: the one that numbers a column; None for another
     argument."""
     given = node.expressions[0] if node.expressions else None
     if not isinstance(given, exp.Anonymous) or given.name.lower() != "pg_get_serial_sequence":
         return None
     parts = given.expressions
-    if context.system is None or len(parts) != 2 or not all(isinstance(p, exp.Literal) and p.is_string for p in parts):
+    if len(parts) != 2 or not all(isinstance(part, exp.Literal) and part.is_string for part in parts):
         return None
-    table = context.system.numbers("regclass").get(sequence_named(parts[0].name))
-    found = context.system.serials().get(f"{table} {parts[1].name}")
-    return None if found is None else sequence_named(found)
+    return schema.sequence(sequence_named(parts[0].name), parts[1].name)[0] or None
 
 
 def sequence_named(text: str) -> str:

@@ -158,6 +158,8 @@ def test_setval_of_a_client_stays(raw: Raw, served: Served) -> None:
     for last in (5, 5, 50):
         assert raw.rows(f"SELECT setval('q', {last})", 0)[1].endswith(str(last).encode())
         assert raw.rows("SELECT nextval('q')", 0)[1].endswith(str(last + 1).encode())
+    raw.query("PREPARE s AS SELECT setval('q', $1)")
+    assert raw.rows("EXECUTE s(60)", 0)[1].endswith(b"60") and raw.rows("SELECT nextval('q')", 0)[1].endswith(b"61")
     raw.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT setval('q', 70); COMMIT")
     found = served.engine.execute("SELECT nextval('q') AS n")
     assert found is not None and found.to_pylist() == [{"n": 71}]

@@ -57,7 +57,8 @@ def both(sql: str, engine: hj.Engine, postgres: Any) -> list[list[tuple[Any, ...
     "SELECT nullif('abcd', 'x'::varchar(2)) AS c, pg_typeof(nullif('x'::varchar(3), 'y'))::text AS b",
     "SELECT to_char(date '2024-01-01', 'TZ OF') AS a, to_char(485, 'FMrn RN') AS b, to_char(-4, 'rn') AS c",
     r"SELECT position('\x03'::bytea IN '\x0203'::bytea) AS a, position('\x'::bytea IN '\x02') AS b",
-    "SELECT gcd(1::smallint, 2::smallint)", "SELECT substring('abcdef' FROM '2' FOR 3) AS a, substring('abc' FROM '2') AS b",
+    "SELECT gcd(1::smallint, 2::smallint)",
+    "SELECT substring('abcdef' FROM '2' FOR 3) AS a, substring('abc' FROM '2') AS b",
     r"SELECT substring('\x010203'::bytea, '2') AS a, substring('abc', NULL) AS b, substring('abcdef', 'b', '#') AS c",
     "WITH RECURSIVE r (n, x) AS (SELECT 1, 0.5 UNION ALL SELECT n + 1, n FROM r WHERE n < 4) "
     "SELECT n, x::float8 FROM r ORDER BY n",
