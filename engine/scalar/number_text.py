@@ -138,8 +138,9 @@ class _Writer:
                     self.out.append("," if self.inside else " ")
             elif word == "L":
                 self.out.append(" ")
-            elif word == "RN":
-                self.out.append(self.digits if self.fill else self.digits.rjust(15))
+            elif word.upper() == "RN":
+                digits = self.digits if word == "RN" else self.digits.lower()
+                self.out.append(digits if self.fill else digits.rjust(15))
             elif word.upper() == "TH":
                 if not (self.digits.startswith("#") or self.sign == "-" or self.pattern.decimal
                         or "RN" in self.pattern.words):  # fmt: skip

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from halfjoin.engine.scalar.arrays import element_at
 from halfjoin.engine.scalar.bounds import Sizes, bounded, joined, lengths, sizes
 from halfjoin.engine.scalar.duck import duck_kernel
-from halfjoin.engine.scalar.each import Bad, each
+from halfjoin.engine.scalar.each import Bad, each, of_each
 from halfjoin.engine.scalar.letter_case import lower, upper
 from halfjoin.engine.scalar.values import Datum, Kernel, call, fail_where, on_arrays
 from halfjoin.sql.expr import Call, Literal
@@ -256,6 +256,7 @@ STRINGS: dict[str, Builder] = {
     "rtrim": _trim("rtrim"),
     "substring": _substring,
     "strpos": _strpos,
+    "byte position": of_each(lambda whole, part: whole.find(part) + 1, pa.int32()),
     "replace": _replace,
     "split_part": _split_part,
     "left": _either(lambda v: _slice(0, v[0]), "left($1, $2)", TEXT),

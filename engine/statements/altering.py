@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
+
 from halfjoin.catalog.catalog import Catalog, kind_of
-from halfjoin.catalog.models import ColumnModel, ForeignKey, Table
+from halfjoin.catalog.models import ColumnModel, ForeignKey, Sequence, Table
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.generated import values, with_generated
 from halfjoin.engine.scalar import compile
@@ -24,12 +26,13 @@ from halfjoin.engine.statements.tables import (
     constraint_names,
     with_constraint,
 )
-from halfjoin.engine.updates.updates import Updates
+from halfjoin.engine.updates.updates import Updates, constant
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
-from halfjoin.sql.bind.constraints import bind_default, names_read
+from halfjoin.sql.bind.constraints import bind_default, names_read, sequence_of_default
 from halfjoin.sql.bind.named_types import resolved
-from halfjoin.sql.expr import Literal
+from halfjoin.sql.expr import Call, Literal, walk
+from halfjoin.sql.functions.chance import CHANCE
 from halfjoin.sql.functions.coercion import same_values
 from halfjoin.sql.functions.fallible import cast_fallible
 from halfjoin.sql.statements import AlterAction, AlterTable, Constraint
@@ -55,7 +58,7 @@ def alter_table(state: State, statement: AlterTable, gone: list[str] | None = No
             continue
         made, rows = _changed(state, table, action, [] if gone is None else gone)
         if made is not table:
-            put(state, table, made, rows, whole=action.column is not None and action.column.identity is not None)
+            put(state, table, made, rows, whole=action.kind == "add column" and _of_each_row(made.columns[-1]))
             if action.kind in ("add constraint", "validate constraint", "set not null", "add column"):
                 check_rows(state, made)
 
@@ -147,6 +150,12 @@ def _keyed(table: Table, wanted: Constraint) -> Table:
     })  # fmt: skip
 
 
+def _of_each_row(column: ColumnModel) -> bool:
+    """Whether a new column may have another value for each row that is there."""
+    default = column.default or (column.domain and column.domain.default) or ""
+    return bool(column.sequence) or any(word in default.lower() for word in ("random", "uuid", "nextval"))
+
+
 def _with_column(state: State, table: Table, action: AlterAction) -> tuple[Table, Rows]:
     given, catalog = action.column, state.catalog
     assert given is not None
@@ -158,26 +167,34 @@ def _with_column(state: State, table: Table, action: AlterAction) -> tuple[Table
     column = column_of(table.name, given, catalog)
     made = table.model_copy(update={"columns": (*table.columns, column)})
     check_columns(made, catalog)
-    if column.sequence and len(state.pending.get(table.name, ())):
-        raise UnsupportedSQL("ADD COLUMN with an identity is not supported in a transaction that has changed the rows",
-                             remedy="COMMIT first")  # fmt: skip
     default = column.default or (column.domain and column.domain.default)
-    value = bind_default(default, column.type, catalog) if default else Literal(None, column.type)
+    sequence = column.sequence or (sequence_of_default(default, column.name) if default else "")
+    value = bind_default(default, column.type, catalog) if default and not sequence else Literal(None, column.type)
+    drawn = any(isinstance(one, Call) and one.function in CHANCE for one in walk(value))
+    if (sequence or drawn) and len(state.pending.get(table.name, ())):
+        what = "an identity" if column.sequence else "a DEFAULT of another value for each row"
+        raise UnsupportedSQL(f"ADD COLUMN with {what} is not supported in a transaction that has changed the rows",
+                             remedy="COMMIT first")  # fmt: skip
     scalar = compile(functions.cast(value, column.type))
 
     def rows(updates: Updates) -> Updates:
-        updates = updates.with_columns({column.name: values(table, scalar, updates).cast(arrow_type(column.type))})
-        return with_generated(made, updates)
+        if drawn:  # a row has one value, when it comes and when it goes
+            updates, counted = numbered(updates, column.name, Sequence(name="rows", next=1), state.upper, pa.int64())
+            singles = Updates({}, constant(0, counted.next), constant(1, counted.next))
+            each = values(table, scalar, singles).take(updates.columns[column.name])
+        else:
+            each = values(table, scalar, updates)
+        return with_generated(made, updates.with_columns({column.name: each.cast(arrow_type(column.type))}))
 
     def numbers(updates: Updates) -> Updates:
-        new = catalog.sequences[column.sequence]
+        new = catalog.sequences[sequence]
         found, catalog.sequences[new.name] = numbered(updates, column.name, new, state.upper, arrow_type(column.type))
         return with_generated(made, found)
 
     for one in action.beside:
         made = _constrained(catalog, made, one, fresh=False)
     add_sequences(catalog, made, [given])
-    return made, numbers if column.sequence else rows
+    return made, numbers if sequence else rows
 
 
 def _without(catalog: Catalog, table: Table, column: ColumnModel) -> tuple[Table, Rows]:

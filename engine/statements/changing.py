@@ -19,8 +19,9 @@ from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.batch.readable import closed
 from halfjoin.engine.batch.state import State
-from halfjoin.engine.intake.generated import with_generated
+from halfjoin.engine.intake.generated import values, with_generated
 from halfjoin.engine.intake.referential import Pairs
+from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.statements.changed_rows import counts, once, part_of
 from halfjoin.engine.statements.conflicting import inserted
@@ -179,7 +180,7 @@ def _carried_out(state: State, parts: Parts, found: Updates, sql: str) -> Change
         old, new, now = inserted(state, statement, rows, parts.update, sql)
         new = with_generated(table, new)
         return replace(_changed(state, parts, old, new, new), pairs=(old, with_generated(table, now)))
-    rows = singly(rows, statement.table) if bound.numbered else rows
+    rows = singly(rows, statement.table) if bound.numbered or bound.computed else rows
     if isinstance(statement, Insert):
         new = _new(state, rows, bound)
         return _changed(state, parts, None, new, new)
@@ -273,6 +274,10 @@ def _new(state: State, rows: Updates, bound: BoundChange) -> Updates:
     if bound.numbered:
         numbers = {name: _numbers(state, table, name, sequence, len(part)) for name, sequence in bound.numbered}
         part = part.with_columns(numbers)
+    for name, value, sequences in bound.computed:
+        given = {f"number {n}": pa.array(state.catalog.next_number(sequence, len(part)), pa.int64())
+                 for n, sequence in enumerate(sequences)}  # fmt: skip
+        part = part.with_columns({name: values(table, compile(value), Updates(given, part.time, part.diff))})
     return with_generated(table, part)
 
 

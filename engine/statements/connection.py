@@ -113,7 +113,8 @@ class Connection:
             return _answer(session, run_one(session, state, made, prepared.text, asked))
 
         if self.reads(prepared):
-            return self._read(prepared.text, answer)
+            kept = session.prepared.get(prepared.executes or "")
+            return self._read(prepared.text if kept is None else kept.text, answer)
         made: Answer = self._locked(lambda state: answer(self._same(state, prepared)), writes=True)
         return made
 

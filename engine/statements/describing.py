@@ -87,7 +87,7 @@ def describe(
 def _columns(catalog: Catalog, statement: Statement, sql: str) -> tuple[Column, ...] | None:
     match statement:
         case Select(query):
-            halves = numbered_rows(query)
+            halves = numbered_rows(query, catalog)
             bound = bind_query(query if halves is None else halves.first, catalog, sql)
             if halves is not None:
                 bound = bind_second(halves, bound, catalog, sql, SCRATCH)

@@ -60,10 +60,26 @@ def _of_the_row_before(calls: Sequence[tuple[str, str]], given: Mapping[str, Int
     return first
 
 
+def set_all(rows: NumberedRows, columns: Mapping[str, pa.Array], catalog: Catalog) -> None:
+    """Do what setval asks for, row by row. One of NULL does nothing.
+
+    Raises:
+        UnknownName: there is no such sequence. UnsupportedSQL: a number is beyond its bounds.
+    """
+    asked = [[(sequence, number, called) for number, called in
+              zip(columns[number].to_pylist(), columns[called].to_pylist(), strict=True)]
+             for sequence, number, called in rows.sets]  # fmt: skip
+    for row in zip(*asked, strict=True):
+        for sequence, number, called in row:
+            if number is not None:
+                catalog.set_number(sequence, number, called=called)
+
+
 def with_numbers(
     state: State, rows: NumberedRows, bound: BoundQuery, first: Sequence[pa.Array], length: int, sql: str
 ) -> tuple[pa.Table, tuple[Column, ...]]:
     """The rows of the query, from those of its first half in their order; and its columns."""
+    set_all(rows, dict(zip(bound.names, first, strict=False)), state.catalog)
     made = numbered([*first, *numbers(rows.calls, state.catalog, length)], length)
     second = bind_second(rows, bound, state.catalog, sql, SCRATCH)
     found = evaluate(beside(state, made), second.relation, None, distinct=False).columns

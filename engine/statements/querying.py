@@ -71,7 +71,7 @@ def answer(
     now = closed(state)
     reads = tuple(sorted(tables_of(statement, now.catalog, text)))
     time = readable(now, reads, as_of)
-    halves = numbered_rows(statement)
+    halves = numbered_rows(statement, now.catalog)
     bound = bind_query(statement if halves is None else halves.first, now.catalog, text)
     if not bound.fleeting and halves is None:
         made = Ready(reads, bound, prepare(now, bound.relation))
@@ -104,7 +104,7 @@ def ready(state: State, statement: Query, text: str) -> Ready | None:
     state = closed(state)
     reads = tuple(sorted(tables_of(statement, state.catalog, text)))
     bound = bind_query(statement, state.catalog, text)
-    if bound.fleeting or numbered_rows(statement) is not None:
+    if bound.fleeting or numbered_rows(statement, state.catalog) is not None:
         return None
     planned = planned_query(state, bound.relation)
     evaluation = compiled(state, planned, [node for node in planned.nodes if fill_of(node) is None])

@@ -52,13 +52,18 @@ def is_own(words: Sequence[str]) -> bool:
         return second != "TIME" or words[2:3] == ("ZONE",)
     if first == "ROLLBACK":
         return "TO" not in words
-    return first in _OWN or explains_prepared(words) or _is_plpgsql(words)
+    return first in _OWN or explains_prepared(words) or _is_plpgsql(words) or _is_owner(words)
 
 
 def _is_plpgsql(words: Sequence[str]) -> bool:
     """Whether a statement makes the one extension that PostgreSQL has from the beginning, as Rails' schemas do."""
     return tuple(words[:5]) == ("CREATE", "EXTENSION", "IF", "NOT", "EXISTS") and words[5:6] in (
         ("PLPGSQL",), ("plpgsql",))  # fmt: skip
+
+
+def _is_owner(words: Sequence[str]) -> bool:
+    """Whether a statement gives a table or another thing an owner and does no more, as pg_dump writes for each."""
+    return words[0] == "ALTER" and tuple(words[-3:-1]) == ("OWNER", "TO") and {",", "RENAME"}.isdisjoint(words)
 
 
 def parsed(text: str, piece: Piece | None, oids: Sequence[int] = (), database: str = DATABASE) -> Parsed:
@@ -230,6 +235,9 @@ class Commands:
             case "REVOKE":
                 raise UnsupportedSQL("REVOKE is not supported: each user may do everything",
                                      remedy="the server's --host and --password-file say who may connect")
+            case "ALTER":
+                self._transactions.say(notice("each user may do everything: OWNER TO changes nothing"))
+                return Result(" ".join(words[: 3 if words[1] == "MATERIALIZED" else 2]))
             case "CREATE":
                 self._transactions.say(notice('extension "plpgsql" already exists, skipping', "42710"))
                 return Result("CREATE EXTENSION")

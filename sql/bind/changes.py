@@ -15,7 +15,7 @@ from halfjoin.sql.bind.fleeting import fleeting_in
 from halfjoin.sql.bind.from_clause import beside
 from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.scalar import Scalars
-from halfjoin.sql.bind.scope import Scope
+from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.selected import Selected, known
 from halfjoin.sql.bind.target import (
     BoundChange,
@@ -55,26 +55,63 @@ def bind_insert(statement: Insert, schema: Schema, sql: str) -> BoundChange:
     context = context_of(statement, schema, sql)
     target = target_of(statement, context)
     targets = _targets(statement, target, context)
-    there = {column.name for column in targets}
-    numbered = {column.name: sequence for column in target.columns
-                if column.name not in there and (sequence := number_of(target, column.name, context)) is not None}
-    statement, asked = _numbered(statement, target, targets, context)
-    numbered |= asked
+    sequences = {column.name: sequence for column in target.columns
+                 if (sequence := number_of(target, column.name, context)) is not None}  # fmt: skip
+    statement, numbered = _numbered(statement, target, targets, context)
     if statement.overriding == "user":  # whatever the rows say there
-        numbered |= {name: context.schema.sequence(target.table, name)[0] for name in there
-                     if overridden(target, name, context)}  # fmt: skip
-    rows, order = _rows(statement, target, targets, context, ordered=bool(numbered))
+        numbered |= {column.name: context.schema.sequence(target.table, column.name)[0] for column in targets
+                     if overridden(target, column.name, context)}  # fmt: skip
+    own = [column for column in target.columns
+           if column.name not in sequences and _nexts(default(target, column.name, context))]  # fmt: skip
+    ordered = bool(numbered) or not _filled(statement, targets).issuperset({*sequences, *(one.name for one in own)})
+    rows, order = _rows(statement, target, targets, context, ordered=ordered)
     keys = [key.expr for key in order]
     sources = [column for column in rows.columns if column not in keys]
     found = {column.name: source for column, source in zip(targets, sources, strict=False)}
+    many = statement.query is not None  # the one row of DEFAULT VALUES has its numbers here, for currval in RETURNING
+    numbered |= {name: sequence for name, sequence in sequences.items() if many and name not in found}
+    computed = tuple(_computed(target, column, context) for column in own if many and column.name not in found)
+    later = {*numbered, *(name for name, *_ in computed)}
     new = named(target.columns, context.aliases.fresh("new"))
-    items = [(to, Literal(None, column.type) if column.name in numbered else found[column.name]
+    items = [(to, Literal(None, column.type) if column.name in later else found[column.name]
               if column.name in found else _default(target, column, context))
              for to, column in zip(new, target.columns, strict=True)]  # fmt: skip
     carry = carried(column for column in rows.columns if column in keys)
     relation = at_rest(Project(rows, (*items, *carry)), context)
-    return BoundChange(target, relation, new=new, order=order, numbered=tuple(numbered.items()),
+    return BoundChange(target, relation, new=new, order=order, numbered=tuple(numbered.items()), computed=computed,
                        returning=_returning(statement, target, context), fleeting=fleeting_in(context))
+
+
+def _filled(statement: Insert, targets: tuple[Column, ...]) -> set[str]:
+    """The columns that have values in the rows, as far as that can be seen in the text: without a list of columns the
+    rows may fill the first ones only."""
+    query, count = statement.query, 0
+    values = query if isinstance(query, exp.Values) else None if query is None else bare_values(query)
+    if statement.columns:
+        count = len(targets)
+    elif values is not None:
+        row = values.expressions[0]
+        count = len(row.expressions) if isinstance(row, exp.Tuple) else 1
+    elif isinstance(query, exp.Select) and not query.is_star:
+        count = len(query.selects)
+    return {column.name for column in targets[:count]}
+
+
+def _nexts(value: exp.Expr) -> list[exp.Anonymous]:
+    """The calls of nextval in a DEFAULT."""
+    return [one for one in value.find_all(exp.Anonymous, bfs=False) if numbering(one) is not None]
+
+
+def _computed(target: Target, column: Column, context: Context) -> tuple[str, Expr, tuple[str, ...]]:
+    """A column whose DEFAULT computes with numbers, as 'A' || nextval('q'), for `BoundChange.computed`."""
+    around = exp.Paren(this=default(target, column.name, context))
+    calls = _nexts(around)
+    names = [f"number {n}" for n in range(len(calls))]
+    for name, call in zip(names, calls, strict=True):
+        call.replace(exp.column(name, quoted=True))
+    item = FromItem("numbers", tuple((name, Column(name, BIGINT)) for name in names))
+    value = Scalars(context, (Scope.of(item),)).value(around)
+    return column.name, assigned(value, column.type, context), tuple(numbering(call) or "" for call in calls)
 
 
 def _numbered(statement: Insert, target: Target, targets: tuple[Column, ...],

@@ -14,6 +14,7 @@ from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.row_parts import over_columns
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
+from halfjoin.sql.bind.sequences import NEXT, argument
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.clock import moment
 from halfjoin.sql.functions.refused import REFUSED
@@ -46,6 +47,23 @@ def bind_default(text: str, type: SqlType, schema: Schema) -> Expr:
     (node,) = parse_query(f"SELECT {text}").selects
     check_alone(node, text, "DEFAULT", fixed=False)
     return over_columns(functions.cast(Scalars(context, (Scope(),)).value(node), type), ())
+
+
+def sequence_of_default(text: str, column: str) -> str:
+    """The sequence whose next numbers a DEFAULT of a new column gives to the rows that are there; empty: it gives none.
+
+    Raises:
+        UnsupportedSQL: it computes with them.
+    """
+    (node,) = parse_query(f"SELECT {text}").selects
+    calls = [one for one in node.find_all(exp.Anonymous) if one.name.lower() == NEXT]
+    if not calls:
+        return ""
+    name = argument(calls[0]) if calls == [node] else None
+    if name is None:
+        raise UnsupportedSQL(f"ADD COLUMN with a DEFAULT that computes with {NEXT} is not supported",
+                             remedy=f"ADD COLUMN {column}, then ALTER COLUMN {column} SET DEFAULT, and UPDATE the rows")
+    return name
 
 
 def names_read(text: str) -> set[str]:

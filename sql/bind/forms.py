@@ -11,6 +11,7 @@ from sqlglot import exp
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.named_types import cast_to_domain, resolved
+from halfjoin.sql.bind.patterns import PATTERNS
 from halfjoin.sql.bind.precision import interval, modified, precision_of
 from halfjoin.sql.bind.row_made import as_text
 from halfjoin.sql.bind.row_values import compared_rows, row_of
@@ -25,8 +26,10 @@ from halfjoin.sql.system import plain
 from halfjoin.sql.types import (
     BIGINT,
     BOOLEAN,
+    BYTEA,
     FLOATS,
     INTEGER,
+    INTEGERS,
     STRINGS,
     TEXT,
     UNKNOWN,
@@ -143,54 +146,6 @@ def _in(scalars: Scalars, node: exp.In) -> Expr:
     return functions.resolve("in", (scalars.value(node.this), *scalars.values(node.expressions)))
 
 
-def _like(scalars: Scalars, node: exp.Like | exp.ILike | exp.SimilarTo, *escape: Expr) -> Expr:
-    quantified = isinstance(node.expression, (exp.Any, exp.All))
-    every = isinstance(node.expression, exp.All)
-    patterns = _patterns(scalars, node) if quantified else [scalars.value(_written_out(node.expression))]
-    if patterns is None:
-        return Literal(None, BOOLEAN)
-    if not patterns:
-        return Literal(every, BOOLEAN)
-    name, value, matched = "similar to" if isinstance(node, exp.SimilarTo) else node.key, scalars.value(node.this), []
-    for pattern in patterns:
-        one = functions.resolve(name, (value, pattern, *escape))
-        matched.append(functions.resolve("not", (one,)) if node.args.get("negate") else one)
-    return matched[0] if len(matched) == 1 else functions.resolve("and" if every else "or", tuple(matched))
-
-
-def _patterns(scalars: Scalars, node: exp.Like | exp.ILike | exp.SimilarTo) -> list[Expr] | None:
-    """The patterns of `LIKE ANY (array)`; None for an array that is NULL."""
-    written = node.expression.this.unnest()
-    if isinstance(written, exp.Array):
-        return [scalars.value(pattern) for pattern in written.expressions]
-    name = node.key.upper()
-    if not isinstance(written, exp.Query | exp.Values):
-        found = functions.cast(scalars.value(written), array(TEXT), explicit=True)
-        if isinstance(found, Literal):
-            values: Any = found.value
-            return None if values is None else [Literal(pattern, TEXT) for pattern in values]
-        raise scalars.context.refuse(node, f"{name} takes ANY and ALL of a constant array only",
-                                     f"write EXISTS (SELECT FROM unnest(array) AS p WHERE x {name} p)")  # fmt: skip
-    raise scalars.context.refuse(node, f"{name} takes ANY and ALL of an array only",
-                                 f"write EXISTS (SELECT FROM (query) AS q (p) WHERE x {name} p)")  # fmt: skip
-
-
-def _written_out(pattern: exp.Expr) -> exp.Expr:
-    """`'a' || 'b'` as one constant."""
-    if not isinstance(pattern, exp.DPipe):
-        return pattern
-    parts = [_written_out(part.unnest()) for part in (pattern.this, pattern.expression)]
-    if not all(isinstance(part, exp.Literal) and part.is_string for part in parts):
-        return pattern
-    return exp.Literal.string("".join(part.name for part in parts))
-
-
-def _escape(scalars: Scalars, node: exp.Escape) -> Expr:
-    if isinstance(node.this, exp.Not):
-        return functions.resolve("not", (_like(scalars, node.this.this, scalars.value(node.expression)),))
-    return _like(scalars, node.this, scalars.value(node.expression))
-
-
 def _case(scalars: Scalars, node: exp.Case) -> Expr:
     subject = scalars.value(node.this) if node.this and row_of(node.this, scalars) is None else None
     args: list[Expr] = []
@@ -280,17 +235,19 @@ def _extract(scalars: Scalars, node: exp.Extract) -> Expr:
 
 
 def _position(scalars: Scalars, node: exp.StrPosition) -> Expr:
-    return functions.resolve("strpos", (scalars.value(node.this), scalars.value(node.args["substr"])))
+    args = scalars.values([node.this, node.args["substr"]])
+    return functions.resolve("byte position" if any(arg.type == BYTEA for arg in args) else "strpos", args)
 
 
 def _substring(scalars: Scalars, node: exp.Substring) -> Expr:
     start, length = node.args.get("start"), node.args.get("length")
     args = [scalars.value(node.this), scalars.value(start) if start else Literal(1, INTEGER)]
-    if start and (args[1].type == UNKNOWN or args[1].type.kind in STRINGS):
-        if length is None:
-            return functions.resolve("substring regex", args)
-        return functions.resolve("substring similar", (*args, scalars.value(length)))
-    return functions.resolve("substring", (*args, scalars.value(length)) if length else args)
+    if length is not None:
+        args.append(scalars.value(length))
+    places = args[0].type == BYTEA or args[-1].type.kind in INTEGERS  # then an untyped constant is a place, too
+    if args[1].type.kind in STRINGS or (args[1].type == UNKNOWN and not places):
+        return functions.resolve("substring regex" if length is None else "substring similar", args)
+    return functions.resolve("substring", args)
 
 
 def _trim(scalars: Scalars, node: exp.Trim) -> Expr:
@@ -326,10 +283,7 @@ FORMS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.Neg: _negative,
     exp.Between: _between,
     exp.In: _in,
-    exp.Like: _like,
-    exp.ILike: _like,
-    exp.SimilarTo: _like,
-    exp.Escape: _escape,
+    **PATTERNS,
     exp.Case: _case,
     exp.Cast: _cast,
     exp.Interval: lambda scalars, node: interval(scalars.context, node),

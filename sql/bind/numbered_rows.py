@@ -1,4 +1,4 @@
-"""nextval and currval in the SELECT list of a query over rows: computed for each row, once the rows are in order.
+"""nextval, currval and setval in the SELECT list of a query over rows: computed for each row, in the rows' order.
 
 The query is cut in two. The first half is the query without the calls; the parts of the expressions around them that
 do not call them become columns at its end. The second half is these expressions over the first half's rows, and over a
@@ -6,7 +6,8 @@ column of numbers for each call. So
 
     SELECT nextval('q') * 10 + k AS n FROM t ORDER BY k LIMIT 2
 
-is `SELECT NULL, 10, k FROM t ORDER BY k LIMIT 2`, and then `number * second + third` over its rows.
+is `SELECT NULL, 10, k FROM t ORDER BY k LIMIT 2`, and then `number * second + third` over its rows. What setval takes
+is computed in the first half, and is the value of the call.
 """
 
 from __future__ import annotations
@@ -24,55 +25,62 @@ from halfjoin.sql.bind.query import BoundQuery
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.selected import column_for, known
-from halfjoin.sql.bind.sequences import argument
+from halfjoin.sql.bind.sequences import argument, constants, of_column
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.relation import Project, Scan
 from halfjoin.sql.schema import Schema
 from halfjoin.sql.types import BIGINT
 
-CALLED = ("nextval", "currval", "lastval")
+CALLED = ("nextval", "currval", "lastval", "setval")
 PART = "part "
 AROUND = (exp.Alias, exp.Paren, exp.Neg, exp.Cast, exp.Binary, exp.Anonymous)  # all of whose parts are computed
 
 
 @dataclass(frozen=True)
 class NumberedRows:
-    """A query that calls nextval for its rows.
+    """A query that calls nextval or setval for its rows.
 
     `first`: its first half. `calls`: the function and the sequence (empty: any) of each call, in the order in which a
-    row computes them. `items`: the expressions with calls and their names, by the names of the columns that stand for
-    them in the first half; over its columns `part 0`, `part 1`, ..., and `number 0`, ... of the calls. `skipped`: how
-    many rows OFFSET leaves out; their numbers are given out all the same.
+    row computes them. `sets`: the sequence of each call of setval, and the columns of the first half that have its
+    number and whether it is given out. `items`: the expressions with calls and their names, by the names of the columns
+    that stand for them in the first half; over its columns `part 0`, `part 1`, ..., and `number 0`, ... of the calls.
+    `skipped`: how many rows OFFSET leaves out; their numbers are given out all the same.
     """
 
     first: exp.Select
     calls: tuple[tuple[str, str], ...]
+    sets: tuple[tuple[str, str, str], ...]
     items: Mapping[str, tuple[exp.Expr, str]]
     skipped: int
 
 
-def numbered_rows(query: exp.Query) -> NumberedRows | None:
-    """The halves of a query; None for one that has no calls for rows, or cannot be cut."""
-    if not isinstance(query, exp.Select) or query.args.get("from_") is None or query.args.get("distinct"):
+def numbered_rows(query: exp.Query, schema: Schema) -> NumberedRows | None:
+    """The halves of a query; None for one that has no calls for rows, or cannot be cut. Without FROM there is one row,
+    which has no halves if the numbers of setval are written in it."""
+    if not isinstance(query, exp.Select) or query.args.get("distinct"):
         return None
-    if not any(map(_calls, query.expressions)):
+    found = [call for item in query.expressions for call in _calls(item)]
+    if query.args.get("from_") is None:
+        found = [call for call in found if call.name.lower() == "setval" and constants(call) is None]
+    if not found:
         return None
-    first, calls, items = query.copy(), list[tuple[str, str]](), dict[str, tuple[exp.Expr, str]]()
+    first, calls, items = query.copy(), _Calls(schema), dict[str, tuple[exp.Expr, str]]()
     if (skipped := _without_offset(first)) is None:
         return None
-    parts: list[exp.Expr] = []
     for place, item in enumerate(first.expressions):
         if not _calls(item):
             continue
-        made = None if _named_by_key(first, item, place + 1) else _over_parts(item.unalias(), calls, parts)
+        made = None if _named_by_key(first, item, place + 1) else calls.over_parts(item.unalias())
         if made is None:
             return None
         items[f"shown {place}"] = made, output_name(item)
     shown = [exp.alias_(exp.Null(), name, quoted=True) if (name := f"shown {place}") in items else item
              for place, item in enumerate(first.expressions)]  # fmt: skip
-    first.set("expressions", [*shown, *parts])
-    return NumberedRows(first, tuple(calls), items, skipped)
+    first.set("expressions", [*shown, *calls.parts])
+    if not {name for name, *_ in calls.sets}.isdisjoint(name for _, name in calls.found):
+        return None  # the numbers of all rows are given out at once
+    return NumberedRows(first, tuple(calls.found), tuple(calls.sets), items, skipped)
 
 
 def _without_offset(query: exp.Select) -> int | None:
@@ -91,10 +99,10 @@ def _without_offset(query: exp.Select) -> int | None:
     return int(offset.expression.name)
 
 
-def _calls(node: exp.Expr) -> bool:
-    """Whether an expression calls one of the functions, other than in a subquery."""
-    return any(isinstance(one, exp.Anonymous) and one.name.lower() in CALLED
-               for one in node.walk(prune=lambda one: isinstance(one, exp.Query)))  # fmt: skip
+def _calls(node: exp.Expr) -> list[exp.Anonymous]:
+    """The calls of the functions in an expression, other than in a subquery."""
+    return [one for one in node.walk(prune=lambda one: isinstance(one, exp.Query))
+            if isinstance(one, exp.Anonymous) and one.name.lower() in CALLED]  # fmt: skip
 
 
 def _named_by_key(query: exp.Select, item: exp.Expr, place: int) -> bool:
@@ -107,34 +115,59 @@ def _named_by_key(query: exp.Select, item: exp.Expr, place: int) -> bool:
                or (isinstance(key, exp.Column) and name_of(key) == name) for key in keys)  # fmt: skip
 
 
-def _over_parts(node: exp.Expr, calls: list[tuple[str, str]], parts: list[exp.Expr]) -> exp.Expr | None:
-    """The expression over the columns of the first half; None if it may skip a call."""
-    if isinstance(node, exp.Anonymous) and node.name.lower() in CALLED:
-        sequence = "" if node.name.lower() == "lastval" and not node.expressions else argument(node)
-        if sequence is None:
+class _Calls:
+    """Takes the calls out of expressions. `found`, `sets`: as of `NumberedRows`; `parts`: the columns of the parts."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.found: list[tuple[str, str]] = []
+        self.sets: list[tuple[str, str, str]] = []
+        self.parts: list[exp.Expr] = []
+
+    def over_parts(self, node: exp.Expr) -> exp.Expr | None:
+        """The expression over the columns of the first half; None if it may skip a call."""
+        if isinstance(node, exp.Anonymous) and node.name.lower() in CALLED:
+            return self._called(node)
+        if not _calls(node):
+            if isinstance(node, exp.Literal | exp.Null | exp.Boolean | exp.DataType | exp.Identifier):
+                return node
+            return self._part(node.copy())
+        if not isinstance(node, AROUND) or isinstance(node, exp.Connector) or node.name.lower() == "coalesce":
             return None
-        calls.append((node.name.lower(), sequence))
-        return exp.column(f"number {len(calls) - 1}", quoted=True)
-    if not _calls(node):
-        if isinstance(node, exp.Literal | exp.Null | exp.Boolean | exp.DataType | exp.Identifier):
-            return node
-        part = exp.column(f"{PART}{len(parts)}", quoted=True)
-        parts.append(exp.Alias(this=node.copy(), alias=part.this.copy()))
+        made = node.copy()
+        for key, value in node.args.items():
+            if isinstance(value, exp.Expr):
+                made.set(key, new := self.over_parts(value))
+                if new is None:
+                    return None
+            elif isinstance(value, list):
+                found = [self.over_parts(one) if isinstance(one, exp.Expr) else one for one in value]
+                if None in found:
+                    return None
+                made.set(key, found)
+        return made
+
+    def _called(self, node: exp.Anonymous) -> exp.Expr | None:
+        name = node.name.lower()
+        any_one = name == "lastval" and not node.expressions
+        sequence = "" if any_one else argument(node) or of_column(node, self.schema)
+        if sequence is None or any(map(_calls, node.expressions)) or (
+            name == "setval" and len(node.expressions) not in (2, 3)):
+            return None
+        if name != "setval":
+            self.found.append((name, sequence))
+            return exp.column(f"number {len(self.found) - 1}", quoted=True)
+        _, number, *rest = node.expressions
+        asked, value = exp.cast(rest[0].copy() if rest else exp.true(), "boolean"), exp.cast(number.copy(), "bigint")
+        known = exp.Is(this=asked.copy(), expression=exp.Null()).not_()  # setval is NULL if one of them is
+        made, called = self._part(exp.Case(ifs=[exp.If(this=known, true=value)])), self._part(asked)
+        self.sets.append((sequence, made.name, called.name))
+        return made
+
+    def _part(self, node: exp.Expr) -> exp.Column:
+        part = exp.column(f"{PART}{len(self.parts)}", quoted=True)
+        self.parts.append(exp.Alias(this=node, alias=part.this.copy()))
         return part
-    if not isinstance(node, AROUND) or isinstance(node, exp.Connector) or node.name.lower() == "coalesce":
-        return None
-    made = node.copy()
-    for key, value in node.args.items():
-        if isinstance(value, exp.Expr):
-            made.set(key, new := _over_parts(value, calls, parts))
-            if new is None:
-                return None
-        elif isinstance(value, list):
-            found = [_over_parts(one, calls, parts) if isinstance(one, exp.Expr) else one for one in value]
-            if None in found:
-                return None
-            made.set(key, found)
-    return made
 
 
 def bind_second(rows: NumberedRows, first: BoundQuery, schema: Schema, sql: str, collection: str) -> BoundQuery:

@@ -12,7 +12,7 @@ from halfjoin.sql.bind.selected import Selected, common
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.relation import Project
-from halfjoin.sql.types import STORED_DIGITS, Kind, SqlType, numeric
+from halfjoin.sql.types import INTEGERS, STORED_DIGITS, Kind, SqlType, numeric
 
 
 def reads(query: exp.Expr, name: str) -> bool:
@@ -58,10 +58,10 @@ def held(type: SqlType) -> SqlType:
 
 def wider(query: exp.Expr, found: Selected, first: Project, context: Context) -> list[SqlType] | None:
     """The types of the first part's columns, where numerics have more digits before the point in the second part, as
-    in `x + 1`: as many as a column has. None if there are no such columns."""
+    in `x + 1`, or are integers there: as many digits as a column has. None if there are no such columns."""
     types = [column.type for column, _ in first.items]
     for place, (value, (column, _)) in enumerate(zip(found.values, first.items, strict=False)):
-        if value.type.kind is column.type.kind is Kind.NUMERIC:
+        if column.type.kind is Kind.NUMERIC and value.type.kind in (Kind.NUMERIC, *INTEGERS):
             with context.at(query):
                 together = held(common([value, column]))
             if together != column.type:

@@ -299,7 +299,6 @@ NOT_CALLED = frozenset((
 ))  # fmt: skip
 OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^",
-    exp.RegexpLike: "~", exp.RegexpILike: "~*",
 }
 HANDLERS: dict[type, Callable[[Scalars, Any], Expr]] = {
     **FORMS,

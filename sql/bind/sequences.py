@@ -16,6 +16,7 @@ from halfjoin.sql.types import BIGINT, BOOLEAN, TEXT
 
 if TYPE_CHECKING:
     from halfjoin.sql.bind.context import Context
+    from halfjoin.sql.schema import Schema
 
 NEXT = "nextval"
 CALLS = (NEXT, "currval", "lastval", "setval")
@@ -33,7 +34,7 @@ def sequence_value(node: exp.Anonymous, once: bool, context: Context, value: Cal
         for part, type in zip(node.expressions, (TEXT, BIGINT, BOOLEAN), strict=False):
             functions.cast(value(part), type, explicit=True)  # a parameter gets its type from its place
         return Literal(None, BIGINT)
-    name = "" if called == "lastval" and not node.expressions else argument(node) or _of_column(node, context)
+    name = "" if called == "lastval" and not node.expressions else argument(node) or of_column(node, schema)
     if name is None:
         raise context.refuse(node, f"{called} takes the name of a sequence", f"write {called}('name')")
     if called in (NEXT, "setval") and not once:
@@ -44,7 +45,11 @@ def sequence_value(node: exp.Anonymous, once: bool, context: Context, value: Cal
         if called == NEXT:
             return Literal(schema.next_number(name)[0], BIGINT)
         if called == "setval":
-            return Literal(_set(node, name, context, value), BIGINT)
+            if (given := constants(node)) is None:
+                raise context.refuse(node, "setval of what is computed stands alone in the SELECT list of a query",
+                                     "write SELECT setval('q', max(id)) FROM t")
+            schema.set_number(name, given[0], called=given[1])
+            return Literal(given[0], BIGINT)
         found = schema.last_number(name)
     if found is None:
         what = f'currval of sequence "{name}"' if name else "lastval"
@@ -58,18 +63,15 @@ def _waits(node: exp.Expr) -> bool:
     return isinstance(node, exp.Null) or (isinstance(node, exp.Literal) and is_parameter(untyped(node.name)))
 
 
-def _set(node: exp.Anonymous, name: str, context: Context, value: Callable[[exp.Expr], Expr]) -> int:
-    """setval(name, number [, called])."""
-    given = [part.unnest() for part in node.expressions[1:]]
-    bound = [functions.cast(value(part), type) for part, type in zip(given, (BIGINT, BOOLEAN), strict=False)
-             if isinstance(part, exp.Literal | exp.Neg | exp.Cast | exp.Boolean)]  # fmt: skip
-    values = [part.value for part in bound if isinstance(part, Literal) and part.value is not None]
-    if not values or len(values) < len(given):
-        raise context.refuse(node, "setval takes a number and a boolean, written as constants",
-                             "ask for the number first: SELECT max(id) FROM t")
-    to = int(str(values[0]))
-    context.schema.set_number(name, to, called=values[1:] != [False])
-    return to
+def constants(node: exp.Anonymous) -> tuple[int, bool] | None:
+    """The number of setval(name, number [, called]), and whether it is given out; None if they are no constants."""
+    if len(node.expressions) not in (2, 3):
+        return None
+    number, called = node.expressions[1], node.expressions[2] if len(node.expressions) > 2 else exp.true()
+    value = number.this if isinstance(number, exp.Neg) else number
+    if not isinstance(value, exp.Literal) or not value.name.isdigit() or not isinstance(called, exp.Boolean):
+        return None
+    return -int(value.name) if isinstance(number, exp.Neg) else int(value.name), bool(called.this)
 
 
 def argument(node: exp.Anonymous) -> str | None:
@@ -86,18 +88,16 @@ def text_in(node: exp.Expr) -> exp.Literal | None:
     return node if isinstance(node, exp.Literal) and node.is_string and not _waits(node) else None
 
 
-def _of_column(node: exp.Anonymous, context: Context) -> str | None:
+def of_column(node: exp.Anonymous, schema: Schema) -> str | None:
     """The sequence in `setval(pg_get_serial_sequence('t', 'id'), 5)`: the one that numbers a column; None for another
     argument."""
     given = node.expressions[0] if node.expressions else None
     if not isinstance(given, exp.Anonymous) or given.name.lower() != "pg_get_serial_sequence":
         return None
     table, column = map(text_in, given.expressions) if len(given.expressions) == 2 else (None, None)
-    if context.system is None or table is None or column is None:
+    if table is None or column is None:
         return None
-    number = context.system.numbers("regclass").get(sequence_named(table.name))
-    found = context.system.serials().get(f"{number} {column.name}")
-    return None if found is None else sequence_named(found)
+    return schema.sequence(sequence_named(table.name), column.name)[0] or None
 
 
 def sequence_named(text: str) -> str:

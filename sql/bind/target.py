@@ -74,7 +74,9 @@ class BoundChange:
     `others`: columns for RETURNING. `joined`: a row of the table may come more than once, with different `new` or
     `others`. `order`: of the rows of an INSERT, over the relation's columns. `action`: in MERGE, what to do with the
     row: the number of the clause, from 1, in the order of `kinds`; or 0. `numbered`: columns that get the next
-    numbers of sequences, row by row; `clauses`: those of each clause of MERGE. `fleeting`: as `BoundQuery.fleeting`.
+    numbers of sequences, row by row; `computed`: columns with a DEFAULT around such numbers, its value over the columns
+    `number 0`, `number 1`, ..., and their sequences; `clauses`: `numbered` of each clause of MERGE. `fleeting`: as
+    `BoundQuery.fleeting`.
     """
 
     target: Target
@@ -87,6 +89,7 @@ class BoundChange:
     action: Column | None = None
     kinds: tuple[str, ...] = ()
     numbered: tuple[tuple[str, str], ...] = ()
+    computed: tuple[tuple[str, Expr, tuple[str, ...]], ...] = ()
     clauses: tuple[tuple[tuple[str, str], ...], ...] = ()
     returning: Returning | None = None
     fleeting: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from halfjoin.sql.functions.coercion import NUMBERS
 from halfjoin.sql.functions.date_format import interval_tokens, tokens
 from halfjoin.sql.functions.number_format import number_format
 from halfjoin.sql.functions.signature import Resolve, function
-from halfjoin.sql.types import INTEGER, STRINGS, TEXT, TIMESTAMP, WORKING_DIGITS, Kind, SqlType
+from halfjoin.sql.types import INTEGER, STRINGS, TEXT, TIMESTAMPTZ, WORKING_DIGITS, Kind, SqlType
 
 
 def _to_char(resolve: Resolve, args: Sequence[Expr]) -> Expr:
@@ -19,7 +19,7 @@ def _to_char(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         raise UnsupportedSQL("to_char takes a value and a pattern", code="42883")
     value, pattern = args
     if value.type.kind is Kind.DATE:
-        value = cast(value, TIMESTAMP)
+        value = cast(value, TIMESTAMPTZ)  # PostgreSQL prefers it to timestamp: TZ is UTC, and OF +00
     constant = pattern.value if isinstance(pattern, Literal) and isinstance(pattern.value, str) else None
     if value.type.kind in NUMBERS:
         if constant is not None:

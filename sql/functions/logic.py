@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce, unify
-from halfjoin.sql.functions.coercion import common_type, comparison_type
+from halfjoin.sql.functions.coercion import NUMBERS, common_type, comparison_type
 from halfjoin.sql.functions.order import order_of, value_at
 from halfjoin.sql.functions.signature import Function, Resolve, function
-from halfjoin.sql.types import BOOLEAN, DOUBLE, FLOATS, INTEGERS, UNKNOWN, Kind, SqlType
+from halfjoin.sql.types import BOOLEAN, DOUBLE, FLOATS, INTEGERS, TEXT, UNKNOWN, Kind, SqlType
 
 
 def _chain(name: str, args: Sequence[Expr]) -> Expr:
@@ -60,10 +60,13 @@ def _nullif(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 def _compared(types: list[SqlType]) -> SqlType:
     """The type of NULLIF: the first type, or a wider one if that is needed to compare with the second type."""
     first, second = types
+    if all(type.kind in (Kind.UNKNOWN, Kind.VARCHAR, Kind.TEXT) for type in types):
+        return TEXT
     if UNKNOWN in types:
         return common_type([second if first == UNKNOWN else first])
-    families = [(*INTEGERS,), (*FLOATS,), (Kind.NUMERIC,), (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)]
-    if first.kind is second.kind or any(first.kind in kinds and second.kind in kinds for kinds in families):
+    families = [(*INTEGERS,), (Kind.NUMERIC,), (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)]
+    alike = first.kind is second.kind or any(first.kind in kinds and second.kind in kinds for kinds in families)
+    if alike or (first.kind in FLOATS and second.kind in NUMBERS):
         return first
     wider = comparison_type(types)
     return DOUBLE if wider.kind in FLOATS else wider

@@ -50,7 +50,7 @@ def number_format(pattern: str) -> NumberFormat:
             found.fields.append("'" + char)
         else:
             word = token[0].upper()
-            found.fields.append(token[0] if word == "TH" else word)
+            found.fields.append(token[0] if word in ("TH", "RN") else word)  # in the case of the pattern
             _note(found, word)
             found.words.add(word)
     if found.words & {"EEEE"} and found.words & {"FM", "S", "PL", "MI", "SG", "PR", "RN", "V", "BLANK"}:

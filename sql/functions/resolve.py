@@ -14,6 +14,7 @@ from halfjoin.sql.functions.jsonb import of_jsonb
 from halfjoin.sql.functions.nested_arrays import in_shape, of_nested
 from halfjoin.sql.functions.order import ORDERING, check_equality, compared
 from halfjoin.sql.functions.padding import padded
+from halfjoin.sql.functions.parameters import is_parameter
 from halfjoin.sql.functions.patterns import of_bytes
 from halfjoin.sql.functions.record_values import is_record, open_type
 from halfjoin.sql.functions.records import of_rows, refuse_rows
@@ -63,7 +64,7 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
     if function.blanks and args:
         args = (padded(args[0]), *args[1:])
     overload = choose(function, args)
-    if function.check is not None:
+    if function.check is not None and not any(isinstance(arg, Literal) and is_parameter(arg) for arg in args):
         function.check(args)
     return folded(call(function, overload, args))
 
@@ -114,7 +115,7 @@ def choose(function: Function, args: Sequence[Expr]) -> Overload:
         fitting = _best(fitting, [_type(o.param(position)).kind in PREFERRED for o in fitting])
     if len(fitting) > 1:
         types = ", ".join(str(arg.type) for arg in args)
-        raise UnsupportedSQL(f"{function.name}({types}) is not unique", remedy="cast the arguments")
+        raise UnsupportedSQL(f"{function.name}({types}) is not unique", remedy="cast the arguments", code="42725")
     return fitting[0]
 
 

@@ -97,6 +97,8 @@ STRINGS_TABLE = (
         evaluator="arrow, duckdb", examples=[
         ("strpos('high', 'ig')", "2"), ("strpos('aéb', 'b')", "3"), ("strpos('a', 'z')", "0"),
         ("strpos('a', '')", "1")]),
+    function("byte position", "strings", "Position of the first occurrence in a bytea, 0 if none",
+        "bytea, bytea -> integer", examples=[("position('\\x0203'::bytea IN '\\x010203'::bytea)", "2")]),
     function("replace", "strings", "Replaces each occurrence", "text, text, text -> text",
         evaluator="arrow, duckdb", examples=[
         ("replace('abcdefabcdef', 'cd', 'XX')", "abXXefabXXef"), ("replace('abc', '', 'x')", "abc")]),

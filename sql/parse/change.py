@@ -76,7 +76,7 @@ def truncate(node: exp.TruncateTable, text: str) -> Truncate:
     """A TRUNCATE statement."""
     only(node, text, "TRUNCATE", ("expressions", "identity", "option"))
     return Truncate(tuple(dict.fromkeys(table_name(table, text) for table in node.expressions)),
-                    node.args.get("identity") == "RESTART", node.args.get("option") == "CASCADE")
+                    node.args.get("identity") == "RESTART", str(node.args.get("option")).upper() == "CASCADE")
 
 
 def returning(node: exp.Expr, text: str) -> tuple[exp.Expr, ...]:

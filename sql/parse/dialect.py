@@ -162,7 +162,8 @@ class HalfjoinParser(OperatorParser, ConstantParser, AlterParser):
                 self._match_r_paren()
             if name is None or not self._match(TokenType.ALIAS):
                 raise self._refused("PREPARE needs a name, AS and a statement", "write PREPARE p AS SELECT $1")
-            return self.expression(Prepare(this=name, types=types, expression=self._parse_statement()))
+            made = self._parse_statement()
+            return self.expression(Prepare(this=name, types=types, expression=made and as_query(made)))
         if self._match_text_seq("EXECUTE"):
             name, values = self._parse_id_var(), None
             if self._match(TokenType.L_PAREN):

@@ -1,4 +1,4 @@
-"""Parses PostgreSQL's prefix operators, SUBSTRING with a pattern, and the words of Unicode's normal forms."""
+"""Parses PostgreSQL's prefix operators, SUBSTRING with a pattern, ESCAPE, and the words of Unicode's normal forms."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import TokenType
 
 _NORMAL_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+
+
+def quantifier(right: exp.Expr) -> tuple[bool, exp.Expr] | None:
+    """Of `ANY (array)`, `SOME` or `ALL` behind an operator whether it is ALL, and the array; None for another value."""
+    if isinstance(right, exp.Any | exp.All):
+        return isinstance(right, exp.All), right.this
+    if isinstance(right, exp.Anonymous) and right.name.lower() in ("all", "some") and len(right.expressions) == 1:
+        return right.name.lower() == "all", right.expressions[0]
+    return None
 
 
 class OperatorParser(MaterializeParser):
@@ -77,6 +86,19 @@ class OperatorParser(MaterializeParser):
             if depth == 0 and token.text.upper() == "SIMILAR":
                 return True
         return False
+
+    def _parse_escape(self, this: exp.Expr | None) -> exp.Expr | None:
+        """The escape character of LIKE may be any expression, such as `E'\\\\'`."""
+        if not self._match(TokenType.ESCAPE):
+            return this
+        return self.expression(exp.Escape(this=this, expression=self._parse_bitwise()))
+
+    def _negate_range(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        """`!~ ANY` negates what it does for each pattern, as NOT LIKE ANY does."""
+        if isinstance(this, (exp.RegexpLike, exp.RegexpILike)) and quantifier(this.expression):
+            this.set("negate", True)
+            return this
+        return super()._negate_range(this)
 
     def _parse_normalize(self) -> exp.Anonymous:  # type: ignore[override]
         """`normalize(text, NFC)`: the form is a word."""

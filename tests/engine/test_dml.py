@@ -100,6 +100,8 @@ def test_prepared_statements(engine: hj.Engine) -> None:
     assert engine.execute("EXECUTE put(1, 2)").to_pylist() == [{"a": 3}]
     assert engine.execute("EXECUTE put(1 + 1, '5')").to_pylist() == [{"a": 7}]
     assert engine.execute("EXECUTE put($1, $2)", [3, None]).to_pylist() == [{"a": None}]
+    engine.execute("PREPARE two AS VALUES ($1, 2), (3, $2)")
+    assert [tuple(row.values()) for row in engine.execute("EXECUTE two(1, 4)").to_pylist()] == [(1, 2), (3, 4)]
     for sql, error in (("EXECUTE put(1)", "wrong number"), ("EXECUTE put(k, 1)", "constant"), ("EXECUTE no", "'no'"),
                        ("PREPARE put AS SELECT 1", "already exists")):  # fmt: skip
         with pytest.raises(hj.HalfjoinError, match=error):

@@ -112,3 +112,24 @@ def test_a_sequence_that_ends_too_early_changes_nothing() -> None:
     assert caught.value.sqlstate == "2200H"
     engine.execute("ALTER TABLE t ADD n serial; INSERT INTO t VALUES (4)")
     assert sorted(engine.read("t").column("n").to_pylist()) == [1, 2, 3, 4]
+
+
+def test_a_new_column_has_a_value_of_its_own_for_each_row(tmp_path: Path) -> None:
+    """Rows that came and went have one value for both: none is left over."""
+    asked = "SELECT count(*) AS n, count(DISTINCT u) AS u, count(DISTINCT r) AS r, count(DISTINCT k) AS k FROM t"
+    with hj.Engine(tmp_path) as engine:
+        engine.execute("CREATE TABLE t (a integer); CREATE SEQUENCE q START 5; "
+                       "INSERT INTO t VALUES (1), (2), (3), (8), (8)")
+        engine.execute("DELETE FROM t WHERE a = 1; UPDATE t SET a = 5 WHERE a = 2; INSERT INTO t VALUES (7), (7)")
+        engine.execute("DELETE FROM t WHERE a = 7")
+        for column in ("u uuid DEFAULT gen_random_uuid()", "r float8 DEFAULT random()",
+                       "k bigint DEFAULT nextval('q')"):  # fmt: skip
+            engine.execute(f"ALTER TABLE t ADD COLUMN {column}")
+        assert engine.query(asked).to_pylist() == [{"n": 4, "u": 4, "r": 4, "k": 4}]
+        rows = engine.query("SELECT * FROM t ORDER BY u").to_pylist()
+        with pytest.raises(hj.UnsupportedSQL, match="DEFAULT that computes with nextval"):
+            engine.execute("ALTER TABLE t ADD COLUMN l text DEFAULT 'A' || nextval('q')")
+    with hj.Engine(tmp_path) as engine:
+        assert engine.query("SELECT * FROM t ORDER BY u").to_pylist() == rows
+        engine.execute("DELETE FROM t WHERE a = 8; INSERT INTO t (a) VALUES (9)")
+        assert engine.query(asked).to_pylist() == [{"n": 3, "u": 3, "r": 3, "k": 3}]

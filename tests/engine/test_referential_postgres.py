@@ -57,7 +57,7 @@ def _statement(random: Random) -> str:
         f"INSERT INTO p VALUES ({a}, {t}) ON CONFLICT (k) DO UPDATE SET k = {b}",
         f"MERGE INTO p USING (SELECT {a} AS k) AS s ON s.k = p.k WHEN MATCHED AND p.n > 3 THEN DELETE "
         f"WHEN MATCHED THEN UPDATE SET k = {b} WHEN NOT MATCHED THEN INSERT VALUES (s.k, NULL, {b})",
-        "TRUNCATE g", "TRUNCATE c", "TRUNCATE c CASCADE",
+        "TRUNCATE g", "TRUNCATE c", "truncate c cascade",
     ])  # fmt: skip
 
 

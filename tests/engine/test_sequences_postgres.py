@@ -61,6 +61,30 @@ SCRIPTS = {
         SELECT nextval(pg_get_serial_sequence('public.t', 'k')); INSERT INTO t (a) VALUES (1) RETURNING k;
         SELECT setval(pg_get_serial_sequence('t', 'Odd'), 7, false); INSERT INTO t (a) VALUES (1) RETURNING "Odd";
         SELECT setval(pg_get_serial_sequence('o."T x"', 'k'), 70); INSERT INTO o."T x" (a) VALUES (1) RETURNING k""",
+    "numbers of columns without values": """CREATE SEQUENCE q;
+        CREATE TABLE t (x integer, id serial, k text DEFAULT 'A' || lpad(nextval('q')::text, 3, '0'));
+        INSERT INTO t VALUES (1), (2) RETURNING id, k;
+        INSERT INTO t SELECT n FROM generate_series(1, 3) AS n ORDER BY n DESC RETURNING x, id, k;
+        INSERT INTO t VALUES (5, 60), (6, DEFAULT) RETURNING id, k; INSERT INTO t DEFAULT VALUES RETURNING id, k;
+        INSERT INTO t SELECT FROM generate_series(1, 2) RETURNING id, k;
+        INSERT INTO t SELECT *, 70 FROM (VALUES (7)) AS v;
+        INSERT INTO t (k, x) VALUES ('z', 8), (DEFAULT, 9) RETURNING id, k;
+        INSERT INTO t (k) VALUES ('y') RETURNING id;
+        CREATE TABLE g (a integer, b integer GENERATED ALWAYS AS IDENTITY,
+        c integer GENERATED ALWAYS AS (a + b) STORED);
+        INSERT INTO g VALUES (1), (2) RETURNING b, c; INSERT INTO g SELECT a FROM g ORDER BY a RETURNING b, c;
+        TABLE t""",
+    "numbers of a query": """CREATE SEQUENCE q; CREATE TABLE t (id serial, a integer);
+        SELECT setval('q', max(id)) FROM t; SELECT nextval('q'); INSERT INTO t VALUES (5, 1), (9, 2);
+        SELECT setval('t_id_seq', (SELECT max(id) FROM t));
+        SELECT setval(pg_get_serial_sequence('"t"', 'id'), coalesce(max("id"), 1), max("id") IS NOT null) FROM "t";
+        INSERT INTO t (a) VALUES (3) RETURNING id; SELECT setval('q', id), a FROM t ORDER BY id DESC;
+        SELECT nextval('q'); SELECT setval('q', NULL), setval('q', 70, NULL);
+        SELECT setval('q', '77') + 1, setval('q', 80, 'f'); SELECT nextval('q');
+        SELECT setval('q', abs(-4)) WHERE 1 = 2; SELECT setval('q', (SELECT -5)); SELECT nextval('q');
+        SELECT setval('nosuch', (SELECT 1)); SELECT setval('q', 'a'); DELETE FROM t;
+        SELECT setval('t_id_seq', coalesce(max(id) + 1, 1), false) FROM t; INSERT INTO t (a) VALUES (3) RETURNING id;
+        SELECT setval('q', 10) + setval('q', (SELECT 20)); SELECT nextval('q')""",
     "an identity": """CREATE TABLE t (k integer, a text); INSERT INTO t VALUES (1, 'x');
         ALTER TABLE t ALTER k ADD GENERATED ALWAYS AS IDENTITY; ALTER TABLE t ALTER k SET NOT NULL;
         ALTER TABLE t ALTER COLUMN k ADD GENERATED ALWAYS AS IDENTITY (START WITH 10); INSERT INTO t (a) VALUES ('y');

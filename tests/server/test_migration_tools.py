@@ -92,6 +92,12 @@ def test_rights_are_the_same_for_all(client: Any) -> None:
     client.execute('CREATE EXTENSION IF NOT EXISTS plpgsql; CREATE EXTENSION IF NOT EXISTS "plpgsql" SCHEMA pg_catalog')
     assert said == ["each user may do everything: GRANT changes nothing",
                     *['extension "plpgsql" already exists, skipping'] * 2]  # fmt: skip
+    client.execute("CREATE TABLE public.t (owner integer, b integer)")
+    for statement in ("ALTER TABLE public.t OWNER TO postgres", 'ALTER MATERIALIZED VIEW v OWNER TO "an owner"'):
+        assert client.execute(statement).statusmessage == statement.split(" public")[0].split(" v ")[0]
+        assert said[-1] == "each user may do everything: OWNER TO changes nothing"
+    client.execute("ALTER TABLE t RENAME COLUMN owner TO boss")
+    assert [column.name for column in client.execute("TABLE t").description] == ["boss", "b"]
     for statement, why in (("REVOKE ALL ON SCHEMA public FROM PUBLIC", "each user may do everything"),
                            ("CREATE ROLE someone LOGIN", "CREATE ROLE is not supported"),
                            ("CREATE EXTENSION IF NOT EXISTS citext", "CREATE EXTENSION is not supported")):  # fmt: skip

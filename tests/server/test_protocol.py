@@ -158,6 +158,8 @@ def test_setval_of_a_client_stays(raw: Raw, served: Served) -> None:
     for last in (5, 5, 50):
         assert raw.rows(f"SELECT setval('q', {last})", 0)[1].endswith(str(last).encode())
         assert raw.rows("SELECT nextval('q')", 0)[1].endswith(str(last + 1).encode())
+    raw.query("PREPARE s AS SELECT setval('q', $1)")
+    assert raw.rows("EXECUTE s(60)", 0)[1].endswith(b"60") and raw.rows("SELECT nextval('q')", 0)[1].endswith(b"61")
     raw.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT setval('q', 70); COMMIT")
     found = served.engine.execute("SELECT nextval('q') AS n")
     assert found is not None and found.to_pylist() == [{"n": 71}]
@@ -204,7 +206,8 @@ def test_parameters_have_the_types_of_their_places(raw: Raw) -> None:
         "SELECT nextval($1)": (25,), "SELECT setval($1::regclass, $2, $3)": (25, 20, 16),
         "SELECT a FROM t WHERE a = ANY($1)": (1007,), "UPDATE t SET b = $2 WHERE a < $1": (23, 25),
         "SELECT $1 || b FROM t": (25,), "SELECT date_trunc($1, now())": (25,),
-        "SELECT a FROM t WHERE a IN ($1, $2)": (23, 23),
+        "SELECT a FROM t WHERE a IN ($1, $2)": (23, 23), "SELECT regexp_replace(b, $1, $2, $3) FROM t": (25, 25, 25),
+        "SELECT b LIKE $1 ESCAPE $2 FROM t": (25, 25), "SELECT substring(b, $1, 2) FROM t": (23,),
     }  # fmt: skip
     for sql, oids in cases.items():
         raw.send(_parse(sql), ("D", b"S\0"), SYNC)

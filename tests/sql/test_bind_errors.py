@@ -109,7 +109,7 @@ def test_mistakes(sql: str, reason: str, instead: str | None) -> None:
     ("SELECT listagg(s, ',') WITHIN GROUP (ORDER BY s) FROM t", "WITHIN GROUP specified, but listagg", "string_agg"),
     ("SELECT s LIKE ANY (SELECT 'x') FROM t", "LIKE takes ANY and ALL of an array only", "EXISTS (SELECT FROM (query)"),
     ("SELECT s ILIKE ALL (string_to_array(s, ',')) FROM t", "ILIKE takes ANY and ALL of a constant array", "unnest"),
-    ("SELECT s ~ ANY (ARRAY['a', 'b']) FROM t", "ANY stands behind a comparison or LIKE only", "'a|b'"),
+    ("SELECT s || ANY (ARRAY['a', 'b']) FROM t", "ANY stands behind a comparison or LIKE only", "'a|b'"),
     ("SELECT current_date", "current_date: its answer changes with the clock", "mz_now()"),
     ("SELECT now()", "now: its answer changes with the clock", "mz_now()"),
     ("SELECT $1", "there is no value for this parameter", "execute(sql, params)"),

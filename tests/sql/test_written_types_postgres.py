@@ -48,6 +48,20 @@ def both(sql: str, engine: hj.Engine, postgres: Any) -> list[list[tuple[Any, ...
     "SELECT b LIKE ANY ('{x%,y}') AS a, b NOT LIKE ANY ('{x%,NULL}'::text[]) AS c, b ILIKE ALL ('{X,_}') AS d FROM t",
     "SELECT b LIKE ANY ('{}') AS a, b NOT LIKE ALL (ARRAY[]::text[]) AS c, b ILIKE ANY (NULL::text[]) AS d FROM t",
     "SELECT a FROM t WHERE b NOT LIKE 'x' AND NOT b LIKE ANY ('{x%,z}')",
+    "SELECT b ~ ANY (ARRAY['^x', 'z']) AS a, b !~ ALL ('{x,z}') AS c, b !~ ANY ('{x,NULL}') AS d, "
+    "b ~* SOME ('{X}') AS e, NOT b ~ ANY ('{x,z}') AS f, b ~~ ANY ('{x%}') AS g, b !~~ ALL ('{}') AS h FROM t",
+    r"SELECT b LIKE 'x' ESCAPE E'\\' AS a, b NOT LIKE '!x' ESCAPE p AND true AS c, "
+    "b ILIKE '$X' ESCAPE lower('$') = true AS d, b SIMILAR TO '!x' ESCAPE p AS e "
+    "FROM t, (VALUES ('!'), (''), (NULL)) AS v (p)", "SELECT 'a' LIKE 'a' ESCAPE 'x' || 'y'",
+    "SELECT nullif(1.5::real, 0)::text AS a, pg_typeof(nullif(0.1::real, 1))::text AS b",
+    "SELECT nullif('abcd', 'x'::varchar(2)) AS c, pg_typeof(nullif('x'::varchar(3), 'y'))::text AS b",
+    "SELECT to_char(date '2024-01-01', 'TZ OF') AS a, to_char(485, 'FMrn RN') AS b, to_char(-4, 'rn') AS c",
+    r"SELECT position('\x03'::bytea IN '\x0203'::bytea) AS a, position('\x'::bytea IN '\x02') AS b",
+    "SELECT gcd(1::smallint, 2::smallint)",
+    "SELECT substring('abcdef' FROM '2' FOR 3) AS a, substring('abc' FROM '2') AS b",
+    r"SELECT substring('\x010203'::bytea, '2') AS a, substring('abc', NULL) AS b, substring('abcdef', 'b', '#') AS c",
+    "WITH RECURSIVE r (n, x) AS (SELECT 1, 0.5 UNION ALL SELECT n + 1, n FROM r WHERE n < 4) "
+    "SELECT n, x::float8 FROM r ORDER BY n",
     'SELECT e2+1 AS a, x.e2-1 AS b, "1e2+3" AS c FROM (VALUES (1, 2)) AS x (e2, "1e2+3")',
 ])  # fmt: skip
 def test_queries_are_postgresqls(sql: str, postgres: Any) -> None:
