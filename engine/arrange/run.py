@@ -26,6 +26,7 @@ from halfjoin.engine.arrange.order import Order, OrderKey, Sort, order_of
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.kernels import native
 from halfjoin.engine.updates.codes import codes, is_exact
+from halfjoin.engine.updates.consolidate import distinct
 from halfjoin.engine.updates.updates import (
     MAXIMUM,
     MINIMUM,
@@ -45,6 +46,7 @@ _AS_IT_IS = Net(MINIMUM)
 _LARGE = 1 << 14  # rows; an index of fewer is there at once
 _SHARE = 8  # one of so many rows is asked for at most, or all of them are sorted
 _OFTEN = 4  # so often the rows with some keys are found in the time in which all are sorted
+_SAMPLED, _GOLDEN = 1 << 10, 0.6180339887498949
 _UNCOUNTED = -1, 0  # how many indexes were counted, and their bytes
 RENET = 8  # a run is netted anew when the updates closed since are this fraction (1/8) of its live rows
 
@@ -99,6 +101,7 @@ class Run:
     computed: dict[object, Computed] = field(default_factory=dict, repr=False, compare=False)
     sides: dict[object, Side] = field(default_factory=dict, init=False, repr=False, compare=False)  # by who looks up
     asked: dict[ArrangementKey, int] | None = field(default=None, init=False, repr=False, compare=False)
+    _values: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.updates.time)
@@ -260,6 +263,20 @@ class Run:
             exact = not key.arrangement.keys or self.index(key.arrangement, columns).exact
             diffs = self.updates.diff[live] if self.net is None else self.net.diffs_of(self.updates, live)
             found = self.orders[key] = order_of(key, self.updates, groups, live, diffs, sort, exact=exact)
+        return found
+
+    def values(self, column: str) -> int:
+        """About how many different values a column has, from a sample. It is counted once."""
+        found = self._values.get(column)
+        if found is None:
+            rows, array = len(self), self.updates.columns[column]
+            if rows > _SAMPLED:  # steps that no regular order of the rows meets
+                places = (np.arange(_SAMPLED) * _GOLDEN % 1.0 * rows).astype(np.int64)
+                array = array.take(pa.array(places))
+            seen = distinct([array], len(array))
+            # If most are different, so are most of those that were not seen.
+            found = len(seen) if 2 * len(seen) <= len(array) else max(1, round(len(seen) / len(array) * rows))
+            self._values[column] = found
         return found
 
     def orders_below(self, closed: int) -> bool:
