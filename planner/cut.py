@@ -40,6 +40,7 @@ from halfjoin.planner.plan import ROUND, Reduce, round_names
 from halfjoin.planner.predicates import told
 from halfjoin.planner.reduces.lower import lowered, output_columns
 from halfjoin.planner.reduces.parted import parted
+from halfjoin.planner.reduces.same_rows import SameRows, same_rows
 from halfjoin.planner.reduces.unique import without_counts
 from halfjoin.planner.regions import (
     CutNode,
@@ -99,6 +100,8 @@ def cut(
     relation = narrowed(relation, calls=found is not None)
     if depends_on_chance(relation):
         cutter.shown = relation
+    else:
+        cutter.same = same_rows(relation)
     whole, _ = cutter.region(cutter.reduced(relation))
     return whole, tuple(cutter.nodes.values())
 
@@ -124,6 +127,7 @@ class _Cutter:
     asked: CutNode | None = None  # the binding that the next reduce of a loop is
     binding: tuple[str, ...] = ()  # the names of the columns of the binding that is being cut
     shown: Relation | None = None  # of a query that depends on chance: the whole
+    same: Mapping[Relation, SameRows] = field(default_factory=dict)  # by the join over which several aggregates are
 
     def reduced(self, relation: Relation) -> Relation:
         """The relation with a scan of its output in place of each reduce and each loop."""
@@ -145,7 +149,7 @@ class _Cutter:
             if parts is not None:
                 return self.reduced(parts.over(self.rows(parts.rows)))
         low = lowered(relation)
-        below, _ = self.region(self.reduced(low.input))
+        below, _ = self.region(self.reduced(self.read(relation, low.input)))
         input, columns = self._input(below, passing=low.passing)
         keys, function = columns[: low.keys], low.function(columns)
         made = Reduce("", output_columns(keys, function, columns), input, keys, function)
@@ -189,10 +193,16 @@ class _Cutter:
         above = with_inputs(above, lambda _: Join((below, scan)) if alone else scan)
         return Project(above, tuple((column, column) for column in relation.columns))
 
-    def rows(self, relation: Project) -> Scan:
+    def read(self, relation: Reduced, rows: Project) -> Project:
+        """The rows that a reduce reads: those of the join that it has in common with others, if it has one."""
+        same = self.same.get(relation.input) if self.same and isinstance(relation, Aggregate) else None
+        found = None if same is None else same.of(self.rows(same.rows, passing=same.passing), rows)
+        return rows if found is None else found
+
+    def rows(self, relation: Project, *, passing: bool = True) -> Scan:
         """A scan of the rows of a relation, which only reduces take."""
         below, _ = self.region(self.reduced(relation))
-        input, columns = self._input(below, passing=True)
+        input, columns = self._input(below, passing=passing)
         alias = f"={self.aliases.fresh('rows')}"
         return Scan(input, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in columns))
 

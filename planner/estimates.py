@@ -8,19 +8,21 @@ has rows. Otherwise the guess at the number of distinct values is the square roo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.linear import Filter, Linear, Temporal
 from halfjoin.planner.plan import ArrangementKey, Constant
 from halfjoin.planner.series import about_rows
-from halfjoin.sql.expr import Call, Column, Expr, Literal
+from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
 
 UNKNOWN_ROWS = 1000.0  # guess for an empty collection; from this many rows on, distinct keys are measured
 _ROWS_PER_PARENT = 10.0  # rows that refer to one row of another collection, if sizes are unknown
 _SELECTIVITY = {"=": 0.1, "in": 0.2, "<": 0.4, "<=": 0.4, ">": 0.4, ">=": 0.4, "like": 0.2, "is null": 0.1}
 _TEMPORAL_SELECTIVITY = 0.4
+Values: TypeAlias = Callable[[str], int | None]
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,16 @@ class Estimates:
             return max(1.0, rows / known)
         return max(1.0, rows / min(rows, self._distinct(rows, key, probe, sources)))
 
+    def values(self, columns: Mapping[str, tuple[str, str]]) -> Values:
+        """How many different values a column of a stream has, given the collections of columns and their names there.
+        """
+
+        def of(name: str) -> int | None:
+            found = columns.get(name)
+            return None if found is None or found[0] in self.constants else self.facts.values(*found)
+
+        return of
+
     def _distinct(
         self, rows: float, key: ArrangementKey, probe: Sequence[Expr], sources: Mapping[str, str]
     ) -> float:
@@ -126,24 +138,34 @@ class Estimates:
         return math.prod(counts)
 
 
-def selectivity(operator: Linear) -> float:
-    """The estimated share of rows that an operator's filters let through."""
+def selectivity(operator: Linear, values: Values = lambda _: None) -> float:
+    """The estimated share of rows that an operator's filters let through. `values`: how many different values a column
+    has, if that is known."""
     share = 1.0
     for step in operator.steps:
         if isinstance(step, Filter):
-            share *= math.prod(map(_share, step.predicates))
+            share *= math.prod(_share(one, values) for one in step.predicates)
         elif isinstance(step, Temporal):
             share *= _TEMPORAL_SELECTIVITY
     return share
 
 
-def _share(predicate: Expr) -> float:
+def _share(predicate: Expr, values: Values) -> float:
     if not isinstance(predicate, Call):
         return 0.5
     if predicate.function == "or":
-        return min(1.0, sum(map(_share, predicate.args)))
+        return min(1.0, sum(_share(arg, values) for arg in predicate.args))
     if predicate.function == "and":
-        return math.prod(map(_share, predicate.args))
-    if predicate.function == "=" and not any(isinstance(arg, Literal) for arg in predicate.args):
-        return 0.3  # between columns: an equality that the lookup left to be checked
+        return math.prod(_share(arg, values) for arg in predicate.args)
+    if predicate.function in ("=", "in"):
+        columns = [arg for arg in map(_without_cast, predicate.args) if not isinstance(arg, Literal)]
+        if len(columns) == len(predicate.args):
+            return 0.3  # between columns: an equality that the lookup left to be checked
+        known = values(columns[0].name) if len(columns) == 1 and isinstance(columns[0], Column) else None
+        if known:
+            return min(1.0, (len(predicate.args) - 1) / known)
     return _SELECTIVITY.get(predicate.function, 0.7)
+
+
+def _without_cast(expr: Expr) -> Expr:
+    return expr.arg if isinstance(expr, Cast) else expr

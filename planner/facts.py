@@ -35,6 +35,9 @@ class Facts(Protocol):
     def distinct(self, key: ArrangementKey) -> int | None:
         """Number of distinct keys of an existing arrangement; None if unknown."""
 
+    def values(self, collection: str, column: str) -> int | None:
+        """About how many different values a column has now; None if unknown, or if the plan outlives it."""
+
     def incarnation(self, collection: str) -> str:
         """A text that tells a table or materialized view apart from earlier and later ones of the same name."""
 

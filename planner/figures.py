@@ -28,6 +28,10 @@ class _Answers:
         """The sets of columns that identify a row of a table."""
         return self.facts.unique_keys(collection)
 
+    def values(self, collection: str, column: str) -> int | None:
+        """About how many different values a column has."""
+        return self.facts.values(collection, column)
+
     def incarnation(self, collection: str) -> str:
         """A text that tells a table or view apart from others of the same name."""
         return self.facts.incarnation(collection)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from halfjoin.planner.below_groups import may_fail
+from halfjoin.planner.reduces.same_rows import over_the_same
 from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import Column, Expr, columns_of
 from halfjoin.sql.functions.fallible import fallible
@@ -30,19 +31,26 @@ from halfjoin.sql.relation import (
 _Call = TypeVar("_Call", AggregateCall, WindowCall)
 
 
-def narrowed(relation: Relation, wanted: frozenset[str] | None = None, *, calls: bool = False) -> Relation:
+def narrowed(
+    relation: Relation, wanted: frozenset[str] | None = None, *, calls: bool = False,
+    same: Mapping[Relation, frozenset[str]] | None = None,
+) -> Relation:  # fmt: skip
     """The relation with the columns `wanted`, and perhaps others; None: all of them, in their order.
 
     The columns of a top-k and of a window all count, since they order rows that tie; but if nothing of the first row of
     each group is read, the groups are what there is. `calls`: of a query, also without
     aggregates and window functions that nothing reads and that cannot fail. Views keep them, and share their groups.
+    `same`: what aggregates over the same join read together; they go on to read one.
     """
+    if same is None:
+        same = {input: frozenset[str]().union(*(columns_of(expr) for part in parts for expr in expressions(part)))
+                for input, parts in over_the_same(relation).items()}  # fmt: skip
     whole = wanted is None
     wanted = frozenset(column.name for column in relation.columns) if wanted is None else wanted
     read = wanted.union(*map(columns_of, expressions(relation)))
 
     def below(relation: Relation, wanted: frozenset[str] | None = None) -> Relation:
-        return narrowed(relation, wanted, calls=calls)
+        return narrowed(relation, wanted, calls=calls, same=same)
 
     match relation:
         case Outer(left, right):
@@ -56,10 +64,11 @@ def narrowed(relation: Relation, wanted: frozenset[str] | None = None, *, calls:
                 items = tuple(item for item in items if item[0].name in wanted) or tuple(sorted(items, key=_reads)[:1])
             inside = frozenset[str]().union(*(columns_of(expr) for _, expr in items))
             return Project(below(input, inside), items)
-        case Aggregate(keys=keys, calls=made):
+        case Aggregate(input, keys, made):
             if calls and keys:
                 relation = replace(relation, calls=_read(made, wanted))
             inside = frozenset[str]().union(*map(columns_of, expressions(relation)))
+            inside |= same.get(input, frozenset()) if same else frozenset()
             return with_inputs(relation, lambda one: below(one, inside))
         case TopK(input, partition, limit=1, offset=0, with_ties=False) if _shows_groups(relation, wanted):
             groups = tuple((key, key) for key in partition if isinstance(key, Column))

@@ -52,7 +52,7 @@ def path_maker(
 ) -> Callable[[int], Path]:
     """What makes the path of an input, given its number; the rest is as in `branch`."""
     kinds.check(block)
-    shares, lookups = _Shares(block), Lookups(block, estimates, chosen)
+    shares, lookups = _Shares(block, estimates), Lookups(block, estimates, chosen)
 
     def make(i: int) -> Path:
         if block.inputs[i].kind is InputKind.PLAIN:
@@ -147,11 +147,12 @@ class _Shares(dict[str, float]):
     """The share of each input's rows that its own predicates let through, by its alias; computed when it is asked for.
     """
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Block, estimates: Estimates) -> None:
         super().__init__()
-        self._block = block
+        self._block, self._estimates = block, estimates
 
     def __missing__(self, alias: str) -> float:
         (item,) = (item for item in self._block.inputs if item.alias == alias)
-        self[alias] = found = selectivity(Linear(tuple(Agenda(self._block).arrive(item, report=False))))
+        values = self._estimates.values({one.name: (item.collection, item.bare(one.name)) for one in item.columns})
+        self[alias] = found = selectivity(Linear(tuple(Agenda(self._block).arrive(item, report=False))), values)
         return found

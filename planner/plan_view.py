@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 
 from halfjoin.planner.block import Blocks
-from halfjoin.planner.cost import path_cost
+from halfjoin.planner.cost import path_cost, share_of_source
 from halfjoin.planner.cut import cut
-from halfjoin.planner.estimates import Estimates, selectivity
+from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.filling import filling, join_with_known
 from halfjoin.planner.known import Arranged, beginning, found_by_keys
@@ -88,7 +88,7 @@ def _rows(join: Join, estimates: Estimates) -> float:
     rows = 0.0
     for path in (one.paths[one.fill] for one in join.branches):
         results, found = path_cost(path, estimates).results, beginning(path.collection, path.known, estimates)[0]
-        rows += min(estimates.rows(path.collection) * results, found * results / selectivity(path.source))
+        rows += min(estimates.rows(path.collection) * results, found * results / share_of_source(path, estimates))
     return rows
 
 

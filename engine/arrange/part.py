@@ -81,6 +81,12 @@ class Part(Protocol):
     def for_query(self) -> Part:
         """The same part. If an index lacks rows, one that a query builds instead is the query's own."""
 
+    def lacks(self, key: ArrangementKey) -> bool:
+        """Whether a query would have to make the index of an arrangement in memory."""
+
+    def among(self, key: ArrangementKey, columns: KeyColumns, keys: list[pa.Array]) -> Part:
+        """The same part, for one lookup of these keys."""
+
     def apart(self) -> Part:
         """The same part with its own list of indexes: neither sees what the other builds or drops."""
 

@@ -17,6 +17,7 @@ from halfjoin.engine.arrange.index import (
     RowNumbers,
     build,
     build_from_codes,
+    index_of,
     merge,
     wanted_only,
 )
@@ -24,6 +25,8 @@ from halfjoin.engine.arrange.netting import NET_FROM, Net, net
 from halfjoin.engine.arrange.order import Order, OrderKey, Sort, order_of
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.kernels import native
+from halfjoin.engine.updates.codes import codes, is_exact
+from halfjoin.engine.updates.consolidate import distinct
 from halfjoin.engine.updates.updates import (
     MAXIMUM,
     MINIMUM,
@@ -41,6 +44,10 @@ from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.wants import ALL, Wants
 
 _AS_IT_IS = Net(MINIMUM)
+_LARGE = 1 << 14  # rows; an index of fewer is there at once
+_SHARE = 8  # one of so many rows is asked for at most, or all of them are sorted
+_OFTEN = 4  # so often the rows with some keys are found in the time in which all are sorted
+_SAMPLED, _GOLDEN = 1 << 10, 0.6180339887498949
 _UNCOUNTED = -1, 0  # how many indexes were counted, and their bytes
 RENET = 8  # a run is netted anew when the updates closed since are this fraction (1/8) of its live rows
 
@@ -77,7 +84,8 @@ class Run:
     not computed yet); `gone` has the index entries of rows that have cancelled. `orders` are indexes on the live rows,
     too; a run that replaces this one makes its own. `filters` has the rows that the users of arrangements want, for
     indexes that are still to be built. `computed` has what batches compare, by the expressions. `sides` are what
-    kernels have opened. They hold the memory of an index, so what replaces or drops one forgets them.
+    kernels have opened. They hold the memory of an index, so what replaces or drops one forgets them. `asked` counts
+    what a query asks for; None: the run is no query's.
     """
 
     in_memory: ClassVar[bool] = True
@@ -93,6 +101,8 @@ class Run:
     _index_bytes: tuple[int, int] = _UNCOUNTED
     computed: dict[object, Computed] = field(default_factory=dict, repr=False, compare=False)
     sides: dict[object, Side] = field(default_factory=dict, init=False, repr=False, compare=False)  # by who looks up
+    asked: dict[ArrangementKey, int] | None = field(default=None, init=False, repr=False, compare=False)
+    _values: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.updates.time)
@@ -147,8 +157,37 @@ class Run:
         self.filters = filters
 
     def for_query(self) -> Run:
-        """The same run. If an index lacks rows, one that a query builds instead is the query's own."""
-        return self.apart() if any(index.partial is not None for index in self.indexes.values()) else self
+        """The same run, which counts what a query asks (`among`). If an index lacks rows, one that a query builds
+        instead is the query's own."""
+        lacking = any(index.partial is not None for index in self.indexes.values())
+        if len(self) < _LARGE:
+            return self.apart() if lacking else self
+        other = self.apart() if lacking else replace(self)
+        other.sides, other.asked = other.sides if lacking else self.sides, {}
+        return other
+
+    def lacks(self, key: ArrangementKey) -> bool:
+        """Whether a query would have to make the index of an arrangement."""
+        return self.asked is not None and key not in self.indexes
+
+    def among(self, key: ArrangementKey, columns: KeyColumns, keys: list[pa.Array]) -> Run:
+        """The same run, for a lookup of these keys. If a query asks for few rows of an arrangement that is not there,
+        it has an index of these rows alone: to find them costs less than to sort all rows. A query that asks for many,
+        or again and again, has the whole index."""
+        if self.asked is None or key in self.indexes or len(keys[0]) * _SHARE > len(self):
+            return self
+        asked = self.asked[key] = self.asked.get(key, 0) + 1
+        arrays, rows = columns(self.updates) if asked <= _OFTEN else ([], None)
+        few = len(self) // _SHARE
+        made = native.indexed(arrays, len(self), codes(keys, len(keys[0])), few) if arrays and rows is None else None
+        if made is None:
+            self.asked[key] = _OFTEN
+            return self
+        found, other = index_of(*made, is_exact(arrays)), self.apart()
+        if self.net is not None and self.net.there is not None:
+            found, other.gone[key] = found.split(self.net.there)
+        other.indexes[key] = found
+        return other
 
     def at_once(self) -> Run:
         """The same updates, all at the least time. Both have the indexes that either makes, but for those that leave
@@ -235,6 +274,20 @@ class Run:
             exact = not key.arrangement.keys or self.index(key.arrangement, columns).exact
             diffs = self.updates.diff[live] if self.net is None else self.net.diffs_of(self.updates, live)
             found = self.orders[key] = order_of(key, self.updates, groups, live, diffs, sort, exact=exact)
+        return found
+
+    def values(self, column: str) -> int:
+        """About how many different values a column has, from a sample. It is counted once."""
+        found = self._values.get(column)
+        if found is None:
+            rows, array = len(self), self.updates.columns[column]
+            if rows > _SAMPLED:  # steps that no regular order of the rows meets
+                places = (np.arange(_SAMPLED) * _GOLDEN % 1.0 * rows).astype(np.int64)
+                array = array.take(pa.array(places))
+            seen = distinct([array], len(array))
+            # If most are different, so are most of those that were not seen.
+            found = len(seen) if 2 * len(seen) <= len(array) else max(1, round(len(seen) / len(array) * rows))
+            self._values[column] = found
         return found
 
     def orders_below(self, closed: int) -> bool:

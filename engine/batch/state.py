@@ -263,6 +263,12 @@ class State:
         index = max(runs, key=len).indexes.get(key) if runs else None
         return None if index is None or index.partial is not None else index.about_distinct()
 
+    def values(self, collection: str, column: str) -> int | None:
+        """About how many values a column has, from a sample of the largest run; None if no rows are in memory."""
+        runs = self.collection(collection).in_memory if self.has(collection) else ()
+        run = max(runs, key=len, default=None)
+        return run.values(column) if run is not None and len(run) else None
+
     def incarnation(self, collection: str) -> str:
         """The id of a table or view; a node is identified by its name."""
         return self.catalog.incarnation(collection)

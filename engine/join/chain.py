@@ -19,7 +19,7 @@ from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar.threshold import Threshold, threshold_of
 from halfjoin.engine.system.value import value
 from halfjoin.engine.updates import limits
-from halfjoin.engine.updates.updates import Ints, Updates
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates
 from halfjoin.planner.linear import Filter, Keep, Step
 from halfjoin.planner.liveness import makes
 from halfjoin.planner.plan import Path
@@ -70,6 +70,8 @@ class Chain:
             if links and not closing.at_hand(spec.arrangement.collection):
                 break
             runs = lookup(spec.arrangement.collection, spec.version)
+            if not links and not tests.constants and closing.begins == MINIMUM:
+                runs = link.lookup.narrowed(runs, [columns[place] for place in link.keys])
             opened = link.lookup.opened(runs, closing.netted, closing.begins)
             if not opened:
                 break
@@ -97,8 +99,13 @@ class Entrance:
     tests: native.Tests
 
     def walk(self, change: Updates, lookup: RunsOf, closing: Closing) -> Walked | None:
-        """As `Chain.walk`, for changed rows of the path's input."""
-        columns = change.columns
+        """As `Chain.walk`, for changed rows of the path's input. None also where an index is still to be made of what
+        a query asks for: that is known after the tests."""
+        columns, first = change.columns, self.chain.links[0].lookup.spec
+        if self.tests.constants and closing.begins == MINIMUM:
+            runs = lookup(first.arrangement.collection, first.version)
+            if any(part.lacks(first.arrangement) for part in runs):
+                return None
         return self.chain.walk([columns[name] for name in self.columns], change.time, change.diff, lookup, closing, -1,
                                self.tests)  # fmt: skip
 

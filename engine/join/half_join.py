@@ -104,6 +104,8 @@ class HalfJoinOperator:
                 yield from self._beside(some, [], [pairs], len(pairs.rows), closed, note)
             return
         if native.on:
+            if self.direct is not None and begins == MINIMUM:
+                runs = self.narrowed(runs, [stream.columns[name] for name in self.direct])
             made = self._by_kernel(stream, runs, closed, begins, note)
             if made is not None:
                 yield from made
@@ -166,6 +168,10 @@ class HalfJoinOperator:
             return ()
         names += [name for _, name in self.made]
         return (Updates(dict(zip(names, made.columns, strict=True)), made.time, made.diff),)
+
+    def narrowed(self, parts: Sequence[Part], keys: list[pa.Array]) -> Sequence[Part]:
+        """The same parts, for a lookup of these keys that is no batch's."""
+        return [part.among(self.spec.arrangement, self.columns, keys) for part in parts]
 
     def opened(self, parts: Sequence[Part], closed: int, begins: int) -> list[Side] | None:
         """Each run, opened for a kernel. None: some are in files, or have a type that it does not know."""

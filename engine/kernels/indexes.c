@@ -92,21 +92,69 @@ PyObject *py_sorted(PyObject *self, PyObject *args) {
     return result;
 }
 
+static inline uint64_t place_of(int64_t code, int bits) { return mixed((uint64_t)code) >> (64 - bits); }
+
+/* The sorted entries of the rows whose code is among some codes, and of a few more: a bit for each of the codes tells,
+   and codes may share one. Their `count` is -1 if they are more than `most`. */
+static Entry *entries_among(const Columns *keys, int64_t length, const Array *among, int64_t most, int64_t *count) {
+    int bits = 12;
+    while (bits < 40 && INT64_C(1) << bits < 16 * among->length) bits++;
+    uint8_t *there = calloc(INT64_C(1) << (bits - 3), 1);
+    int64_t *codes = malloc((length + 1) * sizeof *codes), found = 0;
+    uint32_t *rows = malloc((length + 1) * sizeof *rows);
+    Entry *entries = NULL;
+    *count = 0;
+    if (there != NULL && codes != NULL && rows != NULL) {
+        PyThreadState *paused = pause_for(length);
+        for (int64_t i = 0; i < among->length; i++) {
+            uint64_t place = place_of(int_at(among, i), bits);
+            there[place >> 3] |= (uint8_t)(1 << (place & 7));
+        }
+        codes_of(keys, length, codes);
+        for (int64_t i = 0; i < length; i++) {
+            uint64_t place = place_of(codes[i], bits);
+            codes[found] = codes[i], rows[found] = (uint32_t)i;
+            found += there[place >> 3] >> (place & 7) & 1;
+        }
+        *count = found > most ? -1 : found;
+        if (*count >= 0 && (entries = malloc((2 * found + 1) * sizeof *entries)) != NULL) {
+            for (int64_t i = 0; i < found; i++) entries[i] = (Entry){codes[i], rows[i]};
+            Entry *sorted = sort_entries(entries, entries + found, found);
+            if (sorted != entries) memcpy(entries, sorted, found * sizeof *entries);
+        }
+        go_on(paused);
+    }
+    if (entries == NULL && *count >= 0) PyErr_NoMemory();
+    free(there);
+    free(codes);
+    free(rows);
+    return entries;
+}
+
 /* The index of rows by their keys: codes in order, and the row of each. */
 PyObject *py_indexed(PyObject *self, PyObject *args) {
-    PyObject *list, *result = NULL;
-    Py_ssize_t length;
+    PyObject *list, *asked, *result = NULL;
+    Py_ssize_t length, most;
     Columns keys = {0};
+    Array among = {0};
     Entry *entries = NULL;
+    int64_t count;
     int going;
-    if (!PyArg_ParseTuple(args, "On", &list, &length)) return NULL;
+    if (!PyArg_ParseTuple(args, "OnOn", &list, &length, &asked, &most)) return NULL;
     going = open_columns(list, &keys);
+    if (going == 1 && asked != Py_None) going = open_ints(asked, &among);
     if (going == 1) going = length >= 0 && length < UINT32_MAX && keys.count > 0;
     for (Py_ssize_t c = 0; going == 1 && c < keys.count; c++) going = keys.at[c].length == length;
-    if (going == 1 && (entries = entries_of(&keys, length)) != NULL) result = columns_of(entries, length);
+    if (going == 1) {
+        count = length;
+        entries = among.open ? entries_among(&keys, length, &among, most, &count) : entries_of(&keys, length);
+        if (count < 0) going = 0;
+        if (entries != NULL) result = columns_of(entries, count);
+    }
     if (going == 0) result = Py_NewRef(Py_None);
     free(entries);
     close_columns(&keys);
+    close_array(&among);
     return result;
 }
 

@@ -27,7 +27,7 @@ static PyMethodDef functions[] = {
     {"unique", py_unique, METH_VARARGS,
      "unique(keys, columns, time, diff, sides, most): an index as of `indexed`, and the keys that plainly stay unique, if "
      "not all do; or None"},
-    {"indexed", py_indexed, METH_VARARGS, "indexed(keys, length): codes in order, and their rows, or None"},
+    {"indexed", py_indexed, METH_VARARGS, "indexed(keys, length, among, most): codes in order, and their rows, or None"},
     {"sorted", py_sorted, METH_VARARGS, "sorted(codes): codes in order, and their positions, or None"},
     {"order", py_order, METH_VARARGS, "order(words, bits, length): the positions of rows in the order of words, or None"},
     {"merged", py_merged, METH_VARARGS, "merged(indexes, kept): codes in order, and their rows, or None"},
@@ -58,7 +58,7 @@ static PyMethodDef functions[] = {
 };
 
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
-static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 14); }
+static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 15); }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
 

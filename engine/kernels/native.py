@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 14  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 15  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -255,9 +255,12 @@ def unique(
     return _ints(values), np.frombuffer(rows, np.uint32), None if sure is None else np.frombuffer(sure, np.bool_)
 
 
-def indexed(keys: list[pa.Array], length: int) -> tuple[Ints, RowNumbers] | None:
-    """The codes of rows in order, and the row of each; equal codes stay in their order."""
-    made = _native.indexed(keys, length) if on else None
+def indexed(
+    keys: list[pa.Array], length: int, among: Ints | None = None, most: int = 0
+) -> tuple[Ints, RowNumbers] | None:
+    """The codes of rows in order, and the row of each; equal codes stay in their order. `among`: rows that have none of
+    these codes may be left out; None if more than `most` rows are left."""
+    made = _native.indexed(keys, length, among, most) if on else None
     return None if made is None else (_ints(made[0]), np.frombuffer(made[1], np.uint32))
 
 

@@ -43,6 +43,9 @@ class Statistics:
         """The sets of columns that identify a row of a table."""
         return self.state.unique_keys(collection)
 
+    def values(self, collection: str, column: str) -> None:
+        """None: conditions change less often than values, and a view's plan outlives these."""
+
     def incarnation(self, collection: str) -> str:
         """The id that tells a table or view apart from others of its name."""
         return self.state.incarnation(collection)

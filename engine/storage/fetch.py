@@ -41,7 +41,7 @@ class Disk:
         with self.journal.snapshot():
             kept, base, pieces = self._look(number, collection)
             versions = self.journal.arranged(number)
-            known = {item.id for item in self.journal.collections()}
+            known = self.journal.numbers()
         recent = self._recent(kept, pieces, collection)
         size = base.loaded_bytes + recent.loaded_bytes
         size += INDEXED * len(collection.arrangements) * (len(base) + len(recent))
@@ -102,7 +102,7 @@ class Disk:
 
     def _look(self, number: int, collection: Collection) -> tuple[Kept, StoredRun, Sequence[bytes | StoredFile]]:
         """The collection's entry in the journal, its Delta table, and the pieces that are not in the table yet."""
-        kept = next(item for item in self.journal.collections() if item.id == number)
+        kept = next(iter(self.journal.collections(number)))
         place = collection_place(self.site, kept)
         files = DeltaFolder(place, app_of(self.journal, number)).files(kept.version, kept.rows)
         return kept, StoredRun(place, files, collection.schema), self.journal.pieces(number, kept.flushed)

@@ -117,18 +117,24 @@ class Journal(JournalFile):
         finally:
             other.close()
 
-    def collections(self) -> list[Kept]:
-        """All collections, in the order of their creation."""
+    def collections(self, number: int | None = None) -> list[Kept]:
+        """All collections, in the order of their creation; or the one with this number."""
+        only, values = ("", ()) if number is None else ("WHERE id = ? ", (number,))
         with self._guarded():
             rows = self._db.execute(
                 "SELECT id, kind, name, since, created, flushed, version, rows, latest, layout "
-                "FROM collection ORDER BY id"
-            ).fetchall()
+                f"FROM collection {only}ORDER BY id", values
+            ).fetchall()  # fmt: skip
         for row in rows:
             whole = all(isinstance(value, int) for value in (*row[:1], *row[3:6], *row[7:9]))
             if not whole or not isinstance(row[6], int | None):  # a table that is not flushed has no version
                 raise StorageError(f"{self.where} cannot be read: {row[:7]} is not a collection", path=str(self.where))
         return [Kept(*row) for row in rows]
+
+    def numbers(self) -> set[int]:
+        """The numbers of all collections."""
+        with self._guarded():
+            return {number for (number,) in self._db.execute("SELECT id FROM collection").fetchall()}
 
     def waiting(self, after: int = -1) -> dict[int, Cold]:
         """How many updates of entries after the given one are waiting for a flush, and the latest of their times, by

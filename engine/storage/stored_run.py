@@ -86,6 +86,14 @@ class StoredRun:
         """The same part: it has no index in memory."""
         return self
 
+    def lacks(self, key: ArrangementKey) -> bool:
+        """False: there is no index in memory to make."""
+        return False
+
+    def among(self, key: ArrangementKey, columns: KeyColumns, keys: list[pa.Array]) -> StoredRun:
+        """The same part: it has no index in memory."""
+        return self
+
     def apart(self) -> StoredRun:
         """The same part: it has no index in memory."""
         return self

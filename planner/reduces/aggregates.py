@@ -19,6 +19,7 @@ from halfjoin.planner.reduces.items import (
     over,
     place,
 )
+from halfjoin.planner.rules.fit_outputs import stored_type
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
 from halfjoin.sql.functions import cast
 from halfjoin.sql.functions.aggregates import Decomposed, decompose, decompose_lifted, filtered
@@ -99,9 +100,10 @@ class _Kept:
             args = self.items.args(call.args)
             condition = None if call.condition is None else self.items.add(call.condition)
             order = Order.of(call.order, self.items)
-            bare = replace(call, args=(), condition=None, order=())
-            number = place(self.ordered, (bare, args, condition, order), call.type)
-            return lambda scan: scan.ordered[number]
+            kept = stored_type(call.type, call.function)
+            bare = replace(call, args=(), condition=None, order=(), type=kept)
+            number = place(self.ordered, (bare, args, condition, order), kept)
+            return lambda scan: cast(scan.ordered[number], call.type)
         return self.summed(parts)
 
     def _percentiles(self, call: AggregateCall, calls: Sequence[AggregateCall]) -> Result:

@@ -18,7 +18,9 @@ from halfjoin.planner.reduces.items import (
     over,
     place,
 )
+from halfjoin.planner.rules.fit_outputs import stored_type
 from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.functions import cast
 from halfjoin.sql.functions.aggregates import decompose
 from halfjoin.sql.relation import (
     Bound,
@@ -94,7 +96,8 @@ def window(relation: Window) -> Lowered:
         if frame is not None:
             running.number(frame)
     sums = [running.result(call) if local else None for call in asked]
-    calls = [call for call, sum in zip(asked, sums, strict=True) if sum is None]
+    calls = [replace(call, type=stored_type(call.type, call.function))
+             for call, sum in zip(asked, sums, strict=True) if sum is None]  # fmt: skip
     given = len(calls)
     if local:
         calls += _continued(calls)
@@ -113,7 +116,8 @@ def window(relation: Window) -> Lowered:
     def above(scan: Scan) -> Relation:
         results = scan.columns[len(items.items):]
         kept, made = results[: len(running.sums)], iter(results[len(running.sums):][:given])
-        found = (next(made) if sum is None else sum(kept) for sum in sums)
+        found = (cast(next(made), call.type) if sum is None else sum(kept)
+                 for call, sum in zip(asked, sums, strict=True))  # fmt: skip
         shown = (*(scan.columns[position] for position in passed), *found)
         return Project(scan, tuple(zip(relation.columns, shown, strict=True)))
 

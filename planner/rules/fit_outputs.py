@@ -29,12 +29,13 @@ def _fitted(column: Column, expr: Expr) -> tuple[Column, Expr]:
 
 def stored(column: Column) -> SqlType:
     """The type in which an output column is stored."""
-    return _stored(column.type, column.name)
+    return stored_type(column.type, column.name)
 
 
-def _stored(type: SqlType, name: str) -> SqlType:
+def stored_type(type: SqlType, name: str) -> SqlType:
+    """As `stored`, of a column of that name and type."""
     if type.kind is Kind.ARRAY and type.element is not None:
-        return array(_stored(type.element, name))
+        return array(stored_type(type.element, name))
     if type.kind is not Kind.NUMERIC or type.precision is None or type.precision <= STORED_DIGITS:
         return type
     scale = type.scale or 0

@@ -16,8 +16,9 @@ from halfjoin.sql.functions import fallible, resolve
 def make_inner(blocks: Blocks) -> Blocks:
     """The same blocks with such padded inputs plain: `a LEFT JOIN b ON b.k = a.k WHERE b.x = 3` is `a JOIN b`.
 
-    What a plain input is joined by is a condition again, so it may make other inputs plain. An input stays padded if an
-    expression that reads it may fail: over a plain input it would be computed for rows without a partner, too.
+    What a plain input is joined by is a condition again, so it may make other inputs plain. An input stays padded if a
+    condition on it alone may fail: over a plain input it would be computed for rows without a partner, too. What reads
+    several inputs, and outputs, are computed for joined rows.
     """
     return tuple(_inner(block) for block in blocks)
 
@@ -59,12 +60,12 @@ def _first(block: Block) -> Input | None:
 
 
 def _may_fail(block: Block, item: Input) -> bool:
-    """Whether an expression that reads the input may fail."""
+    """Whether what may be computed before the input's rows have their partners may fail."""
     own = {column.name for column in item.columns}
+    alone = (predicate for predicate in block.predicates if columns_of(predicate) <= own)
     keys = (part for match in item.on for part in (match.key, match.probe))
     args = (arg for function in block.functions for arg in function.step.args)
-    exprs = (*block.predicates, *(expr for _, expr in block.outputs), *item.conditions, *keys, *args)
-    return any(fallible(expr) and columns_of(expr) & own for expr in exprs)
+    return any(fallible(expr) and columns_of(expr) & own for expr in (*alone, *item.conditions, *keys, *args))
 
 
 def _over(predicate: Expr, row: Mapping[str, Literal]) -> Expr:

@@ -111,3 +111,30 @@ def test_what_a_new_query_asks_for_is_found_once(engine: hj.Engine) -> None:
     ), patch.object(dataflow, "gates_of", side_effect=AssertionError):
         assert engine.query(sql.format(3)).num_rows == 3
     assert equality.cache_info().misses == known + 2  # of two columns and the new constant
+
+
+@pytest.mark.parametrize(("condition", "begins"), [
+    ("p.kind = 'a' AND q.day = 5", "q"),  # half of p, a hundredth of q
+    ("p.kind IN ('a', 'c') AND q.day = 5", "q"),
+    ("p.size = 3 AND q.day < 50", "p"),
+    ("p.size = 3 AND q.day = 5", "p"),
+])  # fmt: skip
+def test_a_query_begins_with_the_rarest_values(condition: str, begins: str) -> None:
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE p (k bigint PRIMARY KEY, kind text, size smallint)")
+        engine.execute("CREATE TABLE q (k bigint PRIMARY KEY, day bigint)")
+        engine.execute("CREATE TABLE f (p bigint, q bigint, x bigint)")
+        engine.apply({"p": [{"k": k, "kind": "ab"[k % 2], "size": k % 400} for k in range(2000)],
+                      "q": [{"k": k, "day": k % 100} for k in range(2000)],
+                      "f": [{"p": n % 2000, "q": n % 1999, "x": n} for n in range(40_000)]})  # fmt: skip
+        sql = f"SELECT sum(f.x) AS s FROM p, q, f WHERE f.p = p.k AND f.q = q.k AND {condition}"
+        assert paths(engine, sql)[1] == begins
+
+
+@pytest.mark.parametrize(("values", "about"), [(1, 1), (7, 7), (200, 200), (50_000, 50_000)])
+def test_a_sample_tells_about_how_many_values_there_are(values: int, about: int) -> None:
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (x bigint, s text)")
+        engine.apply({"t": [{"x": n % values, "s": f"s{n * 11 % values}"} for n in range(50_000)]})
+        assert [about / 2 <= (engine._state.values("t", name) or 0) <= about * 2 for name in ("x", "s")] == [True, True]
+        assert engine._state.values("u", "x") is None

@@ -66,6 +66,7 @@ def test_a_match_by_equality_keeps_nothing(engine: halfjoin.Engine, sql: str) ->
 INNER = {
     "b.x = 3": PLAIN, "b.x > a.x": PLAIN, "b.k IS NOT NULL": PLAIN, "NOT (b.x IS NULL)": PLAIN,
     "b.x = 3 OR b.x IN (4, 5)": PLAIN, "(b.x = 3) IS TRUE": PLAIN, "b.x < 2 AND a.x = 1": PLAIN,
+    "a.x - b.x > 3": PLAIN, "abs(b.x) < 2": PADDED,  # what may fail for rows of b that have no partner
     "b.x IS NULL": ABSENT,  # as b.x is NOT NULL
     "coalesce(b.x, 0) = 0": PADDED, "b.x = 3 OR a.x = 1": PADDED, "a.x = 1": PADDED,
     "b.x IS DISTINCT FROM 3": PADDED, "(b.x = 3) IS NOT TRUE": PADDED,
@@ -77,6 +78,15 @@ INNER = {
 def test_a_condition_that_rejects_nulls_makes_it_inner(engine: halfjoin.Engine, condition: str) -> None:
     plan = planned(engine, f"SELECT a.x, b.k FROM a LEFT JOIN b ON b.k = a.k WHERE {condition}")
     assert kinds(plan) == [[("a", PLAIN), ("b", INNER[condition])]]
+
+
+def test_what_may_fail_for_pairs_alone_leaves_it_inner(engine: halfjoin.Engine) -> None:
+    sql = "SELECT 6 / b.x AS part FROM a LEFT JOIN b ON b.k = a.k, c WHERE c.k = b.x AND a.x / c.x < 9"
+    plan = planned(engine, sql)
+    assert {kind for branch in kinds(plan) for _, kind in branch} == {PLAIN}
+    engine.execute("INSERT INTO a VALUES (1, 1, 8), (2, 2, 8); INSERT INTO c VALUES (1, 2, 4), (2, 0, 0)")
+    engine.execute("INSERT INTO b VALUES (1, 1, 2), (2, 3, 0)")  # the second one has no partner
+    assert engine.read("v").to_pylist() == engine.query(sql).to_pylist() == [{"part": 3}]
 
 
 def test_an_inner_join_makes_what_it_reads_inner(engine: halfjoin.Engine) -> None:

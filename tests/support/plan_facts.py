@@ -51,6 +51,9 @@ class World:
             return self.rows(key.collection)
         return self.counted.get(str(key))
 
+    def values(self, collection: str, column: str) -> None:
+        return None
+
     def incarnation(self, collection: str) -> str:
         return self.incarnations.get(collection, "")
 
