@@ -14,6 +14,7 @@ from operator import is_
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from halfjoin.engine.arrange.index import Index, KeyColumns, RowNumbers
 from halfjoin.engine.arrange.netting import NO_ROWS, Net, together
@@ -71,6 +72,15 @@ class CurrentRun(Run):
         """As of a run."""
         own = self.behind.for_query()
         return self if own is self.behind else replace(self, behind=own)
+
+    def lacks(self, key: ArrangementKey) -> bool:
+        """As of a run."""
+        return self.behind.lacks(key)
+
+    def among(self, key: ArrangementKey, columns: KeyColumns, keys: list[pa.Array]) -> Run:
+        """As of a run."""
+        own = self.behind.among(key, columns, keys)
+        return self if own is self.behind else replace(self, behind=own, indexes={})
 
     def alone(self) -> Run:
         """The run as it is without the others."""
