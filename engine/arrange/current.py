@@ -21,7 +21,7 @@ from halfjoin.engine.arrange.netting import NO_ROWS, Net, together
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.updates.codes import codes, distinct
 from halfjoin.engine.updates.consolidate import narrow_codes, sharing
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, concat, some_below_zero, where_true
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, concat, fits, some_below_zero, where_true
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.wants import ALL, Wants
 
@@ -135,7 +135,8 @@ def across(
     rows = [_left(run.updates, net, each, closed)
             for run, net, each in zip(runs, known, _sharing(runs, gone, closed, arranged), strict=True)]  # fmt: skip
     pieces = [_counted(run.updates, net, some) for run, net, some in zip(runs, known, rows, strict=True)]
-    found = together(concat(pieces), closed)
+    fit = fits(pieces, sum(piece.nbytes for piece in pieces))
+    found = together(concat(pieces), closed) if fit else None
     if found is None:
         return nets
     positions, sums = found
@@ -195,9 +196,11 @@ def _sharing(
         yield from (where_true(sharing(each, deleted)) for each in every)
         return
     key = max(built, key=lambda one: largest.indexes[one].about_distinct())
-    whole = concat([run.updates.take(rows) for run, rows in zip(runs, gone, strict=True)])
-    keys, origins = arranged[key](whole)
-    probes = distinct(codes(keys, len(whole) if origins is None else len(origins)))
+    asked = list[Ints]()
+    for run, some in zip(runs, gone, strict=True):
+        keys, origins = arranged[key](run.updates.take(some))
+        asked.append(codes(keys, len(some) if origins is None else len(origins)))
+    probes = distinct(np.concatenate(asked))
     for run in runs:
         there = np.zeros(len(run), np.bool_)
         for _, rows, _ in run.find(key, arranged[key], probes, closed):
