@@ -413,8 +413,8 @@ class Collection:
         if len(parts) < 2 or not all(part.in_memory for part in parts):
             return parts
         runs = cast("Sequence[Run]", parts)
-        columns = {key: one.columns for key, one in self.arrangements.items()}
-        self._current = known = self._current.after(runs, closed, columns)
+        self._current = known = self._current.after(
+            runs, closed, lambda: {key: one.columns for key, one in self.arrangements.items()})  # fmt: skip
         return known.seen() if known.runs else parts
 
     def as_of(self, time: int, *, distinct: bool, names: Iterable[str] | None = None) -> Updates:

@@ -8,10 +8,10 @@ each is seen through a net of its own, and its indexes are shared, though they h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import is_
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, concat
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.wants import ALL, Wants
 
+Arranged: TypeAlias = Mapping[ArrangementKey, KeyColumns]
 _FEW = 1 << 12  # updates; adding up so few costs less than finding those that may cancel
 
 
@@ -98,7 +99,7 @@ class Current(NamedTuple):
     closed: int
     nets: Sequence[Net | None]
 
-    def after(self, runs: Sequence[Run], closed: int, arranged: Mapping[ArrangementKey, KeyColumns]) -> Current:
+    def after(self, runs: Sequence[Run], closed: int, arranged: Callable[[], Arranged]) -> Current:
         """The same of the runs as they are now. What is known of the first ones is not found again. `arranged`: the
         arrangements of the collection. No runs: a later batch has netted some of them."""
         if any(run.net is not None and run.net.closed > closed for run in runs):
@@ -108,7 +109,7 @@ class Current(NamedTuple):
         if len(known.runs) == len(runs) and known.closed == closed:
             return known
         nets = (*known.nets, *[run.net for run in runs[len(known.runs) :]])
-        return Current(tuple(runs), closed, across(runs, nets, closed, arranged))
+        return Current(tuple(runs), closed, across(runs, nets, closed, arranged()))
 
     def seen(self) -> tuple[Run, ...]:
         """The runs as queries see them: all with nets of the same times, or none."""
@@ -123,7 +124,7 @@ NOTHING = Current((), MINIMUM, ())
 
 
 def across(
-    runs: Sequence[Run], nets: Sequence[Net | None], closed: int, arranged: Mapping[ArrangementKey, KeyColumns]
+    runs: Sequence[Run], nets: Sequence[Net | None], closed: int, arranged: Arranged
 ) -> Sequence[Net | None]:
     """What the updates of all runs with times below `closed` add up to, as a net of each run: the one that is given if
     no other run changes it. All updates that `nets` hide add up to 0, and have times below `closed`. `arranged`: the
@@ -180,9 +181,7 @@ def _without(updates: Updates, net: Net, closed: int, rows: Ints, left: Ints, di
     return Net(closed, net.size, there, numbers[order], np.concatenate([net.diffs[others], diffs[changed]])[order])
 
 
-def _sharing(
-    runs: Sequence[Run], gone: Sequence[Ints], closed: int, arranged: Mapping[ArrangementKey, KeyColumns]
-) -> Iterator[Ints]:
+def _sharing(runs: Sequence[Run], gone: Sequence[Ints], closed: int, arranged: Arranged) -> Iterator[Ints]:
     """For each run the ascending rows that share a code with a deletion, and perhaps a few more: by an index, or by the
     codes of all columns of a fixed width."""
     if sum(map(len, runs)) <= _FEW:
