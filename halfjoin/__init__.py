@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from halfjoin.engine.feeds.debezium import debezium
     from halfjoin.engine.intake.rows import deletes, inserts, upserts
     from halfjoin.engine.statements.stats import Stats
+    from halfjoin.engine.storage.backup import Backup, backup
     from halfjoin.errors import (
         Conflict,
         DataError,
@@ -38,6 +39,7 @@ __version__ = VERSION
 
 __all__ = [
     "Applied",
+    "Backup",
     "Collection",
     "Conflict",
     "DataError",
@@ -50,6 +52,7 @@ __all__ = [
     "Subscription",
     "UnknownName",
     "UnsupportedSQL",
+    "backup",
     "collection",
     "debezium",
     "deletes",
@@ -61,7 +64,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Applied": "engine.batch.applied", "Collection": "collections.collection", "Engine": "engine.engine",
+    "Applied": "engine.batch.applied", "Backup": "engine.storage.backup", "Collection": "collections.collection",
+    "Engine": "engine.engine", "backup": "engine.storage.backup",
     "Stats": "engine.statements.stats", "Subscription": "engine.batch.subscription",
     "collection": "collections.collection", "debezium": "engine.feeds.debezium", "deletes": "engine.intake.rows",
     "inserts": "engine.intake.rows", "iterate": "collections.iterate", "lit": "collections.text", "show": "cli.show",

@@ -99,6 +99,11 @@ def shorten(place: Place, hours: float) -> None:
             return
 
 
+def entries_up_to(place: Place, version: int) -> list[str]:
+    """The files of the log that tell what a version holds, in order, as names in the log's folder."""
+    return sorted(name for name in _entries(place) if _version(name) <= version)
+
+
 def _entries(place: Place, ending: str = "") -> Iterator[str]:
     return (name for name in (place / LOG).names() if name[:20].isdigit() and name[20:].endswith(ending))
 

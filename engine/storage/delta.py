@@ -256,7 +256,7 @@ class DeltaFolder:
             return ()
         with naming(f"version {version} of the table {self.place}", DeltaError):
             try:
-                table = self._at(self._readable(version))
+                table = self._at(self.readable(version))
             except TableNotFoundError as problem:
                 raise StorageError(f"the table {self.place} is missing: its folder was moved or removed",
                                    remedy="put the folder back; a view can also be dropped and created again",
@@ -270,9 +270,9 @@ class DeltaFolder:
                 return found
         raise StorageError(f"the table {self.place} was dropped, and another has its name now", path=str(self.place))
 
-    def _readable(self, version: int) -> int:
-        """The version, or a later one with the same rows. If somebody else has merged a version's files, they may also
-        have removed the old ones."""
+    def readable(self, version: int) -> int:
+        """The version to read: this one, or a later one with the same rows. If somebody else has merged a version's
+        files, they may also have removed the old ones."""
         if self._app and self.is_newer(version):
             for one in self._later(version)[0]:
                 if self._is_ours(one) or one.changes:

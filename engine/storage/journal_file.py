@@ -137,6 +137,21 @@ class JournalFile:
                 self._set(format=FORMAT)
             yield
 
+    def copy(self, to: Path) -> None:
+        """Write a copy of the file, as the snapshot around the call sees it. Others may write meanwhile.
+
+        Raises:
+            StorageError: one of the two files fails.
+        """
+        try:
+            other = sqlite3.connect(to)
+            try:
+                self._db.backup(other)
+            finally:
+                other.close()
+        except sqlite3.Error as problem:
+            raise StorageError(f"{self.where} cannot be copied to {to}: {problem}", path=str(to)) from problem
+
     def close(self) -> None:
         """Close the file."""
         release(self)

@@ -23,6 +23,7 @@ from halfjoin.cli.settings import read_settings
 from halfjoin.cli.show import only_tag, show
 from halfjoin.engine.batch.clock import Clock, shown
 from halfjoin.engine.engine import Engine
+from halfjoin.engine.storage.backup import backup as copied
 from halfjoin.errors import HalfjoinError
 from halfjoin.shell.local import answer, changes
 from halfjoin.shell.output import json_text
@@ -183,6 +184,15 @@ def compact(warehouse: Named = "") -> None:
     told = guarded(read_settings, {"warehouse": warehouse}).settings
     with guarded(lambda: Engine(there(warehouse_of(told)), **told.engine)) as engine:
         guarded(engine.compact)
+
+
+@app.command()
+def backup(
+    warehouse: Warehouse, to: Annotated[str, typer.Argument(help="a folder that does not exist yet")]
+) -> None:
+    """Copy a warehouse to a new folder, as it is at one moment, while another process may write to it."""
+    made = guarded(copied, warehouse, to)
+    typer.echo(f"{to} has {made.files:,} files of {made.bytes:,} bytes, and upper = {made.upper}")
 
 
 @app.command()
