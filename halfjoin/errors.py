@@ -6,6 +6,7 @@ An error has fields. Its constructor renders its text from them, once; no code p
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -251,7 +252,9 @@ class StorageError(HalfjoinError):
     path: str | None = None
 
     def _sqlstate(self) -> str:
-        return "58030"
+        cause = self.__cause__
+        full = isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT)
+        return "53100" if full or getattr(cause, "sqlite_errorname", "") == "SQLITE_FULL" else "58030"
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from halfjoin.engine.feeds.delta_files import ADDS, CHANGE, Column, File, parts,
 from halfjoin.engine.feeds.delta_vectors import lines, vectors
 from halfjoin.engine.storage.commits import commit_file
 from halfjoin.engine.storage.site import site_of
+from halfjoin.engine.system.panics import panics_caught
 from halfjoin.engine.updates.updates import Ints
 from halfjoin.errors import InvalidRow, StorageError, UnknownName
 
@@ -51,8 +52,9 @@ class DeltaSource:
     ) -> None:
         self._place, self._table, self._columns = site_of(path).place, table, columns
         try:
-            self._newest = self._at(None)
-        except DeltaError as problem:
+            with panics_caught():
+                self._newest = self._at(None)
+        except (DeltaError, OSError) as problem:
             raise StorageError(f"{self} cannot be opened as a Delta table: {problem}", path=str(self)) from problem
         self.version = int(self._newest.version())
         self.id = str(self._newest.metadata().id)
@@ -265,7 +267,8 @@ class DeltaSource:
     @contextmanager
     def _reading(self, version: int) -> Iterator[None]:
         try:
-            yield
+            with panics_caught():
+                yield
         except (DeltaError, OSError, pa.ArrowException) as problem:
             raise StorageError(
                 f"version {version} of {self} cannot be read, perhaps since its log or files were cleaned up: "

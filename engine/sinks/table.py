@@ -39,6 +39,7 @@ from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.parquet import StoredFile, file_type, ordered, without_intervals, write_plain
 from halfjoin.engine.storage.place import LOG, Place
+from halfjoin.engine.system.panics import panics_caught
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.intervals import has_intervals
@@ -314,7 +315,8 @@ class SinkTable:
 
     def _discard(self, written: list[StoredFile]) -> None:
         try:
-            known = set(files_of(DeltaTable(self.place.uri))["path"].to_pylist())  # the commit may have succeeded
+            with panics_caught():
+                known = set(files_of(DeltaTable(self.place.uri))["path"].to_pylist())  # the commit may have succeeded
             for file in written:
                 if file.name not in known:
                     self.place.remove(file.name)
@@ -324,7 +326,8 @@ class SinkTable:
     @contextmanager
     def _reaching(self) -> Iterator[None]:
         try:
-            yield
+            with panics_caught():
+                yield
         except DataError:  # the rows are at fault; the table is unchanged
             raise
         except StorageError:

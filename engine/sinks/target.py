@@ -13,6 +13,7 @@ from deltalake.exceptions import DeltaError
 from halfjoin.catalog.models import Sink
 from halfjoin.engine.storage.paths import check_name, check_url, is_relative, is_url, local_path
 from halfjoin.engine.storage.place import LocalPlace, ObjectPlace, Place
+from halfjoin.engine.system.panics import panics_caught
 from halfjoin.errors import Conflict, StorageError, UnsupportedSQL
 
 SINK = "halfjoin.sink"  # in each commit of a sink's table: the sink's id
@@ -92,14 +93,15 @@ def check(target: str, home: Place | None, others: Iterable[Sink], former: Conta
 
 def _check_empty(target: str, home: Place | None, former: Container[str]) -> None:
     try:
-        place = target_place(target, home)
-        if isinstance(place, LocalPlace) and place.path.exists() and not place.path.is_dir():
-            there = "is a file"
-        elif DeltaTable.is_deltatable(place.uri):
-            ours = DeltaTable(place.uri).history(1)[0].get(SINK) in former
-            there = "" if ours else "holds a Delta table already"
-        else:
-            there = "holds files already" if any(place.names()) else ""
+        with panics_caught():
+            place = target_place(target, home)
+            if isinstance(place, LocalPlace) and place.path.exists() and not place.path.is_dir():
+                there = "is a file"
+            elif DeltaTable.is_deltatable(place.uri):
+                ours = DeltaTable(place.uri).history(1)[0].get(SINK) in former
+                there = "" if ours else "holds a Delta table already"
+            else:
+                there = "holds files already" if any(place.names()) else ""
     except (DeltaError, OSError, ValueError) as problem:
         raise StorageError(f"the place for the sink cannot be reached: {target}: {problem}",
                            path=str(target)) from problem

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from halfjoin.engine.system.panics import panics_caught
 from halfjoin.errors import HalfjoinError, StorageError, UnknownName, UnsupportedSQL
 
 _RAISED = (OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError, sqlite3.Error,
@@ -26,7 +27,8 @@ def naming(file: object, *more: type[Exception], fails: str = "cannot be read") 
         KeyboardInterrupt: Ctrl-C reached a library that has an error of its own for it, as those in Rust have.
     """
     try:
-        yield
+        with panics_caught():
+            yield
     except (*_RAISED, *more) as problem:
         if isinstance(problem, HalfjoinError) and not isinstance(problem, UnknownName | UnsupportedSQL):
             raise

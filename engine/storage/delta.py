@@ -102,14 +102,14 @@ class DeltaFolder:
         be lost. Costs one file lookup if there is no commit after the journal's version.
 
         Raises:
-            StorageError: the journal is of an earlier time than the table.
+            StorageError: the journal is of an earlier time than the table, or the table cannot be looked at.
         """
-        if not self.is_newer(version):
-            return
-        later, torn = self._later(version)
-        if not later or torn:
-            return  # the next flush puts it right, and looks then
         with naming(f"the table {self.place}", DeltaError):
+            if not self.is_newer(version):
+                return
+            later, torn = self._later(version)
+            if not later or torn:
+                return  # the next flush puts it right, and looks then
             self.check_entry(DeltaTable(self.place.uri).transaction_version(self._app), last)
 
     def check_entry(self, entry: int | None, last: int) -> None:

@@ -128,8 +128,9 @@ class Disk:
             place = arrangements_of(self.site, kept) / one.name
             try:
                 files = DeltaFolder(place, "").files(versions.get(one.name))
-            except StorageError:
+                whole = all(place.size(file.name) == file.size for file in files)
+            except (StorageError, OSError):  # for example, the folder may not be read
                 continue
-            if files and all(place.size(file.name) == file.size for file in files):
+            if files and whole:
                 found[one.key] = one.run(place, files)
         return found

@@ -119,7 +119,8 @@ class Flusher:
         except HalfjoinError:
             raise
         except Exception as problem:  # from the file system, Parquet or Delta: the journal keeps the updates
-            raise StorageError(f"flushing the warehouse {self._site.place} failed: {problem}",
+            said = str(problem) or type(problem).__name__  # a MemoryError says nothing
+            raise StorageError(f"flushing the warehouse {self._site.place} failed: {said}",
                                path=str(self._site.place)) from problem
         if problems:
             raise problems[0] if len(problems) == 1 else StorageError("; ".join(map(str, problems)))

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
 
@@ -22,6 +22,8 @@ _BUSY_SECONDS = 60
 # row. With SQLite's 1000 it waits longer, and so do the batches before the first copy: until then the write-ahead file
 # grows, and what is written over old pages is on disk sooner.
 _CHECKPOINT = 64
+_SHARED_BYTES = 1 << 15  # of the file that SQLite makes beside a journal with a write-ahead file, at least
+_FILES = 4  # that SQLite may open at a time: the journal, the two beside it, and their folder
 _LARGEST_WAL = 64 << 20  # bytes that the write-ahead file may keep after a checkpoint
 
 
@@ -269,5 +271,25 @@ class JournalFile:
         try:
             yield
         except sqlite3.Error as problem:
-            raise StorageError(f"the journal {self.where} failed: {problem}; the call has changed nothing",
+            said = ": ".join([str(problem), *_causes(problem, self._folder)])
+            raise StorageError(f"the journal {self.where} failed: {said}; the call has changed nothing",
                                path=str(self.where)) from problem
+
+
+def _causes(problem: sqlite3.Error, folder: Path) -> Iterator[str]:
+    """What SQLite does not say where it cannot open, enlarge or write a file: that of a full disk, or where a process
+    has too many files, is "disk I/O error" or "unable to open database file"."""
+    if not getattr(problem, "sqlite_errorname", "").startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")):
+        return
+    try:
+        with ExitStack() as opened:
+            for _ in range(_FILES):  # not the journal's own: who closes a file gives up all locks on it
+                opened.callback(os.close, os.open(folder, os.O_RDONLY))
+        disk = os.statvfs(folder)
+    except OSError as cause:
+        yield cause.strerror or str(cause)
+        return
+    if disk.f_bavail * disk.f_frsize < _SHARED_BYTES:
+        yield "no space left on the disk"
+    elif disk.f_files and not disk.f_favail:
+        yield "no space left on the disk for more files"

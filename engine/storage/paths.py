@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
@@ -45,6 +46,10 @@ def local_path(text: str) -> Path:
     try:
         named = Path(_of_url(text) if _FILE.match(text) else text)
         path = (named.expanduser() if text.startswith("~") else named).resolve()  # Path("./~name") is "~name"
+    except UnicodeEncodeError:
+        raise StorageError(f"the path {text!r} cannot be written in {sys.getfilesystemencoding()}, which is how names "
+                           "of files are written in this process", remedy="set LC_ALL=C.UTF-8 or PYTHONUTF8=1",
+                           path=text) from None  # fmt: skip
     except (RuntimeError, OSError) as problem:  # no such user, or a circle of links
         raise StorageError(f"the path {text!r} leads nowhere: {problem}",
                            remedy="write ./~name for a folder whose name begins with ~",

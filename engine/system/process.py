@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 from weakref import WeakSet
 
+from halfjoin.engine.system.panics import is_panic
 from halfjoin.errors import Conflict
 
 _REMEDY = "open one in a process that is not forked: multiprocessing.get_context('spawn')"
@@ -91,7 +92,7 @@ def check_threads(work: Callable[[], object]) -> None:
         if _fork:
             work()
     except BaseException as problem:  # a Rust panic is not an Exception
-        if isinstance(problem, Exception) or type(problem).__name__ != "PanicException":
+        if not is_panic(problem):
             raise
         raise Conflict("this process is a fork of a process that used Delta tables, so it cannot use Delta tables",
                        remedy=_REMEDY) from problem  # fmt: skip

@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -81,24 +82,31 @@ async def _serve(
 ) -> None:
     """Serve until the process is told to stop."""
     stopped = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     server = Server(engine, allowed, limits)
     try:
         where, at = await server.start(host, port)
     except OSError as problem:
         raise HalfjoinError(f"cannot listen on {host}:{port}: {problem.strerror or problem}",
                             remedy="choose another with --host and --port") from None  # fmt: skip
-    typer.echo(f"listening on {where}:{at}: psql -h {where} -p {at} -U {'USER' if allowed.users else 'halfjoin'}")
+    _say(f"listening on {where}:{at}: psql -h {where} -p {at} -U {'USER' if allowed.users else 'halfjoin'}")
     try:
         engine.start_sources()
         if page is not None:
-            typer.echo(f"the console is at {await page.start()}")
+            _say(f"the console is at {await page.start()}")
         await stopped.wait()
-        typer.echo("stopping")
+        _say("stopping")
         _end_within(limits.stop + _MORE)
     finally:
         await asyncio.gather(server.stop(), *([] if page is None else [page.stop()]))
+
+
+def _say(text: str) -> None:
+    """Print a line. A server also serves where nobody can read it: on a full disk, or after the reader has ended."""
+    with suppress(OSError):
+        typer.echo(text)
 
 
 def _end_within(seconds: float) -> None:

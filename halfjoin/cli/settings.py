@@ -128,7 +128,7 @@ def _of_file(file: Path) -> dict[str, Any]:
         HalfjoinError: it cannot be read, or has a name that is no setting.
     """
     try:
-        found = tomllib.loads(file.read_text())
+        found = tomllib.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise HalfjoinError(f"{file} cannot be read: {problem}") from None
     for name in found:

@@ -72,7 +72,7 @@ def read_passwords(file: Path) -> dict[str, Verifier]:
         HalfjoinError: the file cannot be read, or a line has no colon.
     """
     try:
-        lines = file.read_text().splitlines()
+        lines = file.read_text("utf-8").splitlines()
         if file.stat().st_mode & _PRIVATE:
             _log.warning("other users of this machine can read %s: chmod 600", file)
     except (OSError, UnicodeDecodeError) as problem:

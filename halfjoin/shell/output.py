@@ -63,7 +63,7 @@ class Output:
         Raises:
             OSError: the file cannot be written.
         """
-        new = Path(path).expanduser().open("w") if path else None
+        new = Path(path).expanduser().open("w", encoding="utf-8") if path else None
         if self.stream is not None:
             self.stream.close()
         self.stream = new

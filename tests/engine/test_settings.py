@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,3 +135,31 @@ def test_show_says_what_the_server_was_told() -> None:
         assert (every["statement_timeout"], every["max_connections"]) == ("1s", "5")
         connection.execute("RESET ALL")
         assert shown("statement_timeout") == "1500ms"
+
+
+_ASCII = r"""
+import sys
+from pathlib import Path
+import halfjoin as hj
+from halfjoin.cli.settings import read_settings
+from halfjoin.server.access import read_passwords
+assert sys.getfilesystemencoding() == "ascii"
+print(ascii(read_settings({}, {}).settings.host), ascii([*read_passwords(Path("users"))]))
+try:
+    hj.Engine("w\u00e4")
+except hj.StorageError as problem:
+    print(ascii(str(problem)))
+"""
+
+
+def test_a_locale_changes_no_file(folder: Path) -> None:
+    """Files of settings and passwords are UTF-8 where the locale has another encoding; names of files cannot be."""
+    (folder / "halfjoin.toml").write_text('host = "hä"\n', "utf-8")
+    (folder / "users").write_text("jürgen:secret\n", "utf-8")
+    (folder / "users").chmod(0o600)
+    root = Path(__file__).resolve().parents[2]
+    env = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": str(root)}
+    done = subprocess.run([sys.executable, "-c", _ASCII], capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "'h\\xe4' ['j\\xfcrgen']"
+    assert "cannot be written in ascii" in done.stdout and "LC_ALL=C.UTF-8" in done.stdout

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +38,7 @@ def _process(warehouse: Path) -> Iterator[tuple[Any, int, str]]:
         process.stdout.close()
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
 def test_a_signal_ends_it_and_keeps_what_was_acknowledged(tmp_path: Path, how: signal.Signals) -> None:
     with _process(tmp_path / "w") as (process, port, page):
         client = Raw(port)
@@ -49,6 +51,51 @@ def test_a_signal_ends_it_and_keeps_what_was_acknowledged(tmp_path: Path, how: s
         assert ("stopping" in rest) == (how != signal.SIGKILL)
     with hj.Engine(tmp_path / "w") as engine:
         assert engine.query("SELECT sum(a) AS s FROM t").to_pylist() == [{"s": 3}]
+
+
+@contextmanager
+def _unheard(warehouse: Path, before: Callable[[], None], out: int | None = None) -> Iterator[tuple[Any, int]]:
+    """A process whose output nobody reads, and its port. `before` is called in it before it begins."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "halfjoin", "serve", str(warehouse), "--port", str(port), "--http-port", "-1"]
+    process = subprocess.Popen(command, stdout=out, stderr=out, preexec_fn=before)
+    try:
+        for _ in range(600):
+            with suppress(ConnectionRefusedError), closing(socket.create_connection(("127.0.0.1", port), 20)):
+                break
+            assert process.poll() is None
+            time.sleep(0.1)
+        yield process, port
+    finally:
+        process.kill()
+        process.wait(60)
+
+
+def test_it_serves_where_nobody_can_read_what_it_says(tmp_path: Path) -> None:
+    with open("/dev/full", "wb", buffering=0) as full, _unheard(tmp_path / "w", lambda: None, full.fileno()) as served:
+        process, port = served
+        assert Raw(port).query("CREATE TABLE t (a integer); INSERT INTO t VALUES (1), (2)")[-1][0] == "Z"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="shows the open files of a process")
+def test_no_file_of_the_warehouse_is_taken_for_standard_error(tmp_path: Path) -> None:
+    """What started it has closed all standard files: the next files that it opens would have their numbers."""
+    with _unheard(tmp_path / "w", lambda: os.closerange(0, 3)) as (process, port):
+        assert Raw(port).query("CREATE TABLE t (a integer)")[-1][0] == "Z"
+        for number in range(3):
+            assert os.readlink(f"/proc/{process.pid}/fd/{number}") == os.devnull
+
+
+def test_where_hangups_are_ignored_it_goes_on(tmp_path: Path) -> None:
+    """As under nohup."""
+    with _unheard(tmp_path / "w", lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN) and None) as (process, port):
+        process.send_signal(signal.SIGHUP)
+        assert Raw(port).query("CREATE TABLE t (a integer)")[-1][0] == "Z"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
 
 
 def test_no_client_that_waits_holds_up_a_stop(tmp_path: Path) -> None:

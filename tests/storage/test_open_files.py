@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
+import sys
 import time as clock
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -134,3 +136,33 @@ def test_another_file_of_the_name_is_another(tmp_path: Path) -> None:
 def test_some_systems_allow_few_open_files(monkeypatch: pytest.MonkeyPatch, allowed: int, most: int) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed, allowed))
     assert open_files._most() == most
+
+
+def _with_few_files(folder: str) -> None:
+    """Runs in a process that has not used Delta tables yet: their library panics if it can open no files."""
+    engine = hj.Engine(folder, clock="own")
+    engine.execute("CREATE TABLE t (k bigint); CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM t")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    said = set()
+    for more in range(12):
+        engine.apply({"t": [{"k": more}]}, time=more)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) - 1 + more, before[1]))
+        for work in (engine.flush, lambda: engine.execute("CREATE SINK s FROM v INTO DELTA 's'")):
+            try:
+                work()
+            except hj.StorageError as problem:
+                said.add("tokio" in str(problem) or "UnixStream" in str(problem))
+                assert "Too many open files" in str(problem), problem
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        engine.execute("DROP SINK IF EXISTS s")
+    engine.flush()
+    print(True in said, engine.read("v").to_pylist())
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="counts open files")
+def test_a_panic_of_a_library_is_an_error_of_the_disk(tmp_path: Path) -> None:
+    code = f"from tests.storage.test_open_files import _with_few_files; _with_few_files({str(tmp_path / 'w')!r})"
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "True [{'n': 12}]\n"

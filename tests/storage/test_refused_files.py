@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -182,3 +183,32 @@ def test_a_fill_through_files_that_are_thrown_away(tmp_path: Path, monkeypatch: 
         engine.execute("CREATE MATERIALIZED VIEW x AS SELECT v, s FROM (SELECT v, sum(k) AS s FROM t GROUP BY v) q "
                        "WHERE s > 3")  # fmt: skip
         assert engine.read("x").num_rows == 7
+
+
+def test_what_sqlite_does_not_say_of_a_full_disk(
+    engine: hj.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it cannot enlarge the file beside the journal, it says `disk I/O error`, as for a broken disk."""
+    problem = sqlite3.OperationalError("disk I/O error")
+    problem.sqlite_errorname = "SQLITE_IOERR_SHMSIZE"
+    engine.apply({"t": ROWS}, time=2)
+
+    def failing(*_: object) -> None:
+        raise problem
+
+    for left, said in ((0, "disk I/O error: no space left on the disk;"), (1 << 20, "disk I/O error;")):
+        with monkeypatch.context() as patch:
+            patch.setattr(Journal, "_keep", failing)
+            found = SimpleNamespace(f_bavail=left, f_frsize=1, f_files=0, f_favail=0)
+            patch.setattr("halfjoin.engine.storage.journal_file.os.statvfs", lambda _, found=found: found)
+            with pytest.raises(StorageError, match=said):
+                engine.apply({"t": ROWS}, time=3)
+
+
+def test_a_full_disk_has_its_own_sqlstate(engine: hj.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients tell it from a broken disk: PostgreSQL's is 53100."""
+    with full(monkeypatch, "views"), pytest.raises(StorageError) as found:
+        engine.apply({"t": ROWS}, time=2)
+    assert found.value.sqlstate == "53100"
+    assert StorageError("the file is damaged").sqlstate == "58030"
+    engine.apply({"t": ROWS}, time=2)

@@ -58,3 +58,24 @@ def test_beside_a_writer_it_reads(warehouse: Path) -> None:
         with not_root(), hj.Engine(warehouse, read_only=True) as reader:
             assert sorted(row["a"] for row in reader.read("t").to_pylist()) == [1, 2]
         warehouse.chmod(0o755)
+
+
+def test_an_engine_that_may_not_look_at_a_table_says_which(warehouse: Path) -> None:
+    with hj.Engine(warehouse) as engine:
+        engine.execute("CREATE TABLE u (a bigint)")
+        engine.apply({"u": [{"a": 5}]})
+        engine.flush()
+    for path in (warehouse, *warehouse.rglob("*")):
+        path.chmod(0o777 if path.is_dir() else 0o666)
+    table = warehouse / "tables" / "t"
+    table.chmod(0)
+    with not_root():
+        with pytest.raises(StorageError, match=r"tables/t cannot be read: .*Permission denied"):
+            hj.Engine(warehouse)
+        with hj.Engine(warehouse, read_only=True) as reader:
+            assert reader.read("u").to_pylist() == [{"a": 5}]
+            with pytest.raises(StorageError, match=r"tables/t cannot be read: .*Permission denied"):
+                reader.read("t")
+    table.chmod(0o777)
+    with not_root(), hj.Engine(warehouse) as engine:
+        assert engine.read("t").to_pylist() == [{"a": 1}]
