@@ -89,3 +89,23 @@ def test_a_row_that_is_null_is_the_key_that_a_missing_one_is(postgres: Any, quer
             "(SELECT * FROM generate_series(1, 6)) AS u (n) ON u.n = t.k")
     engine.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
     check(engine, query, "v", postgres)
+
+
+@pytest.mark.parametrize("condition", [
+    "t.r IS NULL", "t.r <> '(1,x)'::pair", "t.r = '(1,x)'::pair", "(t.r).a = 1", "t IS NOT NULL",
+    "coalesce(t.r, '(5,d)'::pair) > '(1,x)'::pair",
+    "num_nulls(t.r, t.k) = 1", "t.r = ANY (ARRAY['(1,x)'::pair])", "(CASE WHEN t.k > 1 THEN t.r END).b = 'x'",
+    "t.r IN (SELECT r FROM t)", "t.r::text = '(1,)'", "((t.d).p).a IS NULL", "greatest(t.r, (t.d).p) IS NOT NULL",
+    "ROW(t.r, t.k) <> ROW(t.r, 2)",
+])  # fmt: skip
+def test_a_condition_on_a_row_beside_a_correlated_subquery(postgres: Any, condition: str) -> None:
+    engine = engines(postgres)
+    for number, sql in enumerate((
+        "SELECT t.k, (SELECT max(u.k) FROM t AS u WHERE u.k < t.k) AS m FROM t WHERE {}",
+        "SELECT t.k, u.k AS m FROM t, LATERAL (SELECT k FROM t AS u WHERE u.k <> t.k ORDER BY k LIMIT 1) AS u WHERE {}",
+        "SELECT t.k FROM t WHERE {} AND EXISTS (SELECT u.r FROM t AS u WHERE u.k < t.k GROUP BY ROLLUP (u.r) HAVING "
+        "count(*) > t.k - 2)",
+    )):
+        query = sql.format(condition)
+        engine.execute(f"CREATE MATERIALIZED VIEW v{number} AS {query}")
+        check(engine, query, f"v{number}", postgres)
