@@ -70,7 +70,8 @@ def _orders_of(resolve: Resolve, items: Expr) -> Expr:
     if isinstance(items, Call) and items.function == "array":
         return resolve("array", [order_of(item) for item in items.args])
     if isinstance(items, Literal):
-        orders = [order_of(Literal(value, element)) for value in items.value or ()]
+        values = items.value if isinstance(items.value, list) else []
+        orders = [order_of(Literal(value, element)) for value in values]
         none = replace(items, type=array(order_of(Literal(None, element)).type))
         return resolve("array", orders) if orders else none
     return order_of(items)
