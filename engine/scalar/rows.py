@@ -33,7 +33,11 @@ def _value(expr: Call) -> Kernel:
 
 
 def _given(_: Call) -> Kernel:
-    return on_arrays(lambda rows: rows.is_valid())
+    def run(rows: Any) -> Any:
+        there = valid(rows)
+        return pa.array(there, mask=~there)
+
+    return on_arrays(run)
 
 
 def _member(expr: Call) -> Kernel:

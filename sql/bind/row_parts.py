@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.expr import FALSE, Call, Cast, Column, Expr, Literal, conjunction, conjuncts, substitute
+from halfjoin.sql.expr import TRUE, Call, Cast, Column, Expr, Literal, conjunction, conjuncts, substitute
 from halfjoin.sql.functions.record_values import (
     COLUMN,
     FIELD,
@@ -22,12 +22,13 @@ from halfjoin.sql.functions.record_values import (
 from halfjoin.sql.types import BOOLEAN, INTEGER, Kind, SqlType
 
 IS_THERE = " is there"  # ends the name of the column that tells whether a row is there
+_ABSENT = Literal(None, BOOLEAN)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A row apart: whether it is there, and its members, which may be rows. `value`: the row as a value, if it is one
-    at rest."""
+    """A row apart: whether it is there, which is true or NULL, and its members, which may be rows. `value`: the row as
+    a value, if it is one at rest."""
 
     there: Expr
     members: tuple[Expr | Parts, ...]
@@ -48,7 +49,8 @@ def parts(value: Expr) -> Parts:
         case Literal():
             return _nothing(type)
         case Call(function=function, args=(there, *members)) if function == ROW:
-            return Parts(scalar(there), tuple(parts(one) if is_record(one) else scalar(one) for one in members))
+            return Parts(_true_or_null(scalar(there)), tuple(
+                parts(one) if is_record(one) else scalar(one) for one in members))
         case Call(function="case", args=args):
             conditions = [scalar(condition) for condition in args[:-1:2]]
             branches = [parts(branch) for branch in (*args[1::2], args[-1])]
@@ -66,6 +68,15 @@ def parts(value: Expr) -> Parts:
         case Cast(arg=arg):
             return of_value(replace(value, arg=scalar(arg)))
     raise UnsupportedSQL("a row is not supported here", remedy=INSTEAD)
+
+
+def _true_or_null(there: Expr) -> Expr:
+    """Whether a row is there, as an outer join says it of a row that it does not find: false would be another key."""
+    if isinstance(there, Column) or there == TRUE:
+        return there
+    if isinstance(there, Literal):
+        return _ABSENT
+    return Call("case", (there, TRUE, _ABSENT), BOOLEAN)
 
 
 def of_value(value: Expr) -> Parts:
@@ -95,7 +106,7 @@ def of_column(name: str, type: SqlType, nullable: bool) -> Parts:
 
 
 def _nothing(type: SqlType) -> Parts:
-    return Parts(FALSE, tuple(_nothing(field) if field.kind is Kind.RECORD else Literal(None, field)
+    return Parts(_ABSENT, tuple(_nothing(field) if field.kind is Kind.RECORD else Literal(None, field)
                               for _, field in type.fields))  # fmt: skip
 
 

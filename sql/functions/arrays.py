@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from halfjoin.errors import UnsupportedSQL
@@ -52,11 +53,28 @@ def _compared(name: str) -> Special:
         type = comparison_type([value.type, items.type.element])
         if type.kind is Kind.NUMERIC:
             type = common_type([value.type, items.type.element])
+        value, items = coerce(value, type), coerce(items, array(type))
         if name.split()[0] in ORDERING:
-            order_of(coerce(items, array(type)))
-        return Call(name, (coerce(value, type), coerce(items, array(type))), BOOLEAN)
+            value, items = order_of(value), _orders_of(resolve, items)
+        return Call(name, (value, items), BOOLEAN)
 
     return special
+
+
+def _orders_of(resolve: Resolve, items: Expr) -> Expr:
+    """What orders the elements of an array. Of enums and jsonb it is known for those that are written or constant."""
+    element = items.type.element
+    assert element is not None
+    if element.kind not in (Kind.ENUM, Kind.JSONB):
+        return order_of(items)
+    if isinstance(items, Call) and items.function == "array":
+        return resolve("array", [order_of(item) for item in items.args])
+    if isinstance(items, Literal):
+        values = items.value if isinstance(items.value, list) else []
+        orders = [order_of(Literal(value, element)) for value in values]
+        none = replace(items, type=array(order_of(Literal(None, element)).type))
+        return resolve("array", orders) if orders else none
+    return order_of(items)
 
 
 _ANY: tuple[tuple[str, str, list[tuple[str, str | None]]], ...] = (

@@ -55,7 +55,7 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
         return expr
     if explicit and ONE_BYTE in (type.named, expr.type.named) and (made := cast_byte(cast, expr, type)) is not None:
         return made
-    if type.kind in (Kind.BYTEA, Kind.UUID):
+    if type.kind in (Kind.BYTEA, Kind.UUID) or (type.kind in STRINGS and expr.type.kind is Kind.ARRAY):
         expr = padded(expr)
     if type.kind in STRINGS and isinstance(expr, Call) and expr.function == "trim_scale":
         return cast(Call("trimmed text", expr.args, TEXT), type, explicit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from halfjoin.sql.expr import Call, Cast, Expr, Literal, children, columns_of
 from halfjoin.sql.functions.coercion import INTEGER_DIGITS, MOMENTS, digits, same_values
 from halfjoin.sql.functions.growth import may_grow
+from halfjoin.sql.functions.record_values import COLUMN, MEMBER, ROW, THERE
 from halfjoin.sql.functions.resolve import overload_of
 from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.kept import kept_if_small
@@ -12,6 +13,8 @@ from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
 # Operators that give NULL for a NULL.
 _STRICT = frozenset(("=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "^"))
+
+_OF_ROWS = frozenset((ROW, MEMBER, THERE, COLUMN))  # what a query has of rows before `apart` takes them apart
 
 
 def always_null(call: Call) -> bool:
@@ -38,6 +41,8 @@ def _fails_itself(expr: Expr) -> bool:
         case Call(function=name, args=args):
             if may_grow(expr):
                 return True
+            if name in _OF_ROWS:
+                return False
             function = ENTRIES[name]
             if function.special is not None:
                 return any(overload.fallible for overload in function.overloads)

@@ -5,7 +5,8 @@ as a whole, and its members are NULL. `bind.apart` takes rows apart before anyth
 rows sees their members.
 
 At rest, in a column of a table or view and in an array, a row is one value. `row value` puts it together, `row is
-given` and `member of value` take it apart again. `row column` marks a column that holds such values already.
+given` (true or NULL) and `member of value` take it apart again. `row column` marks a column that holds such values
+already.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def open_type(value: Expr) -> SqlType:
 
 
 def is_there(value: Expr) -> Expr:
-    """Whether a row is there: true or NULL or false."""
+    """Whether a row is there: true, or NULL or false. Apart (`row_parts`) it is true or NULL."""
     if isinstance(value, Literal):
         return FALSE
     if isinstance(value, Call) and value.function == ROW:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import coerce
+from halfjoin.sql.functions.padding import padded
 from halfjoin.sql.functions.signature import Resolve, function
 from halfjoin.sql.types import TEXT, Kind
 
@@ -16,7 +17,7 @@ def _array_to_string(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         if len(args) in (2, 3) and isinstance(args[0], Literal) and args[0].value is None:
             return Literal(None, TEXT)
         raise UnsupportedSQL("array_to_string takes an array, a separator and a text for NULL", wrong=True)
-    return Call("array_to_string", (args[0], *(coerce(arg, TEXT) for arg in args[1:])), TEXT)
+    return Call("array_to_string", (padded(args[0]), *(coerce(arg, TEXT) for arg in args[1:])), TEXT)
 
 
 TEXT_ARRAYS = (

@@ -56,3 +56,26 @@ def test_many_elements_and_many_rows_make_no_pairs(asked: str, monkeypatch: pyte
     expected = {"= ANY": 500, "<> ALL": 500, "< ANY": 1000, ">= ALL": 0, "<> ANY": 1000}
     assert found.count(True) == expected[asked]
     assert made[0] <= 3 * 1000, "a pair for each row and element"
+
+
+ORDERED = {"en": ["'z'", "'a'", "'m'", "NULL"], "jsonb": ["'null'", "'2'", "'10'", """'"a"'""", "'[]'", "'{}'", "NULL"]}
+
+
+@pytest.mark.parametrize("type", ORDERED)
+def test_what_orders_elements_need_not_be_their_values(type: str) -> None:
+    """Enums are ordered by the places of their labels, and jsonb by kinds; a subquery of the elements says the same."""
+    engine = hj.Engine()
+    rows = ", ".join(f"({x}, {y})" for x in ORDERED[type] for y in ORDERED[type])
+    engine.execute(f"CREATE TYPE en AS ENUM ('z', 'a', 'm'); CREATE TABLE t (x {type}, y {type}); "
+                   f"INSERT INTO t VALUES {rows}")
+    for items in ([], [ORDERED[type][1]], ORDERED[type], [*ORDERED[type][:2], "y"], ["NULL", "y"]):
+        given = f"ARRAY[{', '.join(items)}]::{type}[]"
+        values = f"(VALUES {', '.join(f'({item}::{type})' for item in items or ['NULL'])}) AS v (i)"
+        asked = f"(SELECT i FROM {values}{'' if items else ' WHERE false'})"
+        array, query = (", ".join(f"{how} ({one}) AS c{at}" for at, how in enumerate(COMPARISONS))
+                        for one in (given, asked))
+        engine.execute(f"CREATE MATERIALIZED VIEW v AS SELECT x, y, {array} FROM t")
+        assert bag(engine.read("v")) == bag(engine.query(f"SELECT x, y, {query} FROM t")), items
+        engine.execute("DROP MATERIALIZED VIEW v")
+    with pytest.raises(hj.UnsupportedSQL, match="an order of"):
+        engine.query("SELECT x < ANY (array_agg(y)) FROM t GROUP BY x")

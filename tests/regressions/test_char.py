@@ -48,11 +48,16 @@ def test_char_is_as_in_postgresql(sql: str, answer: str | None) -> None:
     assert wrong(sql, answer) == []
 
 
-def test_blanks_of_no_known_number_are_refused() -> None:
-    with pytest.raises(hj.UnsupportedSQL, match="a char without a length"):
-        hj.Engine().execute("""
-            CREATE TABLE t (c char(3), d char(5));
-            CREATE MATERIALIZED VIEW v AS SELECT octet_length(coalesce(c, d)) AS n FROM t""")
+@pytest.mark.parametrize("printed", [
+    "octet_length({})", "to_jsonb({})", "ARRAY[{}]::text", "to_json(ARRAY[{}])", "array_to_string(ARRAY[{}], ',')",
+    "ROW({})::text", "ARRAY[ROW({})]::text", "to_jsonb(ARRAY[ARRAY[{}]])", "concat(ARRAY[{}])",
+])  # fmt: skip
+def test_blanks_of_no_known_number_are_refused(printed: str) -> None:
+    for char in ("coalesce(c, d)", "(SELECT c UNION ALL SELECT d LIMIT 1)", "coalesce(c, v)"):
+        with pytest.raises(hj.UnsupportedSQL, match="a char without a length"):
+            hj.Engine().execute(f"""
+                CREATE TABLE t (c char(3), d char(5), v varchar(3));
+                CREATE MATERIALIZED VIEW v AS SELECT {printed.format(char)} AS n FROM t""")
 
 
 JOINS = {
