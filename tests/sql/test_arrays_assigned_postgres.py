@@ -1,4 +1,4 @@
-"""Arrays that INSERT, UPDATE and COPY put into columns of other element types are cast and checked as PostgreSQL does."""
+"""Arrays that INSERT, UPDATE and COPY put into columns of other types are cast and checked as in PostgreSQL."""
 
 from __future__ import annotations
 
