@@ -283,6 +283,8 @@ def test_a_sequence_is_a_table_of_one_row(postgres: Any) -> None:
                 "INSERT INTO t (b) VALUES (1), (2)", f"{columns} t_a_seq",
                 "SELECT a, last_value FROM t JOIN t_a_seq ON last_value = a",
                 "SELECT (SELECT last_value FROM t_a_seq) - max(a) FROM t",
+                "SELECT refobjid::regclass::text FROM pg_depend JOIN pg_attrdef d ON objid = d.oid "
+                "AND classid = 'pg_attrdef'::regclass WHERE adrelid = 't'::regclass AND deptype = 'n'",
                 "SELECT seqstart, last_value FROM pg_sequence, q WHERE seqrelid = 'q'::regclass"):  # fmt: skip
         ours, theirs = engine.execute(sql), postgres.execute(sql)
         if sql.startswith("SELECT"):
