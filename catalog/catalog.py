@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Collection, Iterator
 from collections.abc import Sequence as Numbers
 from typing import Any, TypeAlias
@@ -167,7 +166,7 @@ class Catalog:
             raise UnsupportedSQL(f'setval: value {number} is out of bounds for sequence "{sequence}" '
                                  f"({found.least}..{found.most})", code="22003")  # fmt: skip
         following = number + found.step if called else number
-        self.sequences[sequence] = found.model_copy(update={"next": following, "id": uuid.uuid4().hex})
+        self.sequences[sequence] = found.going_on(following)
         self.unkept.add(sequence)
         if called:
             self.last[sequence] = number

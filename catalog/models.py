@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Numbers
 from itertools import chain
+from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import PydanticSerializationError
@@ -135,7 +136,8 @@ BITS = {"smallint": 16, "integer": 32, "bigint": 64}  # of the types of sequence
 class Sequence(Definition):
     """A sequence of numbers. Those before `next` may have been given out; a new process goes on from there. Beyond
     `least` and `most` it ends, or with `cycle` begins at the other end. `owner`: the table whose column it numbers,
-    with which it goes. `column`: that column, if OWNED BY said so; empty for an identity."""
+    with which it goes. `column`: that column, if OWNED BY said so; empty for an identity. `id` changes when the numbers
+    go back; `first_id` is what it was before, if it did: clients know the sequence by this."""
 
     next: int
     start: int = 1
@@ -147,6 +149,11 @@ class Sequence(Definition):
     owner: str = ""
     column: str = ""
     id: str = ""
+    first_id: str = ""
+
+    def going_on(self, following: int) -> Sequence:
+        """The sequence with another next number."""
+        return self.model_copy(update={"next": following, "id": uuid4().hex, "first_id": self.first_id or self.id})
 
     @property
     def bounded(self) -> bool:
@@ -210,6 +217,7 @@ class View(Definition):
     reads: tuple[str, ...]  # tables, materialized and plain views that the text names, directly or through plain views
     retain: int | None = None
     id: str = ""  # tells the view from any other that had or gets its name
+    first_id: str = ""  # its `id` before it was renamed or replaced, if it was; clients know it by this
     planned: Figures | None = None  # None for a plain view, or one from an older version of halfjoin
     base: str = ""
     frames: dict[str, Frame] = {}

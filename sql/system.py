@@ -18,6 +18,7 @@ DATABASE = "halfjoin"
 USER = "halfjoin"
 PG_CATALOG, INFORMATION = "pg_catalog", "information_schema"
 SCHEMAS = (PG_CATALOG, INFORMATION)
+SEQUENCE = f"{PG_CATALOG}.sequence "  # before a sequence's name: the table with its one row
 TEMPORARY = "pg_temp"  # the schema of what a connection has for itself
 POSTGRES = "15.0"  # whose catalog this is
 FIXED = {  # settings that only say what holds

@@ -146,6 +146,13 @@ def all_digits(type: SqlType) -> SqlType:
     return replace(type, precision=None) if type.kind in SECONDS else with_parts(type, all_digits)
 
 
+def of_any_length(type: SqlType) -> SqlType:
+    """The type with texts of any length, of arrays as well: where their length is still to be checked."""
+    if type.element is not None:
+        return array(of_any_length(type.element))
+    return SqlType(Kind.TEXT) if type.kind in STRINGS and type.precision is not None else type
+
+
 def numeric(precision: int = STORED_DIGITS, scale: int = 10) -> SqlType:
     """numeric(precision, scale). A column has one fixed scale, so the default keeps 10 decimals."""
     return SqlType(Kind.NUMERIC, precision, scale)

@@ -17,7 +17,7 @@ from halfjoin.sql.oids import BUILT_IN, modifier, own_oid
 from halfjoin.sql.system import FIXED
 from halfjoin.sql.types import SqlType
 
-DATABASE_OID, TABLESPACE, UTF8 = 5, 1663, 6
+POSTGRES_OID, TABLESPACE, UTF8 = 5, 1663, 6
 _COLUMNS = {"modin": "typmodin", "modout": "typmodout", "subscript": "typsubscript"}
 
 
@@ -76,9 +76,14 @@ def pg_cast(known: Known) -> Rows:
                        "castcontext": context, "castmethod": "i"}
 
 
+def database_oid(known: Known) -> int:
+    """The number of the one database. pgAdmin hides those below 16384, except that of `postgres`."""
+    return POSTGRES_OID if known.asker.database == "postgres" else own_oid(f"database {known.asker.database}")
+
+
 def pg_database(known: Known) -> Rows:
     """The one database."""
-    yield {"oid": DATABASE_OID, "datname": known.asker.database, "datdba": ROLE, "encoding": UTF8,
+    yield {"oid": database_oid(known), "datname": known.asker.database, "datdba": ROLE, "encoding": UTF8,
            "datlocprovider": "c",
            "datallowconn": True, "datconnlimit": -1, "dattablespace": TABLESPACE, "datcollate": "C", "datctype": "C"}
 
@@ -157,7 +162,7 @@ def pg_matviews(known: Known) -> Rows:
 
 def pg_stat_activity(known: Known) -> Rows:
     """The session that asks."""
-    yield {"datid": DATABASE_OID, "datname": known.asker.database, "pid": known.asker.process, "usesysid": ROLE,
+    yield {"datid": database_oid(known), "datname": known.asker.database, "pid": known.asker.process, "usesysid": ROLE,
            "usename": known.asker.user, "state": "active", "backend_type": "client backend",
            "application_name": known.asker.settings.get("application_name", "")}
 

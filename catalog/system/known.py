@@ -123,7 +123,7 @@ class Known:
         for schema, name, key, comment in self._keys():
             yield f"index {schema}.{name}", (schema, name, "i", key, (), comment)
         for one in self.catalog.sequences.values():
-            yield f"sequence {one.id or one.name}", (*self.split(one.name), "S", one, (), one.comment)
+            yield f"sequence {one.first_id or one.id or one.name}", (*self.split(one.name), "S", one, (), one.comment)
 
     def _keys(self) -> Iterator[tuple[str, str, Key, str]]:
         for table in self.catalog.tables.values():
@@ -230,7 +230,9 @@ class Known:
 
 def identity(one: Table | View) -> str:
     """What the number of a table or view is made of."""
-    return f"{'table' if isinstance(one, Table) else 'view'} {one.id or one.name}"
+    if isinstance(one, Table):
+        return f"table {one.id or one.name}"
+    return f"view {one.first_id or one.id or one.name}"
 
 
 def numbers_of(columns: Iterable[str], item: Relation) -> list[int]:

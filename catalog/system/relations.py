@@ -132,8 +132,12 @@ def pg_attrdef(known: Known) -> Rows:
             default = known.default(column)
             text = column.generated if default is None else default
             if text is not None and relation.kind == "r":
-                yield {"oid": own_oid(f"default {relation.oid}.{column.name}"), "adrelid": relation.oid,
+                yield {"oid": _default_oid(relation, column.name), "adrelid": relation.oid,
                        "adnum": number, "adbin": text}
+
+
+def _default_oid(relation: Relation, column: str) -> int:
+    return own_oid(f"default {relation.oid}.{column}")
 
 
 def pg_index(known: Known) -> Rows:
@@ -205,7 +209,7 @@ def pg_rewrite(known: Known) -> Rows:
 
 
 def pg_depend(known: Known) -> Rows:
-    """Which view reads what, which sequence numbers which column, and which index a constraint has or needs."""
+    """What views read, which sequence numbers which column, and which index a constraint has or needs."""
     sequences = {one.item.name: one for one in known.relations if isinstance(one.item, Sequence)}
     for one in known.relations:
         if isinstance(one.item, View):
@@ -219,6 +223,9 @@ def pg_depend(known: Known) -> Rows:
             if column.sequence and (sequence := sequences.get(column.sequence)) is not None:
                 yield {"classid": 1259, "objid": sequence.oid, "refclassid": 1259, "refobjid": one.oid,
                        "refobjsubid": number, "deptype": "a" if column.serial else "i"}
+                if column.serial:
+                    yield {"classid": 2604, "objid": _default_oid(one, column.name), "refclassid": 1259,
+                           "refobjid": sequence.oid, "deptype": "n"}
     for constraint in known.constraints:
         if (index := known.index_of(constraint)) is not None and constraint.key is not None:
             yield {"classid": 2606, "objid": constraint.oid, "refclassid": 1259, "refobjid": index.oid, "deptype": "n"}

@@ -9,10 +9,11 @@ from halfjoin.catalog.system.columns import system_tables
 from halfjoin.catalog.system.information import INFORMATION_VIEWS
 from halfjoin.catalog.system.known import Definitions, Known
 from halfjoin.catalog.system.relations import RELATIONS, Row
+from halfjoin.catalog.system.sequences import SEQUENCE_COLUMNS, sequence_row
 from halfjoin.catalog.system.texts import numbers, serials, texts
 from halfjoin.catalog.system.views import VIEWS
 from halfjoin.sql.expr import Column
-from halfjoin.sql.system import INFORMATION, OID, Asker
+from halfjoin.sql.system import INFORMATION, OID, SEQUENCE, Asker
 from halfjoin.sql.types import BIGINT, INTEGERS, Kind, SqlType
 
 FILLED: Mapping[str, Callable[[Known], Iterable[Row]]] = {
@@ -33,6 +34,8 @@ class SystemCatalog:
 
     def columns(self, name: str) -> tuple[Column, ...] | None:
         """The columns of a table; None if there is none of that name."""
+        if name.startswith(SEQUENCE):
+            return SEQUENCE_COLUMNS if name.removeprefix(SEQUENCE) in self._known.catalog.sequences else None
         found = system_tables().get(name)
         return None if found is None else found.columns
 
@@ -63,6 +66,8 @@ class SystemCatalog:
         them for clients that look nowhere else (Grafana). A query that reads pg_class as well finds them there, and
         would have them twice (Metabase).
         """
+        if name.startswith(SEQUENCE):
+            return {column: [value] for column, value in sequence_row(self._known, name.removeprefix(SEQUENCE)).items()}
         rows = list(FILLED[name](self._known)) if name in FILLED else []
         if name.startswith(INFORMATION) and CLASS in beside:
             twice = {(one.schema, one.name) for one in self._known.relations if one.kind == "m"}

@@ -14,6 +14,7 @@ from halfjoin.engine.scalar.casts_text import from_text, to_text
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.json_order import from_jsonb, to_canonical, to_checked
 from halfjoin.engine.scalar.lifting import integers
+from halfjoin.engine.scalar.over_elements import over_elements
 from halfjoin.engine.scalar.precision import rounds, to_digits
 from halfjoin.engine.scalar.rows import cast_rows
 from halfjoin.engine.scalar.values import (
@@ -92,25 +93,7 @@ def _array(source: SqlType, target: SqlType) -> Kernel | None:
     element = cast_kernel(source.element, target.element)
     if element is None:
         return None
-    type = arrow_type(target)
-
-    @on_arrays
-    def run(array: Any) -> Datum:
-        values = array.flatten()
-        lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-        try:
-            values = element(values)
-        except Failed as error:
-            if error.mask is None:
-                raise
-            bad = np.zeros(len(array), np.bool_)
-            bad[np.repeat(np.arange(len(array)), lengths)[error.mask]] = True
-            raise Failed(error.message, bad) from None
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-        mask = pa.array(~valid(array)) if array.null_count else None
-        return pa.ListArray.from_arrays(pa.array(offsets), values, mask=mask).cast(type)
-
-    return run
+    return over_elements(element, target)
 
 
 def _from_integer(source: SqlType, target: SqlType) -> Kernel:

@@ -16,11 +16,12 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.duck import duck_kernel
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.literals import array_of_constants
+from halfjoin.engine.scalar.over_elements import over_elements
 from halfjoin.engine.scalar.row_text import row_text
 from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, mask_of, on_arrays, raw
 from halfjoin.engine.updates.intervals import fields
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.expr import Call, Literal
+from halfjoin.sql.expr import Call
 from halfjoin.sql.functions.render import plain
 from halfjoin.sql.functions.text_input import parse
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, TEXT, Kind, SqlType
@@ -307,17 +308,22 @@ def _parsed(texts: Any, target: SqlType) -> Any:
 
 
 def _fit(expr: Call) -> Kernel:
-    """Fit a text to the length of its type. The text fails if more than blanks is beyond that length."""
-    length = expr.args[1]
-    assert isinstance(length, Literal)
-    cut = call("utf8_slice_codeunits", pc.SliceOptions(0, length.value))
-    trim, size = call("utf8_rtrim", pc.TrimOptions(" ")), call("utf8_length")
-    fixed = expr.type.kind is Kind.CHAR
+    """Fit a text, or each one of an array, to the length of its type."""
+    fit = fitted(expr.type)
+    return lambda a, _: fit(a)
 
-    def run(a: Datum, _: Datum) -> Datum:
+
+def fitted(type: SqlType) -> Kernel:
+    """The kernel that fits texts, or arrays of texts, to a type. It fails for a text with more than blanks too much."""
+    if type.element is not None:
+        return over_elements(fitted(type.element), type)
+    cut = call("utf8_slice_codeunits", pc.SliceOptions(0, type.precision))
+    trim, size = call("utf8_rtrim", pc.TrimOptions(" ")), call("utf8_length")
+
+    def run(a: Datum) -> Datum:
         bare = trim(a)
-        fail_where(pc.greater(size(bare), length.value), f"value too long for type {expr.type}")
-        return bare if fixed else cut(a)
+        fail_where(pc.greater(size(bare), type.precision), f"value too long for type {type}")
+        return bare if type.kind is Kind.CHAR else cut(a)
 
     return run
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.batch.state import State
-from halfjoin.engine.scalar.casts_text import from_text
+from halfjoin.engine.scalar.casts_text import fitted, from_text
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.texts import texts
 from halfjoin.engine.statements import querying
@@ -26,7 +26,7 @@ from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.statements import Copy, Insert
-from halfjoin.sql.types import STRINGS, TEXT
+from halfjoin.sql.types import STRINGS, TEXT, of_any_length
 
 _ROWS = "\0copy"  # the table of the rows; no user can name it
 
@@ -39,15 +39,16 @@ def copied_in(state: State, statement: Copy, data: bytes | pa.Table, sql: str) -
     """
     filled = columns_of(state, statement, sql)
     names = [column.name for column in filled]
+    loose = tuple(Column(column.name, of_any_length(column.type)) for column in filled)  # INSERT checks the length
     if isinstance(data, bytes):
         if statement.binary:
             raise UnsupportedSQL("COPY in the binary format needs a client of the server", remedy="write FORMAT csv")
         _check_forced(statement, names)
         made, columns = read_lines(statement, data, names), tuple(Column(name, TEXT) for name in names)
         values = [identifier(name) if column.type.kind in STRINGS else f"CAST({identifier(name)} AS {column.type})"
-                  for name, column in zip(names, filled, strict=True)]  # fmt: skip
+                  for name, column in zip(names, loose, strict=True)]  # fmt: skip
     else:
-        made, columns = data.rename_columns(names), filled
+        made, columns = data.rename_columns(names), loose
         values = [identifier(name) for name in names]
     seen = with_rows(state, _ROWS, columns, made)
     query = parse_query(f'SELECT {", ".join(values)} FROM "{_ROWS}"')
@@ -65,12 +66,9 @@ def _first_wrong(lines: pa.Table, columns: tuple[Column, ...], table: str) -> In
     for column in columns:
         given = lines[column.name].combine_chunks()
         try:
-            if column.type.kind not in STRINGS:
-                from_text(column.type)(given)
-            elif column.type.precision is not None:
-                long = pc.greater(pc.utf8_length(pc.utf8_rtrim(given, " ")), column.type.precision).fill_null(False)
-                if (mask := long.to_numpy(zero_copy_only=False)).any():
-                    raise Failed(f"value too long for type {column.type}", mask)
+            values = given if column.type.kind in STRINGS else from_text(of_any_length(column.type))(given)
+            if of_any_length(column.type) != column.type:
+                fitted(column.type)(values)
         except Failed as problem:
             row = 0 if problem.mask is None else int(problem.mask.argmax())
             why = problem.message if problem.messages is None else problem.messages[0]

@@ -126,6 +126,7 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
         reads=tuple(sorted(names_of(statement.query, catalog))),
         retain=statement.retain,
         id=uuid.uuid4().hex,
+        first_id="" if replaced is None else replaced.first_id or replaced.id,
         planned=facts.figures(state.upper) if statement.materialized else None,
     )
     if name in view.reads:

@@ -56,7 +56,8 @@ def rename(state: State, runners: Runners, statement: Rename) -> None:
         for index in catalog.indexes.values():
             if index.collection == to:
                 enter_index(state, index)
-        kept = {"base": found.base, "frames": found.frames, "comment": found.comment}
+        kept = {"base": found.base, "frames": found.frames, "comment": found.comment,
+                "first_id": found.first_id or found.id}
         catalog.views[to] = catalog.views[to].model_copy(update=kept)
         _in_its_place(state, found.name, to)
         drop_view(state, found)

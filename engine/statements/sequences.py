@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Collection
 
 from halfjoin.catalog.catalog import Catalog
@@ -38,7 +37,7 @@ def restart(state: State, tables: Collection[str]) -> None:
     """Let the sequences that number columns of these tables begin anew."""
     for name, one in state.catalog.sequences.items():
         if one.owner in tables:
-            state.catalog.sequences[name] = one.model_copy(update={"next": one.start, "id": uuid.uuid4().hex})
+            state.catalog.sequences[name] = one.going_on(one.start)
 
 
 def alter_sequence(catalog: Catalog, statement: AlterSequence) -> None:
@@ -58,4 +57,4 @@ def alter_sequence(catalog: Catalog, statement: AlterSequence) -> None:
     elif statement.options.start is not None and one.id not in catalog.numbers and following == one.start:
         following = last = made.start
     check_number(last, made, "RESTART value")
-    catalog.sequences[one.name] = made.model_copy(update={"next": following, "id": uuid.uuid4().hex})
+    catalog.sequences[one.name] = made.going_on(following)

@@ -22,7 +22,7 @@ from halfjoin.errors import InvalidRow
 from halfjoin.server.binary_input import text_of
 from halfjoin.server.binary_values import EPOCH_DAYS, EPOCH_MICROS
 from halfjoin.sql.oids import pg_type
-from halfjoin.sql.types import STRINGS, Kind, SqlType
+from halfjoin.sql.types import STRINGS, Kind, SqlType, of_any_length
 
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _FIXED: dict[Kind, Any] = {
@@ -136,7 +136,7 @@ def _column(flat: Bytes, starts: Ints, lengths: Ints, type: SqlType) -> pa.Array
             return values.cast(pa.string())
         oid = pg_type(type).oid
         texts = [None if one is None else text_of(one, oid, type) for one in values.to_pylist()]
-        return from_text(type)(pa.array(texts, pa.string()))
+        return from_text(of_any_length(type))(pa.array(texts, pa.string()))  # COPY refuses what is too long
     except pa.ArrowInvalid:
         raise wrong('invalid byte sequence for encoding "UTF8"', "22021") from None
     except Failed as problem:

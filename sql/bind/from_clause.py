@@ -27,13 +27,14 @@ from halfjoin.sql.bind.scope import FromItem, Scope, Visible
 from halfjoin.sql.bind.selected import column_for
 from halfjoin.sql.bind.subqueries import bind_values, filtered
 from halfjoin.sql.bind.system_functions import not_in_catalog
-from halfjoin.sql.bind.tables import system_name
+from halfjoin.sql.bind.tables import sequence_name, system_name
 from halfjoin.sql.bind.unmaintained import refuse_join, side_of
 from halfjoin.sql.bind.windows import windows_in
 from halfjoin.sql.expr import TRUE, Column, Expr, Literal, conjunction, conjuncts, substitute
 from halfjoin.sql.parse.locate import bare_values, catalog_name, name_of, only, written
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, SortKey, Values
+from halfjoin.sql.system import SEQUENCE
 
 Bound = tuple[Relation, Scope]
 
@@ -356,6 +357,8 @@ class From:
             return self.derived(bind_select.select(parse_query(text), inner), alias, own)
         columns = context.schema.columns(table)
         if columns is None:
+            if (sequence := sequence_name(table, context.schema)) is not None:
+                return self.system(node, sequence, own)
             with context.at(node):
                 raise UnknownName("table or view", table, [*context.common, *context.schema.names()])
         name, unique, names = self.named(alias, own, [column.name for column in columns])
@@ -368,8 +371,8 @@ class From:
         context, schema = self.context, table.partition(".")[0]
         columns = context.system.columns(table) if context.system is not None else None
         if context.system is None:
-            raise context.refuse(node, f"a view cannot read {schema}, which changes with definitions",
-                                 "read it in a query")
+            what = "a sequence" if table.startswith(SEQUENCE) else f"{schema}, which changes with definitions"
+            raise context.refuse(node, f"a view cannot read {what}", "read it in a query")
         if columns is None:
             with context.at(node):
                 raise not_in_catalog("table", table, context.system.names())

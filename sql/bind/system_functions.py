@@ -136,6 +136,9 @@ def from_one(vector: Expr, index: Expr) -> Expr:
     """An index into a vector, which begins at 0, as one into an array, which begins at 1."""
     if vector.type.named not in VECTORS:
         return index
+    match index:
+        case Call("-", (place, Literal(value=1))):  # v[n - 1]: no step that could fail, as clients join by it
+            return functions.cast(place, INTEGER, explicit=True)
     return functions.resolve("+", (functions.cast(index, INTEGER, explicit=True), Literal(1, INTEGER)))
 
 
@@ -427,6 +430,7 @@ CONSTANT: Mapping[str, Literal] = {
                      "pg_stat_get_dead_tuples"), Literal(0, BIGINT)),
     "getdatabaseencoding": Literal("UTF8", NAME),
     "pg_client_encoding": Literal("UTF8", NAME),
+    "pg_blocking_pids": Literal([], array(INTEGER)),
     "pg_conf_load_time": Literal(None, TIMESTAMPTZ),
     "pg_postmaster_start_time": Literal(None, TIMESTAMPTZ),
     "acldefault": Literal(None, array(SqlType(Kind.TEXT, named="aclitem"))),

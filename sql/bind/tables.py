@@ -11,7 +11,7 @@ from halfjoin.errors import UnknownName
 from halfjoin.sql.parse.locate import PUBLIC, catalog_name, name_of, place, schema_of
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.parse.type_names import sql_type
-from halfjoin.sql.system import PG_CATALOG, SCHEMAS
+from halfjoin.sql.system import PG_CATALOG, SCHEMAS, SEQUENCE
 
 if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
@@ -30,6 +30,8 @@ def names_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
             continue
         name = catalog_name(table, sql)
         if name not in schema.names():
+            if sequence_name(name, schema) is not None:
+                continue
             raise UnknownName("table or view", name, schema.names()).at(sql, *place(table, sql))
         if name not in names:
             names.add(name)
@@ -50,6 +52,12 @@ def system_name(table: exp.Table, schema: Schema, sql: str) -> str | None:
         return None
     found = schema.system()
     return system if found is not None and found.columns(system) is not None else None
+
+
+def sequence_name(name: str, schema: Schema) -> str | None:
+    """The table of the catalog with the one row of a sequence, for the sequence's name; None if there is none."""
+    system, found = schema.system(), f"{SEQUENCE}{name}"
+    return found if system is not None and system.columns(found) is not None else None
 
 
 def tables_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:

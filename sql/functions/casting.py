@@ -65,11 +65,11 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
         if folded is not None:
             return folded if folded.type == type else _rounded(folded, type)
     _check(expr.type, type, explicit)
-    if not explicit and type.kind in STRINGS and type.precision is not None:
-        text = expr if expr.type.kind in STRINGS else Cast(expr, TEXT)
-        length = expr.type.precision if expr.type.kind in STRINGS else None
-        if length is None or length > type.precision:
-            return Call("fit", (text, Literal(type.precision, INTEGER)), type)
+    if not explicit and (to := innermost(type)).kind in STRINGS and to.precision is not None:
+        of = innermost(expr.type)
+        text = expr if of.kind in STRINGS else Cast(expr, nested(TEXT, dimensions(expr.type)))
+        if of.kind not in STRINGS or of.precision is None or of.precision > to.precision:
+            return Call("fit", (text, Literal(to.precision, INTEGER)), type)
     return Cast(expr, type)
 
 
@@ -147,6 +147,10 @@ def _fold(literal: Literal, type: SqlType, explicit: bool) -> Literal | None:
         return None
     if is_unseen(value):
         return Literal(value.cast(type, explicit), type)
+    to = innermost(type)
+    if not explicit and type.kind is Kind.ARRAY and to.kind in STRINGS and to.precision is not None:
+        texts = _fold(literal, nested(TEXT, dimensions(type)), explicit)
+        return None if texts is None else Literal(_each_fit(texts.value, type), type)
     if source.kind is Kind.UNKNOWN or source.kind in STRINGS:
         assert isinstance(value, str)
         if type.kind in STRINGS:
@@ -154,6 +158,14 @@ def _fold(literal: Literal, type: SqlType, explicit: bool) -> Literal | None:
         return Literal(parse(value, type), type)
     folded = _convert(value, source, type)
     return None if folded is None else Literal(folded, type)
+
+
+def _each_fit(value: object, type: SqlType) -> object:
+    """The texts of an array constant, as long as those of the type may be."""
+    if type.element is None:
+        return value if value is None else fit(str(value), type, truncate=False)
+    assert isinstance(value, list | tuple | None)
+    return value if value is None else [_each_fit(one, type.element) for one in value]
 
 
 def _convert(value: object, source: SqlType, type: SqlType) -> object | None:

@@ -74,6 +74,9 @@ def implicit(source: SqlType, target: SqlType) -> bool:
 def assignable(source: SqlType, target: SqlType) -> bool:
     """Whether INSERT and UPDATE cast `source` to a column of `target`."""
     a, b = source.kind, target.kind
+    if a is Kind.ARRAY and b is Kind.ARRAY and source.element and target.element:
+        same = (source.element.kind is Kind.ARRAY) == (target.element.kind is Kind.ARRAY)
+        return same and assignable(source.element, target.element)
     return implicit(source, target) or (a in NUMBERS and b in NUMBERS) or (a, b) in _ASSIGNED or (
         b in STRINGS and a not in (Kind.ARRAY, Kind.RECORD))
 

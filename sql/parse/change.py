@@ -102,12 +102,9 @@ def _conflict(node: exp.OnConflict | None, text: str) -> OnConflict | None:
     only(node, text, "ON CONFLICT",
          ("expressions", "action", "conflict_keys", "constraint", "where", "index_predicate"))
     action = str(node.args["action"].name).upper() if node.args.get("action") else ""
-    where, predicate = node.args.get("where"), node.args.get("index_predicate")
+    where = node.args.get("where")  # the condition behind the key says nothing: each key here covers all rows
     if action not in ("DO NOTHING", "DO UPDATE"):
         raise refuse(node, text, "ON CONFLICT needs DO NOTHING or DO UPDATE SET ...")
-    if predicate is not None:
-        raise refuse(predicate, text, "a condition of the key is not supported in ON CONFLICT",
-                     "a key here covers all rows: leave out WHERE")
     columns = None
     if node.args.get("conflict_keys"):
         keys = [key.this if isinstance(key, exp.Ordered) else key for key in node.args["conflict_keys"]]

@@ -17,6 +17,7 @@ from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.sql.parse.alterations import AlterParser
+from halfjoin.sql.parse.catalog_rows import of_catalog
 from halfjoin.sql.parse.constants import ConstantParser
 from halfjoin.sql.parse.locate import as_query
 from halfjoin.sql.parse.operators import OperatorParser
@@ -262,7 +263,7 @@ class HalfjoinParser(OperatorParser, ConstantParser, AlterParser):
         """
         if self._at(TokenType.LATERAL) and self._matches_after("ROWS", "FROM"):
             self._match(TokenType.LATERAL)
-        made = super()._parse_table(schema, joins, *args, **options)
+        made = of_catalog(super()._parse_table(schema, joins, *args, **options))
         if joins and made is not None:
             for join in self._parse_joins():
                 made.append("joins", join)
@@ -406,6 +407,8 @@ class HalfjoinParser(OperatorParser, ConstantParser, AlterParser):
             return self._parse_create_source()
         if self._match_text_seq("DOMAIN"):
             return self._parse_create_domain()
+        if words[:1] == ["SCHEMA"] and self._owned_ahead():
+            return self._parse_schema_of_role()
         if words[:1] == ["RECURSIVE"] or self._match_text_seq("OR", "REPLACE", "RECURSIVE"):
             raise self._refused("CREATE RECURSIVE VIEW is not supported",
                                 "write CREATE VIEW v AS WITH RECURSIVE v (a) AS (...) SELECT a FROM v")
@@ -421,6 +424,24 @@ class HalfjoinParser(OperatorParser, ConstantParser, AlterParser):
         if first is not None and self._prev is not None:
             created.meta["text"] = self._find_sql(first, self._prev)
         return created
+
+    def _owned_ahead(self) -> bool:
+        """Whether AUTHORIZATION comes within `SCHEMA IF NOT EXISTS name`."""
+        return any(token.text.upper() == "AUTHORIZATION" for token in self._tokens[self._index : self._index + 6])
+
+    def _parse_schema_of_role(self) -> exp.Create:
+        """CREATE SCHEMA with AUTHORIZATION, which says nothing where each user may do everything, but for the name that
+        it gives to a schema without one."""
+        self._match(TokenType.SCHEMA)
+        exists = self._parse_exists(not_=True)
+        named = None if self._match_text_seq("AUTHORIZATION") else self._parse_table_parts(is_db_reference=True)
+        if named is None:
+            named = self._parse_table_parts(is_db_reference=True)
+            if named.text("db").upper() in ("CURRENT_USER", "CURRENT_ROLE", "SESSION_USER"):
+                raise self._refused("this schema has no name", "write CREATE SCHEMA name")
+        elif self._match_text_seq("AUTHORIZATION"):
+            self._advance()
+        return self.expression(exp.Create(this=named, kind="SCHEMA", exists=exists))
 
     def _parse_drop(self, exists: bool = False, kind: str | None = None) -> exp.Drop | exp.Command:
         if kind is None and (named := self._parse_drop_named()) is not None:

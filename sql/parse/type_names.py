@@ -31,8 +31,9 @@ NAMED: dict[exp.DType, SqlType] = {
 _FLOATS = (exp.DType.FLOAT, exp.DType.DOUBLE)
 FUNCTIONS: dict[str, SqlType] = {  # types that PostgreSQL can also call as functions, as in date(ts)
     "bool": t.BOOLEAN, "int2": t.SMALLINT, "int4": t.INTEGER, "int8": t.BIGINT, "float4": t.REAL, "float8": t.DOUBLE,
-    "text": t.TEXT, "date": t.DATE,
-}
+    "text": t.TEXT, "date": t.DATE, "bpchar": SqlType(t.Kind.CHAR), "timestamptz": t.TIMESTAMPTZ, "uuid": t.UUID,
+    "json": t.JSON, "jsonb": t.JSONB, "bytea": t.BYTEA,
+}  # fmt: skip
 STRINGS = {exp.DType.VARCHAR: t.Kind.VARCHAR, exp.DType.CHAR: t.Kind.CHAR, exp.DType.NCHAR: t.Kind.CHAR,
            exp.DType.BPCHAR: t.Kind.CHAR}
 NEAREST = {exp.DType.TIMETZ: "time or timestamptz: the offset of a zone depends on the date",

@@ -29,7 +29,7 @@ def unqualified(tree: exp.Expr) -> exp.Expr:
 def _bare(node: exp.Expr) -> exp.Expr:
     match node:
         case exp.Dot(this=exp.Identifier() as schema, expression=exp.Func() as call) if name_of(schema) in SCHEMAS:
-            return call
+            return _substring(call) if call.name.lower() == "substring" else call
         case exp.Operator(this=left, expression=right):
             name = node.text("operator").rpartition(".")[2]
             kind = OPERATORS.get(NEGATED.get(name, name))
@@ -44,6 +44,12 @@ def _bare(node: exp.Expr) -> exp.Expr:
         case exp.Table(this=exp.Func()) if node.args.get("db") and name_of(node.args["db"]) in SCHEMAS:
             node.set("db", None)
     return node
+
+
+def _substring(call: exp.Func) -> exp.Func:
+    """The call as it is parsed without a schema: its second argument may be a pattern."""
+    named = dict(zip(("this", "start", "length"), call.expressions, strict=False))
+    return exp.Substring(**named) if 1 < len(call.expressions) < 4 else call
 
 
 def _only_catalog(node: exp.Expr) -> bool:

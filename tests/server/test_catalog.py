@@ -256,3 +256,59 @@ def test_a_name_as_text_may_have_blanks_around_its_parts() -> None:
         assert rows == [{"a": shown, "b": shown}]
     for text in ('"MADE"', "", "a.b.c", '"made'):
         assert engine.query(f"SELECT to_regclass('{text}') IS NULL AS none")["none"].to_pylist() == [True], text
+
+
+def test_numbers_stay_when_definitions_change() -> None:
+    """pgAdmin goes on with the number that it knows after it has renamed a view or set a sequence."""
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (a integer); CREATE SEQUENCE q; CREATE VIEW v AS SELECT a FROM t; "
+                   "CREATE MATERIALIZED VIEW m AS SELECT a FROM t")  # fmt: skip
+    numbers = "SELECT oid FROM pg_class WHERE oid >= 16384 ORDER BY oid"
+    before = engine.query(numbers)
+    engine.execute("ALTER SEQUENCE q RESTART 7; ALTER VIEW v RENAME TO w; ALTER MATERIALIZED VIEW m RENAME TO n; "
+                   "ALTER TABLE t RENAME TO u")  # fmt: skip
+    engine.execute("SELECT setval('q', 20)")
+    engine.execute("ALTER SEQUENCE q RENAME TO r; CREATE OR REPLACE VIEW w AS SELECT a, 1 AS b FROM u")
+    assert engine.query(numbers) == before
+    engine.execute("CREATE VIEW v AS SELECT a FROM u; CREATE SEQUENCE q")
+    assert engine.query(numbers).num_rows == before.num_rows + 2
+
+
+def test_a_sequence_is_a_table_of_one_row(postgres: Any) -> None:
+    engine = hj.Engine()
+    columns = "SELECT last_value, is_called FROM"
+    for sql in ("CREATE SEQUENCE q START 5 INCREMENT 2", f"{columns} q", "SELECT nextval('q')", f"{columns} public.q",
+                "SELECT nextval('q')", f"{columns} q AS x WHERE x.last_value > 5", "SELECT setval('q', 20)",
+                f"{columns} q", "CREATE TABLE t (a serial, b integer)", f"{columns} t_a_seq",
+                "INSERT INTO t (b) VALUES (1), (2)", f"{columns} t_a_seq",
+                "SELECT a, last_value FROM t JOIN t_a_seq ON last_value = a",
+                "SELECT (SELECT last_value FROM t_a_seq) - max(a) FROM t",
+                "SELECT refobjid::regclass::text FROM pg_depend JOIN pg_attrdef d ON objid = d.oid "
+                "AND classid = 'pg_attrdef'::regclass WHERE adrelid = 't'::regclass AND deptype = 'n'",
+                "SELECT seqstart, last_value FROM pg_sequence, q WHERE seqrelid = 'q'::regclass"):  # fmt: skip
+        ours, theirs = engine.execute(sql), postgres.execute(sql)
+        if sql.startswith("SELECT"):
+            assert ours is not None
+            assert [tuple(row.values()) for row in ours.to_pylist()] == theirs.fetchall(), sql
+    with pytest.raises(hj.UnsupportedSQL, match="a view cannot read a sequence"):
+        engine.execute("CREATE VIEW v AS SELECT last_value FROM q")
+
+
+def test_functions_whose_rows_are_those_of_a_table() -> None:
+    engine = hj.Engine()
+    for function, table in (("pg_show_all_settings", "pg_settings"), ("pg_timezone_names", "pg_timezone_names")):
+        rows = engine.query(f"SELECT s.* FROM {function}() AS s")
+        assert rows == engine.query(f"SELECT * FROM {table}") and rows.num_rows
+        assert engine.query(f"SELECT {function}.name FROM pg_catalog.{function}()").num_rows == rows.num_rows
+    assert asked(engine, "SELECT set_config('bytea_output', 'hex', false) FROM pg_show_all_settings() "
+                         "WHERE name = 'bytea_output'") == [("hex",)]  # fmt: skip
+
+
+def test_functions_named_as_types_cast(postgres: Any) -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (a text)")
+    for sql in ("SELECT bpchar('a'), pg_catalog.bpchar('a ') = 'a'", "SELECT timestamptz('2024-01-01')::text",
+                "SELECT uuid('F47AC10B58CC4372A5670E02B2C3D479')::text, jsonb('{}')::text, json('[]')::text",
+                "SELECT pg_catalog.substring('foobar', 'o(.)b') AS p, pg_catalog.substring('foobar', 2, 3) AS n",
+                "SELECT bytea('x')::text"):  # fmt: skip
+        assert [tuple(row.values()) for row in engine.query(sql).to_pylist()] == postgres.execute(sql).fetchall(), sql

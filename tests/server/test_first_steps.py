@@ -193,3 +193,25 @@ def test_what_is_prepared_is_explained(client: Any) -> None:
     with pytest.raises(psycopg.errors.InvalidSqlStatementName):
         client.execute("EXPLAIN EXECUTE nothing")
     assert client.execute("SELECT count(*) FROM t").fetchone() == (0,)
+
+
+def test_the_database_has_a_number_that_pgadmin_shows() -> None:
+    """It hides databases with PostgreSQL's own numbers, except that of `postgres`."""
+    asked = "SELECT oid FROM pg_database WHERE oid > 16383::oid OR datname IN ('postgres', 'edb')"
+    with serving() as server:
+        for name in ("postgres", "shop"):
+            with server.psycopg(dbname=name) as connection:
+                (number,) = connection.execute(asked).fetchone()
+                assert (number == 5) == (name == "postgres")
+                assert connection.execute("SELECT datid FROM pg_stat_activity").fetchone() == (number,)
+
+
+def test_a_schema_may_be_somebodys(client: Any) -> None:
+    """pgAdmin names the owner of each schema that it makes."""
+    for statement in ("CREATE SCHEMA one AUTHORIZATION postgres", "CREATE SCHEMA IF NOT EXISTS one AUTHORIZATION me",
+                      "CREATE SCHEMA AUTHORIZATION two", "CREATE SCHEMA three AUTHORIZATION CURRENT_USER"):  # fmt: skip
+        assert client.execute(statement).statusmessage == "CREATE SCHEMA"
+    names = client.execute("SELECT nspname FROM pg_namespace WHERE oid >= 16384 ORDER BY 1").fetchall()
+    assert names == [("one",), ("three",), ("two",)]
+    with pytest.raises(psycopg.Error, match="this schema has no name"):
+        client.execute("CREATE SCHEMA AUTHORIZATION CURRENT_USER")
