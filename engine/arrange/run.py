@@ -45,8 +45,8 @@ from halfjoin.planner.wants import ALL, Wants
 
 _AS_IT_IS = Net(MINIMUM)
 _LARGE = 1 << 14  # rows; an index of fewer is there at once
-_SHARE = 8  # one of so many rows is asked for at most, or all of them are sorted
-_OFTEN = 4  # so often the rows with some keys are found in the time in which all are sorted
+_SHARE = 8  # so much of the work to sort all rows is to find those with some keys
+_ASKED = 2  # one key for so many rows is asked for at most, or all of them are sorted
 _SAMPLED, _GOLDEN = 1 << 10, 0.6180339887498949
 _UNCOUNTED = -1, 0  # how many indexes were counted, and their bytes
 RENET = 8  # a run is netted anew when the updates closed since are this fraction (1/8) of its live rows
@@ -171,19 +171,20 @@ class Run:
         return self.asked is not None and key not in self.indexes
 
     def among(self, key: ArrangementKey, columns: KeyColumns, keys: list[pa.Array]) -> Run:
-        """The same run, for a lookup of these keys. If a query asks for few rows of an arrangement that is not there,
-        it has an index of these rows alone: to find them costs less than to sort all rows. A query that asks for many,
-        or again and again, has the whole index."""
-        if self.asked is None or key in self.indexes or len(keys[0]) * _SHARE > len(self):
+        """The same run, for a lookup of these keys. If a query asks for some of the rows of an arrangement that is not
+        there, it has an index of these rows alone: to find them costs less than to sort all rows. A query that asks for
+        most of them, or again and again, has the whole index."""
+        if self.asked is None or key in self.indexes or len(keys[0]) * _ASKED > len(self):
             return self
-        asked = self.asked[key] = self.asked.get(key, 0) + 1
-        arrays, rows = columns(self.updates) if asked <= _OFTEN else ([], None)
-        few = len(self) // _SHARE
-        made = native.indexed(arrays, len(self), codes(keys, len(keys[0])), few) if arrays and rows is None else None
+        left = len(self) - self.asked.get(key, 0)  # of the work in which all rows are sorted
+        arrays, rows = columns(self.updates) if left > 0 else ([], None)
+        most = min(left, len(self) // 2)
+        made = native.indexed(arrays, len(self), codes(keys, len(keys[0])), most) if arrays and rows is None else None
         if made is None:
-            self.asked[key] = _OFTEN
+            self.asked[key] = len(self)
             return self
         found, other = index_of(*made, is_exact(arrays)), self.apart()
+        self.asked[key] = len(self) - left + len(self) // _SHARE + len(found)
         if self.net is not None and self.net.there is not None:
             found, other.gone[key] = found.split(self.net.there)
         other.indexes[key] = found

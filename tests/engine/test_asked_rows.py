@@ -12,6 +12,9 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.kernels import native
 from halfjoin.engine.updates.codes import codes
+from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.expr import Column
+from halfjoin.sql.types import BIGINT
 
 ROWS = 1 << 15
 FEW = "SELECT d.k, sum(f.x) AS s FROM d, f WHERE f.k = d.k AND d.g = 7 GROUP BY d.k"
@@ -64,6 +67,25 @@ def test_few_rows_are_indexed_alone(engine: hj.Engine, sizes: list[int], key: st
     got = engine.query(sql).to_pylist()
     assert max(sizes) < ROWS // 8
     assert sorted(got, key=str) == by_hand(engine, sql, key)
+
+
+@pytest.mark.skipif(not native.on, reason="needs the kernels")
+@pytest.mark.parametrize("key", ["k", "t"])
+def test_a_third_of_the_rows_is_indexed_alone(engine: hj.Engine, sizes: list[int], key: str) -> None:
+    """To sort them costs a third of what it costs to sort all, though they are not few."""
+    sql = MANY.replace("f.k = d.k", f"f.{key} = d.{key}").replace("d.g <> 7", "d.g < 40")
+    got = engine.query(sql).to_pylist()
+    assert ROWS // 4 < max(sizes) < ROWS // 2
+    assert sorted(got, key=str) == by_hand(engine, sql, key)
+
+
+@pytest.mark.skipif(not native.on, reason="needs the kernels")
+def test_rows_asked_for_again_and_again_have_the_whole_index(engine: hj.Engine, sizes: list[int]) -> None:
+    """A query that has spent as much on indexes of some rows as one of all rows costs makes that one."""
+    run = max(engine._state.collection("f").runs, key=len).for_query()
+    key, columns = ArrangementKey("f", (Column("k", BIGINT),)), lambda updates: ([updates.columns["k"]], None)
+    found = [run.among(key, columns, [pa.array([one])]) is run for one in range(12)]
+    assert found == [False] * 8 + [True] * 4
 
 
 @pytest.mark.skipif(not native.on, reason="needs the kernels")
