@@ -15,12 +15,14 @@ from halfjoin.sql.relation import Frame, SortKey, WindowCall
 class Sums:
     """What adds up: one number, or a few, for each group. `kind` is one of `sql.functions.aggregates.SUMS`.
 
-    `args` are columns of the input. A row in which one of them is NULL adds nothing.
+    `args` are columns of the input. A row in which one of them is NULL adds nothing. `kept`: the only argument is such
+    a sum of another reduce (of a query: `planner.reduces.key_first`).
     """
 
     column: Column  # of the node's output; a bigint for a count, otherwise bytes
     kind: str
     args: tuple[Column, ...]
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
