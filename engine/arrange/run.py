@@ -75,6 +75,18 @@ class Computed(NamedTuple):
     nbytes: int
 
 
+class Asked(NamedTuple):
+    """What a query has asked an arrangement that is not there: `work` is how many rows could have been sorted in the
+    time. `codes`, `found`: what it asked last, and the run that has an index of these rows."""
+
+    work: int
+    codes: Ints
+    found: Run | None  # None: nothing was asked
+
+
+_NEVER = Asked(0, np.zeros(0, np.int64), None)
+
+
 @dataclass(slots=True)
 class Run:
     """Updates and indexes on them. The updates never change; an index is added when first needed.
@@ -84,8 +96,8 @@ class Run:
     not computed yet); `gone` has the index entries of rows that have cancelled. `orders` are indexes on the live rows,
     too; a run that replaces this one makes its own. `filters` has the rows that the users of arrangements want, for
     indexes that are still to be built. `computed` has what batches compare, by the expressions. `sides` are what
-    kernels have opened. They hold the memory of an index, so what replaces or drops one forgets them. `asked` counts
-    what a query asks for; None: the run is no query's.
+    kernels have opened. They hold the memory of an index, so what replaces or drops one forgets them. `asked` knows
+    what a query has asked for (None: too much for indexes of some rows); None: the run is no query's.
     """
 
     in_memory: ClassVar[bool] = True
@@ -101,7 +113,7 @@ class Run:
     _index_bytes: tuple[int, int] = _UNCOUNTED
     computed: dict[object, Computed] = field(default_factory=dict, repr=False, compare=False)
     sides: dict[object, Side] = field(default_factory=dict, init=False, repr=False, compare=False)  # by who looks up
-    asked: dict[ArrangementKey, int] | None = field(default=None, init=False, repr=False, compare=False)
+    asked: dict[ArrangementKey, Asked | None] | None = field(default=None, init=False, repr=False, compare=False)
     _values: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -176,15 +188,21 @@ class Run:
         most of them, or again and again, has the whole index."""
         if self.asked is None or key in self.indexes or len(keys[0]) * _ASKED > len(self):
             return self
-        left = len(self) - self.asked.get(key, 0)  # of the work in which all rows are sorted
+        before = self.asked.get(key, _NEVER)
+        if before is None:
+            return self
+        wanted = codes(keys, len(keys[0]))
+        if before.found is not None and np.array_equal(wanted, before.codes):  # as parts that are alike ask
+            return before.found
+        left = len(self) - before.work  # of the work in which all rows are sorted
         arrays, rows = columns(self.updates) if left > 0 else ([], None)
         most = min(left, len(self) // 2)
-        made = native.indexed(arrays, len(self), codes(keys, len(keys[0])), most) if arrays and rows is None else None
+        made = native.indexed(arrays, len(self), wanted, most) if arrays and rows is None else None
         if made is None:
-            self.asked[key] = len(self)
+            self.asked[key] = None
             return self
         found, other = index_of(*made, is_exact(arrays)), self.apart()
-        self.asked[key] = len(self) - left + len(self) // _SHARE + len(found)
+        self.asked[key] = Asked(before.work + len(self) // _SHARE + len(found), wanted, other)
         if self.net is not None and self.net.there is not None:
             found, other.gone[key] = found.split(self.net.there)
         other.indexes[key] = found

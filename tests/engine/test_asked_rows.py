@@ -105,3 +105,27 @@ def test_a_kernel_indexes_the_rows_with_some_codes() -> None:
     assert made is not None and wanted <= set(zip(*map(list, made), strict=True)) and len(made[0]) < 54
     assert (np.diff(made[0]) >= 0).all()
     assert native.indexed(keys, 54, some, 8) is None
+
+
+@pytest.mark.skipif(not native.on, reason="needs the kernels")
+def test_parts_of_a_query_that_ask_for_the_same_share_an_index(engine: hj.Engine, sizes: list[int]) -> None:
+    some = MANY.replace("d.g <> 7", "d.g < 40")
+    got = engine.query(f"{some} UNION ALL {some.replace('sum(f.x)', 'max(f.x) + 1')}").to_pylist()
+    assert len([size for size in sizes if size > ROWS // 4]) == 2  # one for each run of f
+    other = some.replace("sum(f.x)", "max(f.x) + 1")
+    assert sorted(got, key=str) == sorted(by_hand(engine, some, "k") + engine.query(other).to_pylist(), key=str)
+
+
+@pytest.mark.skipif(not native.on, reason="needs the kernels")
+@pytest.mark.parametrize("nulls", [False, True])
+def test_rows_in_the_order_of_their_keys_are_found(nulls: bool) -> None:
+    """Stretches of rows without such keys are passed over."""
+    key = np.arange(5000) // 3
+    keys = [pa.array(key, mask=key % 11 == 0 if nulls else None)]
+    made = native.indexed(keys, 5000, np.array([700, 701, 1400]), 5000)
+    assert made is not None
+    found = dict(zip(made[1].tolist(), made[0].tolist(), strict=True))
+    wanted = {row: code for row, code in enumerate(key.tolist()) if code in (700, 701, 1400)}
+    assert wanted.items() <= found.items() or nulls
+    assert {row for row in wanted if not (nulls and key[row] % 11 == 0)} <= found.keys()
+    assert len(found) < 2500
