@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from halfjoin.planner.facts import Facts
-from halfjoin.planner.group_functions import Aggregates, Sums
+from halfjoin.planner.group_functions import Aggregates, KeptSums, Sums
 from halfjoin.planner.reduces.items import Columns, Lowered
 from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import (
@@ -94,7 +94,7 @@ class KeyFirst:
         groups = next(name for number in range(len(own) + 1) for name in [f"#groups:{number}"] if name not in own)
         parts = [(meant.count, "count"), *((part.column, part.kind) for part in meant.sums)]
         return Aggregates(Column(groups, BIGINT, nullable=False), tuple(
-            Sums(column, kind, (given,), kept=True)
+            KeptSums(column, kind, (given,))
             for (column, kind), given in zip(parts, columns[many:], strict=True)))  # fmt: skip
 
     def _sums(self) -> list[tuple[str, tuple[Expr, ...]]]:
