@@ -9,8 +9,8 @@ nodes, the largest first, until few enough joins are left. The output of a node 
 with the sum of its parts, not with their product.
 
 An expression that may fail stays where it is. In a node it would be computed for rows that the join does not show, and
-such a row would make the view an error. The cut depends on the relation alone, never on sizes, so a view that is opened
-again finds its nodes.
+such a row would make the view an error. The cut of a view depends on the relation alone, never on sizes, so a view that
+is opened again finds its nodes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from halfjoin.planner.chance import depends_on_chance, drawn_below, is_drawn, re
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.firsts import firsts
-from halfjoin.planner.group_functions import Aggregates, Top
+from halfjoin.planner.group_functions import Aggregates, OfGroups, Top
 from halfjoin.planner.keeping import cannot_be_kept, may_be_kept
 from halfjoin.planner.late_probes import late_probes, with_columns
 from halfjoin.planner.lengths import by_length
@@ -38,6 +38,8 @@ from halfjoin.planner.one_partner import with_one_partner
 from halfjoin.planner.outer import simplified
 from halfjoin.planner.plan import ROUND, Reduce, round_names
 from halfjoin.planner.predicates import told
+from halfjoin.planner.reduces.items import Columns, Lowered
+from halfjoin.planner.reduces.key_first import key_first
 from halfjoin.planner.reduces.lower import lowered, output_columns
 from halfjoin.planner.reduces.parted import parted
 from halfjoin.planner.reduces.same_rows import SameRows, same_rows
@@ -149,15 +151,34 @@ class _Cutter:
             if parts is not None:
                 return self.reduced(parts.over(self.rows(parts.rows)))
         low = lowered(relation)
-        below, _ = self.region(self.reduced(self.read(relation, low.input)))
-        input, columns = self._input(below, passing=low.passing)
-        keys, function = columns[: low.keys], low.function(columns)
-        made = Reduce("", output_columns(keys, function, columns), input, keys, function)
+        first = self.by_key(relation, low) if isinstance(relation, Aggregate) else None
+        return low.above(self.groups(self.read(relation, low.input), low.keys, low.function, passing=low.passing)
+                         if first is None else first)  # fmt: skip
+
+    def by_key(self, relation: Aggregate, low: Lowered) -> Scan | None:
+        """As `groups`, of a query whose rows are grouped by a key first; None: they are not."""
+        alone = self.found is not None and self.shown is None and not self.loops and relation.input not in self.same
+        first = key_first(relation, low, self.facts) if alone else None
+        if first is None or not self._keeps_counts(first.rows.input):
+            return None
+        scan = self.groups(first.rows, first.keys, first.first)
+        made = self.groups(first.second(scan), low.keys, first.function)
+        keys, (_, *sums) = made.columns[: low.keys], made.columns[low.keys :]
+        return replace(made, columns=(*keys, *sums))  # the count is a sum of counts
+
+    def groups(
+        self, rows: Project, keys: int, function: Callable[[Columns], OfGroups], *, passing: bool = True
+    ) -> Scan:  # fmt: skip
+        """A scan of the output of a new reduce. `keys`: how many columns of the rows come first, as its keys."""
+        below, _ = self.region(self.reduced(rows))
+        input, columns = self._input(below, passing=passing)
+        by, of = columns[:keys], function(columns)
+        made = Reduce("", output_columns(by, of, columns), input, by, of)
         name = self._named("reduce", made, {input: self.facts.incarnation(input)})
-        words = meanings(low.input, columns, self.binding) if "#" in input else ()
+        words = meanings(rows, columns, self.binding) if "#" in input else ()
         self.nodes.setdefault(name, replace(made, output=name, checked=self._is_checked(input), words=words))
         alias = f"={self.aliases.fresh('groups')}"  # no user can write this name
-        return low.above(Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns)))
+        return Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns))
 
     def _is_checked(self, collection: str) -> bool:
         """Whether no row of a collection has a negative count: of a table with a key, of an aggregate, or of a node

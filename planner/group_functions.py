@@ -4,7 +4,7 @@ input."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from halfjoin.planner.reach import Reach, reach_from_end, reach_of_all
 from halfjoin.sql.expr import Column, Expr
@@ -18,9 +18,18 @@ class Sums:
     `args` are columns of the input. A row in which one of them is NULL adds nothing.
     """
 
+    kept: ClassVar[bool] = False
+
     column: Column  # of the node's output; a bigint for a count, otherwise bytes
     kind: str
     args: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSums(Sums):
+    """A sum whose only argument is such a sum of another reduce, of a query (`planner.reduces.key_first`)."""
+
+    kept: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)

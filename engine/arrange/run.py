@@ -45,8 +45,8 @@ from halfjoin.planner.wants import ALL, Wants
 
 _AS_IT_IS = Net(MINIMUM)
 _LARGE = 1 << 14  # rows; an index of fewer is there at once
-_SHARE = 8  # one of so many rows is asked for at most, or all of them are sorted
-_OFTEN = 4  # so often the rows with some keys are found in the time in which all are sorted
+_SHARE = 8  # so much of the work to sort all rows is to find those with some keys
+_ASKED = 2  # one key for so many rows is asked for at most, or all of them are sorted
 _SAMPLED, _GOLDEN = 1 << 10, 0.6180339887498949
 _UNCOUNTED = -1, 0  # how many indexes were counted, and their bytes
 RENET = 8  # a run is netted anew when the updates closed since are this fraction (1/8) of its live rows
@@ -75,6 +75,18 @@ class Computed(NamedTuple):
     nbytes: int
 
 
+class Asked(NamedTuple):
+    """What a query has asked an arrangement that is not there: `work` is how many rows could have been sorted in the
+    time. `codes`, `found`: what it asked last, and the run that has an index of these rows."""
+
+    work: int
+    codes: Ints
+    found: Run | None  # None: nothing was asked
+
+
+_NEVER = Asked(0, np.zeros(0, np.int64), None)
+
+
 @dataclass(slots=True)
 class Run:
     """Updates and indexes on them. The updates never change; an index is added when first needed.
@@ -84,8 +96,8 @@ class Run:
     not computed yet); `gone` has the index entries of rows that have cancelled. `orders` are indexes on the live rows,
     too; a run that replaces this one makes its own. `filters` has the rows that the users of arrangements want, for
     indexes that are still to be built. `computed` has what batches compare, by the expressions. `sides` are what
-    kernels have opened. They hold the memory of an index, so what replaces or drops one forgets them. `asked` counts
-    what a query asks for; None: the run is no query's.
+    kernels have opened. They hold the memory of an index, so what replaces or drops one forgets them. `asked` knows
+    what a query has asked for (None: too much for indexes of some rows); None: the run is no query's.
     """
 
     in_memory: ClassVar[bool] = True
@@ -101,7 +113,7 @@ class Run:
     _index_bytes: tuple[int, int] = _UNCOUNTED
     computed: dict[object, Computed] = field(default_factory=dict, repr=False, compare=False)
     sides: dict[object, Side] = field(default_factory=dict, init=False, repr=False, compare=False)  # by who looks up
-    asked: dict[ArrangementKey, int] | None = field(default=None, init=False, repr=False, compare=False)
+    asked: dict[ArrangementKey, Asked | None] | None = field(default=None, init=False, repr=False, compare=False)
     _values: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -171,19 +183,26 @@ class Run:
         return self.asked is not None and key not in self.indexes
 
     def among(self, key: ArrangementKey, columns: KeyColumns, keys: list[pa.Array]) -> Run:
-        """The same run, for a lookup of these keys. If a query asks for few rows of an arrangement that is not there,
-        it has an index of these rows alone: to find them costs less than to sort all rows. A query that asks for many,
-        or again and again, has the whole index."""
-        if self.asked is None or key in self.indexes or len(keys[0]) * _SHARE > len(self):
+        """The same run, for a lookup of these keys. If a query asks for some of the rows of an arrangement that is not
+        there, it has an index of these rows alone: to find them costs less than to sort all rows. A query that asks for
+        most of them, or again and again, has the whole index."""
+        if self.asked is None or key in self.indexes or len(keys[0]) * _ASKED > len(self):
             return self
-        asked = self.asked[key] = self.asked.get(key, 0) + 1
-        arrays, rows = columns(self.updates) if asked <= _OFTEN else ([], None)
-        few = len(self) // _SHARE
-        made = native.indexed(arrays, len(self), codes(keys, len(keys[0])), few) if arrays and rows is None else None
+        before = self.asked.get(key, _NEVER)
+        if before is None:
+            return self
+        wanted = codes(keys, len(keys[0]))
+        if before.found is not None and np.array_equal(wanted, before.codes):  # as parts that are alike ask
+            return before.found
+        left = len(self) - before.work  # of the work in which all rows are sorted
+        arrays, rows = columns(self.updates) if left > 0 else ([], None)
+        most = min(left, len(self) // 2)
+        made = native.indexed(arrays, len(self), wanted, most) if arrays and rows is None else None
         if made is None:
-            self.asked[key] = _OFTEN
+            self.asked[key] = None
             return self
         found, other = index_of(*made, is_exact(arrays)), self.apart()
+        self.asked[key] = Asked(before.work + len(self) // _SHARE + len(found), wanted, other)
         if self.net is not None and self.net.there is not None:
             found, other.gone[key] = found.split(self.net.there)
         other.indexes[key] = found

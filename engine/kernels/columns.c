@@ -245,6 +245,10 @@ void codes_of(const Columns *columns, int64_t length, int64_t *codes) {
         hash_columns(columns, length, (uint64_t *)codes);
         return;
     }
+    if (only->kind == INTEGER && only->width == 8 && only->valid == NULL) {
+        memcpy(codes, (const int64_t *)only->data + only->offset, length * sizeof *codes);
+        return;
+    }
     for (int64_t i = 0; i < length; i++)
         codes[i] = !is_valid(only, i) ? (int64_t)NULL_HASH : only->kind == BITS ? bit_at(only, i) : integer_at(only, i);
 }

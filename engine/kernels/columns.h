@@ -178,5 +178,6 @@ PyObject *py_arithmetic(PyObject *self, PyObject *args);
 PyObject *py_float_sums(PyObject *self, PyObject *args);
 PyObject *py_compared(PyObject *self, PyObject *args);
 PyObject *py_order(PyObject *self, PyObject *args);
+PyObject *py_spread(PyObject *self, PyObject *args);
 
 #endif

@@ -92,6 +92,8 @@ PyObject *py_sorted(PyObject *self, PyObject *args) {
     return result;
 }
 
+#define BLOCK 1024 /* rows */
+
 static inline uint64_t place_of(int64_t code, int bits) { return mixed((uint64_t)code) >> (64 - bits); }
 
 /* The sorted entries of the rows whose code is among some codes, and of a few more: a bit for each of the codes tells,
@@ -100,34 +102,53 @@ static Entry *entries_among(const Columns *keys, int64_t length, const Array *am
     int bits = 12;
     while (bits < 40 && INT64_C(1) << bits < 16 * among->length) bits++;
     uint8_t *there = calloc(INT64_C(1) << (bits - 3), 1);
-    int64_t *codes = malloc((length + 1) * sizeof *codes), found = 0;
-    uint32_t *rows = malloc((length + 1) * sizeof *rows);
-    Entry *entries = NULL;
+    Columns part = {malloc(keys->count * sizeof *keys->at), keys->count};
+    int64_t codes[BLOCK], found = 0, room = BLOCK;
+    Entry *entries = malloc((2 * room + 1) * sizeof *entries);
+    int going = there != NULL && part.at != NULL && entries != NULL;
     *count = 0;
-    if (there != NULL && codes != NULL && rows != NULL) {
-        PyThreadState *paused = pause_for(length);
-        for (int64_t i = 0; i < among->length; i++) {
-            uint64_t place = place_of(int_at(among, i), bits);
-            there[place >> 3] |= (uint8_t)(1 << (place & 7));
+    PyThreadState *paused = pause_for(length);
+    int64_t least = INT64_MAX, greatest = INT64_MIN;
+    for (int64_t i = 0; going && i < among->length; i++) {
+        int64_t code = int_at(among, i);
+        uint64_t place = place_of(code, bits);
+        there[place >> 3] |= (uint8_t)(1 << (place & 7));
+        least = code < least ? code : least, greatest = code > greatest ? code : greatest;
+    }
+    for (int64_t from = 0, size; going && found <= most && from < length; from += size) {
+        size = length - from < BLOCK ? length - from : BLOCK;
+        if (found + size > room) { /* half of what is allocated is room to sort */
+            Entry *more = realloc(entries, (4 * room + 1) * sizeof *entries);
+            if (more == NULL) going = 0;
+            else entries = more, room *= 2;
         }
-        codes_of(keys, length, codes);
-        for (int64_t i = 0; i < length; i++) {
+        if (!going) break;
+        memcpy(part.at, keys->at, keys->count * sizeof *keys->at);
+        for (Py_ssize_t c = 0; c < part.count; c++) part.at[c].offset += from, part.at[c].length = size;
+        codes_of(&part, size, codes);
+        int64_t low = INT64_MAX, high = INT64_MIN; /* rows often come in the order of a date or a number */
+        for (int64_t i = 0; i < size; i++) low = codes[i] < low ? codes[i] : low, high = codes[i] > high ? codes[i] : high;
+        if (high < least || low > greatest) continue;
+        for (int64_t i = 0; i < size; i++) {
             uint64_t place = place_of(codes[i], bits);
-            codes[found] = codes[i], rows[found] = (uint32_t)i;
+            entries[found] = (Entry){codes[i], (uint32_t)(from + i)};
             found += there[place >> 3] >> (place & 7) & 1;
         }
-        *count = found > most ? -1 : found;
-        if (*count >= 0 && (entries = malloc((2 * found + 1) * sizeof *entries)) != NULL) {
-            for (int64_t i = 0; i < found; i++) entries[i] = (Entry){codes[i], rows[i]};
-            Entry *sorted = sort_entries(entries, entries + found, found);
-            if (sorted != entries) memcpy(entries, sorted, found * sizeof *entries);
-        }
-        go_on(paused);
     }
-    if (entries == NULL && *count >= 0) PyErr_NoMemory();
+    if (going && found > most) *count = -1;
+    else if (going) {
+        *count = found;
+        Entry *sorted = sort_entries(entries, entries + found, found);
+        if (sorted != entries) memcpy(entries, sorted, found * sizeof *entries);
+    }
+    go_on(paused);
+    if (!going) PyErr_NoMemory();
     free(there);
-    free(codes);
-    free(rows);
+    free(part.at);
+    if (!going || *count < 0) {
+        free(entries);
+        return NULL;
+    }
     return entries;
 }
 

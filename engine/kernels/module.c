@@ -54,11 +54,14 @@ static PyMethodDef functions[] = {
      "compared(allowed, operands, left, right, length): the buffers of a column of booleans, or None"},
     {"float_sums", py_float_sums, METH_VARARGS,
      "float_sums(values, diff, group, groups): the first digit of the sums of groups, and their digits; or None"},
+    {"spread", py_spread, METH_VARARGS,
+     "spread(name, columns, exact, given, digits, made): marks of results, their values, and marks of the rows that are "
+     "left to the caller; or None"},
     {NULL, NULL, 0, NULL},
 };
 
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
-static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 15); }
+static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 16); }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 15  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 16  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -392,6 +392,22 @@ def decimals(counts: pa.Array, totals: pa.Array, type: pa.DataType, divided: int
         return None
     made = _native.decimals([counts], [totals], type.precision, divided is not None, divided or 0, type.scale)
     return None if made is None else _column(type, len(totals), made)
+
+
+def spread(
+    name: str, count: pa.Array, sums: list[pa.Array], type: pa.DataType, given: int | None
+) -> tuple[pa.Array, NDArray[np.bool_]] | None:
+    """What `engine.scalar.spread` makes of a count and kept sums, and which rows are left to it: they are NULL.
+    `given`: the decimals of exact values; None of floats."""
+    if not on or not (type == pa.float64() if given is None else type.bit_width == 128):
+        return None
+    digits = (0, 0) if given is None else (type.precision, type.scale)
+    made = _native.spread(name, [count, *sums], given is not None, given or 0, *digits)
+    if made is None:
+        return None
+    there, values, left = np.frombuffer(made[0], np.bool_), made[1], np.frombuffer(made[2], np.bool_)
+    valid = None if there.all() else pa.array(there).buffers()[1]
+    return _ARRAY(type, len(there), [valid, _BUFFER(values)]), left
 
 
 def arithmetic(

@@ -46,7 +46,8 @@ def at_once(
         group, firsts = found
         for number in floats:
             read = [updates.columns[arg.name] for arg in parts[number].args]
-            one = Totals.of_floats(parts[number].kind, read, updates.diff, group, len(firsts))
+            one = None if parts[number].kept else Totals.of_floats(
+                parts[number].kind, read, updates.diff, group, len(firsts))  # fmt: skip
             if one is None:
                 return None
             exact[number] = one
@@ -69,7 +70,13 @@ def _added(part: Sums, pieces: Sequence[Updates]) -> Sequence[Ints | int] | None
     """What each update adds to a sum, piece by piece, as `numbers_added`."""
     rows, found = sum(map(len, pieces)), list[Ints | int]()
     for updates in pieces:
-        one = numbers_added(part.kind, [updates.columns[arg.name] for arg in part.args], updates.diff, rows)
+        arrays = [updates.columns[arg.name] for arg in part.args]
+        if part.kept and part.kind != "count":
+            numbers = native.read_kept(arrays[0])
+            if numbers is None:
+                return None
+            arrays = [pa.array(numbers)]
+        one = numbers_added("integers" if part.kept else part.kind, arrays, updates.diff, rows)
         if one is None:
             return None
         found.append(one)

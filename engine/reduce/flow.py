@@ -31,7 +31,7 @@ from halfjoin.engine.reduce.shown import of_top, of_windows
 from halfjoin.engine.reduce.unmoved import keeps_rows, keeps_values
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.consolidate import cancel, consolidate
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, taken
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, fitting, taken
 from halfjoin.planner.group_functions import Aggregates, Own, Top, Windows
 from halfjoin.planner.plan import Reduce, Version
 from halfjoin.sql.expr import Column
@@ -197,6 +197,8 @@ class ReduceFlow:
             return
         held = list(pieces)
         many = sum(map(len, held)) >= at_once.FROM
+        if many and all(part.in_memory for part in lookup(self.plan.input, Version.AFTER)):
+            held = [*map(concat, fitting(held))]  # a group comes once then
         found = self.added_up(held) if many else None
         if found is not None:
             yield found

@@ -74,11 +74,15 @@ def sums_of(function: Aggregates) -> tuple[Sums, ...]:
 def lift(function: Aggregates, keys: Sequence[str], updates: Updates) -> Lifted:
     """What each update adds."""
     rows = _entries(keys, updates)
-    totals = tuple(
-        Totals.lifted(part.kind, [updates.columns[arg.name] for arg in part.args], updates.diff)
-        for part in sums_of(function)
-    )
+    totals = tuple(_lifted_part(part, updates) for part in sums_of(function))
     return Lifted(rows, totals)
+
+
+def _lifted_part(part: Sums, updates: Updates) -> Totals:
+    """What each update adds to one of the sums."""
+    arrays = [updates.columns[arg.name] for arg in part.args]
+    return Totals.read(part.kind, arrays[0]).weighted(updates.diff) if part.kept else Totals.lifted(
+        part.kind, arrays, updates.diff)  # fmt: skip
 
 
 def lift_change(function: Aggregates, keys: Sequence[str], updates: Updates) -> Lifted:

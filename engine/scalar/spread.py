@@ -1,13 +1,14 @@
 """Kernels of variances, covariances and regressions, from kept sums of values and of products.
 
 A variance is the difference of two numbers that may have all digits of a float in common. So it is computed from the
-exact integers, group by group, and rounded once. With sums X, Y and XY of n pairs in units u and u^2, the integer
-n * XY - X * Y is n times the sum of (x - mean x) * (y - mean y), in units of u^2.
+exact integers, and rounded once. With sums X, Y and XY of n pairs in units u and u^2, the integer n * XY - X * Y is n
+times the sum of (x - mean x) * (y - mean y), in units of u^2. A kernel does so for many groups; those that are not
+plain, as with NaN or with an error, are left to Python's integers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
 from math import isqrt, nan
 from typing import Any, TypeAlias
@@ -15,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.division import OVERFLOW, quotient_units
 from halfjoin.engine.scalar.failures import Failed
@@ -106,10 +108,31 @@ def _kernel(expr: Call) -> Kernel:
     formula, type = _FORMULAS[name], arrow_type(expr.type)
     exactly = family == "integers"
     finish = _as_numeric(expr, name in _ROOTS) if exactly else _as_float(name)
+    given = _decimals(expr) if exactly else None
+
+    def by_kernel(count: Any, sums: Sequence[Any]) -> Datum | None:
+        made = native.spread(name, count, [*sums], type, given)
+        if made is None:
+            return None
+        array, left = made
+        if not left.any():
+            return array
+        few = pa.array(np.flatnonzero(left))
+        try:
+            others = each(count.take(few), [one.take(few) for one in sums])
+        except Failed:  # it is to name the rows
+            return None
+        places = np.arange(len(array))
+        places[left] = len(array) + np.arange(len(few))
+        return pa.concat_arrays([array, others]).take(pa.array(places))
 
     @on_arrays
     def run(count: Any, *rest: Any) -> Datum:
         sums = rest[:-2] if exactly else rest
+        made = by_kernel(count, sums)
+        return each(count, sums) if made is None else made
+
+    def each(count: Any, sums: Sequence[Any]) -> Datum:
         results: list[Any] = []
         wrong: dict[str, list[int]] = {}
         for i, (n, *kept) in enumerate(zip(*(array.to_pylist() for array in (count, *sums)), strict=True)):
@@ -126,11 +149,16 @@ def _kernel(expr: Call) -> Kernel:
     return run
 
 
+def _decimals(expr: Call) -> int:
+    """The decimals of exact values."""
+    scale = expr.args[-1]
+    assert isinstance(scale, Literal) and isinstance(scale.value, int)
+    return scale.value
+
+
 def _as_numeric(expr: Call, root: bool) -> Callable[[Ratio], Decimal]:
     """Rounds a ratio as PostgreSQL rounds quotients, and then its root to as many decimals; halves away from zero."""
-    scale, places, limit = expr.args[-1], expr.type.scale or 0, 10 ** (expr.type.precision or 0)
-    assert isinstance(scale, Literal) and isinstance(scale.value, int)
-    digits = scale.value
+    digits, places, limit = _decimals(expr), expr.type.scale or 0, 10 ** (expr.type.precision or 0)
 
     def finish(ratio: Ratio) -> Decimal:
         numerator, denominator, power = _positive(ratio)

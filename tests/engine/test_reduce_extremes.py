@@ -114,3 +114,19 @@ def test_groups_with_places_are_not_hashed() -> None:
         expected = shown(engine.query(sql))
     with patch("pyarrow.acero._group_by", side_effect=AssertionError):
         assert shown(engine.query(sql)) == expected
+
+
+def test_recent_changes_make_no_second_piece_of_a_group() -> None:
+    """The rows of several runs in memory are one piece, so no group is put together of several."""
+    engine, numbers = hj.Engine(clock="own"), np.arange(20_000)
+    engine.execute("CREATE TABLE t (k bigint PRIMARY KEY, g bigint, a bigint)")
+    engine.apply({"t": pa.table({"k": numbers, "g": numbers % 700, "a": numbers})}, time=1)
+    for time in (2, 3):
+        some = numbers[time::40]
+        engine.apply({"t": hj.upserts(pa.table({"k": some, "g": some % 700, "a": some * time}))}, time=time)
+    sql = "SELECT g, min(a) AS a, max(a) AS b, count(*) AS n FROM t GROUP BY g"
+    with patch.object(flow, "extremes_and_sums", lambda *_: None):
+        expected = shown(engine.query(sql))
+    with patch.object(aggregates, "at_moments", side_effect=AssertionError), \
+            patch.object(flow, "moments_of", side_effect=AssertionError):
+        assert shown(engine.query(sql)) == expected
