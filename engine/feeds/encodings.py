@@ -90,7 +90,7 @@ def from_schema(text: str | None) -> Mapping[str, Encoding]:
     """
     try:
         schema = json.loads(text) if text else None
-        if not isinstance(schema, dict):
+        if schema is None:
             return {}
         images = [field for field in schema.get("fields") or () if field.get("field") in ("after", "before")]
         return {field["field"]: encoding_of(field) for image in images for field in image.get("fields") or ()}

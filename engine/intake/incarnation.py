@@ -22,6 +22,7 @@ from collections.abc import Set as AbstractSet
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import NamedTuple
 
+_LOOKS = ("__module__", "__doc__", "__qualname__", "__firstlineno__")  # of a class; the last is Python 3.13's
 _VALUES = (type(None), bool, int, float, complex, str, bytes, type(...))
 
 
@@ -109,8 +110,8 @@ class _Code:
     def type(self, cls: type) -> object:
         if _package(cls) != self.package:
             return ("named", _name(cls))
-        own = {name: one for name, one in vars(cls).items() if isinstance(one, (FunctionType, *_VALUES))
-               and name not in ("__module__", "__doc__", "__qualname__")}  # fmt: skip
+        own = {name: one for name, one in vars(cls).items()
+               if isinstance(one, (FunctionType, *_VALUES)) and name not in _LOOKS}  # fmt: skip
         return ("class", _name(cls), self.of(own), tuple(map(self.of, cls.__bases__)))
 
 

@@ -45,6 +45,8 @@ _LISTS = (pt.is_list, pt.is_large_list, pt.is_fixed_size_list, pt.is_list_view, 
 _MOMENTS = frozenset((Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ))
 _CHECKED = _MOMENTS.union((*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.JSON, Kind.JSONB, Kind.ENUM, Kind.ARRAY,
                             Kind.RECORD, Kind.INTERVAL, Kind.NUMERIC))
+# Arrow would look for the type of all that is in them, and ends the process if they are nested deep.
+_NESTED = {list, tuple, dict}
 _CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
 
 
@@ -144,15 +146,15 @@ def _remedy(value: Any, kind: SqlType) -> str | None:
         return f"give tuples or dicts of the fields {', '.join(field_names(innermost(kind)))}"
     if isinstance(value, time) and value.tzinfo is not None:
         return "a time has no time zone: leave it out with .replace(tzinfo=None), or give a timestamptz"
-    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+    if isinstance(value, bool | np.timedelta64) or not isinstance(value, Real | Decimal):  # NumPy's durations are Real
         return None
     if not (value.is_finite() if isinstance(value, Decimal) else value - value == 0):
         return "declare the column double precision" if kind.kind is Kind.NUMERIC else None
     if kind.kind is Kind.NUMERIC:
         try:
             fits = Decimal(str(value)).copy_abs() < 10 ** ((kind.precision or 0) - (kind.scale or 0))
-        except InvalidOperation:  # the text of a Fraction is no decimal, nor that of NumPy's durations, which are Real
-            return "give a Decimal" if isinstance(value, Rational) and not isinstance(value, np.generic) else None
+        except InvalidOperation:  # the text of a Fraction is no decimal
+            return "give a Decimal" if isinstance(value, Rational) else None
         if not fits:
             return None
         return f"round it to {kind.scale} digits after the point, or give the column more of them"
@@ -261,6 +263,8 @@ def _of_python(given: Sequence[Any], kind: SqlType) -> pa.Array:
         order = np.full(len(given), -1)
         order[np.concatenate([*places.values()])] = np.arange(sum(map(len, made)))
         return pa.concat_arrays(made).take(pa.array(order, mask=order < 0))
+    if types & _NESTED:
+        raise ValueError("the values are single ones")
     values, from_pandas = plain(given, *types), innermost(kind).kind not in FLOATS
     try:
         return pa.array(values, from_pandas=from_pandas)

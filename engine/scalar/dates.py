@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.date_input import DATE_INPUT, to_timestamp
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.scalar.moments import each_of_few
+from halfjoin.engine.scalar.moments import each_of_few, first_days
 from halfjoin.engine.scalar.values import Kernel, call, from_numpy, on_arrays, raw, valid
 from halfjoin.engine.updates.intervals import DAY, Fields, fields, intervals
 from halfjoin.sql.expr import Call, Literal
@@ -264,9 +264,9 @@ def _make_date(_: Call) -> Kernel:
         null = ~(valid(years) & valid(months) & valid(days))
         y, m, d = (np.where(null, 1, raw(part)).astype(np.int64) for part in (years, months, days))
         bad = (y == 0) | (y < -4713) | (y > 5_874_897) | (m < 1) | (m > 12)
-        month = np.where(bad, 0, (y + (y < 0) - 1970) * 12 + m - 1).astype("datetime64[M]")  # 1 BC comes before 1 AD
-        start = month.astype("datetime64[D]").astype(np.int64)
-        bad |= (d < 1) | (d > (month + 1).astype("datetime64[D]").astype(np.int64) - start)
+        month = np.where(bad, 0, (y + (y < 0) - 1970) * 12 + m - 1)  # 1 BC comes before 1 AD
+        start = first_days(month)
+        bad |= (d < 1) | (d > first_days(month + 1) - start)
         bad &= ~null
         if bad.any():
             row = int(np.flatnonzero(bad)[0])

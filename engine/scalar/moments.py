@@ -102,13 +102,16 @@ def add_months(days: NDArray[np.int64], months: NDArray[np.int64]) -> NDArray[np
     if each is not None and bool((months == months[0]).all()):
         found: NDArray[np.int64] = add_months(each, np.full(len(each), months[0]))[days - each[0]]
         return found
-    date = days.astype("datetime64[D]")
-    month = date.astype("datetime64[M]")
-    day_of_month = (date - month.astype("datetime64[D]")).astype(np.int64)
-    target = month + months
-    start, end = target.astype("datetime64[D]").astype(np.int64), (target + 1).astype("datetime64[D]").astype(np.int64)
+    month = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    day_of_month = days - first_days(month)
+    start, end = first_days(month + months), first_days(month + months + 1)
     moved = np.minimum(start + day_of_month, end - 1)
     return np.where(months == 0, days, moved)
+
+
+def first_days(months: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first day, since 1970, of each month since January 1970."""
+    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
 
 
 def _between(a: Any, b: Any) -> Any:

@@ -306,12 +306,13 @@ def test_errors_of_a_view_include_those_of_what_it_reads(engine: hj.Engine) -> N
         engine.errors("v", as_of=9)
 
 
-@pytest.mark.parametrize("kind", ["jsonb", "bigint[]"])
-def test_a_value_that_is_nested_too_deep_is_refused(kind: str) -> None:
-    deep: list[Any] = []
-    for _ in range(3000):
-        deep = [deep]
+@pytest.mark.parametrize("of", [list, dict])
+@pytest.mark.parametrize("kind", ["jsonb", "bigint[]", "bigint", "text", "date[]"])
+def test_a_value_that_is_nested_too_deep_is_refused(kind: str, of: type) -> None:
+    deep: Any = of()
+    for _ in range(100_000):
+        deep = {"a": deep} if of is dict else [deep]
     with hj.Engine() as engine:
         engine.execute(f"CREATE TABLE t (v {kind})")
-        with pytest.raises(hj.InvalidRow, match=r"t.v: row 1: a list that is nested too deep is not a valid"):
+        with pytest.raises(hj.InvalidRow, match=f"t.v: row 1: a {of.__name__} that is nested too deep is not a valid"):
             engine.apply({"t": [{"v": None}, {"v": deep}]})

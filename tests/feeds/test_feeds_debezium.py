@@ -345,9 +345,9 @@ def test_a_field_that_is_nested_deep_leaves_the_others_as_they_are(schema: str |
 
 
 @pytest.mark.parametrize("schema", [
-    '{"fields": 3}', '{"fields": [1]}', '{"fields": [{"field": "after", "fields": [{"field": "k"}]}]}', DEEP,
+    '{"fields": 3}', '{"fields": [1]}', '{"fields": [{"field": "after", "fields": [{"field": "k"}]}]}', DEEP, "[]", "3",
     '{"fields": [{"field": "after", "fields": [{"field": "k", "type": "bytes", "parameters": {"scale": "x"}}]}]}',
-], ids=["number", "numbers", "untyped", "deep", "scale"])  # fmt: skip
+], ids=["number", "numbers", "untyped", "deep", "list", "single", "scale"])  # fmt: skip
 def test_a_schema_that_is_none_is_said_with_its_message(schema: str) -> None:
     engine = _engine("CREATE TABLE t (k bigint PRIMARY KEY, v text)")
     with pytest.raises(hj.InvalidRow, match="t: message 1: has a schema that is not one of Kafka Connect"):

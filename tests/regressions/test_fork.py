@@ -146,7 +146,8 @@ engine.close()
 
 
 def test_the_end_of_a_child_removes_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", _EXITING, str(tmp_path / "w"), str(tmp_path / "scratch")]
+    ignored = "ignore:This process:DeprecationWarning"  # of Python, about any fork beside threads
+    command = [sys.executable, "-W", ignored, "-c", _EXITING, str(tmp_path / "w"), str(tmp_path / "scratch")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, timeout=SECONDS)
     assert (done.stdout, done.stderr) == ("2\n", "")
     with hj.Engine(tmp_path / "w") as engine:
