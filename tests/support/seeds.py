@@ -2,8 +2,8 @@
 
 An everyday run tries a sixth of the seeds of a test that is run once for each, a fifth of the examples of a test that
 makes them itself, and a third of the views of a test whose views are Spark jobs; at least one of them. With
-`HALFJOIN_ONE_IN=n` it tries one in n of each: `make test ALL=1` all, `.ci/run` every second, and on a slow machine as an
-everyday run. A run that asks for new examples tries all of these. Tests without random examples are the same in every
+`HALFJOIN_ONE_IN=n` it tries one in n of each: `make test ALL=1` all, `.ci/run` every second (as an everyday run on a
+slow machine). A run that asks for new examples tries all of these. Tests without random examples are the same in every
 run.
 """
 
