@@ -167,9 +167,10 @@ def test_a_changed_enum_changes_its_views(tmp_path: Path) -> None:
     engine.execute(f"CREATE SINK k FROM v INTO DELTA '{tmp_path / 'd'}'")
     with pytest.raises(hj.Conflict, match="the sink k reads rows of e"):
         engine.execute("ALTER TYPE e ADD VALUE 'n'")
-    for sql in ("SELECT ARRAY['a']::e[] < ARRAY['b']::e[]", "SELECT 'z'::e < ANY(ARRAY['b']::e[])"):
-        with pytest.raises(hj.UnsupportedSQL):
-            engine.query(sql)
+    with pytest.raises(hj.UnsupportedSQL):
+        engine.query("SELECT ARRAY['z']::e[] < ARRAY['b']::e[]")
+    assert engine.query("SELECT 'z'::e < ANY(ARRAY['b', 'm']::e[]) AS a, 'z'::e < ANY(ARRAY['b', 'l']::e[]) AS b"
+                        ).to_pylist() == [{"a": True, "b": False}]  # fmt: skip
 
 
 def test_the_sequence_of_an_identity_may_have_a_name() -> None:
