@@ -16,11 +16,11 @@ from sqlglot.generators.materialize import MaterializeGenerator
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from halfjoin.sql.parse.alterations import AlterParser
 from halfjoin.sql.parse.catalog_rows import of_catalog
 from halfjoin.sql.parse.constants import ConstantParser
 from halfjoin.sql.parse.locate import as_query
 from halfjoin.sql.parse.operators import OperatorParser
+from halfjoin.sql.parse.schemas import SchemaParser
 from halfjoin.sql.parse.syntax import (
     AsOf,
     Deallocate,
@@ -51,7 +51,7 @@ _NOT_MADE = {"ROLE": _ALL_MAY, "USER": _ALL_MAY, "GROUP": _ALL_MAY,
              "EXTENSION": "leave it out: gen_random_uuid() and other functions are there without one"}  # fmt: skip
 
 
-class HalfjoinParser(OperatorParser, ConstantParser, AlterParser):
+class HalfjoinParser(OperatorParser, ConstantParser, SchemaParser):
     """Parses SQL text to sqlglot's syntax trees, and to those of `syntax`."""
 
     _fills = False  # within CREATE MATERIALIZED VIEW, whose query may end with WITH DATA
@@ -407,8 +407,6 @@ class HalfjoinParser(OperatorParser, ConstantParser, AlterParser):
             return self._parse_create_source()
         if self._match_text_seq("DOMAIN"):
             return self._parse_create_domain()
-        if words[:1] == ["SCHEMA"] and self._owned_ahead():
-            return self._parse_schema_of_role()
         if words[:1] == ["RECURSIVE"] or self._match_text_seq("OR", "REPLACE", "RECURSIVE"):
             raise self._refused("CREATE RECURSIVE VIEW is not supported",
                                 "write CREATE VIEW v AS WITH RECURSIVE v (a) AS (...) SELECT a FROM v")
@@ -424,24 +422,6 @@ class HalfjoinParser(OperatorParser, ConstantParser, AlterParser):
         if first is not None and self._prev is not None:
             created.meta["text"] = self._find_sql(first, self._prev)
         return created
-
-    def _owned_ahead(self) -> bool:
-        """Whether AUTHORIZATION comes within `SCHEMA IF NOT EXISTS name`."""
-        return any(token.text.upper() == "AUTHORIZATION" for token in self._tokens[self._index : self._index + 6])
-
-    def _parse_schema_of_role(self) -> exp.Create:
-        """CREATE SCHEMA with AUTHORIZATION, which says nothing where each user may do everything, but for the name that
-        it gives to a schema without one."""
-        self._match(TokenType.SCHEMA)
-        exists = self._parse_exists(not_=True)
-        named = None if self._match_text_seq("AUTHORIZATION") else self._parse_table_parts(is_db_reference=True)
-        if named is None:
-            named = self._parse_table_parts(is_db_reference=True)
-            if named.text("db").upper() in ("CURRENT_USER", "CURRENT_ROLE", "SESSION_USER"):
-                raise self._refused("this schema has no name", "write CREATE SCHEMA name")
-        elif self._match_text_seq("AUTHORIZATION"):
-            self._advance()
-        return self.expression(exp.Create(this=named, kind="SCHEMA", exists=exists))
 
     def _parse_drop(self, exists: bool = False, kind: str | None = None) -> exp.Drop | exp.Command:
         if kind is None and (named := self._parse_drop_named()) is not None:

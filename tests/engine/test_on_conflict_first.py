@@ -1,4 +1,4 @@
-"""ON CONFLICT DO NOTHING over several keys inserts the rows that one insertion after the other would."""
+"""ON CONFLICT: DO NOTHING over several keys inserts the rows that one insertion after the other would; keys with WHERE."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
+import halfjoin as hj
 from halfjoin.engine.statements.conflicting import NONE, ROUNDS, _first
 
 
@@ -37,3 +38,11 @@ def test_a_long_chain_is_decided() -> None:
     numbers = [[row // 2 for row in range(count)], [(row + 1) // 2 for row in range(count)]]
     found = _first([np.array(one, np.int64) for one in numbers], np.zeros(count, np.bool_))
     assert found.tolist() == _one_by_one(numbers, [False] * count)
+
+
+def test_the_condition_of_a_key_says_nothing_as_each_key_covers_all_rows() -> None:
+    engine = hj.Engine(clock="own")
+    engine.execute("CREATE TABLE k (id integer PRIMARY KEY, n integer); SET TIME = 1; INSERT INTO k VALUES (1, 1)")
+    engine.execute("SET TIME = 2; INSERT INTO k VALUES (1, 5), (2, 0) ON CONFLICT (id) WHERE n > 3 "
+                   "DO UPDATE SET n = excluded.n")  # fmt: skip
+    assert sorted(map(tuple, (row.values() for row in engine.read("k").to_pylist()))) == [(1, 5), (2, 0)]

@@ -23,6 +23,8 @@ VIEWS = {
           "SELECT k, to_jsonb(ARRAY[k::text])::text AS x FROM t"),
     "l": ("SELECT k, quote_literal(k::text::char(3)) AS x FROM t",
           "SELECT k, quote_literal(rpad(k::text, 3)) AS x FROM t"),
+    "r": ("SELECT o.k, o.r, count(*) AS x FROM t LEFT JOIN o ON o.k = t.k + 1 GROUP BY o.k, o.r",
+          "SELECT o.k, o.r, 2 * count(*) AS x FROM t LEFT JOIN o ON o.k = t.k + 1 GROUP BY o.k, o.r"),
     "above": ("SELECT x, count(*) AS c FROM f GROUP BY x", "SELECT x, count(*) AS c FROM f GROUP BY x"),
     "same": ("SELECT k, sum(n) AS x FROM t GROUP BY k", "SELECT k, sum(n) AS x FROM t GROUP BY k"),
 }
@@ -34,7 +36,8 @@ def test_views_are_filled_anew_once(tmp_path: Path, caplog: pytest.LogCaptureFix
         hj.Engine(tmp_path, read_only=True)
     with hj.Engine(tmp_path) as engine:
         said = [record.getMessage() for record in caplog.records]
-        assert sorted(text.split(" view ")[1].split()[0] for text in said) == ["a", "above", "c", "f", "j", "l", "q"]
+        named = sorted(text.split(" view ")[1].split()[0] for text in said)
+        assert named == ["a", "above", "c", "f", "j", "l", "q", "r"]
         _check(engine, range(1, 4))
         engine.apply({"t": [{"k": 0, "n": 0, "__diff": -1}, {"k": 1, "n": 10}]}, time=4)
         _check(engine, range(1, 5))
@@ -75,7 +78,8 @@ def _check(engine: hj.Engine, times: range) -> None:
 def _older(folder: Path, more: str = "") -> dict[str, int]:
     """Make a warehouse as the older version left it, and return the ids of its views."""
     with hj.Engine(folder, clock="own") as engine:
-        engine.execute("CREATE TABLE t (k integer, n numeric(10,2))")
+        engine.execute("CREATE TABLE t (k integer, n numeric(10,2)); CREATE TYPE pair AS (a integer, b text)")
+        engine.execute("CREATE TABLE o (k integer, r pair); SET TIME = 0; INSERT INTO o VALUES (1, NULL)")
         for name, (_, older) in VIEWS.items():
             engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {older}")
         engine.execute(more)
