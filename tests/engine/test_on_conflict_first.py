@@ -1,4 +1,4 @@
-"""ON CONFLICT: DO NOTHING over several keys inserts the rows that one insertion after the other would; keys with WHERE."""
+"""ON CONFLICT: over several keys DO NOTHING inserts what one insertion after the other would; a key may have WHERE."""
 
 from __future__ import annotations
 
