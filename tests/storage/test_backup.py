@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -108,24 +109,45 @@ def test_a_backup_of_a_closed_warehouse_and_of_an_empty_one(tmp_path: Path) -> N
         copy.execute(DDL)
 
 
+def _meanwhile(patch: pytest.MonkeyPatch, act: Callable[[], object]) -> list[str]:
+    """Act once, after the snapshot and before files are copied. Returns a list that is empty until then."""
+    filled, done = backups._filled, list[str]()
+
+    def filling(needed: backups._Needed, source: Path, folder: Path) -> Iterator[Path]:
+        if not done:
+            done.append("acted")
+            act()
+        yield from filled(needed, source, folder)
+
+    patch.setattr(backups, "_filled", filling)
+    return done
+
+
 def test_it_begins_anew_where_a_collection_is_dropped_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filled, dropped = backups._filled, list[str]()
     with _engine(tmp_path / "w") as engine:
         _apply(engine, 1)
         engine.execute("CREATE MATERIALIZED VIEW m AS SELECT id FROM t")
         engine.flush()
-
-        def dropping(*arguments: object) -> object:
-            if not dropped:
-                dropped.append("m")
-                engine.execute("DROP MATERIALIZED VIEW m")
-            return filled(*arguments)  # type: ignore[arg-type]
-
-        monkeypatch.setattr(backups, "_filled", dropping)
+        done = _meanwhile(monkeypatch, lambda: engine.execute("DROP MATERIALIZED VIEW m"))
         hj.backup(tmp_path / "w", tmp_path / "copy")
-    assert dropped
+    assert done
+    _check(tmp_path / "copy", 1)
+
+
+def test_what_is_flushed_after_the_snapshot_is_not_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with _engine(tmp_path / "w") as engine:
+        _apply(engine, 1)
+        engine.flush()
+
+        def go_on() -> None:
+            _apply(engine, 2)
+            engine.compact()
+
+        done = _meanwhile(monkeypatch, go_on)
+        assert hj.backup(tmp_path / "w", tmp_path / "copy").upper == 2
+    assert done
     _check(tmp_path / "copy", 1)
 
 
