@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -71,9 +73,7 @@ def run(
 ) -> None:
     """Run a script (tables and views), load files into tables, run further scripts, and print the last result."""
     found = guarded(read_settings, {"warehouse": warehouse, "clock": clock}).settings
-    with guarded(lambda: Engine(found.warehouse, **found.engine)) as engine:
-        logging.getLogger("halfjoin").addHandler(_Lines())
-        logging.getLogger("halfjoin").setLevel(logging.INFO)
+    with guarded(lambda: Engine(found.warehouse, **found.engine)) as engine, _told():
         result = guarded(engine.execute, text_of(script))
         for item in load:
             name, _, path = item.partition("=")
@@ -87,6 +87,20 @@ def run(
             result = guarded(engine.execute, text_of(more))
         if result is not None and only_tag(result) is None:  # `_Lines` has printed the tags
             show(result)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Print what the engine logs meanwhile. A program that calls this command finds its own logging as it was."""
+    log, lines = logging.getLogger("halfjoin"), _Lines()
+    before = log.level
+    log.addHandler(lines)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+        log.removeHandler(lines)
 
 
 class _Lines(logging.Handler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,15 @@ def test_run_loads_files_and_prints_the_last_rows(folder: Path) -> None:
     assert found.exit_code == 0
     shown = [line.split()[1::2] for line in found.stdout.splitlines() if line.startswith("│")]
     assert shown == [["1", "1"], ["2", "2"]]
+
+
+def test_run_leaves_the_logging_of_its_process_as_it_was(folder: Path) -> None:
+    log = logging.getLogger("halfjoin")
+    before = log.level, list(log.handlers)
+    for script in ("s.sql", "wrong.sql"):
+        (folder / "wrong.sql").write_text("SELECT nothing FROM nowhere")
+        RUNNER.invoke(app, ["run", str(folder / script)])
+        assert (log.level, log.handlers) == before
 
 
 def test_a_warehouse_is_made_shown_and_asked(folder: Path) -> None:
