@@ -111,6 +111,7 @@ class Run:
     filters: Mapping[ArrangementKey, RowFilter] | None = None
     _row_bytes: int | None = None
     _index_bytes: tuple[int, int] = _UNCOUNTED
+    _ends: tuple[int, int] | None = field(default=None, repr=False, compare=False)
     computed: dict[object, Computed] = field(default_factory=dict, repr=False, compare=False)
     sides: dict[object, Side] = field(default_factory=dict, init=False, repr=False, compare=False)  # by who looks up
     asked: dict[ArrangementKey, Asked | None] | None = field(default=None, init=False, repr=False, compare=False)
@@ -449,12 +450,17 @@ class Run:
     @property
     def earliest(self) -> int:
         """The first of the times; `MINIMUM` if there are no updates."""
-        return ends(self.updates.time)[0] if len(self) else MINIMUM
+        return self._between()[0]
 
     @property
     def latest(self) -> int:
         """The last of the times; `MINIMUM` if there are no updates."""
-        return ends(self.updates.time)[1] if len(self) else MINIMUM
+        return self._between()[1]
+
+    def _between(self) -> tuple[int, int]:
+        if self._ends is None:  # kept, because each round of a loop asks for it
+            self._ends = ends(self.updates.time) if len(self) else (MINIMUM, MINIMUM)
+        return self._ends
 
     @property
     def stored(self) -> tuple[int, int]:
