@@ -179,5 +179,6 @@ PyObject *py_float_sums(PyObject *self, PyObject *args);
 PyObject *py_compared(PyObject *self, PyObject *args);
 PyObject *py_order(PyObject *self, PyObject *args);
 PyObject *py_spread(PyObject *self, PyObject *args);
+PyObject *py_firsts(PyObject *self, PyObject *args);
 
 #endif

@@ -57,11 +57,14 @@ static PyMethodDef functions[] = {
     {"spread", py_spread, METH_VARARGS,
      "spread(name, columns, exact, given, digits, made): marks of results, their values, and marks of the rows that are "
      "left to the caller; or None"},
+    {"firsts", py_firsts, METH_VARARGS,
+     "firsts(groups, round, width, rows, made): groups, places and diffs of what differs in the round; groups and rounds to "
+     "look at again; or None"},
     {NULL, NULL, 0, NULL},
 };
 
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
-static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 16); }
+static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 17); }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
 

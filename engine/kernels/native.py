@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 16  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 17  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -408,6 +408,18 @@ def spread(
     there, values, left = np.frombuffer(made[0], np.bool_), made[1], np.frombuffer(made[2], np.bool_)
     valid = None if there.all() else pa.array(there).buffers()[1]
     return _ARRAY(type, len(there), [valid, _BUFFER(values)]), left
+
+
+def firsts(
+    groups: int, round: int, width: int, rows: tuple[Ints, ...], made: tuple[Ints, ...]
+) -> tuple[Ints, Ints, Ints, Ints, Ints] | None:  # fmt: skip
+    """What `engine.loop.first.differences` finds, of histories whose places are below `width`. None also where a row
+    counts less than zero times."""
+    found = _native.firsts(groups, round, width, rows, made) if on else None
+    if found is None:
+        return None
+    now, place, diff, group, later = map(_ints, found)
+    return now, place, diff, group, later
 
 
 def arithmetic(

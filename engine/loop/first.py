@@ -21,10 +21,11 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.join.half_join import HalfJoinOperator
+from halfjoin.engine.kernels import native
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.words import ordered_words, places
 from halfjoin.engine.updates.codes import codes, is_exact
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, constant, gather, indices_of
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, gather, indices_of
 from halfjoin.planner.group_functions import Top
 from halfjoin.planner.plan import ROUND, Reduce
 from halfjoin.sql.expr import Column
@@ -89,9 +90,9 @@ class FirstRow:
         if (times != time).any():
             return None
         probes = codes(keys, touched.groups)
-        was, there = (_found(operator, keys, probes, parts, [*self.values, ROUND], before)
+        was, there = (_found(operator, keys, probes, parts, [*self.values, ROUND], before, time)
                       for operator, parts in ((self.made, made), (self.rows, rows)))  # fmt: skip
-        if was.latest > time or there.latest > time:
+        if was is None or there is None:
             return None
         place, values = self._places(there, was)
         length = len(there.group)
@@ -121,12 +122,11 @@ class FirstRow:
 
 
 class _Found(NamedTuple):
-    """The rows of groups: their numbers, diffs, and columns in pieces. `latest`: the last of their times."""
+    """The rows of groups: their numbers, diffs, and columns in pieces."""
 
     group: Ints
     diff: Ints
     columns: Mapping[str, Sequence[pa.Array]]
-    latest: int
 
     def history(self, place: Ints) -> History:
         rounds = [piece.to_numpy() for piece in self.columns[ROUND]]
@@ -134,11 +134,13 @@ class _Found(NamedTuple):
 
 
 def _found(
-    operator: HalfJoinOperator, keys: list[pa.Array], probes: Ints, parts: Sequence[Part], names: list[str], closed: int
-) -> _Found:
-    """What a lookup of groups finds, as it is: rows that cancel may be there, and are added up with all others."""
+    operator: HalfJoinOperator, keys: list[pa.Array], probes: Ints, parts: Sequence[Part], names: list[str],
+    closed: int, time: int,
+) -> _Found | None:  # fmt: skip
+    """What a lookup of groups finds, as it is: rows that cancel may be there, and are added up with all others. None if
+    some come after `time`."""
     arrangement, exact = operator.spec.arrangement, is_exact(keys)
-    groups, diffs, latest = list[Ints](), list[Ints](), MINIMUM
+    groups, diffs = list[Ints](), list[Ints]()
     columns: dict[str, list[pa.Array]] = {name: [] for name in names}
     for part in parts:
         for run in part.narrowed(arrangement, operator.columns, keys, names):
@@ -147,14 +149,15 @@ def _found(
                     group, rows = operator.verified(keys, group, run, rows)
                 if not len(rows):
                     continue
+                if run.latest > time and (run.updates.time[rows] > time).any():
+                    return None
                 groups.append(group)
                 diffs.append(run.diffs(rows, closed))
-                latest = max(latest, int(run.updates.time[rows].max()))
                 indices = indices_of(rows)
                 for name in names:
                     columns[name].append(gather(run.updates.columns[name], indices))
     none = np.zeros(0, np.int64)
-    return _Found(np.concatenate(groups) if groups else none, np.concatenate(diffs) if diffs else none, columns, latest)
+    return _Found(np.concatenate(groups) if groups else none, np.concatenate(diffs) if diffs else none, columns)
 
 
 def differences(groups: int, round: int, rows: History, made: History) -> Differences | None:
@@ -173,6 +176,9 @@ def differences(groups: int, round: int, rows: History, made: History) -> Differ
     >>> found.round.tolist()  # so in round 2 it is the 5 that goes
     [2]
     """
+    width = 1 + max(int(rows.place.max(initial=0)), int(made.place.max(initial=0)))
+    if (found := native.firsts(groups, round, width, rows, made)) is not None:
+        return Differences(*found)
     group = np.concatenate([np.arange(groups), rows.group, made.group])
     at = np.concatenate([np.full(groups, round), np.maximum(rows.round, round), np.maximum(made.round, round)])
     span = int(at.max(initial=round)) + 1

@@ -6,10 +6,12 @@ from collections import Counter
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.loop.first import FirstRow
+from halfjoin.engine.kernels import native
+from halfjoin.engine.loop.first import FirstRow, History, differences
 from halfjoin.engine.loop.rounds import Pass
 
 VIEWS = {
@@ -100,6 +102,26 @@ def test_rounds_together_make_what_rounds_one_by_one_make(
     assert _contents(VIEWS[name], seed) == together
     monkeypatch.setattr(FirstRow, "round", lambda *_: None)
     assert _contents(VIEWS[name], seed) == together
+
+
+@pytest.mark.skipif(not native.BUILT, reason="the kernels are not built")
+@pytest.mark.parametrize("seed", range(60))
+def test_the_kernel_finds_the_same_differences(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    groups, places, round = int(random.integers(0, 9)), int(random.integers(1, 6)), int(random.integers(0, 4))
+
+    def history(count: int) -> History:
+        group, later, place = (random.integers(0, most, count) for most in (max(groups, 1), 9, places))
+        return History(group, later, place, random.choice([1, 1, 1, -1, 2], count))
+
+    size = int(random.integers(0, 60)) * (groups > 0)
+    rows, made = history(size), history(size // 2)
+    with native.used(False):
+        slow = differences(groups, round, rows, made)
+    found = differences(groups, round, rows, made)
+    assert (found is None) == (slow is None)
+    if found is not None and slow is not None:
+        assert all(map(np.array_equal, found, slow))
 
 
 def test_an_edge_that_changes_nothing_takes_few_rounds() -> None:
