@@ -13,21 +13,22 @@ Whatever touches the group in between has it looked at again anyway, because it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.part import Part
-from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.kernels import native
+from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.law import Moments
+from halfjoin.engine.reduce.lookup import group_of, lookup_of, stream_of
 from halfjoin.engine.reduce.words import ordered_words, places
-from halfjoin.engine.updates.codes import codes, is_exact
-from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, gather, indices_of
+from halfjoin.engine.updates.lattice import ints
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, constant, gather, indices_of
 from halfjoin.planner.group_functions import Top
-from halfjoin.planner.plan import ROUND, Reduce
+from halfjoin.planner.plan import ROUND, Reduce, Version
 from halfjoin.sql.expr import Column
 
 _NONE = -1  # the place of the first row of a group without rows
@@ -56,24 +57,25 @@ class Differences(NamedTuple):
 
 
 class FirstRow:
-    """Finds the output of a reduce that keeps the first row of each group, ordered by at most one column.
+    """Finds the output of a reduce that keeps the first row of each group, ordered by at most one column."""
 
-    `made`, `rows`: how it looks groups up in its output and in its input.
-    """
-
-    def __init__(self, plan: Reduce, made: HalfJoinOperator, rows: HalfJoinOperator) -> None:
-        assert isinstance(plan.function, Top)
-        self.order, self.made, self.rows = plan.function.order, made, rows
+    def __init__(self, plan: Reduce, registry: Registry) -> None:
+        assert isinstance(plan.function, Top) and plan.state is not None and plan.groups is not None
+        self.order = plan.function.order
         keys = [key.name for key in plan.keys]
         self.values = [column.name for column in plan.columns if column.name not in (*keys, ROUND)]
+        self.made, self.rows = (
+            lookup_of(key, plan.keys, [*self.values, ROUND], Version.AFTER, registry, adds_up=False)
+            for key in (plan.state, plan.groups)
+        )
 
     @classmethod
-    def of(cls, plan: Reduce, made: HalfJoinOperator, rows: HalfJoinOperator | None) -> FirstRow | None:
+    def of(cls, plan: Reduce, registry: Registry) -> FirstRow | None:
         """It for a reduce; None if the reduce keeps something else."""
         function = plan.function
-        if rows is None or not isinstance(function, Top):
+        if plan.groups is None or not isinstance(function, Top):
             return None
-        found = cls(plan, made, rows)
+        found = cls(plan, registry)
         ordered = [key.expr.name for key in function.order if isinstance(key.expr, Column)]
         single = (function.limit, function.offset, function.with_ties) == (1, 0, False)
         return found if single and len(ordered) == len(function.order) <= 1 and found.values == ordered else None
@@ -86,17 +88,18 @@ class FirstRow:
         `made`, `rows`: the parts of the output and of the input, with all that there is in this round.
         """
         times = touched.time[~touched.was]
-        time, keys = int(times[0]), list(touched.keys.values())
+        time = int(times[0])
         if (times != time).any():
             return None
-        probes = codes(keys, touched.groups)
-        was, there = (_found(operator, keys, probes, parts, [*self.values, ROUND], before, time)
+        groups = stream_of(touched)
+        asked = Updates(groups.columns, constant(time, len(groups)), groups.diff)
+        was, there = ([*operator(asked, parts, before, max(time, MINIMUM + 1))]
                       for operator, parts in ((self.made, made), (self.rows, rows)))  # fmt: skip
-        if was is None or there is None:
+        if any((piece.time > time).any() for piece in (*was, *there)):
             return None
-        place, values = self._places(there, was)
-        length = len(there.group)
-        found = differences(touched.groups, round, there.history(place[:length]), was.history(place[length:]))
+        place, values = self._places([*there, *was])
+        length = sum(map(len, there))
+        found = differences(touched.groups, round, _history(there, place[:length]), _history(was, place[length:]))
         if found is None:
             return None
         columns = {name: gather(array, indices_of(found.now)) for name, array in touched.keys.items()}
@@ -109,55 +112,27 @@ class FirstRow:
                     constant(1, len(found.group))),
         )  # fmt: skip
 
-    def _places(self, rows: _Found, was: _Found) -> tuple[Ints, pa.Array | None]:
+    def _places(self, pieces: Sequence[Updates]) -> tuple[Ints, pa.Array | None]:
         """The place of each row in the order, and the value at each place."""
         if not self.values:
-            return np.zeros(len(rows.group) + len(was.group), np.int64), None
+            return np.zeros(sum(map(len, pieces)), np.int64), None
         (key,), (name,) = self.order, self.values
-        values = pa.concat_arrays([*rows.columns[name], *was.columns[name]] or [pa.nulls(0)])
+        values = pa.concat_arrays([piece.columns[name] for piece in pieces] or [pa.nulls(0)])
         words = ordered_words(values, key.descending, key.nulls_first)
         numbers = words[0] if len(words) == 1 else places(words, len(values))
         _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
         return place.ravel(), gather(values, indices_of(first))
 
 
-class _Found(NamedTuple):
-    """The rows of groups: their numbers, diffs, and columns in pieces."""
-
-    group: Ints
-    diff: Ints
-    columns: Mapping[str, Sequence[pa.Array]]
-
-    def history(self, place: Ints) -> History:
-        rounds = [piece.to_numpy() for piece in self.columns[ROUND]]
-        return History(self.group, np.concatenate(rounds) if rounds else place, place, self.diff)
-
-
-def _found(
-    operator: HalfJoinOperator, keys: list[pa.Array], probes: Ints, parts: Sequence[Part], names: list[str],
-    closed: int, time: int,
-) -> _Found | None:  # fmt: skip
-    """What a lookup of groups finds, as it is: rows that cancel may be there, and are added up with all others. None if
-    some come after `time`."""
-    arrangement, exact = operator.spec.arrangement, is_exact(keys)
-    groups, diffs = list[Ints](), list[Ints]()
-    columns: dict[str, list[pa.Array]] = {name: [] for name in names}
-    for part in parts:
-        for run in part.narrowed(arrangement, operator.columns, keys, names):
-            for group, rows, apart in run.find(arrangement, operator.columns, probes, closed):
-                if not (exact and apart):
-                    group, rows = operator.verified(keys, group, run, rows)
-                if not len(rows):
-                    continue
-                if run.latest > time and (run.updates.time[rows] > time).any():
-                    return None
-                groups.append(group)
-                diffs.append(run.diffs(rows, closed))
-                indices = indices_of(rows)
-                for name in names:
-                    columns[name].append(gather(run.updates.columns[name], indices))
-    none = np.zeros(0, np.int64)
-    return _Found(np.concatenate(groups) if groups else none, np.concatenate(diffs) if diffs else none, columns)
+def _history(pieces: Sequence[Updates], place: Ints) -> History:
+    """The rows that a lookup of groups finds. Rows that cancel may be there, and are added up with all others."""
+    none = [np.zeros(0, np.int64)]
+    group, round, diff = (
+        found[0] if len(found) == 1 else np.concatenate(found or none)
+        for found in ([group_of(piece) for piece in pieces], [ints(piece, ROUND) for piece in pieces],
+                      [piece.diff for piece in pieces])
+    )  # fmt: skip
+    return History(group, round, place, diff)
 
 
 def differences(groups: int, round: int, rows: History, made: History) -> Differences | None:

@@ -38,7 +38,7 @@ from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.lattice import below, looked_at
+from halfjoin.engine.updates.lattice import below, ints, looked_at
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, concat, constant, empty, indices_of
 from halfjoin.planner.group_functions import Aggregates, Own, Top, Windows
 from halfjoin.planner.plan import Reduce, Version, round_names
@@ -65,7 +65,7 @@ class RoundReduce:
         self.types = {**self._types, **dict.fromkeys(self.rounds, pa.int64())}
         self._rows = None if plan.groups is None else lookup_of(
             plan.groups, plan.keys, [*self.types], Version.AFTER, registry)  # fmt: skip
-        self._first = FirstRow.of(plan, self._kept, self._rows) if len(self.rounds) == 1 else None
+        self._first = FirstRow.of(plan, registry) if len(self.rounds) == 1 else None
 
     def round(
         self, updates: Updates, again: Updates, lookup: RunsOf, round: Round, before: int, *, failing: bool
@@ -246,12 +246,6 @@ def _moments(touched: Moments, groups: Ints, times: Ints) -> Updates:
 
 def _one(round: Round) -> list[Ints]:
     return [constant(one, 1) for one in round]
-
-
-def ints(rows: Updates, column: str) -> Ints:
-    """A column of integers, the rounds."""
-    found: Ints = rows.columns[column].to_numpy()
-    return found
 
 
 def _since(time: Ints, before: int) -> Ints:

@@ -32,11 +32,12 @@ from halfjoin.engine.join.closing import Closing, RunsOf
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.failures import of_rows
-from halfjoin.engine.loop.reduce import Round, RoundReduce, ints
+from halfjoin.engine.loop.reduce import Round, RoundReduce
 from halfjoin.engine.loop.scope import Scope, scope_of
 from halfjoin.engine.loop.steps import Steps
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.lattice import ints
 from halfjoin.engine.updates.updates import MINIMUM, Mask, Updates, concat, empty
 from halfjoin.errors import DataError
 from halfjoin.planner.plan import ROUND, Version, round_names

@@ -22,7 +22,7 @@ from functools import reduce
 
 import numpy as np
 
-from halfjoin.engine.updates.updates import Ints, Mask
+from halfjoin.engine.updates.updates import Ints, Mask, Updates
 
 Times = Sequence[Ints]
 
@@ -98,3 +98,9 @@ def _distinct(groups: Ints, times: Times) -> tuple[Ints, list[Ints]]:
 
 def _laid(first: Times, second: Times) -> list[Ints]:
     return [np.concatenate([a, b]) for a, b in zip(first, second, strict=True)]
+
+
+def ints(rows: Updates, column: str) -> Ints:
+    """A column of integers, such as a round."""
+    found: Ints = rows.columns[column].to_numpy()
+    return found
