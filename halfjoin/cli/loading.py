@@ -32,6 +32,7 @@ Warehouse = Annotated[str, typer.Argument(help="the folder or URL of a warehouse
 Upsert = Annotated[bool, typer.Option("--upsert", help="replace the rows of the same PRIMARY KEY")]
 Types = Annotated[list[str], typer.Option("--type", help="column=type: where the guess is wrong, as in zip=text")]
 Key = Annotated[str, typer.Option("--key", help="the PRIMARY KEY of a new table: columns with commas between them")]
+_FLAGS = {"mode": "--upsert", "recursive": "--recursive"}
 _ROWS = 10_000  # of standard input in one batch
 _SECONDS = 1.0  # a batch of standard input waits for no more rows than come in this time
 
@@ -71,6 +72,8 @@ def apply(
                                           "standard input")] = "",
     upsert: Upsert = False,
     watch: Annotated[bool, typer.Option("--watch", help="go on with each new file of the folder")] = False,
+    recursive: Annotated[bool, typer.Option("--recursive", help=(
+        "the folders in it, too; a folder day=2024-01-02 names a column of its rows"))] = False,
 ) -> None:
     """Apply JSON lines of standard input as they come, in batches of up to 10,000 rows or one second.
 
@@ -80,7 +83,8 @@ def apply(
     with guarded(lambda: opened(there(warehouse))) as engine:
         guarded(columns_of, engine, table)
         if folder:
-            guarded(_apply_folder, engine, table, folder, upsert, watch)
+            options = {"mode": "upserts" if upsert else "rows", "recursive": recursive}
+            guarded(_apply_folder, engine, table, folder, options, watch)
             return
         first, batches = 1, _batches(sys.stdin)
         while lines := guarded(lambda _: next(batches, None), "standard input"):
@@ -90,7 +94,7 @@ def apply(
             typer.echo(f"{len(rows):,} rows in {applied.seconds:.3f} s", err=True)
 
 
-def _apply_folder(engine: Engine, table: str, folder: str, upsert: bool, watch: bool) -> None:
+def _apply_folder(engine: Engine, table: str, folder: str, options: dict[str, Any], watch: bool) -> None:
     """Apply the new files of a folder; the source that remembers them stays in the warehouse, paused."""
     place = folder if "://" in folder else str(Path(folder).resolve())
     if "://" not in folder and not Path(place).is_dir():  # before a source remembers it
@@ -98,7 +102,7 @@ def _apply_folder(engine: Engine, table: str, folder: str, upsert: bool, watch: 
             raise HalfjoinError(f"{folder} is a file, and apply reads a folder",
                                 remedy=f"halfjoin load WAREHOUSE {table} {folder}")  # fmt: skip
         raise HalfjoinError(f"there is no folder {folder}")
-    name = _remembering(engine, table, place, "upserts" if upsert else "rows")
+    name = _remembering(engine, table, place, options)
     quoted, before = name.replace('"', '""'), _done(engine, name)
     engine.execute(f'ALTER SOURCE "{quoted}" RESUME')
     try:
@@ -116,24 +120,26 @@ def _apply_folder(engine: Engine, table: str, folder: str, upsert: bool, watch: 
         engine.execute(f'ALTER SOURCE "{quoted}" PAUSE')
 
 
-def _remembering(engine: Engine, table: str, place: str, mode: str) -> str:
+def _remembering(engine: Engine, table: str, place: str, options: dict[str, Any]) -> str:
     """The name of the source that remembers the files of a folder. A table that was renamed keeps its own.
 
     Raises:
-        Conflict: earlier calls applied the folder in the other mode.
+        Conflict: earlier calls applied the folder with other options.
     """
     digest = hashlib.sha256(place.encode()).hexdigest()[:16]
     known = {one.name: one for one in engine.stats().sources}
     for one in known.values():
         if one.into == [table] and one.name.startswith("apply ") and digest in one.name.split():
-            if json.loads(one.options).get("mode") != mode:
-                said = "without --upsert" if mode == "upserts" else "with --upsert"
-                raise Conflict(f"earlier calls applied {place} {said}", name=one.name, remedy=(
-                    f'go on like this; or DROP SOURCE "{one.name}", which forgets the files that are applied'))
+            before = {"recursive": False, **json.loads(one.options)}
+            for option, now in options.items():
+                if before.get(option) != now:
+                    said = "without" if now in ("upserts", True) else "with"
+                    raise Conflict(f"earlier calls applied {place} {said} {_FLAGS[option]}", name=one.name, remedy=(
+                        f'go on like this; or DROP SOURCE "{one.name}", which forgets the files that are applied'))
             return one.name
     names = (f"apply {table} {digest}{more}" for more in ("", *(f" {number}" for number in range(2, len(known) + 3))))
     name = next(one for one in names if one not in known)
-    engine.create_source(name, "files", table, path=place, mode=mode)
+    engine.create_source(name, "files", table, path=place, **options)
     return name
 
 

@@ -22,7 +22,8 @@ _REMOTE = 5.0  # seconds between two looks at a folder elsewhere
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file: its name, its time of last change, and a mark of its size and that time."""
+    """A file: its name, with the folders that it is in, its time of last change, and a mark of its size and that time.
+    """
 
     name: str
     time: float
@@ -58,17 +59,18 @@ class Folder:
             StorageError: the folder cannot be read.
         """
         with self._reaching():
-            self._system.invalidate_cache(self._path)
+            self._forget()
             listed = self._system.ls(self._path, detail=True)
             if any(entry["name"] == self._path and entry["type"] == "file" for entry in listed):
                 raise NotADirectoryError(self._path)
+            if self._options.recursive:
+                listed = list(self._system.find(self._path, detail=True).values())
             links = {one["name"] for one in listed if one.get("islink") and self._system.isfile(one["name"])}
             # Of a link the list has the time of the link, and `look` that of the file.
-            found = [_file(self._system.info(one["name"]) if one["name"] in links else one) for one in listed
+            found = [self._file(self._system.info(one["name"]) if one["name"] in links else one) for one in listed
                      if one["type"] == "file" or one["name"] in links]
         self._listed = {one.name: one for one in found}
-        wanted = [one for one in found if fnmatch(one.name, self._options.pattern)
-                  and not one.name.startswith((".", "_")) and not one.name.endswith(UNFINISHED)]  # fmt: skip
+        wanted = [one for one in found if self._wanted(one.name.split("/"))]
         now, seen = time.monotonic(), self._seen
         self._seen = {one.name: seen[one.name] if seen.get(one.name, (None,))[0] == one.mark else (one.mark, now)
                       for one in wanted}  # fmt: skip
@@ -76,15 +78,27 @@ class Folder:
         ready.sort(key=lambda one: (one.time, one.name) if self._options.order == "time" else (one.name,))
         return ready, len(ready) < len(wanted)
 
+    def _wanted(self, parts: list[str]) -> bool:
+        """Whether a file is to be read, by its name and those of the folders that it is in."""
+        hidden = [part for part in parts if part.startswith((".", "_"))]
+        return not hidden and fnmatch(parts[-1], self._options.pattern) and not parts[-1].endswith(UNFINISHED)
+
+    def _forget(self) -> None:
+        """Let the file system look anew."""
+        if self._options.recursive:
+            self._system.invalidate_cache()
+        else:
+            self._system.invalidate_cache(self._path)
+
     def _settled(self, file: File, now: float) -> bool:
         return now - self._seen[file.name][1] >= self._settle or self._settle <= time.time() - file.time
 
     def look(self, name: str) -> File | None:
         """A file as it is now; None: it is gone."""
         with self._reaching():
-            self._system.invalidate_cache(self._path)
+            self._forget()
             try:
-                found = _file(self._system.info(f"{self._path}/{name}"))
+                found = self._file(self._system.info(f"{self._path}/{name}"))
             except FileNotFoundError:
                 return None
         if self._local:
@@ -109,7 +123,8 @@ class Folder:
             watchfiles: Any = needed("watchfiles", "FILES", "files")
             # Closed here, and not when it is collected: an interrupt that comes then would be lost.
             watched = watchfiles.watch(self._path, rust_timeout=max(1, int(seconds * 1000)), yield_on_timeout=True,
-                                       debounce=50, step=10, raise_interrupt=True, recursive=False)  # fmt: skip
+                                       debounce=50, step=10, raise_interrupt=True,
+                                       recursive=self._options.recursive)  # fmt: skip
             with self._reaching(), closing(watched):
                 next(watched, None)
 
@@ -126,13 +141,13 @@ class Folder:
         except OSError as problem:
             raise StorageError(f"{self._options.path} cannot be read: {problem}", path=self._options.path) from None
 
-
-def _file(entry: dict[str, Any]) -> File:
-    """A file of what fsspec lists. Stores name the time of the last change in several ways."""
-    found = next((entry[key] for key in ("mtime", "LastModified", "last_modified", "updated", "created")
-                  if entry.get(key) is not None), 0)  # fmt: skip
-    if isinstance(found, str):
-        found = datetime.fromisoformat(found)
-    changed = found.timestamp() if isinstance(found, datetime) else float(found)
-    size = int(entry["size"] or 0)
-    return File(entry["name"].rsplit("/", 1)[-1], changed, crc32(f"{size} {changed:.6f}".encode()), size)
+    def _file(self, entry: dict[str, Any]) -> File:
+        """A file of what fsspec lists. Stores name the time of the last change in several ways."""
+        found = next((entry[key] for key in ("mtime", "LastModified", "last_modified", "updated", "created")
+                      if entry.get(key) is not None), 0)  # fmt: skip
+        if isinstance(found, str):
+            found = datetime.fromisoformat(found)
+        changed = found.timestamp() if isinstance(found, datetime) else float(found)
+        name, size = entry["name"], int(entry["size"] or 0)
+        inside = name.removeprefix(f"{self._path.rstrip('/')}/") if self._options.recursive else name.rsplit("/", 1)[-1]
+        return File(inside, changed, crc32(f"{size} {changed:.6f}".encode()), size)

@@ -18,6 +18,7 @@ from halfjoin.engine.feeds.files.block import Block, Raw
 from halfjoin.engine.feeds.files.csv_records import csv_blocks
 from halfjoin.engine.feeds.files.json_records import json_blocks
 from halfjoin.engine.feeds.files.options import ENDINGS, PACKED, FilesOptions
+from halfjoin.engine.feeds.files.partitions import placed, values_of, without
 from halfjoin.engine.feeds.source import POLL_ROWS
 from halfjoin.errors import HalfjoinError, InvalidRow
 
@@ -38,9 +39,13 @@ def blocks(name: str, file: BinaryIO, options: FilesOptions, table: Table) -> It
                             remedy=f"add the option format, or a pattern; known endings: {', '.join(ENDINGS)}, and "
                             f"{', '.join(PACKED)} after them")  # fmt: skip
     read = {"csv": csv_blocks, "jsonl": _json, "parquet": _parquet}[format]
+    values = values_of(name) if options.recursive else {}
+    inside = table if options.header else without(table, values)
     if codec is None:
-        return read(file, options, table)
-    return _unpacked(file, codec, lambda whole: read(whole, options, table))
+        found = read(file, options, inside)
+    else:
+        found = _unpacked(file, codec, lambda whole: read(whole, options, inside))
+    return placed(found, values, table) if values else found
 
 
 def _parted(name: str) -> tuple[str, str]:

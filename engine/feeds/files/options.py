@@ -26,6 +26,7 @@ class FilesOptions(Options):
     Attributes:
         path: a folder, or the URL of one that fsspec knows (`s3://bucket/folder`).
         format: of all files; None: each as the ending of its name says.
+        recursive: whether the folders in it are read, too. A folder `column=value` names a column of its rows.
         pattern: the names to read, as a shell's pattern. Names that begin with a dot or an underscore are left out.
         order: `name`, or `time` of the last change, among the files that are there.
         mode: `rows`, or `upserts` by the PRIMARY KEY.
@@ -38,6 +39,7 @@ class FilesOptions(Options):
 
     path: str = Field(min_length=1)
     format: Format | None = None
+    recursive: bool = False
     pattern: str = "*"
     order: Literal["name", "time"] = "name"
     mode: Literal["rows", "upserts"] = "rows"
