@@ -31,7 +31,8 @@ def fallible(expr: Expr) -> bool:
     """Whether some part of the expression may fail: by overflow, division by zero, a narrowing cast, ..."""
     if isinstance(expr, Call) and always_null(expr):
         return False
-    return _fails_itself(expr) or any(fallible(child) for child in children(expr))
+    parts = [child for child in children(expr) if isinstance(child, Call | Cast)]  # a list may have many constants
+    return _fails_itself(expr) or any(map(fallible, parts))
 
 
 def _fails_itself(expr: Expr) -> bool:
