@@ -59,4 +59,7 @@ def _length(value: object) -> int:
     kind = type(value)
     if issubclass(kind, str | bytes):
         return len(cast("str", value))
-    return sum(1 + _length(item) for item in cast("list[object]", value)) if issubclass(kind, list | tuple) else 0
+    if not issubclass(kind, list | tuple):
+        return 0
+    items = cast("list[object]", value)
+    return len(items) if len(items) > MOST_LENGTH else sum(1 + _length(item) for item in items)

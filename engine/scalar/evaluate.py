@@ -88,6 +88,9 @@ def build(expr: Expr) -> Node:
             if always_null(expr):
                 nothing = pa.scalar(None, arrow_type(expr.type))
                 return lambda batch: (nothing, None)
-            return strict(kernel_of(expr), [build(arg) for arg in operands(expr)], arrow_type(expr.type))
+            args = operands(expr)
+            if name == "in":  # its kernel takes the constants from the expression, and there may be many
+                args = args[:1]
+            return strict(kernel_of(expr), [build(arg) for arg in args], arrow_type(expr.type))
         case _:
             raise UnsupportedSQL(f"{render(expr)} outside a temporal filter")

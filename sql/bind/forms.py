@@ -140,9 +140,13 @@ def _in(scalars: Scalars, node: exp.In) -> Expr:
             raise scalars.context.wrong(node, "IN needs at least one value", "write false instead of IN ()")
         raise scalars.context.unmaintained(node.args["query"], "IN (subquery) is",
                                            "join with the subquery in FROM, if it has no duplicates")
-    rows = [compared_rows("=", node.this, item, scalars) for item in node.expressions]
-    if None not in rows:
-        return functions.resolve("or", tuple(row for row in rows if row is not None))
+    rows = []
+    for item in node.expressions:
+        if (row := compared_rows("=", node.this, item, scalars)) is None:
+            break
+        rows.append(row)
+    else:
+        return functions.resolve("or", tuple(rows))
     return functions.resolve("in", (scalars.value(node.this), *scalars.values(node.expressions)))
 
 

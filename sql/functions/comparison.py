@@ -9,7 +9,7 @@ from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import coerce, unify
 from halfjoin.sql.functions.coercion import common_type, comparison_type
 from halfjoin.sql.functions.signature import Resolve, function
-from halfjoin.sql.types import BOOLEAN, FLOATS, STRINGS, Kind, SqlType
+from halfjoin.sql.types import BOOLEAN, FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
 _SAME = "any, any -> boolean"
 
@@ -26,7 +26,7 @@ def _in(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         return _in_shared(resolve, value, items)
     if type.kind is Kind.NUMERIC:
         type = SqlType(Kind.NUMERIC)
-    value, *items = (coerce(arg, type) for arg in args)
+    value, *items = (_widened(arg, type) if type.kind in INTEGERS else coerce(arg, type) for arg in args)
     listed = type.kind not in (Kind.ARRAY, Kind.INTERVAL)
     constant = [item for item in items if listed and isinstance(item, Literal)]
     others = [resolve("=", (value, item)) for item in items if not (listed and isinstance(item, Literal))]
@@ -34,6 +34,13 @@ def _in(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         resolve("=", (value, item)) for item in constant]
     parts = [*found, *others]
     return parts[0] if len(parts) == 1 else resolve("or", parts)
+
+
+def _widened(arg: Expr, type: SqlType) -> Expr:
+    """A value as one of the widest integer type. A list may have many constants, which are the same numbers there."""
+    if isinstance(arg, Literal) and arg.type.kind in INTEGERS and arg.value.__class__ is int:
+        return Literal(arg.value, type)
+    return coerce(arg, type)
 
 
 def _in_shared(resolve: Resolve, value: Expr, items: Sequence[Expr]) -> Expr:
