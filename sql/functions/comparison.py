@@ -10,6 +10,7 @@ from halfjoin.sql.functions.casting import coerce, unify
 from halfjoin.sql.functions.coercion import common_type, comparison_type
 from halfjoin.sql.functions.signature import Resolve, function
 from halfjoin.sql.types import BOOLEAN, FLOATS, INTEGERS, STRINGS, Kind, SqlType
+from halfjoin.sql.unseen import is_unseen
 
 _SAME = "any, any -> boolean"
 
@@ -38,7 +39,7 @@ def _in(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 
 def _widened(arg: Expr, type: SqlType) -> Expr:
     """A value as one of the widest integer type. A list may have many constants, which are the same numbers there."""
-    if isinstance(arg, Literal) and arg.type.kind in INTEGERS and arg.value.__class__ is int:
+    if isinstance(arg, Literal) and arg.type.kind in INTEGERS and not is_unseen(arg.value):
         return Literal(arg.value, type)
     return coerce(arg, type)
 
