@@ -28,7 +28,7 @@ from halfjoin.sql.bind.selected import Selected, common, one_row, project, quali
 from halfjoin.sql.bind.set_operations import set_operation
 from halfjoin.sql.bind.subqueries import equal_to_keys, filtered, with_values
 from halfjoin.sql.bind.unmaintained import refuse_clauses, refuse_lateral, refuse_set_operation
-from halfjoin.sql.bind.windows import alias_columns, windows_in, with_windows
+from halfjoin.sql.bind.windows import alias_columns, defined_by, windows_in, with_windows
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.chance import CHANCE
 from halfjoin.sql.parse.locate import bare_values, name_of, only
@@ -141,7 +141,7 @@ def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Sco
     outputs = outputs_of(query, scalars, bound)
     scalars = scalars.binding(bound)
     last = Clauses(query, outputs, scalars)
-    nodes = [*(output.node for output in outputs), *last.nodes]
+    nodes = [*(output.node for output in outputs), *last.nodes, *defined_by(query)]
     conditions = [query.args[key].this for key in ("having", "qualify") if query.args.get(key)]
     lifted = outer_aggregates([*nodes, *conditions], scalars)
     grouped = bool(lifted) or is_grouped(query, [*nodes, *conditions], scalars)

@@ -105,6 +105,13 @@ class _Definition:
     frame: exp.WindowSpec | None
 
 
+def defined_by(query: exp.Select) -> list[exp.Expr]:
+    """The values by which the windows of a WINDOW clause part and order, which may have subqueries and aggregates."""
+    return [value for node in query.args.get("windows") or () for value in (
+        *(node.args.get("partition_by") or ()),
+        *(key.this for key in (node.args["order"].expressions if node.args.get("order") else ())))]  # fmt: skip
+
+
 def _defined(query: exp.Select, context: Context) -> dict[str, _Definition]:
     """The windows of a query's WINDOW clause; each may build on those before it."""
     defined: dict[str, _Definition] = {}

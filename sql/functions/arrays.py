@@ -11,7 +11,7 @@ from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce, unify
 from halfjoin.sql.functions.coercion import common_type, comparison_type
 from halfjoin.sql.functions.nested_arrays import MOST, lengths, shaped
-from halfjoin.sql.functions.order import ORDERING, order_of
+from halfjoin.sql.functions.order import ORDERING, constant_order_of, order_of
 from halfjoin.sql.functions.signature import Resolve, Special, function
 from halfjoin.sql.types import BOOLEAN, Kind, SqlType, array, dimensions
 
@@ -55,7 +55,7 @@ def _compared(name: str) -> Special:
             type = common_type([value.type, items.type.element])
         value, items = coerce(value, type), coerce(items, array(type))
         if name.split()[0] in ORDERING:
-            value, items = order_of(value), _orders_of(resolve, items)
+            value, items = constant_order_of(value), _orders_of(resolve, items)
         return Call(name, (value, items), BOOLEAN)
 
     return special
@@ -68,11 +68,11 @@ def _orders_of(resolve: Resolve, items: Expr) -> Expr:
     if element.kind not in (Kind.ENUM, Kind.JSONB):
         return order_of(items)
     if isinstance(items, Call) and items.function == "array":
-        return resolve("array", [order_of(item) for item in items.args])
+        return resolve("array", [constant_order_of(item) for item in items.args])
     if isinstance(items, Literal):
         values = items.value if isinstance(items.value, list) else []
-        orders = [order_of(Literal(value, element)) for value in values]
-        none = replace(items, type=array(order_of(Literal(None, element)).type))
+        orders = [constant_order_of(Literal(value, element)) for value in values]
+        none = replace(items, type=array(constant_order_of(Literal(None, element)).type))
         return resolve("array", orders) if orders else none
     return order_of(items)
 

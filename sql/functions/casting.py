@@ -50,6 +50,16 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
         return expr if expr.type == type else cast_row(cast, expr, type, explicit)
     if explicit and type.kind is Kind.ARRAY:
         type = _with_dimensions(expr, type)
+    if explicit and isinstance(expr, Literal) and expr.type.kind in STRINGS:
+        try:
+            return _cast(expr, type, explicit)
+        except UnsupportedSQL:  # of the rows that come so far: CASE may keep them away
+            _check(expr.type, type, explicit)
+            return Cast(expr, with_digits(type))
+    return _cast(expr, type, explicit)
+
+
+def _cast(expr: Expr, type: SqlType, explicit: bool) -> Expr:
     type = _with_digits(expr, type)
     if expr.type == type:
         return expr

@@ -60,9 +60,18 @@ def order_of(expr: Expr) -> Expr:
         return Call(BYTES, (expr,), BYTEA)
     if type.kind is not Kind.ENUM:
         return expr
-    if isinstance(expr, Literal):
-        return Literal(None if expr.value is None else type.labels.index(str(expr.value)) + 1, INTEGER)
     return Call(POSITION, (expr, Literal(list(type.labels), array(TEXT))), INTEGER)
+
+
+def constant_order_of(expr: Expr) -> Expr:
+    """What orders as the expression does, where no one asks for the value again: a label that is written is a number.
+
+    Raises:
+        UnsupportedSQL: as `order_of`.
+    """
+    if expr.type.kind is Kind.ENUM and isinstance(expr, Literal):
+        return Literal(None if expr.value is None else expr.type.labels.index(str(expr.value)) + 1, INTEGER)
+    return order_of(expr)
 
 
 def ordered_value(expr: Expr) -> Expr:
@@ -84,7 +93,7 @@ def compared(expr: Expr, *, equality: bool) -> Expr:
     check_equality(expr.type)
     if expr.type.kind is Kind.INTERVAL:
         return length_of(expr)
-    return expr if equality else order_of(expr)
+    return expr if equality else constant_order_of(expr)
 
 
 def length_of(interval: Expr) -> Call:

@@ -35,6 +35,8 @@ VIEWS = (
     "SELECT e, count(*) AS n FROM {t} GROUP BY e HAVING max(e) > {fig}",
     "SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY e) AS e FROM {t} GROUP BY g",
     "SELECT g, e FROM {t} AS a WHERE e > ALL (SELECT e FROM {t} AS b WHERE b.g < a.g)",
+    "SELECT g, max({kiwi}) AS e, mode() WITHIN GROUP (ORDER BY {nut} DESC) AS f FROM {t} GROUP BY g",
+    "SELECT g, min({kiwi}) OVER (PARTITION BY g) AS e FROM {t}",
     "WITH RECURSIVE r(e) AS (SELECT min(e) FROM {t} UNION SELECT a.e FROM {t} AS a JOIN r ON a.e > r.e) TABLE r",
 )  # fmt: skip
 

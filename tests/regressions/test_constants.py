@@ -33,3 +33,24 @@ def test_constants_are_as_in_postgresql(sql: str, answer: str) -> None:
 def test_escapes_of_no_character_are_refused(text: str) -> None:
     with pytest.raises(hj.UnsupportedSQL, match=r"E'"):
         hj.Engine().query(f"SELECT E'{text}' AS x")
+
+
+def test_a_text_that_is_no_value_is_an_error_of_the_rows_that_reach_it() -> None:
+    """`$1 = '' OR k = $1::int`, which makes a condition optional, was refused before any row was there."""
+    engine = hj.Engine(clock="own")
+    engine.execute("CREATE TABLE t (k integer)")
+    engine.apply({"t": [{"k": 1}, {"k": 2}]}, time=0)
+    optional = "SELECT k FROM t WHERE $1::text = '' OR k = $1::text::integer ORDER BY k"
+    guarded = "CASE WHEN {0} ~ '^[0-9]+$' THEN {0}::integer ELSE -1 END"
+    for _ in range(3):  # the query is remembered
+        assert engine.query(optional, [""]).to_pydict() == {"k": [1, 2]}
+        assert engine.query(optional, ["2"]).to_pydict() == {"k": [2]}
+        with pytest.raises(hj.DataError, match='invalid input syntax for type integer: "two"'):
+            engine.query(optional, ["two"])
+        for text, number in (("ab", -1), ("7", 7)):
+            assert engine.query(f"SELECT {guarded.format('$1::text')} AS n", [text]).to_pydict() == {"n": [number]}
+    written = guarded.format("'ab'::text")
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS SELECT k, {written} AS n FROM t")
+    assert engine.read("v").to_pydict() == {"k": [1, 2], "n": [-1, -1]}
+    with pytest.raises(hj.UnsupportedSQL, match="invalid input syntax"):
+        engine.query("SELECT CASE WHEN k = 1 THEN 1 ELSE 'ab'::integer END FROM t")

@@ -244,3 +244,13 @@ def test_calls_after_distinct_on_are_refused() -> None:
         hj.Engine().query(f"SELECT DISTINCT ON (a) a, b, {rows_of_t}")
     found = hj.Engine().query(f"SELECT DISTINCT ON (a) a, b, {rows_of_t}, g DESC")
     assert rows(found) == [(1, 1, 2), (3, 2, 2)]
+
+
+def test_aggregates_of_a_label_give_labels() -> None:
+    """A label that is written was the number of its place: `max('ok'::mood)` was 2."""
+    engine = engine_of("CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE TABLE t (k integer)")
+    calls = ("max('ok'::mood)", "mode() WITHIN GROUP (ORDER BY 'ok'::mood)", "min('ok'::mood) OVER ()",
+             "percentile_disc(0.5) WITHIN GROUP (ORDER BY 'ok'::mood)")  # fmt: skip
+    engine.apply({"t": [{"k": 1}]}, time=0)
+    assert [rows(engine.query(f"SELECT {call} FROM t")) for call in calls] == [[("ok",)]] * 4
+    assert rows(engine.query("SELECT rank('sad'::mood) WITHIN GROUP (ORDER BY 'ok'::mood) FROM t")) == [(1,)]

@@ -182,3 +182,22 @@ def test_a_subquery_of_distinct_is_the_same_in_order_by(wide: hj.Engine) -> None
     value = "(SELECT max(c.n) FROM c WHERE c.x = b.x)"
     asked = f"SELECT DISTINCT {value} AS v FROM b ORDER BY {value} NULLS FIRST LIMIT 1"
     assert both(wide, asked) == Counter([(None,)])
+
+
+@pytest.mark.parametrize("window", [
+    "ORDER BY (SELECT max(c.n) FROM c WHERE c.x = b.x) NULLS FIRST", "ORDER BY x IN (SELECT x FROM c)",
+    "ORDER BY NOT EXISTS (SELECT FROM c WHERE c.x = b.x) DESC",
+])  # fmt: skip
+def test_a_window_of_the_clause_may_have_subqueries(wide: hj.Engine, window: str) -> None:
+    calls = "rank() OVER w AS r, count(*) OVER (w GROUPS 1 PRECEDING) AS n"
+    found = both(wide, f"SELECT x, y, {calls} FROM b WINDOW w AS ({window})")
+    assert found == Counter([(2, 5, 1, 1), (1, 5, 2, 3), (1, 6, 2, 3)])
+
+
+def test_a_window_of_the_clause_may_have_aggregates(wide: hj.Engine) -> None:
+    found = both(wide, "SELECT x, rank() OVER w AS r FROM b GROUP BY x WINDOW w AS (ORDER BY sum(y) DESC, x)")
+    assert found == Counter([(1, 1), (2, 2)])
+    assert bag(wide.query("SELECT rank() OVER w FROM b WINDOW w AS (ORDER BY sum(y))")) == Counter([(1,)])
+    order = "ORDER BY (SELECT max(c.n) FROM c WHERE c.x = b.x), count(*)"
+    found = bag(wide.query(f"SELECT x, rank() OVER w FROM b GROUP BY x WINDOW w AS ({order})"))
+    assert found == Counter([(1, 1), (2, 2)])
