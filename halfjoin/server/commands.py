@@ -73,7 +73,7 @@ def parsed(text: str, piece: Piece | None, oids: Sequence[int] = (), database: s
         UnsupportedSQL: a syntax error.
     """
     if piece is not None and piece.words[0] == "DECLARE":
-        (inner,) = split(declared(piece)[3]) or (None,)
+        (inner,) = split(declared(piece).query) or (None,)
         if inner is None or (not counted(inner.words) and inner.words[0] != "SUBSCRIBE"):
             raise UnsupportedSQL("a cursor is for a query", remedy="write DECLARE name CURSOR FOR SELECT ...")
         return Parsed(text, piece, prepared(inner.text, database), tuple(oids))
@@ -184,7 +184,7 @@ class Commands:
         if words[0] == "EXPLAIN":
             return Described((), (Column(_PLAN, JSON if explained(one.piece)[1] else TEXT),))
         if words[0] == "FETCH":
-            return Described((), self._held.portal(fetched(one.piece)[0]).columns)
+            return Described((), self._held.portal(fetched(one.piece).name).columns)
         return Described((), None)
 
     async def given(self, one: Parsed) -> dict[int, SqlType]:
@@ -409,39 +409,41 @@ class Commands:
 
     async def _declare(self, one: Parsed, values: Sequence[str | None], types: Sequence[SqlType | None]) -> Result:
         assert one.piece is not None and one.prepared is not None
-        name, binary, hold, query = declared(one.piece)
-        if not hold and self._connection.transaction == "idle":
+        said = declared(one.piece)
+        if not said.hold and self._connection.transaction == "idle":
             raise UnsupportedSQL("DECLARE CURSOR can only be used in transaction blocks", code="25P01",
                                  remedy="write BEGIN first, or DECLARE ... WITH HOLD")
-        if name in self._held.portals:
-            self._held.keep_portal(name, self._held.portals[name])  # says that it exists
-        (inner,) = split(query)
-        source = Parsed(query, inner, one.prepared)
-        portal = Portal(source, formats=(1,) if binary else (), hold=hold, cursor=True)
+        if said.name in self._held.portals:
+            self._held.keep_portal(said.name, self._held.portals[said.name])  # says that it exists
+        (inner,) = split(said.query)
+        source = Parsed(said.query, inner, one.prepared)
+        portal = Portal(source, formats=(1,) if said.binary else (), hold=said.hold, cursor=True)
         if inner.words[0] == "SUBSCRIBE":
+            if said.scroll:
+                raise UnsupportedSQL("a cursor for SUBSCRIBE goes forward", remedy="leave SCROLL out")
             portal.changes = Changes(*await self.call(partial(self._connection.subscribe, one.prepared)))
             portal.columns = portal.changes.columns
         else:
             portal.result = await self.run(source, values, types)
             portal.columns = portal.result.columns
-        self._held.keep_portal(name, portal)
+            portal.scroll = said.scroll is not False
+        self._held.keep_portal(said.name, portal)
         return Result("DECLARE CURSOR")
 
     async def _fetch(self, piece: Piece) -> Result:
-        name, most, wait = fetched(piece)
-        portal = self._held.portal(name)
+        said = fetched(piece)
+        portal = self._held.portal(said.name)
         if portal.changes is not None:
-            rows = await self._changes(portal.changes, most, wait)
+            if said.way != "FORWARD" or (said.count or 0) < 0:
+                raise UnsupportedSQL("a cursor for SUBSCRIBE goes forward", code="55000", remedy="declare another one")
+            rows = await self._worker.wait(portal.changes.take(said.count, said.wait))
         elif portal.result is None or portal.result.rows is None:
-            raise UnsupportedSQL(f'portal "{name}" cannot be run', code="55000")
+            raise UnsupportedSQL(f'portal "{said.name}" cannot be run', code="55000")
         else:
-            rows = portal.result.rows.slice(0, 0) if most == 0 else portal.result.take(most or 0)
+            rows = portal.result.fetch(said, scroll=portal.scroll)
         if piece.words[0] == "MOVE":
             return Result(f"MOVE {rows.num_rows}")
         return Result("FETCH", rows, portal.columns, counted=True)
-
-    async def _changes(self, changes: Changes, most: int | None, wait: float | None) -> pa.Table:
-        return await self._worker.wait(changes.take(most, wait))
 
     def _close(self, piece: Piece) -> Result:
         if piece.words[1:] == ("ALL",):
