@@ -62,14 +62,13 @@ class Catalog:
         other.schemas, other.enums, other.domains = self.schemas, dict(self.enums), dict(self.domains)
         other.sequences, other.numbers, other.comments = dict(self.sequences), self.numbers, dict(self.comments)
         other.last, other.unkept, other.stale = self.last, self.unkept, self.stale
-        other.inlined = self.inlined
+        other.inlined, other.asker = self.inlined, self.asker
         return other
 
     def aside(self) -> Catalog:
         """A copy whose sequences go on by themselves: for what is asked, and not carried out."""
         other = self.copy()
         other.numbers, other.last, other.unkept = dict(self.numbers), dict(self.last), set(self.unkept)
-        other.asker = self.asker
         return other
 
     def document(self) -> Document:

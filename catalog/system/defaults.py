@@ -13,7 +13,8 @@ _AS_WRITTEN = (*STRINGS, Kind.JSON, Kind.JSONB, Kind.ARRAY, Kind.ENUM, Kind.RECO
 _TEXT = re.compile(r"'((?:[^']|'')*)'")
 _NUMBERS = (*INTEGERS, *FLOATS, Kind.NUMERIC)
 _BARE = re.compile(r"\d+(\.\d+)?")  # a number that needs no quotes
-_UPPER = ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
+_UPPER = ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp",
+          "current_user", "session_user", "current_role", "user", "current_catalog", "current_schema")  # fmt: skip
 
 
 def default_text(written: str, type: SqlType, title: str) -> str | None:

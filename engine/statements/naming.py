@@ -84,7 +84,7 @@ def _create_domain(catalog: Catalog, statement: CreateDomain) -> None:
         names.append(name)
         checks.append((name, text))
     if domain.default is not None:
-        bind_default(domain.default, domain.type, catalog)
+        bind_default(domain.default, domain.type, catalog, catalog.system())
     catalog.domains[given.name] = replace(domain, checks=tuple(checks))
 
 

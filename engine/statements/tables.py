@@ -95,7 +95,7 @@ def check_columns(table: Table, catalog: Catalog) -> None:
     catalog.numbers = dict(catalog.numbers)  # a check gives out no numbers
     for column in table.columns:
         if column.default is not None:
-            bind_default(column.default, column.type, catalog)
+            bind_default(column.default, column.type, catalog, catalog.system())
         if column.generated is not None:
             if column.default is not None or column.name in table.primary_key:
                 raise UnsupportedSQL(f"the generated column {column.name} cannot have a DEFAULT or be a PRIMARY KEY")

@@ -18,12 +18,14 @@ from halfjoin.sql.bind.sequences import NEXT, argument
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.clock import moment
 from halfjoin.sql.functions.refused import REFUSED
+from halfjoin.sql.parse.keywords import mark_askers
 from halfjoin.sql.parse.locate import name_of, refuse
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.types import BOOLEAN, UNKNOWN, SqlType
 
 if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
+    from halfjoin.sql.system import System
 
 __all__ = ["bind_check", "bind_default", "bind_generated", "bind_select"]
 
@@ -41,10 +43,12 @@ def bind_generated(text: str, columns: Sequence[Column], type: SqlType, schema: 
     return over_columns(functions.cast(_value(text, columns, schema, table, "a generated column"), type), columns)
 
 
-def bind_default(text: str, type: SqlType, schema: Schema) -> Expr:
-    """The value of a DEFAULT, which reads no columns. now() is the moment of this call."""
-    context = Context(schema, text, now=moment())
+def bind_default(text: str, type: SqlType, schema: Schema, system: System | None = None) -> Expr:
+    """The value of a DEFAULT, which reads no columns. now() is the moment of this call. `system`: tells current_user;
+    None where nobody asks."""
+    context = Context(schema, text, now=moment(), system=system)
     (node,) = parse_query(f"SELECT {text}").selects
+    mark_askers(node)
     check_alone(node, text, "DEFAULT", fixed=False)
     return over_columns(functions.cast(Scalars(context, (Scope(),)).value(node), type), ())
 

@@ -17,7 +17,7 @@ from halfjoin.sql.bind.modifiers import of_modifier
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.parameters import is_inferring
 from halfjoin.sql.oids import pg_type
-from halfjoin.sql.system import FIXED, NAME, OID, POSTGRES, REG, TYPES, VECTORS, System, is_reg
+from halfjoin.sql.system import FIXED, NAME, OID, POSTGRES, REG, TEMPORARY, TYPES, VECTORS, System, is_reg
 from halfjoin.sql.types import (
     BIGINT,
     BOOLEAN,
@@ -395,14 +395,19 @@ def _lock(name: str, args: Sequence[Expr], system: System) -> Expr:
 
 def _schemas(system: System, args: Sequence[Expr]) -> Expr:
     every = bool(isinstance(args[0], Literal) and args[0].value) if args else False
-    return Literal([*(["pg_catalog"] if every else []), *system.asker.path], array(NAME))
+    return Literal(["pg_catalog", *system.asker.path] if every else _lasting(system), array(NAME))
+
+
+def _lasting(system: System) -> list[str]:
+    """The search path without the schema of what is temporary, which is there without being named."""
+    return [schema for schema in system.asker.path if schema != TEMPORARY]
 
 
 SESSION: Mapping[str, Callable[[System, Sequence[Expr]], Expr]] = {
     **dict.fromkeys(("current_user", "session_user", "user", "current_role"),
                     lambda system, args: Literal(system.asker.user, NAME)),
     **dict.fromkeys(("current_database", "current_catalog"), lambda system, args: Literal(system.asker.database, NAME)),
-    "current_schema": lambda system, args: Literal(next(iter(system.asker.path), None), NAME),
+    "current_schema": lambda system, args: Literal(next(iter(_lasting(system)), None), NAME),
     "current_schemas": _schemas,
     "current_setting": _setting,
     "pg_backend_pid": lambda system, args: Literal(system.asker.process, INTEGER),

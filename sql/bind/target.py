@@ -28,6 +28,7 @@ from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.clock import moment
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.change import is_default
+from halfjoin.sql.parse.keywords import mark_askers
 from halfjoin.sql.parse.locate import place
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.parse.syntax import FieldChange
@@ -193,6 +194,7 @@ def default(target: Target, name: str, context: Context) -> exp.Expr:
     if text is None:
         return exp.Null()
     (value,) = parse_query(f"SELECT {text}").selects
+    mark_askers(value)
     return value
 
 
