@@ -23,6 +23,7 @@ from halfjoin.server.interval_styles import ISO, styled
 from halfjoin.server.limits import Limits
 from halfjoin.server.portals import Held, Parsed, Portal, Result
 from halfjoin.server.rows import data_rows
+from halfjoin.server.sleeping import Sleep
 from halfjoin.server.splitting import Piece, split
 from halfjoin.server.transactions import Transactions
 from halfjoin.server.variables import Variables
@@ -47,10 +48,10 @@ class Client:
 
     def __init__(
         self, wire: Wire, connection: Connection, worker: Worker, variables: Variables, limits: Limits,
-        locks: LocksOfClient, database: str = DATABASE,
+        locks: LocksOfClient, sleep: Sleep, database: str = DATABASE,
     ) -> None:  # fmt: skip
         self._wire, self._worker, self._variables, self._limits = wire, worker, variables, limits
-        self._held = Held(limits, locks)
+        self._held = Held(limits, locks, sleep)
         self._transactions = Transactions(connection, variables, self._held, wire.put)
         self._commands = Commands(connection, worker, variables, self._held, self._transactions, limits, database)
         self._copying = Copying(wire, connection, self._commands, worker, limits)

@@ -20,6 +20,7 @@ from halfjoin.server.cursors import declared, fetched, name_at
 from halfjoin.server.explained import explained, explains_prepared
 from halfjoin.server.heard import heard
 from halfjoin.server.limits import Limits
+from halfjoin.server.locking import locking
 from halfjoin.server.portals import Held, Parsed, Portal, Result
 from halfjoin.server.reports import notice
 from halfjoin.server.splitting import QUERY, Piece, split
@@ -37,7 +38,7 @@ T = TypeVar("T")
 _SHOWS = ("TABLES", "VIEWS", "MATERIALIZED", "INDEXES", "SINKS", "COLUMNS", "CREATE", "SETTINGS", "COMMENTS", "SOURCES")
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
 _OWN = ("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SET", "RESET", "SHOW", "DISCARD", "DECLARE", "FETCH",
-        "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY", "DO", "GRANT", "REVOKE")  # fmt: skip
+        "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY", "DO", "GRANT", "REVOKE", "LOCK")  # fmt: skip
 _PLAN = "QUERY PLAN"
 _TWO_WORDS = (("TIME", "ZONE"), ("SESSION", "AUTHORIZATION"))  # names of settings
 _OUTSIDE = ("BEGIN", "START", "COMMIT", "END", "ABORT")  # what begins or ends transactions
@@ -125,6 +126,7 @@ class Commands:
         if one.prepared.executes is not None:
             self._transactions.check_execute(one.prepared.executes)
         self._held.locks.begin()
+        self._held.sleep.begin()
         run = partial(self._connection.run, one.prepared, values, types)
         if piece.words[0] in ("CREATE", "DROP", "ALTER"):
             answer, warnings = await self.call(partial(heard, run))
@@ -133,6 +135,7 @@ class Commands:
         else:
             answer = await self.call(run)
         await self._held.locks.settle(self._worker, self._most(), self._variables.timeout("lock_timeout"))
+        await self._held.sleep.settle(self._worker, self._most())
         if answer.tag:
             return Result(answer.tag, answer.rows, answer.columns)
         if answer.rows is not None and (counted(piece.words) or piece.words[0] == "EXECUTE"):
@@ -230,6 +233,13 @@ class Commands:
             case "DO":
                 self._transactions.begin_implicit()
                 await self._block(block_of(piece))
+            case "LOCK":
+                if self._connection.transaction == "idle":
+                    raise UnsupportedSQL("LOCK TABLE can only be used in transaction blocks", code="25P01",
+                                         remedy="write BEGIN first")
+                for query in locking(piece):
+                    await self._inside(query)
+                return Result("LOCK TABLE")
             case "GRANT":
                 self._transactions.say(notice("each user may do everything: GRANT changes nothing"))
             case "REVOKE":

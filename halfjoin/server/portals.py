@@ -13,6 +13,7 @@ from halfjoin.server.advisory import LocksOfClient
 from halfjoin.server.changes import Changes
 from halfjoin.server.cursors import Fetched, Place
 from halfjoin.server.limits import Limits
+from halfjoin.server.sleeping import Sleep
 from halfjoin.server.splitting import Piece
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.prepared import Prepared
@@ -110,11 +111,12 @@ class Portal:
 
 @dataclass
 class Held:
-    """The statements and portals of a connection, by name, and its advisory locks. The empty name is taken anew at any
-    time."""
+    """The statements and portals of a connection, by name, its advisory locks, and how long the running one
+    sleeps. The empty name is taken anew at any time."""
 
     limits: Limits
     locks: LocksOfClient
+    sleep: Sleep
     statements: dict[str, Parsed] = field(default_factory=dict)
     portals: dict[str, Portal] = field(default_factory=dict)
 

@@ -6,6 +6,7 @@ What they say is known when the query is bound: it is a constant, or a look-up o
 from __future__ import annotations
 
 import logging
+import math
 import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +22,10 @@ from halfjoin.sql.system import FIXED, NAME, OID, POSTGRES, REG, TEMPORARY, TYPE
 from halfjoin.sql.types import (
     BIGINT,
     BOOLEAN,
+    DOUBLE,
     INTEGER,
     INTEGERS,
+    INTERVAL,
     STRINGS,
     TEXT,
     TIMESTAMPTZ,
@@ -49,7 +52,7 @@ def not_in_catalog(kind: str, name: str, known: Sequence[str]) -> UnknownName:
 
 def is_system(name: str) -> bool:
     """Whether a function tells of a session or of the catalog."""
-    return name in SESSION or name in CONSTANT or name in OF_NUMBER or name in LOCKS
+    return name in SESSION or name in CONSTANT or name in OF_NUMBER or name in LOCKS or name in SLEEPS
 
 
 def system_call(name: str, args: Sequence[Expr], context: Context) -> Expr | None:
@@ -68,6 +71,8 @@ def system_call(name: str, args: Sequence[Expr], context: Context) -> Expr | Non
         return CONSTANT[name]
     if name in LOCKS:
         return _lock(name, args, system)
+    if name in SLEEPS:
+        return _sleep(name, args, system)
     if name in OF_NUMBER and args:
         return OF_NUMBER[name](name, args, system)
     if (name.startswith("has_") and name.endswith("_privilege")) or name == "pg_has_role":
@@ -393,6 +398,28 @@ def _lock(name: str, args: Sequence[Expr], system: System) -> Expr:
     return Literal(locked if type == BOOLEAN else "", type)
 
 
+def _sleep(name: str, args: Sequence[Expr], system: System) -> Expr:
+    """pg_sleep(seconds) and pg_sleep_for(interval). The answer of the statement waits, unless it is only described."""
+    if len(args) != 1:
+        raise UnsupportedSQL(f"no function {name} of {len(args)} arguments", code="42883")
+    time = functions.cast(args[0], SLEEPS[name])
+    if is_inferring():
+        return Literal(None, VOID)
+    if not isinstance(time, Literal):
+        raise UnsupportedSQL(f"{name} takes a constant", remedy="send the number of seconds")
+    if time.value is None:
+        return Literal(None, VOID)
+    if system.asker.sleep is None:
+        raise UnsupportedSQL(f"{name} is for the clients of a server", remedy="write time.sleep(seconds) in Python")
+    match time.value:
+        case (int(months), int(days), int(micros)):
+            seconds = (months * 30 + days) * 86400 + micros / 1e6
+        case given:
+            seconds = float(str(given))
+    system.asker.sleep(0.0 if math.isnan(seconds) else seconds)
+    return Literal("", VOID)
+
+
 def _schemas(system: System, args: Sequence[Expr]) -> Expr:
     every = bool(isinstance(args[0], Literal) and args[0].value) if args else False
     return Literal(["pg_catalog", *system.asker.path] if every else _lasting(system), array(NAME))
@@ -414,6 +441,7 @@ SESSION: Mapping[str, Callable[[System, Sequence[Expr]], Expr]] = {
     "version": lambda system, args: Literal(
         f"PostgreSQL {POSTGRES} (halfjoin {VERSION}, Python {platform.python_version()})", TEXT),
 }
+SLEEPS: Mapping[str, SqlType] = {"pg_sleep": DOUBLE, "pg_sleep_for": INTERVAL}
 LOCKS = frozenset((
     "pg_advisory_unlock", "pg_advisory_unlock_shared", "pg_advisory_unlock_all",
     *(f"pg_{tried}advisory_{until}lock{shared}"
