@@ -147,12 +147,14 @@ class AlterTable:
 
 @dataclass(frozen=True)
 class Rename:
-    """ALTER TABLE | [MATERIALIZED] VIEW | INDEX | SEQUENCE [IF EXISTS] name RENAME TO name."""
+    """ALTER TABLE | [MATERIALIZED] VIEW | INDEX | SEQUENCE [IF EXISTS] name RENAME TO name, or SET SCHEMA. With
+    `column`: RENAME COLUMN column TO `to` of a view."""
 
     kind: str
     name: str
     to: str
     if_exists: bool = False
+    column: str = ""
 
 
 @dataclass(frozen=True)

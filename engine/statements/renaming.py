@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -14,8 +15,9 @@ from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.creating import identifier, qualified
 from halfjoin.engine.statements.definitions import create_view, drop_view
 from halfjoin.engine.statements.following import follow
-from halfjoin.engine.statements.framing import Change
+from halfjoin.engine.statements.framing import Change, text_over
 from halfjoin.engine.statements.reshaping import put
+from halfjoin.engine.statements.tables import check_schema
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind_scalar
 from halfjoin.sql.functions import render
@@ -41,28 +43,21 @@ def rename(state: State, runners: Runners, statement: Rename) -> None:
     found = _named_as(catalog, statement)
     if found is None:
         return
+    if statement.column and isinstance(found, View):
+        _rename_view_column(state, runners, found, statement)
+        return
     if to in catalog.names() or to in catalog.indexes:
         raise Conflict(f"{to} exists already", remedy="choose another name", name=to, code="42P07")
     if isinstance(found, Index):
         _rename_index(state, found, to)
         return
     refuse_sinks(catalog, found.name)
+    check_schema(to, catalog)
     change = Change(found.name, to, {column.name: column.name for column in found.columns})
-    _rename_indexes(state, found, change)
     if isinstance(found, View):
-        before = catalog.copy()
-        view = CreateView(to, parse_query(found.text), found.text, (), found.materialized, found.retain)
-        create_view(state, runners, view, found.text)
-        for index in catalog.indexes.values():
-            if index.collection == to:
-                enter_index(state, index)
-        kept = {"base": found.base, "frames": found.frames, "comment": found.comment,
-                "first_id": found.first_id or found.id}
-        catalog.views[to] = catalog.views[to].model_copy(update=kept)
-        _in_its_place(state, found.name, to)
-        drop_view(state, found)
-        follow(state, before, change)
+        _rename_view(state, runners, found, change)
         return
+    _rename_indexes(state, found, change)
     put(state, found, _named(found, change), lambda rows: rows, change)
     for sequence in [one for one in catalog.sequences.values() if one.owner == found.name]:
         catalog.sequences[sequence.name] = sequence.model_copy(update={"owner": to})
@@ -74,6 +69,44 @@ def rename(state: State, runners: Runners, statement: Rename) -> None:
         theirs = tuple(one.model_copy(update={"table": to}) if one.table == found.name else one
                        for one in table.foreign_keys)  # fmt: skip
         catalog.tables[name] = table.model_copy(update={"foreign_keys": theirs})
+
+
+def _rename_view(state: State, runners: Runners, found: View, change: Change) -> None:
+    """Make a view anew under another name, and maybe with other names of columns, and let what reads it follow."""
+    catalog, to = state.catalog, change.now
+    _rename_indexes(state, found, change)
+    before = catalog.copy()
+    base, text = found.base, found.text
+    if not all(name == now for name, now in change.columns.items()):
+        names = ", ".join(identifier(now or name) for name, now in change.columns.items())
+        base = f"SELECT * FROM (\n{base or text}\n) AS view ({names})"
+        text = text_over(base, found.frames)
+    create_view(state, runners, CreateView(to, parse_query(text), text, (), found.materialized, found.retain), text)
+    for index in catalog.indexes.values():
+        if index.collection == to:
+            enter_index(state, index)
+    kept = {"base": base, "frames": found.frames, "comment": found.comment, "first_id": found.first_id or found.id}
+    catalog.views[to] = catalog.views[to].model_copy(update=kept)
+    _in_its_place(state, found.name, to)
+    drop_view(state, found)
+    follow(state, before, change)
+
+
+def _rename_view_column(state: State, runners: Runners, found: View, statement: Rename) -> None:
+    """RENAME COLUMN of a view: it is made anew under a name that no text can have, and gets its own name back."""
+    catalog, names = state.catalog, [column.name for column in found.columns]
+    if statement.column not in names:
+        raise UnknownName(f"column of {found.name}", statement.column, names, code="42703")
+    if statement.to in names:
+        raise Conflict(f"column {statement.to} of {found.name} already exists", name=statement.to, code="42701")
+    if statement.to.lower() in ("__time", "__diff"):
+        raise UnsupportedSQL(f"{statement.to} is the name of an update's own column", remedy="choose another name")
+    refuse_sinks(catalog, found.name)
+    aside = f"{found.name} {uuid.uuid4().hex}"
+    new = {name: statement.to if name == statement.column else name for name in names}
+    _rename_view(state, runners, found, Change(found.name, aside, new))
+    back = Change(aside, found.name, {name: name for name in new.values()})
+    _rename_view(state, runners, catalog.views[aside], back)
 
 
 def _named_as(catalog: Catalog, statement: Rename) -> Table | View | Index | None:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from halfjoin.sql.parse import syntax
 from halfjoin.sql.parse.constraints import column, constraints, identity_of
 from halfjoin.sql.parse.create import check_dots, table_name
-from halfjoin.sql.parse.locate import name_of, only, refuse, written
+from halfjoin.sql.parse.locate import in_schema, name_of, only, refuse, written
 from halfjoin.sql.parse.sequences import number
 from halfjoin.sql.parse.syntax import AlterConstraint, AlterIdentity
 from halfjoin.sql.parse.times import constant_duration
@@ -28,15 +28,22 @@ def alter(node: exp.Alter, text: str) -> AlterTable | AlterRetention | Rename:
         renamed = name_of(actions[0].this)
         schema = name.rpartition(".")[0] if node.this.args.get("db") is not None else ""
         for option in node.args.get("options") or ():
-            if isinstance(option, exp.ToTableProperty) and kind == "table":  # RENAME a TO b
+            if isinstance(option, exp.ToTableProperty) and kind != "table":  # RENAME a TO b
+                return Rename(kind, name, name_of(option.this), exists, column=renamed)
+            if isinstance(option, exp.ToTableProperty):
                 return AlterTable(name, (AlterAction("rename column", renamed, to=name_of(option.this)),), exists)
         check_dots(actions[0].this, text)
         return Rename(kind, name, f"{schema}.{renamed}" if schema else renamed, exists)
+    if len(actions) == 1 and isinstance(actions[0], syntax.AlterSchema):
+        return Rename(kind, name, in_schema(name, name_of(actions[0].this)), exists)
     if len(actions) == 1 and isinstance(actions[0], syntax.AlterRetention):
         length = actions[0].this
         return AlterRetention(name, None if length is None else constant_duration(length, text), exists)
     if kind != "table":
-        raise refuse(node, text, f"this ALTER {kind.upper()} is not supported", "write ALTER VIEW v RENAME TO w")
+        if len(actions) == 1 and isinstance(actions[0], exp.RenameColumn):
+            return Rename(kind, name, name_of(actions[0].args["to"]), exists, column=name_of(actions[0].this))
+        raise refuse(node, text, f"this ALTER {kind.upper()} is not supported",
+                     "write ALTER VIEW v RENAME TO w, RENAME COLUMN a TO b, or SET SCHEMA s")
     return AlterTable(name, tuple(made for action in actions for made in _actions(action, text)), exists)
 
 

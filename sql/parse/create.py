@@ -217,7 +217,8 @@ def _view(node: exp.Create, text: str) -> CreateView:
     if names:
         query, written = _renamed(query, written, node.this)
     return CreateView(name, query, written, names, properties.materialized, properties.retain,
-                      bool(node.args.get("exists")), bool(node.args.get("replace")), properties.ignored)
+                      bool(node.args.get("exists")), bool(node.args.get("replace")),
+                      (*properties.ignored, *(["WITH NO DATA"] if node.expression.meta.get("no_data") else [])))
 
 
 def _renamed(query: exp.Query, text: str, schema: exp.Schema) -> tuple[exp.Query, str]:

@@ -440,9 +440,8 @@ class HalfjoinParser(OperatorParser, ConstantParser, SchemaParser):
         if self._at_as_of():
             raise self._refused("a view has no AS OF", "write AS OF in the query that reads it")
         if self._fills:
-            if self._match_text_seq("WITH", "NO", "DATA"):
-                raise self._refused("CREATE MATERIALIZED VIEW ... WITH NO DATA is not supported",
-                                    "leave it out: a view always has its rows")  # fmt: skip
+            if query is not None and self._match_text_seq("WITH", "NO", "DATA"):
+                query.meta["no_data"] = True
             self._match_text_seq("WITH", "DATA")
         return query
 

@@ -74,11 +74,13 @@ class NamedParser(SourceParser):
         exists = bool(self._parse_exists())
         name = self._parse_table_parts()
         to = self._parse_id_var() if self._match_text_seq("RENAME", "TO") else None
-        given = {"to": to} if to is not None else self._sequence_options(typed=True)
+        schema = self._parse_id_var() if self._match_text_seq("SET", "SCHEMA") else None
+        given = {"to": to} if to is not None else {"schema": schema} if schema is not None else (
+            self._sequence_options(typed=True))  # fmt: skip
         if not given or (self._curr and self._curr.token_type is not TokenType.SEMICOLON):
             raise self._refused("this ALTER SEQUENCE is not supported",
                                 "RESTART [WITH n], START WITH n, INCREMENT BY n, MINVALUE n, MAXVALUE n, CYCLE, "
-                                "OWNED BY t.c, RENAME TO name")  # fmt: skip
+                                "OWNED BY t.c, RENAME TO name, SET SCHEMA name")  # fmt: skip
         return self.expression(AlterSequence(this=name, exists=exists, **given))
 
     def _parse_sequence_properties(self) -> exp.SequenceProperties | None:

@@ -208,10 +208,11 @@ class IterativeWith(exp.With):
 
 class AlterSequence(exp.Expression):
     """ALTER SEQUENCE name RESTART [WITH n] | START WITH n | INCREMENT BY n ... `restart`: a number, or True. With `to`:
-    RENAME TO to."""
+    RENAME TO to; with `schema`: SET SCHEMA schema."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, **dict.fromkeys(
-        ("exists", "restart", "start", "increment", "minvalue", "maxvalue", "cycle", "cache", "type", "owned", "to"),
+        ("exists", "restart", "start", "increment", "minvalue", "maxvalue", "cycle", "cache", "type", "owned", "to",
+         "schema"),
         False)}  # fmt: skip
 
 
@@ -235,6 +236,10 @@ class AlterConstraint(exp.Expression):
     """RENAME CONSTRAINT name TO `to`, and VALIDATE CONSTRAINT name."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "to": False}
+
+
+class AlterSchema(exp.Expression):
+    """SET SCHEMA name of a table, view or sequence."""
 
 
 class Iterate(exp.Expression):
