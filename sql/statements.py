@@ -102,11 +102,11 @@ class CreateTable:
 
 @dataclass(frozen=True)
 class CreateTableAs:
-    """CREATE TABLE [IF NOT EXISTS] name [(column, ...)] AS query [WITH [NO] DATA]."""
+    """CREATE TABLE [IF NOT EXISTS] name [(column, ...)] AS query | EXECUTE name [WITH [NO] DATA]."""
 
     name: str
     names: tuple[str, ...]
-    query: exp.Query
+    query: exp.Query | Execute
     retain: int | None = None
     if_not_exists: bool = False
     data: bool = True
@@ -248,13 +248,14 @@ class OnConflict:
     """ON CONFLICT [(column, ...) | ON CONSTRAINT name] DO NOTHING | DO UPDATE SET ... [WHERE ...].
 
     `columns` and `constraint` are None if the clause names no key, so that it means every key. `assignments` is None
-    for DO NOTHING.
+    for DO NOTHING. `predicate`: the condition behind the columns, which says nothing: each key here covers all rows.
     """
 
     columns: tuple[str, ...] | None
     constraint: str | None
     assignments: tuple[Assignment, ...] | None
     where: exp.Expr | None = None
+    predicate: exp.Expr | None = None
 
 
 @dataclass(frozen=True)

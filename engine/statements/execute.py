@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -397,6 +398,12 @@ def _say_gone(gone: Sequence[str]) -> None:
 
 def _create_table_as(session: Session, state: State, statement: CreateTableAs, sql: str) -> pa.Table | None:
     """Create a table with the rows of a query, both or neither."""
+    if isinstance(statement.query, Execute):
+        kept = session.prepared_statement(statement.query.name)
+        inner = executed(kept, statement.query.values)
+        if not isinstance(inner, Select) or inner.as_of is not None:
+            raise UnsupportedSQL(f"prepared statement {kept.name} is not a SELECT", code="42809")
+        statement, sql = replace(statement, query=inner.query), kept.text
     known = session.known(state)
     if statement.if_not_exists and statement.name in known.catalog.names():
         return None

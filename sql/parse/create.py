@@ -21,6 +21,7 @@ from halfjoin.sql.statements import (
     CreateSink,
     CreateTable,
     CreateTableAs,
+    Execute,
     CreateView,
     Like,
     Statement,
@@ -161,7 +162,9 @@ def _table(node: exp.Create, text: str) -> CreateTable | CreateTableAs:
 
 def _table_as(node: exp.Create, text: str) -> CreateTableAs:
     query, data, names = as_query(node.expression), True, node.this
-    if not isinstance(query, exp.Query):
+    if isinstance(query, syntax.Execute):
+        query = Execute(name_of(query.this), tuple(query.expressions))
+    elif not isinstance(query, exp.Query):
         raise refuse(node, text, "CREATE TABLE AS needs a query", "write CREATE TABLE t AS SELECT ...")
     if node.args.get("properties"):
         kept = []
