@@ -21,8 +21,8 @@ from halfjoin.sql.statements import (
     CreateSink,
     CreateTable,
     CreateTableAs,
-    Execute,
     CreateView,
+    Execute,
     Like,
     Statement,
 )

@@ -1,0 +1,142 @@
+"""Definitions as tools for PostgreSQL write them: schemas, columns of views, tables of prepared queries, keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import halfjoin as hj
+from tests.support.serving import Served, serving
+
+psycopg = pytest.importorskip("psycopg")
+
+
+@pytest.fixture
+def server() -> Iterator[Served]:
+    with serving() as served:
+        yield served
+
+
+@pytest.fixture
+def client(server: Served) -> Iterator[Any]:
+    with server.psycopg() as connection:
+        connection.execute("CREATE TABLE t (id serial PRIMARY KEY, a integer CHECK (t.a > 0), b text)")
+        connection.execute("INSERT INTO t (a, b) VALUES (1, 'x'), (2, 'y'), (3, 'z')")
+        yield connection
+
+
+def rows(client: Any, query: str) -> list[Any]:
+    return list(client.execute(query).fetchall())
+
+
+VIEWS = """
+    CREATE VIEW v AS SELECT id, a FROM t;
+    CREATE VIEW w AS SELECT v.a + 1 AS c, * FROM v WHERE v.a > 1;
+    CREATE MATERIALIZED VIEW m AS SELECT a, count(*) AS n FROM v GROUP BY a;
+    CREATE INDEX i ON m (a);
+    CREATE MATERIALIZED VIEW o AS SELECT m.a * 10 AS ten, n FROM m JOIN v USING (a)
+"""
+
+
+def seen(client: Any) -> dict[str, list[Any]]:
+    names = {"v": [], "w": [], "m": [], "o": []}
+    return {name: rows(client, f"SELECT * FROM {name} ORDER BY 1") for name in names}
+
+
+def test_a_column_of_a_view_gets_another_name(client: Any) -> None:
+    client.execute(VIEWS)
+    before = seen(client)
+    client.execute("ALTER VIEW v RENAME COLUMN a TO aa; ALTER MATERIALIZED VIEW m RENAME a TO k; "
+                   "ALTER VIEW v RENAME id TO number")
+    assert seen(client) == before
+    client.execute("INSERT INTO t (a, b) VALUES (3, 'q'), (4, 'r')")
+    assert rows(client, "SELECT number, aa FROM v WHERE aa > 2 ORDER BY 1") == [(3, 3), (4, 3), (5, 4)]
+    assert rows(client, "SELECT k, n FROM m ORDER BY k") == [(1, 1), (2, 1), (3, 2), (4, 1)]
+    assert rows(client, "SELECT c, id, a FROM w ORDER BY id") == [(3, 2, 2), (4, 3, 3), (4, 4, 3), (5, 5, 4)]
+    assert rows(client, "SELECT ten, n FROM o ORDER BY 1") == [(10, 1), (20, 1), (30, 2), (30, 2), (40, 1)]
+    for wrong, error in (("v RENAME nope TO x", psycopg.errors.UndefinedColumn),
+                         ("v RENAME aa TO number", psycopg.errors.DuplicateColumn),
+                         ("nope RENAME a TO b", psycopg.errors.UndefinedTable)):  # fmt: skip
+        with pytest.raises(error):
+            client.execute(f"ALTER VIEW {wrong}")
+    client.execute("ALTER TABLE t RENAME a TO z")
+    assert rows(client, "SELECT aa FROM v ORDER BY 1") == [(1,), (2,), (3,), (3,), (4,)]
+
+
+def test_tables_views_and_sequences_get_another_schema(tmp_path: Path) -> None:
+    with hj.Engine(tmp_path) as engine, serving(engine) as server, server.psycopg() as client:
+        client.execute("CREATE TABLE t (id serial PRIMARY KEY, a integer CHECK (t.a > 0)); CREATE SEQUENCE q")
+        client.execute("CREATE TABLE u (id integer REFERENCES t); INSERT INTO t (a) VALUES (1), (2), (3)")
+        client.execute(VIEWS + "; CREATE SCHEMA s")
+        before = seen(client)
+        client.execute("ALTER TABLE t SET SCHEMA s; ALTER VIEW v SET SCHEMA s; ALTER MATERIALIZED VIEW m SET SCHEMA s;"
+                       "ALTER SEQUENCE q SET SCHEMA s; INSERT INTO s.t (a) VALUES (3); INSERT INTO u VALUES (4)")
+        for wrong, error in (("SELECT * FROM v", psycopg.errors.UndefinedTable),
+                             ("INSERT INTO s.t (a) VALUES (-1)", psycopg.errors.CheckViolation),
+                             ("INSERT INTO u VALUES (9)", psycopg.errors.ForeignKeyViolation),
+                             ("ALTER TABLE u SET SCHEMA nope", psycopg.errors.InvalidSchemaName)):  # fmt: skip
+            with pytest.raises(error):
+                client.execute(wrong)
+        client.execute("ALTER TABLE IF EXISTS nope SET SCHEMA s; ALTER VIEW s.v SET SCHEMA public; SET search_path = s")
+        client.execute("ALTER MATERIALIZED VIEW m SET SCHEMA public; DELETE FROM t WHERE id = 4 AND false")
+    with hj.Engine(tmp_path) as engine:
+        engine.execute("DELETE FROM u; DELETE FROM s.t WHERE id = 4")
+        with serving(engine) as server, server.psycopg() as client:
+            assert seen(client) == before
+            assert rows(client, "SELECT nextval('s.q')") == [(1,)]
+
+
+def test_a_table_of_a_prepared_query(client: Any) -> None:
+    client.execute("PREPARE p AS SELECT id, b FROM t WHERE id > $1; PREPARE c AS DELETE FROM t RETURNING id")
+    assert client.execute("CREATE TABLE x AS EXECUTE p(1)").statusmessage == "SELECT 2"
+    assert rows(client, "SELECT * FROM x ORDER BY id") == [(2, "y"), (3, "z")]
+    client.execute("CREATE TEMP TABLE y (q, r) AS EXECUTE p(2) WITH DATA; CREATE TABLE z AS EXECUTE p(2) WITH NO DATA")
+    assert rows(client, "SELECT q, r FROM y UNION ALL SELECT id, b FROM z") == [(3, "z")]
+    for wrong, error in (("c", psycopg.errors.WrongObjectType), ("no", psycopg.errors.InvalidSqlStatementName)):
+        with pytest.raises(error):
+            client.execute(f"CREATE TABLE n AS EXECUTE {wrong}")
+    assert rows(client, "SELECT count(*) FROM t") == [(3,)]
+
+
+def test_a_view_without_data_is_filled_all_the_same(client: Any) -> None:
+    """pg_dump writes each materialized view so, and refreshes it at the end."""
+    said: list[str] = []
+    client.add_notice_handler(lambda notice: said.append(notice.message_primary))
+    client.execute("CREATE MATERIALIZED VIEW m AS SELECT a FROM t WITH NO DATA")
+    client.execute("REFRESH MATERIALIZED VIEW m")
+    assert rows(client, "SELECT count(*) FROM m") == [(3,)]
+    assert any("WITH NO DATA changes nothing" in one for one in said)
+
+
+def test_the_condition_of_a_key_must_be_one(client: Any) -> None:
+    insert = "INSERT INTO t VALUES (1, 1, 'q') ON CONFLICT (id)"
+    with pytest.raises(psycopg.errors.UndefinedColumn, match="nope"):
+        client.execute(f"{insert} WHERE nope > 3 DO NOTHING")
+    client.execute(f"{insert} WHERE a > 3 AND t.b IS NOT NULL DO UPDATE SET b = excluded.b WHERE t.a = 1")
+    assert rows(client, "SELECT b FROM t WHERE id = 1") == [("q",)]
+
+
+def test_keys_take_many_nulls_and_say_so(client: Any) -> None:
+    client.execute("CREATE TABLE k (a integer UNIQUE NULLS DISTINCT, b integer, UNIQUE NULLS DISTINCT (b))")
+    client.execute("CREATE UNIQUE INDEX ON k (a, b) NULLS DISTINCT; INSERT INTO k VALUES (NULL, NULL), (NULL, NULL)")
+    for refused in ("CREATE TABLE n (a integer UNIQUE NULLS NOT DISTINCT)", "ALTER TABLE k ADD UNIQUE NULLS NOT "
+                    "DISTINCT (a)", "CREATE UNIQUE INDEX ON k (a) NULLS NOT DISTINCT"):  # fmt: skip
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="NULL any number of times"):
+            client.execute(refused)
+    client.execute("CREATE TABLE one (a text, c text GENERATED ALWAYS AS (coalesce(a, '')) STORED UNIQUE)")
+    client.execute("INSERT INTO one VALUES (NULL)")
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        client.execute("INSERT INTO one VALUES (NULL)")
+
+
+def test_the_rows_of_a_table_have_a_type(client: Any) -> None:
+    client.execute('CREATE VIEW v AS SELECT id FROM t; CREATE SCHEMA s; CREATE TABLE s.u (k integer); '
+                   'CREATE TABLE "text" (k integer)')  # fmt: skip
+    assert rows(client, "SELECT 't'::regtype, 't[]'::regtype, '_v'::regtype, 's.u'::regtype, to_regtype('u'), "
+                        "'text'::regtype::oid = 25") == [("t", "t[]", "v[]", "s.u", None, True)]  # fmt: skip
+    assert rows(client, "SELECT c.relname, t.typtype, format_type(c.reltype, NULL) FROM pg_class c JOIN pg_type t "
+                        "ON t.oid = c.reltype AND t.typrelid = c.oid WHERE relname IN ('t', 'v') ORDER BY 1") == [
+        ("t", "c", "t"), ("v", "c", "v")]  # fmt: skip
