@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 
-from halfjoin.catalog.catalog import Catalog, kind_of
+from halfjoin.catalog.catalog import Catalog, beside, kind_of
 from halfjoin.catalog.models import Index, Sequence, Table, View
 from halfjoin.engine.arrange.collection import User
 from halfjoin.engine.batch.enter import enter_index
@@ -117,8 +117,9 @@ def _named_as(catalog: Catalog, statement: Rename) -> Table | View | Index | Non
     """
     name, kind = statement.name, statement.kind
     there: Table | View | Index | None = catalog.tables.get(name) or catalog.views.get(name)
-    if there is None or (kind == "index" and name in catalog.indexes):
-        there = catalog.indexes.get(name)
+    index = catalog.index_named(name)
+    if there is None or (kind == "index" and index in catalog.indexes):
+        there = catalog.indexes.get(index)
     if there is None:
         if statement.if_exists:
             return None
@@ -149,7 +150,8 @@ def _rename_sequence(catalog: Catalog, sequence: Sequence, to: str) -> None:
 def _rename_index(state: State, index: Index, to: str) -> None:
     """Give an index another name. Its arrangement belongs to the name, so it is built again."""
     catalog = state.catalog
-    text = f"CREATE INDEX {identifier(to)} ON {without_names(index.text)[0]}"
+    to = beside(index.collection, to)
+    text = f"CREATE INDEX {identifier(to.rpartition('.')[2])} ON {without_names(index.text)[0]}"
     state.collection(index.collection).release(User("index", index.name))
     made = index.model_copy(update={"name": to, "text": text})
     catalog.indexes = {one.name: one for one in (made if one is index else one for one in catalog.indexes.values())}
@@ -240,10 +242,15 @@ def _rename_indexes(state: State, item: Table | View, change: Change) -> None:
     for index in [one for one in catalog.indexes.values() if one.collection == item.name]:
         text = renamed_in(index.text, parse_index(index.text).keys, names, tables)
         if tables:
-            text = f"CREATE INDEX {identifier(index.name)} ON {qualified(change.now)} {without_names(text)[1]}"
+            own, rest = identifier(index.name.rpartition(".")[2]), without_names(text)[1]
+            text = f"CREATE INDEX {own} ON {qualified(change.now)} {rest}"
         keys = [bind_scalar(node, new, catalog, text, change.now) for node in parse_index(text).keys]
-        catalog.indexes[index.name] = index.model_copy(update={
-            "collection": change.now, "keys": tuple(map(render, keys)), "text": text})  # fmt: skip
+        name = beside(change.now, index.name) if index.name == beside(item.name, index.name) else index.name
+        if name != index.name and name in catalog.indexes:
+            raise Conflict(f"{name} exists already", remedy="rename one of them", name=name, code="42P07")
+        catalog.indexes = {name if one == index.name else one: kept for one, kept in catalog.indexes.items()}
+        catalog.indexes[name] = index.model_copy(update={
+            "name": name, "collection": change.now, "keys": tuple(map(render, keys)), "text": text})  # fmt: skip
 
 
 def columns_of_index(index: Index) -> set[str]:

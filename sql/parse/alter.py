@@ -7,15 +7,16 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from halfjoin.sql.named import SequenceOptions
 from halfjoin.sql.parse import syntax
 from halfjoin.sql.parse.constraints import column, constraints, identity_of
 from halfjoin.sql.parse.create import check_dots, table_name
 from halfjoin.sql.parse.locate import in_schema, name_of, only, refuse, written
-from halfjoin.sql.parse.sequences import number
+from halfjoin.sql.parse.sequences import number, options
 from halfjoin.sql.parse.syntax import AlterConstraint, AlterIdentity
 from halfjoin.sql.parse.times import constant_duration
 from halfjoin.sql.parse.type_names import stored_type
-from halfjoin.sql.statements import AlterAction, AlterRetention, AlterTable, Rename
+from halfjoin.sql.statements import AlterAction, AlterRetention, AlterTable, Identity, Rename
 from halfjoin.sql.types import BIGINT
 
 
@@ -73,7 +74,7 @@ def _actions(node: exp.Expr, text: str) -> Iterator[AlterAction]:
         case exp.AlterColumn():
             yield _altered(node, text)
         case AlterIdentity():
-            yield _identity(node, text)
+            yield from _identity(node, text)
         case _:
             raise refuse(node, text, f"ALTER TABLE ... {written(node)} is not supported",
                          "ADD, DROP or RENAME a column or constraint, or ALTER a column")
@@ -103,15 +104,20 @@ def _casts_alone(using: exp.Expr, name: str, dtype: exp.Expr | None) -> bool:
     return isinstance(value, exp.Column) and not value.table and name_of(value.this) == name
 
 
-def _identity(node: AlterIdentity, text: str) -> AlterAction:
+def _identity(node: AlterIdentity, text: str) -> Iterator[AlterAction]:
     name, action = name_of(node.this), node.args["action"]
     if action == "add":
         given = node.args["constraint"]
         kind = given.kind if isinstance(given, exp.ColumnConstraint) else given
         if not isinstance(kind, exp.GeneratedAsIdentityColumnConstraint):
             raise refuse(node, text, "expected GENERATED ALWAYS or BY DEFAULT AS IDENTITY")
-        return AlterAction("add identity", name, identity=identity_of(kind, BIGINT, text))
-    restart = node.args.get("restart")
-    at = None if restart in (None, True) else number(restart, node, text)
-    return AlterAction(f"{action} identity", name, lenient=bool(node.args.get("exists")), restart=at,
-                       to="always" if node.args.get("always") else None)  # fmt: skip
+        yield AlterAction("add identity", name, identity=identity_of(kind, BIGINT, text))
+    if action == "drop":
+        yield AlterAction("drop identity", name, lenient=bool(node.args.get("exists")))
+    if (always := node.args.get("always")) is not None:
+        yield AlterAction("set identity", name, to="always" if always else None)
+    changed = options(node, text) if action == "change" else SequenceOptions()
+    if changed != SequenceOptions():
+        yield AlterAction("alter identity", name, identity=Identity(always=False, options=changed))
+    if (restart := node.args.get("restart")) is not None:
+        yield AlterAction("restart identity", name, restart=None if restart is True else number(restart, node, text))

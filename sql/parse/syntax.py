@@ -225,11 +225,14 @@ class AlterDomain(exp.Expression):
 
 
 class AlterIdentity(exp.Expression):
-    """ALTER COLUMN name ADD GENERATED ... AS IDENTITY (`constraint`), SET GENERATED ALWAYS | BY DEFAULT (`always`),
-    RESTART [WITH n] (`restart`: a number, or True), DROP IDENTITY [IF EXISTS]."""
+    """ALTER COLUMN name, with an `action`. `add`: ADD GENERATED ... AS IDENTITY (`constraint`). `drop`: DROP IDENTITY
+    [IF EXISTS]. `change`: some of SET GENERATED ALWAYS | BY DEFAULT (`always`), RESTART [WITH n] (`restart`: a number,
+    or True), SET with options of the sequence."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "action": True, "constraint": False,
-                                            "always": False, "restart": False, "exists": False}  # fmt: skip
+                                            "always": False, "restart": False, "exists": False,
+                                            **dict.fromkeys(("start", "increment", "minvalue", "maxvalue", "cycle",
+                                                             "cache"), False)}  # fmt: skip
 
 
 class AlterConstraint(exp.Expression):
