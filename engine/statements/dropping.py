@@ -50,13 +50,14 @@ def _drop_unique(state: State, name: str) -> bool:
     """Drop the index of CREATE UNIQUE INDEX of that name. Returns whether there is one."""
     for table in list(state.catalog.tables.values()):
         own = next((one for one in table.keys if beside(table.name, one) == name), None)
+        if own is None:
+            continue
         if any(one.index and one.name == own for one in table.unique):
             alter_table(state, AlterTable(table.name, (AlterAction("drop constraint", own),)))
             return True
-        if own is not None:
-            raise Conflict(f"cannot drop index {name} because constraint {name} on table {table.name} requires it",
-                           remedy=f"ALTER TABLE {table.name} DROP CONSTRAINT {name}", name=name, holder=table.name,
-                           code="2BP01")  # fmt: skip
+        raise Conflict(f"cannot drop index {name} because constraint {name} on table {table.name} requires it",
+                       remedy=f"ALTER TABLE {table.name} DROP CONSTRAINT {own}", name=name, holder=table.name,
+                       code="2BP01")  # fmt: skip
     return False
 
 

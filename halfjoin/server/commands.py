@@ -41,6 +41,9 @@ _OWN = ("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SET", "RESET", 
         "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY", "DO", "GRANT", "REVOKE", "LOCK")  # fmt: skip
 _PLAN = "QUERY PLAN"
 _TWO_WORDS = (("TIME", "ZONE"), ("SESSION", "AUTHORIZATION"))  # names of settings
+# Extensions that there is no need to make: PostgreSQL has the first from the beginning, and so Rails' schemas make it;
+# of the others programs use the function that makes a UUID.
+EXTENSIONS = ("plpgsql", "uuid-ossp", "pgcrypto")
 _OUTSIDE = ("BEGIN", "START", "COMMIT", "END", "ABORT")  # what begins or ends transactions
 
 
@@ -53,13 +56,14 @@ def is_own(words: Sequence[str]) -> bool:
         return second != "TIME" or words[2:3] == ("ZONE",)
     if first == "ROLLBACK":
         return "TO" not in words
-    return first in _OWN or explains_prepared(words) or _is_plpgsql(words) or _is_owner(words)
+    return first in _OWN or explains_prepared(words) or bool(_extension(words)) or _is_owner(words)
 
 
-def _is_plpgsql(words: Sequence[str]) -> bool:
-    """Whether a statement makes the one extension that PostgreSQL has from the beginning, as Rails' schemas do."""
-    return tuple(words[:5]) == ("CREATE", "EXTENSION", "IF", "NOT", "EXISTS") and words[5:6] in (
-        ("PLPGSQL",), ("plpgsql",))  # fmt: skip
+def _extension(words: Sequence[str]) -> str:
+    """The extension that a statement makes, if what clients use of it is there; else an empty text."""
+    rest = words[5:] if tuple(words[2:5]) == ("IF", "NOT", "EXISTS") else words[2:]
+    made = rest[0].lower() if rest and tuple(words[:2]) == ("CREATE", "EXTENSION") else ""
+    return made if made in EXTENSIONS else ""
 
 
 def _is_owner(words: Sequence[str]) -> bool:
@@ -249,7 +253,7 @@ class Commands:
                 self._transactions.say(notice("each user may do everything: OWNER TO changes nothing"))
                 return Result(" ".join(words[: 3 if words[1] == "MATERIALIZED" else 2]))
             case "CREATE":
-                self._transactions.say(notice('extension "plpgsql" already exists, skipping', "42710"))
+                self._transactions.say(notice(f'extension "{_extension(words)}" already exists, skipping', "42710"))
                 return Result("CREATE EXTENSION")
             case "LISTEN" | "NOTIFY":
                 raise UnsupportedSQL(f"{words[0]} is not supported", remedy="SUBSCRIBE tells the changes of a view")

@@ -25,7 +25,7 @@ from halfjoin.sql.bind.system_functions import named, system_call
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions import record_values
-from halfjoin.sql.functions.chance import CHANCE
+from halfjoin.sql.functions.chance import CALLED, CHANCE
 from halfjoin.sql.functions.jsonb_records import POPULATED_ONE, populated
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
@@ -267,7 +267,7 @@ def _chance(scalars: Scalars, name: str) -> Expr | None:
     if scalars.context.now is None or name not in CHANCE:
         return None
     scalars.context.fleeting.append(name)
-    return Call(name, (), CHANCE[name])
+    return Call(CALLED.get(name, name), (), CHANCE[name])
 
 
 def _digits(args: Sequence[Expr]) -> int | None:

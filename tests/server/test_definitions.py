@@ -185,3 +185,27 @@ def test_an_identity_changes_in_one_statement(client: Any) -> None:
         client.execute("ALTER TABLE n ALTER id RESTART WITH 7 RESTART WITH 8")
     with pytest.raises(psycopg.errors.GeneratedAlways):
         client.execute("INSERT INTO n VALUES (1, 1)")
+
+
+def test_defaults_read_as_in_postgres(client: Any) -> None:
+    """TypeORM compares them with its own texts, and would alter a column each time it starts."""
+    client.execute("""CREATE TABLE d (
+        a numeric(10,2) DEFAULT '0', b numeric DEFAULT '1.5', c numeric(10,2) DEFAULT '-2',
+        d numeric(5,2) DEFAULT '1e2', e bigint DEFAULT '5', f smallint DEFAULT '6', g integer DEFAULT '7',
+        h float8 DEFAULT '0', i real DEFAULT '1.5', j numeric(6,1) DEFAULT 0, k bigint DEFAULT -1,
+        l numeric DEFAULT -1.5, m numeric DEFAULT '0')""")
+    assert [text for text, in rows(client, "SELECT column_default FROM information_schema.columns "
+                                           "WHERE table_name = 'd' ORDER BY ordinal_position")] == [
+        "'0'::numeric", "1.5", "'-2'::numeric", "'100'::numeric", "'5'::bigint", "'6'::smallint", "7",
+        "'0'::double precision", "'1.5'::real", "0", "'-1'::integer", "'-1.5'::numeric", "'0'::numeric"]  # fmt: skip
+
+
+def test_uuids_have_the_name_of_an_extension(client: Any) -> None:
+    """TypeORM makes the extension, and its defaults call it."""
+    client.execute('CREATE EXTENSION IF NOT EXISTS "uuid-ossp"; CREATE EXTENSION pgcrypto')
+    client.execute("CREATE TABLE u (k integer, id uuid DEFAULT uuid_generate_v4()); INSERT INTO u SELECT a FROM t")
+    assert rows(client, "SELECT count(DISTINCT id) FROM u") == [(3,)]
+    client.execute("ALTER TABLE u ADD COLUMN more uuid NOT NULL DEFAULT uuid_generate_v4()")
+    assert rows(client, "SELECT count(DISTINCT more), count(DISTINCT uuid_generate_v4()) FROM u") == [(3, 3)]
+    with pytest.raises(psycopg.errors.FeatureNotSupported):
+        client.execute("CREATE EXTENSION hstore")
