@@ -38,12 +38,15 @@ T = TypeVar("T")
 _SHOWS = ("TABLES", "VIEWS", "MATERIALIZED", "INDEXES", "SINKS", "COLUMNS", "CREATE", "SETTINGS", "COMMENTS", "SOURCES")
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
 _OWN = ("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SET", "RESET", "SHOW", "DISCARD", "DECLARE", "FETCH",
-        "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY", "DO", "GRANT", "REVOKE", "LOCK")  # fmt: skip
+        "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY", "DO", "GRANT", "REVOKE", "LOCK",
+        "CHECKPOINT", "REINDEX", "CLUSTER")  # fmt: skip
 _PLAN = "QUERY PLAN"
 _TWO_WORDS = (("TIME", "ZONE"), ("SESSION", "AUTHORIZATION"))  # names of settings
 # Extensions that there is no need to make: PostgreSQL has the first from the beginning, and so Rails' schemas make it;
 # of the others programs use the function that makes a UUID.
 EXTENSIONS = ("plpgsql", "uuid-ossp", "pgcrypto")
+_VAIN = {"CHECKPOINT": "what is acknowledged is kept", "REINDEX": "indexes are made anew by themselves",
+         "CLUSTER": "rows are kept in no order"}  # fmt: skip
 _OUTSIDE = ("BEGIN", "START", "COMMIT", "END", "ABORT")  # what begins or ends transactions
 
 
@@ -56,6 +59,8 @@ def is_own(words: Sequence[str]) -> bool:
         return second != "TIME" or words[2:3] == ("ZONE",)
     if first == "ROLLBACK":
         return "TO" not in words
+    if (first, second) in (("PREPARE", "TRANSACTION"), ("ALTER", "DEFAULT")):
+        return True
     return first in _OWN or explains_prepared(words) or bool(_extension(words)) or _is_owner(words)
 
 
@@ -249,6 +254,14 @@ class Commands:
             case "REVOKE":
                 raise UnsupportedSQL("REVOKE is not supported: each user may do everything",
                                      remedy="the server's --host and --password-file say who may connect")
+            case "CHECKPOINT" | "REINDEX" | "CLUSTER":
+                self._transactions.say(notice(f"{words[0]} has nothing to do: {_VAIN[words[0]]}"))
+            case "PREPARE":
+                raise UnsupportedSQL("PREPARE TRANSACTION is not supported: a transaction ends with its connection",
+                                     remedy="write COMMIT; engine.apply with a batch_id takes a batch once")
+            case "ALTER" if words[1] == "DEFAULT":
+                self._transactions.say(notice("each user may do everything: ALTER DEFAULT PRIVILEGES changes nothing"))
+                return Result("ALTER DEFAULT PRIVILEGES")
             case "ALTER":
                 self._transactions.say(notice("each user may do everything: OWNER TO changes nothing"))
                 return Result(" ".join(words[: 3 if words[1] == "MATERIALIZED" else 2]))

@@ -48,6 +48,9 @@ _ALTERS = {"OWNER", "SET", "RESET", "DROP", "ENABLE", "DISABLE", "FORCE", "NO", 
 _ALL_MAY = "each user may do everything; the server's --password-file says who may connect"
 # What CREATE makes in PostgreSQL and there is none of here, and why that is no harm.
 _NOT_MADE = {"ROLE": _ALL_MAY, "USER": _ALL_MAY, "GROUP": _ALL_MAY,
+             "RULE": "a view has no rules: write to its tables", "POLICY": "each user may read every row",
+             "PUBLICATION": "SUBSCRIBE and sinks tell the changes of a view",
+             "SUBSCRIPTION": "CREATE SOURCE follows tables of PostgreSQL",
              "EXTENSION": "leave it out: gen_random_uuid() and other functions are there without one"}  # fmt: skip
 
 

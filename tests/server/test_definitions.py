@@ -209,3 +209,15 @@ def test_uuids_have_the_name_of_an_extension(client: Any) -> None:
     assert rows(client, "SELECT count(DISTINCT more), count(DISTINCT uuid_generate_v4()) FROM u") == [(3, 3)]
     with pytest.raises(psycopg.errors.FeatureNotSupported):
         client.execute("CREATE EXTENSION hstore")
+
+
+def test_what_is_done_by_itself_is_taken_and_what_is_not_there_says_why(client: Any) -> None:
+    said: list[str] = []
+    client.add_notice_handler(lambda notice: said.append(notice.message_primary))
+    for vain in ("CHECKPOINT", "REINDEX TABLE t", "CLUSTER t", "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO x"):
+        client.execute(vain)
+    assert len(said) == 4 and all("nothing" in one for one in said)
+    for refused in ("PREPARE TRANSACTION 'x'", "COMMIT PREPARED 'x'", "CREATE RULE r AS ON INSERT TO t DO NOTHING",
+                    "CREATE POLICY p ON t", "CREATE PUBLICATION p FOR ALL TABLES"):  # fmt: skip
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            client.execute(refused)
