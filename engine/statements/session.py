@@ -127,11 +127,13 @@ class Session:
             self.transaction.define(state, change)
 
     def _asking_for(self, change: Definition, state: State) -> None:
-        """Carry out a change of definitions, in which a DEFAULT may ask for the user. Settings are not to stay there:
-        they are of this session alone."""
-        asker = self._asking(state)
+        """Carry out a change of definitions, in which a DEFAULT may ask for the user."""
+        before, asker = state.catalog.asker, self._asking(state)
         state.catalog.asker = Asker(asker.user, asker.database, asker.process, asker.path)
-        change(state)
+        try:
+            change(state)
+        finally:
+            state.catalog.asker = before  # all sessions share it
 
     def _take(self, state: State, temporary: Temporary) -> None:
         """Put other temporary things in the place of those of the session."""
