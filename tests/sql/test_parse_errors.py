@@ -70,7 +70,7 @@ def test_a_quote_or_comment_without_an_end_is_named(sql: str, kind: str, at: int
     ('CREATE VIEW "a.b" AS SELECT 1 AS a', "the name 'a.b' has a dot", '"s"."t"'),
     ('CREATE SEQUENCE s."a.b"', "the name 'a.b' has a dot", '"s"."t"'),
     ('ALTER TABLE t RENAME TO "a.b"', "the name 'a.b' has a dot", '"s"."t"'),
-    ("CREATE TABLE t (a int UNIQUE NULLS NOT DISTINCT)", "UNIQUE NULLS NOT DISTINCT", "leave NULLS out"),
+    ("CREATE TABLE t (a int UNIQUE NULLS NOT DISTINCT)", "UNIQUE NULLS NOT DISTINCT", "coalesce"),
     ("CREATE TABLE t (a int PRIMARY KEY, PRIMARY KEY (a))", "a table has one PRIMARY KEY", "PRIMARY KEY (a, b)"),
     ("CREATE TABLE t (a int, PRIMARY KEY (b))", "PRIMARY KEY names column b, which the table does not have", None),
     ("CREATE TABLE t (a int, A int)", "column a is named twice", None),
