@@ -19,6 +19,12 @@ from halfjoin.version import MEANING
 Item: TypeAlias = Table | View | Index | Sink | Source
 
 
+def beside(collection: str, name: str) -> str:
+    """A name in the schema of a table or view, as the catalog has it."""
+    schema, own = collection.rpartition(".")[0], name.rpartition(".")[2]
+    return f"{schema}.{own}" if schema else own
+
+
 class Catalog:
     """Tables, views, indexes, sinks and sources, each in order of creation, so that a view follows the views it reads.
 
@@ -62,14 +68,13 @@ class Catalog:
         other.schemas, other.enums, other.domains = self.schemas, dict(self.enums), dict(self.domains)
         other.sequences, other.numbers, other.comments = dict(self.sequences), self.numbers, dict(self.comments)
         other.last, other.unkept, other.stale = self.last, self.unkept, self.stale
-        other.inlined = self.inlined
+        other.inlined, other.asker = self.inlined, self.asker
         return other
 
     def aside(self) -> Catalog:
         """A copy whose sequences go on by themselves: for what is asked, and not carried out."""
         other = self.copy()
         other.numbers, other.last, other.unkept = dict(self.numbers), dict(self.last), set(self.unkept)
-        other.asker = self.asker
         return other
 
     def document(self) -> Document:
@@ -110,8 +115,18 @@ class Catalog:
     @property
     def others(self) -> dict[str, Collection[str]]:
         """The names of what is neither a table nor a view, by kind."""
+        unique = (beside(table.name, one.name) for table in self.tables.values() for one in table.unique if one.index)
         return {"TYPE": (*self.enums, *self.domains), "DOMAIN": self.domains, "SEQUENCE": self.sequences,
-                "INDEX": self.indexes, "SINK": self.sinks, "SOURCE": self.sources}  # fmt: skip
+                "INDEX": (*self.indexes, *unique), "SINK": self.sinks, "SOURCE": self.sources}  # fmt: skip
+
+    def index_named(self, name: str) -> str:
+        """The name under which the index of a name is kept. Earlier versions kept those that were given without the
+        schema of their table."""
+        schema, _, own = name.rpartition(".")
+        if name not in self.indexes and own in self.indexes and (
+                self.indexes[own].collection.rpartition(".")[0] == schema):  # fmt: skip
+            return own
+        return name
 
     def named_type(self, name: str) -> SqlType | None:
         """The enum or the row type of that name, or the type of the domain; None if there is none."""

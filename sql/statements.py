@@ -102,11 +102,11 @@ class CreateTable:
 
 @dataclass(frozen=True)
 class CreateTableAs:
-    """CREATE TABLE [IF NOT EXISTS] name [(column, ...)] AS query [WITH [NO] DATA]."""
+    """CREATE TABLE [IF NOT EXISTS] name [(column, ...)] AS query | EXECUTE name [WITH [NO] DATA]."""
 
     name: str
     names: tuple[str, ...]
-    query: exp.Query
+    query: exp.Query | Execute
     retain: int | None = None
     if_not_exists: bool = False
     data: bool = True
@@ -117,10 +117,10 @@ class CreateTableAs:
 @dataclass(frozen=True)
 class AlterAction:
     """One change of ALTER TABLE. `kind`: `add column`, `drop column`, `rename column`, `type`, `default`,
-    `set not null`, `drop not null`, `add`, `rename`, `validate` or `drop constraint`; `add`, `set`, `restart` or `drop
-    identity`, with `identity`, or `restart` (None: at the start), or `to` (`always`, or None: BY DEFAULT). `to`: a new
-    name, or the text of a DEFAULT (None: drop it). `beside`: the constraints of a new column. `lenient`: with IF [NOT]
-    EXISTS. `cascade`: what reads it is dropped, too.
+    `set not null`, `drop not null`, `add`, `rename`, `validate` or `drop constraint`; `add`, `set`, `alter`, `restart`
+    or `drop identity`, with `identity`, or `restart` (None: at the start), or `to` (`always`, or None: BY DEFAULT).
+    `to`: a new name, or the text of a DEFAULT (None: drop it). `beside`: the constraints of a new column. `lenient`:
+    with IF [NOT] EXISTS. `cascade`: what reads it is dropped, too.
     """
 
     kind: str
@@ -147,12 +147,14 @@ class AlterTable:
 
 @dataclass(frozen=True)
 class Rename:
-    """ALTER TABLE | [MATERIALIZED] VIEW | INDEX | SEQUENCE [IF EXISTS] name RENAME TO name."""
+    """ALTER TABLE | [MATERIALIZED] VIEW | INDEX | SEQUENCE [IF EXISTS] name RENAME TO name, or SET SCHEMA. With
+    `column`: RENAME COLUMN column TO `to` of a view."""
 
     kind: str
     name: str
     to: str
     if_exists: bool = False
+    column: str = ""
 
 
 @dataclass(frozen=True)
@@ -246,13 +248,14 @@ class OnConflict:
     """ON CONFLICT [(column, ...) | ON CONSTRAINT name] DO NOTHING | DO UPDATE SET ... [WHERE ...].
 
     `columns` and `constraint` are None if the clause names no key, so that it means every key. `assignments` is None
-    for DO NOTHING.
+    for DO NOTHING. `predicate`: the condition behind the columns, which says nothing: each key here covers all rows.
     """
 
     columns: tuple[str, ...] | None
     constraint: str | None
     assignments: tuple[Assignment, ...] | None
     where: exp.Expr | None = None
+    predicate: exp.Expr | None = None
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,7 @@ class Asker:
 
     `path`: the schemas of search_path. `settings`: those that current_setting reads. `set`: what set_config calls; None
     where nothing can be set. `lock`: calls a function of advisory locks; None where nobody else could take one.
+    `sleep`: lets the answer wait for some seconds; None where nothing waits.
     `sizes`: asks what is held, by the names of collections and of arrangements.
     """
 
@@ -78,6 +79,7 @@ class Asker:
     settings: Mapping[str, str] = field(default_factory=dict)
     set: Callable[[str, str], None] | None = None
     lock: Callable[[str, Sequence[int]], bool] | None = None
+    sleep: Callable[[float], None] | None = None
     sizes: Callable[[], Mapping[str, Size]] = dict
 
 

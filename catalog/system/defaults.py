@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from halfjoin.errors import HalfjoinError
 from halfjoin.sql.functions.render import plain
 from halfjoin.sql.functions.text_input import parse
-from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
+from halfjoin.sql.types import FLOATS, STRINGS, Kind, SqlType
 
 _AS_WRITTEN = (*STRINGS, Kind.JSON, Kind.JSONB, Kind.ARRAY, Kind.ENUM, Kind.RECORD)  # kinds of values
 _TEXT = re.compile(r"'((?:[^']|'')*)'")
-_NUMBERS = (*INTEGERS, *FLOATS, Kind.NUMERIC)
-_BARE = re.compile(r"\d+(\.\d+)?")  # a number that needs no quotes
-_UPPER = ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
+_FRACTION = re.compile(r"\d+\.\d+")  # a numeric that needs no quotes
+_NEGATIVE = re.compile(r"-\d{1,9}|-\d*(\.)\d+")
+_UPPER = ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp",
+          "current_user", "session_user", "current_role", "user", "current_catalog", "current_schema")  # fmt: skip
 
 
 def default_text(written: str, type: SqlType, title: str) -> str | None:
@@ -24,16 +26,25 @@ def default_text(written: str, type: SqlType, title: str) -> str | None:
     if word in _UPPER:
         return word.upper()
     if (found := _TEXT.fullmatch(written)) is None:
+        if (negative := _NEGATIVE.fullmatch(written)) is not None:
+            return f"'{written}'::{'numeric' if negative[1] else 'integer'}"
         return None if word == "null" else written
     value = found[1].replace("''", "'")
     if type.kind not in _AS_WRITTEN:
         try:
-            value = plain(parse(value, type), type)
-        except HalfjoinError:  # the row says so that needs it
+            value = _number(value) if type.kind is Kind.NUMERIC else plain(parse(value, type), type)
+        except (HalfjoinError, ArithmeticError):  # the row says so that needs it
             return written
     if type.kind is Kind.BOOLEAN:
         return value.lower()
-    if type.kind in _NUMBERS and _BARE.fullmatch(value):
+    if type.kind in FLOATS:
+        value = value.removesuffix(".0")
+    if (type.kind is Kind.INTEGER and value.isdecimal()) or (type.kind is Kind.NUMERIC and _FRACTION.fullmatch(value)):
         return value
     quoted = value.replace("'", "''")
     return f"'{quoted}'::{'bpchar' if title == 'character' else title}"
+
+
+def _number(text: str) -> str:
+    """A numeric with the digits that it was written with: a column's scale is no part of its DEFAULT."""
+    return format(Decimal(text.strip()), "f")

@@ -10,7 +10,7 @@ from typing import Protocol
 from halfjoin.catalog.models import Check, ColumnModel, ForeignKey, Index, Sequence, Table, View
 from halfjoin.catalog.system.columns import system_tables
 from halfjoin.catalog.system.defaults import default_text
-from halfjoin.catalog.system.types import TypeRow, built_in, own_types
+from halfjoin.catalog.system.types import TypeRow, built_in, own_types, row_type
 from halfjoin.sql.named import Domain
 from halfjoin.sql.oids import own_oid, pg_type
 from halfjoin.sql.system import INFORMATION, PG_CATALOG, Asker
@@ -143,11 +143,13 @@ class Known:
 
     @cached_property
     def types(self) -> tuple[TypeRow, ...]:
-        """All types: built in, then the user's."""
+        """All types: built in, then the user's, then those of the rows of tables and views."""
         shown = {name: self.shown(*self.split(name)) for name in (*self.catalog.enums, *self.catalog.domains)}
         enums = ((*self.split(name), type) for name, type in self.catalog.enums.items())
         domains = ((*self.split(name), domain) for name, domain in self.catalog.domains.items())
-        return (*built_in(), *own_types(enums, domains, shown))
+        tables = (row for one in self.relations if isinstance(one.item, Table | View)
+                  for row in row_type(one.oid, one.schema, one.name, self.shown(one.schema, one.name)))  # fmt: skip
+        return (*built_in(), *own_types(enums, domains, shown), *tables)
 
     @cached_property
     def type_by_oid(self) -> Mapping[int, TypeRow]:

@@ -11,6 +11,7 @@ from halfjoin.catalog.system.columns import system_tables
 from halfjoin.catalog.system.known import ROLE, Key, Known, Relation, numbers_of
 from halfjoin.catalog.system.sizes import held
 from halfjoin.catalog.system.texts import view_text
+from halfjoin.catalog.system.types import built_in, rows_of
 from halfjoin.sql.oids import modifier, own_oid
 from halfjoin.sql.oids import pg_type as entry_of
 from halfjoin.sql.system import TEMPORARY, catalog_type
@@ -36,6 +37,8 @@ def pg_class(known: Known) -> Rows:
             row |= {"relchecks": len(item.checks), "relhastriggers": bool(item.foreign_keys or item.referenced)}
         if relation.schema == TEMPORARY:
             row["relpersistence"] = "t"
+        if isinstance(item, Table | View):
+            row["reltype"] = rows_of(relation.oid)
         if sizes[relation.oid]:
             row["reltuples"] = float(sizes[relation.oid])
         yield row | {"relhasindex": getattr(item, "name", None) in indexed, "relhasrules": isinstance(item, View)}
@@ -63,7 +66,7 @@ _SEQUENCE = (("last_value", 20), ("log_cnt", 20), ("is_called", 16))
 
 def pg_attribute(known: Known) -> Rows:
     """The columns of tables, views and indexes."""
-    by_name = {one.name: one for one in known.types}
+    by_name = {one.name: one for one in built_in()}
     for table in system_tables().values():
         for number, (column, type) in enumerate(zip(table.columns, table.types, strict=True), 1):
             array = type.endswith("[]")

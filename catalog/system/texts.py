@@ -171,7 +171,7 @@ def numbers(known: Known, type: str) -> dict[str, int]:
             for schema in reversed((*known.asker.path, "pg_catalog")):
                 found |= {name: oid for oid, of, name, _ in every if of == schema}
         case "regtype":
-            for one in known.types:
+            for one in reversed(known.types):  # a type of PostgreSQL's comes before a table of its name
                 found |= dict.fromkeys(_names_of(known, one), one.oid)
         case "regnamespace":
             found = dict(known.schemas)

@@ -17,6 +17,7 @@ _LONG = {"bool": "boolean", "int8": "bigint", "int2": "smallint", "int4": "integ
          "time": "time without time zone", "timetz": "time with time zone", "any": '"any"', "bit": "bit",
          "timestamp": "timestamp without time zone", "timestamptz": "timestamp with time zone",
          "varbit": "bit varying"}  # fmt: skip
+_OF_ROWS = ("record_in", "record_out", "record_recv", "record_send", "-", "-", "-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,12 @@ class TypeRow:
     base: int = 0
     modifier: int = -1
     fields: SqlType | None = None  # the type, if it is one of rows
+    table: int = 0  # the number of the table or view, if it is the type of its rows
 
     @property
     def relation(self) -> int:
         """The number by which pg_attribute knows the fields of a type of rows; 0 for another type."""
-        return own_oid(f"fields of {self.oid}") if self.fields is not None else 0
+        return own_oid(f"fields of {self.oid}") if self.fields is not None else self.table
 
 
 @cache
@@ -74,14 +76,25 @@ def array_of(one: TypeRow) -> TypeRow:
                    one.oid, f"{one.title}[]", one.schema)  # fmt: skip
 
 
+def rows_of(table: int) -> int:
+    """The number of the type of a table's or a view's rows."""
+    return own_oid(f"rows of {table}")
+
+
+def row_type(table: int, schema: str, name: str, shown: str) -> Iterator[TypeRow]:
+    """The type of a table's or a view's rows, and that of their arrays."""
+    row = TypeRow(rows_of(table), own_oid(f"arrays of rows of {table}"), name, -1, False, "c", "C", False, "d", "x", 0,
+                  _OF_ROWS, 0, shown, schema, table=table)  # fmt: skip
+    yield from (row, array_of(row))
+
+
 def own_types(enums: Iterator[tuple[str, str, SqlType]], domains: Iterator[tuple[str, str, Domain]],
               shown: dict[str, str]) -> Iterator[TypeRow]:
     """The user's types: enums, rows and domains by schema and bare name. `shown`: how format_type names them."""
     for schema, name, enum in enums:
         if enum.fields:
             row = TypeRow(pg_type(enum).oid, own_oid(f"{enum.named}[]"), name, -1, False, "c", "C", False, "d", "x", 0,
-                          ("record_in", "record_out", "record_recv", "record_send", "-", "-", "-"), 0,
-                          shown[enum.named], schema, fields=enum)  # fmt: skip
+                          _OF_ROWS, 0, shown[enum.named], schema, fields=enum)  # fmt: skip
             yield from (row, array_of(row))
             continue
         one = TypeRow(pg_type(enum).oid, own_oid(f"{enum.named}[]"), name, 4, True, "e", "E", False, "i", "p", 0,

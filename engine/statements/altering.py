@@ -31,7 +31,7 @@ from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.constraints import bind_default, names_read, sequence_of_default
 from halfjoin.sql.bind.named_types import resolved
-from halfjoin.sql.expr import Call, Literal, walk
+from halfjoin.sql.expr import Call, Expr, Literal, walk
 from halfjoin.sql.functions.chance import CHANCE
 from halfjoin.sql.functions.coercion import same_values
 from halfjoin.sql.functions.fallible import cast_fallible
@@ -169,7 +169,9 @@ def _with_column(state: State, table: Table, action: AlterAction) -> tuple[Table
     check_columns(made, catalog)
     default = column.default or (column.domain and column.domain.default)
     sequence = column.sequence or (sequence_of_default(default, column.name) if default else "")
-    value = bind_default(default, column.type, catalog) if default and not sequence else Literal(None, column.type)
+    value: Expr = Literal(None, column.type)
+    if default and not sequence:
+        value = bind_default(default, column.type, catalog, catalog.system())
     drawn = any(isinstance(one, Call) and one.function in CHANCE for one in walk(value))
     if (sequence or drawn) and len(state.pending.get(table.name, ())):
         what = "an identity" if column.sequence else "a DEFAULT of another value for each row"

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from halfjoin.catalog.catalog import beside
 from halfjoin.catalog.models import ColumnModel, Definition, Index, Sink, Table, View
 from halfjoin.engine.arrange.collection import User
 from halfjoin.engine.batch.enter import arranged, empty_view, enter_table, ordered, share, share_all
@@ -206,7 +207,8 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
         raise UnsupportedSQL("an index key cannot read mz_now()", remedy="index the column it is compared with")
     bind_keys(statement.named, columns, catalog, text, name)
     texts = tuple(render(key) for key in keys)
-    index_name = statement.name or _free_name(state, name, texts)
+    index_name = catalog.index_named(beside(name, statement.name)) if statement.name else (
+        _free_name(state, name, texts))  # fmt: skip
     index = Index(name=index_name, collection=name, keys=texts, text=statement.text)
     if statement.if_not_exists and index_name in catalog.indexes:
         there = catalog.indexes[index_name]

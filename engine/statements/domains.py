@@ -54,7 +54,7 @@ def _altered(state: State, domain: Domain, statement: AlterDomain) -> Domain:
     checks, name = dict(domain.checks), statement.constraint
     match statement.action:
         case "set default":
-            bind_default(statement.text, domain.type, state.catalog)
+            bind_default(statement.text, domain.type, state.catalog, state.catalog.system())
             return replace(domain, default=statement.text)
         case "drop default":
             return replace(domain, default=None)

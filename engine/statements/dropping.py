@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from halfjoin.catalog.catalog import Catalog, Item, kind_of
+from halfjoin.catalog.catalog import Catalog, Item, beside, kind_of
 from halfjoin.catalog.models import Index, Sink, Source, Table, View
 from halfjoin.engine.arrange.collection import User
 from halfjoin.engine.batch.state import State
@@ -36,7 +36,7 @@ def drop(state: State, statement: Drop, gone: list[str] | None = None) -> None:
         return
     catalog = state.catalog
     if kind == "index":
-        names = tuple(name for name in names if not _drop_unique(state, name))
+        names = tuple(catalog.index_named(name) for name in names if not _drop_unique(state, name))
     for name in names:
         if kind not in ("sink", "source"):
             catalog.check_relation(kind, name)
@@ -49,13 +49,15 @@ def drop(state: State, statement: Drop, gone: list[str] | None = None) -> None:
 def _drop_unique(state: State, name: str) -> bool:
     """Drop the index of CREATE UNIQUE INDEX of that name. Returns whether there is one."""
     for table in list(state.catalog.tables.values()):
-        if any(one.index and one.name == name for one in table.unique):
-            alter_table(state, AlterTable(table.name, (AlterAction("drop constraint", name),)))
+        own = next((one for one in table.keys if beside(table.name, one) == name), None)
+        if own is None:
+            continue
+        if any(one.index and one.name == own for one in table.unique):
+            alter_table(state, AlterTable(table.name, (AlterAction("drop constraint", own),)))
             return True
-        if name in table.keys:
-            raise Conflict(f"cannot drop index {name} because constraint {name} on table {table.name} requires it",
-                           remedy=f"ALTER TABLE {table.name} DROP CONSTRAINT {name}", name=name, holder=table.name,
-                           code="2BP01")  # fmt: skip
+        raise Conflict(f"cannot drop index {name} because constraint {name} on table {table.name} requires it",
+                       remedy=f"ALTER TABLE {table.name} DROP CONSTRAINT {own}", name=name, holder=table.name,
+                       code="2BP01")  # fmt: skip
     return False
 
 

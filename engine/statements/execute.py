@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -397,6 +398,15 @@ def _say_gone(gone: Sequence[str]) -> None:
 
 def _create_table_as(session: Session, state: State, statement: CreateTableAs, sql: str) -> pa.Table | None:
     """Create a table with the rows of a query, both or neither."""
+    if isinstance(statement.query, Execute):
+        kept = session.prepared_statement(statement.query.name)
+        inner = executed(kept, statement.query.values)
+        if not isinstance(inner, Select) or inner.as_of is not None:
+            raise UnsupportedSQL(f"prepared statement {kept.name} is not a SELECT", code="42809")
+        query, sql = inner.query, kept.text
+        statement = replace(statement, query=query)
+    else:
+        query = statement.query
     known = session.known(state)
     if statement.if_not_exists and statement.name in known.catalog.names():
         return None
@@ -407,7 +417,7 @@ def _create_table_as(session: Session, state: State, statement: CreateTableAs, s
     session.define(state, lambda state: define(state, session.means, made, sql), made)
     count = 0
     if statement.data:
-        found = carry_out(session.seen(state), Insert(statement.name, (), statement.query), sql)
+        found = carry_out(session.seen(state), Insert(statement.name, (), query), sql)
         session.keep_numbers(state)
         session.change(state, statement.name, found.updates)
         count = found.count

@@ -18,8 +18,10 @@ from halfjoin.planner.figures import Noted
 from halfjoin.planner.plan import ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
+from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.parse.parse import parse, parse_query
 from halfjoin.sql.statements import CreateView, Explain, Query, Select
+from halfjoin.sql.system import SCHEMAS
 
 Format: TypeAlias = Literal["text", "mermaid", "json", "html"]
 PLAN = "plan"  # the column of its lines
@@ -58,8 +60,12 @@ def explain_view(state: State, runners: Runners, name: str | None, format: Forma
 
 
 def explain_query(state: State, runners: Runners, query: Query, sql: str, format: Format) -> str:
-    """The plan that a query would have as a view, and how the query itself begins."""
-    relation = bind(query, state.catalog, sql)
+    """The plan that a query would have as a view, and how the query itself begins. One that asks what a view must not,
+    such as the time, has the plan by which it is answered."""
+    try:
+        relation = bind(query.copy(), state.catalog, sql)
+    except UnsupportedSQL:
+        relation = bind_query(query.copy(), state.catalog.aside(), sql).relation
     planned = plan(relation, Noted(Statistics(state)), "query")
     begins = explanations.reads(planned_query(state, relation))
     return _show(state, runners, planned, "query", format, begins=begins)
@@ -101,6 +107,8 @@ def _on_disk(state: State, planned: ViewPlan) -> list[str]:
     """The collections in which lookups read files."""
     found = []
     for name in planned.collections:
+        if name.partition(".")[0] in SCHEMAS:  # PostgreSQL's catalog, which is made when it is asked
+            continue
         files, size = map(sum, zip((0, 0), *(run.stored for run in state.collection(name).held), strict=True))
         if files:
             found.append(f"{name} ({files} files, {size / 1e6:.1f} MB)")

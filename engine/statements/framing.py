@@ -64,10 +64,10 @@ def framed(view: View, change: Change) -> View | None:
         base, read = without_schema(base, change.name)
         every = tuple((column, at) for column, at in change.columns.items() if at is not None)
         frames = {name: Frame(source=change.now, columns=every) for name in read} | frames
-    return view.model_copy(update={"base": base, "frames": frames, "text": _text(base, frames)})
+    return view.model_copy(update={"base": base, "frames": frames, "text": text_over(base, frames)})
 
 
-def _text(base: str, frames: Mapping[str, Frame]) -> str:
+def text_over(base: str, frames: Mapping[str, Frame]) -> str:
     """The text with its frames in WITH. Their sources have schemas, so that no frame hides one."""
     if not frames:
         return base

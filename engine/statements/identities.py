@@ -32,6 +32,10 @@ def alter_identity(state: State, table: Table, action: AlterAction) -> None:
     elif action.kind == "restart identity":
         alter_sequence(state.catalog, AlterSequence(column.sequence, restart=True, at=action.restart))
         return
+    elif action.kind == "alter identity":
+        assert action.identity is not None
+        alter_sequence(state.catalog, AlterSequence(column.sequence, options=action.identity.options))
+        return
     elif action.kind == "set identity":
         made = column.model_copy(update={"always": action.to == "always"})
     else:

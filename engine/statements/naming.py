@@ -84,7 +84,7 @@ def _create_domain(catalog: Catalog, statement: CreateDomain) -> None:
         names.append(name)
         checks.append((name, text))
     if domain.default is not None:
-        bind_default(domain.default, domain.type, catalog)
+        bind_default(domain.default, domain.type, catalog, catalog.system())
     catalog.domains[given.name] = replace(domain, checks=tuple(checks))
 
 
@@ -114,6 +114,7 @@ def _comment(catalog: Catalog, statement: Comment) -> None:
         _replace(catalog, item.model_copy(update={"columns": tuple(
             _noted(column, text) if column.name == statement.column else column for column in item.columns)}))
     elif kind in ("table", "view", "materialized view", "index", "sink", "source"):
+        name = catalog.index_named(name) if kind == "index" else name
         match catalog.find(kind, name, "COMMENT ON"):
             case Index() as index:
                 catalog.indexes[name] = index.model_copy(update=update)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 
-from halfjoin.catalog.catalog import Catalog, kind_of
+from halfjoin.catalog.catalog import Catalog, beside, kind_of
 from halfjoin.catalog.models import Index, Sequence, Table, View
 from halfjoin.engine.arrange.collection import User
 from halfjoin.engine.batch.enter import enter_index
@@ -14,8 +15,9 @@ from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.creating import identifier, qualified
 from halfjoin.engine.statements.definitions import create_view, drop_view
 from halfjoin.engine.statements.following import follow
-from halfjoin.engine.statements.framing import Change
+from halfjoin.engine.statements.framing import Change, text_over
 from halfjoin.engine.statements.reshaping import put
+from halfjoin.engine.statements.tables import check_schema
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind_scalar
 from halfjoin.sql.functions import render
@@ -41,28 +43,21 @@ def rename(state: State, runners: Runners, statement: Rename) -> None:
     found = _named_as(catalog, statement)
     if found is None:
         return
+    if statement.column and isinstance(found, View):
+        _rename_view_column(state, runners, found, statement)
+        return
     if to in catalog.names() or to in catalog.indexes:
         raise Conflict(f"{to} exists already", remedy="choose another name", name=to, code="42P07")
     if isinstance(found, Index):
         _rename_index(state, found, to)
         return
     refuse_sinks(catalog, found.name)
+    check_schema(to, catalog)
     change = Change(found.name, to, {column.name: column.name for column in found.columns})
-    _rename_indexes(state, found, change)
     if isinstance(found, View):
-        before = catalog.copy()
-        view = CreateView(to, parse_query(found.text), found.text, (), found.materialized, found.retain)
-        create_view(state, runners, view, found.text)
-        for index in catalog.indexes.values():
-            if index.collection == to:
-                enter_index(state, index)
-        kept = {"base": found.base, "frames": found.frames, "comment": found.comment,
-                "first_id": found.first_id or found.id}
-        catalog.views[to] = catalog.views[to].model_copy(update=kept)
-        _in_its_place(state, found.name, to)
-        drop_view(state, found)
-        follow(state, before, change)
+        _rename_view(state, runners, found, change)
         return
+    _rename_indexes(state, found, change)
     put(state, found, _named(found, change), lambda rows: rows, change)
     for sequence in [one for one in catalog.sequences.values() if one.owner == found.name]:
         catalog.sequences[sequence.name] = sequence.model_copy(update={"owner": to})
@@ -76,6 +71,44 @@ def rename(state: State, runners: Runners, statement: Rename) -> None:
         catalog.tables[name] = table.model_copy(update={"foreign_keys": theirs})
 
 
+def _rename_view(state: State, runners: Runners, found: View, change: Change) -> None:
+    """Make a view anew under another name, and maybe with other names of columns, and let what reads it follow."""
+    catalog, to = state.catalog, change.now
+    _rename_indexes(state, found, change)
+    before = catalog.copy()
+    base, text = found.base, found.text
+    if not all(name == now for name, now in change.columns.items()):
+        names = ", ".join(identifier(now or name) for name, now in change.columns.items())
+        base = f"SELECT * FROM (\n{base or text}\n) AS view ({names})"
+        text = text_over(base, found.frames)
+    create_view(state, runners, CreateView(to, parse_query(text), text, (), found.materialized, found.retain), text)
+    for index in catalog.indexes.values():
+        if index.collection == to:
+            enter_index(state, index)
+    kept = {"base": base, "frames": found.frames, "comment": found.comment, "first_id": found.first_id or found.id}
+    catalog.views[to] = catalog.views[to].model_copy(update=kept)
+    _in_its_place(state, found.name, to)
+    drop_view(state, found)
+    follow(state, before, change)
+
+
+def _rename_view_column(state: State, runners: Runners, found: View, statement: Rename) -> None:
+    """RENAME COLUMN of a view: it is made anew under a name that no text can have, and gets its own name back."""
+    catalog, names = state.catalog, [column.name for column in found.columns]
+    if statement.column not in names:
+        raise UnknownName(f"column of {found.name}", statement.column, names, code="42703")
+    if statement.to in names:
+        raise Conflict(f"column {statement.to} of {found.name} already exists", name=statement.to, code="42701")
+    if statement.to.lower() in ("__time", "__diff"):
+        raise UnsupportedSQL(f"{statement.to} is the name of an update's own column", remedy="choose another name")
+    refuse_sinks(catalog, found.name)
+    aside = f"{found.name} {uuid.uuid4().hex}"
+    new = {name: statement.to if name == statement.column else name for name in names}
+    _rename_view(state, runners, found, Change(found.name, aside, new))
+    back = Change(aside, found.name, {name: name for name in new.values()})
+    _rename_view(state, runners, catalog.views[aside], back)
+
+
 def _named_as(catalog: Catalog, statement: Rename) -> Table | View | Index | None:
     """What is to be renamed; None if it need not exist, and does not.
 
@@ -84,8 +117,9 @@ def _named_as(catalog: Catalog, statement: Rename) -> Table | View | Index | Non
     """
     name, kind = statement.name, statement.kind
     there: Table | View | Index | None = catalog.tables.get(name) or catalog.views.get(name)
-    if there is None or (kind == "index" and name in catalog.indexes):
-        there = catalog.indexes.get(name)
+    index = catalog.index_named(name)
+    if there is None or (kind == "index" and index in catalog.indexes):
+        there = catalog.indexes.get(index)
     if there is None:
         if statement.if_exists:
             return None
@@ -116,7 +150,8 @@ def _rename_sequence(catalog: Catalog, sequence: Sequence, to: str) -> None:
 def _rename_index(state: State, index: Index, to: str) -> None:
     """Give an index another name. Its arrangement belongs to the name, so it is built again."""
     catalog = state.catalog
-    text = f"CREATE INDEX {identifier(to)} ON {without_names(index.text)[0]}"
+    to = beside(index.collection, to)
+    text = f"CREATE INDEX {identifier(to.rpartition('.')[2])} ON {without_names(index.text)[0]}"
     state.collection(index.collection).release(User("index", index.name))
     made = index.model_copy(update={"name": to, "text": text})
     catalog.indexes = {one.name: one for one in (made if one is index else one for one in catalog.indexes.values())}
@@ -207,10 +242,15 @@ def _rename_indexes(state: State, item: Table | View, change: Change) -> None:
     for index in [one for one in catalog.indexes.values() if one.collection == item.name]:
         text = renamed_in(index.text, parse_index(index.text).keys, names, tables)
         if tables:
-            text = f"CREATE INDEX {identifier(index.name)} ON {qualified(change.now)} {without_names(text)[1]}"
+            own, rest = identifier(index.name.rpartition(".")[2]), without_names(text)[1]
+            text = f"CREATE INDEX {own} ON {qualified(change.now)} {rest}"
         keys = [bind_scalar(node, new, catalog, text, change.now) for node in parse_index(text).keys]
-        catalog.indexes[index.name] = index.model_copy(update={
-            "collection": change.now, "keys": tuple(map(render, keys)), "text": text})  # fmt: skip
+        name = beside(change.now, index.name) if index.name == beside(item.name, index.name) else index.name
+        if name != index.name and name in catalog.indexes:
+            raise Conflict(f"{name} exists already", remedy="rename one of them", name=name, code="42P07")
+        catalog.indexes = {name if one == index.name else one: kept for one, kept in catalog.indexes.items()}
+        catalog.indexes[name] = index.model_copy(update={
+            "name": name, "collection": change.now, "keys": tuple(map(render, keys)), "text": text})  # fmt: skip
 
 
 def columns_of_index(index: Index) -> set[str]:

@@ -116,6 +116,7 @@ class Session:
     def define(self, state: State, change: Definition, statement: Statement | None = None) -> None:
         """Carry out a change of definitions and keep it, or do neither. In a transaction it is kept by COMMIT.
         `statement`: tells whether it defines what is temporary."""
+        change = partial(self._asking_for, change)
         if statement is not None and defines(statement, self.temporary):
             self._take(state, self.temporary.defined(self._known(state), change))
             return
@@ -124,6 +125,15 @@ class Session:
             writer.define(lambda: change(state))
         else:
             self.transaction.define(state, change)
+
+    def _asking_for(self, change: Definition, state: State) -> None:
+        """Carry out a change of definitions, in which a DEFAULT may ask for the user."""
+        before, asker = state.catalog.asker, self._asking(state)
+        state.catalog.asker = Asker(asker.user, asker.database, asker.process, asker.path)
+        try:
+            change(state)
+        finally:
+            state.catalog.asker = before  # all sessions share it
 
     def _take(self, state: State, temporary: Temporary) -> None:
         """Put other temporary things in the place of those of the session."""

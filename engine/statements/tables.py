@@ -17,7 +17,7 @@ from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generat
 from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.named import SequenceOptions
 from halfjoin.sql.parse.renaming import renamed
-from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Identity, Like
+from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Execute, Identity, Like
 from halfjoin.sql.types import INTEGERS, Kind, SqlType, has_rows, innermost, looks_vary
 
 
@@ -72,6 +72,7 @@ def with_likes(statement: CreateTable, catalog: Catalog) -> CreateTable:
 
 def columns_of_query(statement: CreateTableAs, catalog: Catalog, text: str) -> CreateTable:
     """CREATE TABLE with the columns of a query."""
+    assert not isinstance(statement.query, Execute)  # whoever calls this has put its query there
     columns = bind_columns(statement.query, catalog, text)
     if len(statement.names) > len(columns):
         raise UnsupportedSQL(f"{len(statement.names)} names for {len(columns)} columns", code="42601")
@@ -95,7 +96,7 @@ def check_columns(table: Table, catalog: Catalog) -> None:
     catalog.numbers = dict(catalog.numbers)  # a check gives out no numbers
     for column in table.columns:
         if column.default is not None:
-            bind_default(column.default, column.type, catalog)
+            bind_default(column.default, column.type, catalog, catalog.system())
         if column.generated is not None:
             if column.default is not None or column.name in table.primary_key:
                 raise UnsupportedSQL(f"the generated column {column.name} cannot have a DEFAULT or be a PRIMARY KEY")

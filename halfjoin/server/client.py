@@ -18,10 +18,12 @@ from halfjoin.server.advisory import LocksOfClient
 from halfjoin.server.binding import bound
 from halfjoin.server.commands import Commands, parsed
 from halfjoin.server.copying import Copying
+from halfjoin.server.cursors import fetched
 from halfjoin.server.interval_styles import ISO, styled
 from halfjoin.server.limits import Limits
 from halfjoin.server.portals import Held, Parsed, Portal, Result
 from halfjoin.server.rows import data_rows
+from halfjoin.server.sleeping import Sleep
 from halfjoin.server.splitting import Piece, split
 from halfjoin.server.transactions import Transactions
 from halfjoin.server.variables import Variables
@@ -46,10 +48,10 @@ class Client:
 
     def __init__(
         self, wire: Wire, connection: Connection, worker: Worker, variables: Variables, limits: Limits,
-        locks: LocksOfClient, database: str = DATABASE,
+        locks: LocksOfClient, sleep: Sleep, database: str = DATABASE,
     ) -> None:  # fmt: skip
         self._wire, self._worker, self._variables, self._limits = wire, worker, variables, limits
-        self._held = Held(limits, locks)
+        self._held = Held(limits, locks, sleep)
         self._transactions = Transactions(connection, variables, self._held, wire.put)
         self._commands = Commands(connection, worker, variables, self._held, self._transactions, limits, database)
         self._copying = Copying(wire, connection, self._commands, worker, limits)
@@ -191,8 +193,8 @@ class Client:
 
     def _formats(self, piece: Piece, count: int) -> list[int]:
         """Text; but binary for the rows of a cursor that says so."""
-        name = self._held.portals.get(piece.tokens[-1].text) if piece.words[0] == "FETCH" else None
-        return name.column_formats(count) if name is not None and name.cursor else [0] * count
+        portal = self._held.portals.get(fetched(piece).name) if piece.words[0] == "FETCH" else None
+        return portal.column_formats(count) if portal is not None and portal.cursor else [0] * count
 
     async def _rows(self, result: Result, formats: list[int], most: int) -> int:
         """Send the next rows of an answer, at most so many (0: all); their number."""

@@ -20,6 +20,7 @@ from halfjoin.server.cursors import declared, fetched, name_at
 from halfjoin.server.explained import explained, explains_prepared
 from halfjoin.server.heard import heard
 from halfjoin.server.limits import Limits
+from halfjoin.server.locking import locking
 from halfjoin.server.portals import Held, Parsed, Portal, Result
 from halfjoin.server.reports import notice
 from halfjoin.server.splitting import QUERY, Piece, split
@@ -37,9 +38,15 @@ T = TypeVar("T")
 _SHOWS = ("TABLES", "VIEWS", "MATERIALIZED", "INDEXES", "SINKS", "COLUMNS", "CREATE", "SETTINGS", "COMMENTS", "SOURCES")
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
 _OWN = ("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SET", "RESET", "SHOW", "DISCARD", "DECLARE", "FETCH",
-        "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY", "DO", "GRANT", "REVOKE")  # fmt: skip
+        "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY", "DO", "GRANT", "REVOKE", "LOCK",
+        "CHECKPOINT", "REINDEX", "CLUSTER")  # fmt: skip
 _PLAN = "QUERY PLAN"
 _TWO_WORDS = (("TIME", "ZONE"), ("SESSION", "AUTHORIZATION"))  # names of settings
+# Extensions that there is no need to make: PostgreSQL has the first from the beginning, and so Rails' schemas make it;
+# of the others programs use the function that makes a UUID.
+EXTENSIONS = ("plpgsql", "uuid-ossp", "pgcrypto")
+_VAIN = {"CHECKPOINT": "what is acknowledged is kept", "REINDEX": "indexes are made anew by themselves",
+         "CLUSTER": "rows are kept in no order"}  # fmt: skip
 _OUTSIDE = ("BEGIN", "START", "COMMIT", "END", "ABORT")  # what begins or ends transactions
 
 
@@ -52,13 +59,16 @@ def is_own(words: Sequence[str]) -> bool:
         return second != "TIME" or words[2:3] == ("ZONE",)
     if first == "ROLLBACK":
         return "TO" not in words
-    return first in _OWN or explains_prepared(words) or _is_plpgsql(words) or _is_owner(words)
+    if (first, second) in (("PREPARE", "TRANSACTION"), ("ALTER", "DEFAULT")):
+        return True
+    return first in _OWN or explains_prepared(words) or bool(_extension(words)) or _is_owner(words)
 
 
-def _is_plpgsql(words: Sequence[str]) -> bool:
-    """Whether a statement makes the one extension that PostgreSQL has from the beginning, as Rails' schemas do."""
-    return tuple(words[:5]) == ("CREATE", "EXTENSION", "IF", "NOT", "EXISTS") and words[5:6] in (
-        ("PLPGSQL",), ("plpgsql",))  # fmt: skip
+def _extension(words: Sequence[str]) -> str:
+    """The extension that a statement makes, if what clients use of it is there; else an empty text."""
+    rest = words[5:] if tuple(words[2:5]) == ("IF", "NOT", "EXISTS") else words[2:]
+    made = rest[0].lower() if rest and tuple(words[:2]) == ("CREATE", "EXTENSION") else ""
+    return made if made in EXTENSIONS else ""
 
 
 def _is_owner(words: Sequence[str]) -> bool:
@@ -73,7 +83,7 @@ def parsed(text: str, piece: Piece | None, oids: Sequence[int] = (), database: s
         UnsupportedSQL: a syntax error.
     """
     if piece is not None and piece.words[0] == "DECLARE":
-        (inner,) = split(declared(piece)[3]) or (None,)
+        (inner,) = split(declared(piece).query) or (None,)
         if inner is None or (not counted(inner.words) and inner.words[0] != "SUBSCRIBE"):
             raise UnsupportedSQL("a cursor is for a query", remedy="write DECLARE name CURSOR FOR SELECT ...")
         return Parsed(text, piece, prepared(inner.text, database), tuple(oids))
@@ -125,6 +135,7 @@ class Commands:
         if one.prepared.executes is not None:
             self._transactions.check_execute(one.prepared.executes)
         self._held.locks.begin()
+        self._held.sleep.begin()
         run = partial(self._connection.run, one.prepared, values, types)
         if piece.words[0] in ("CREATE", "DROP", "ALTER"):
             answer, warnings = await self.call(partial(heard, run))
@@ -133,6 +144,7 @@ class Commands:
         else:
             answer = await self.call(run)
         await self._held.locks.settle(self._worker, self._most(), self._variables.timeout("lock_timeout"))
+        await self._held.sleep.settle(self._worker, self._most())
         if answer.tag:
             return Result(answer.tag, answer.rows, answer.columns)
         if answer.rows is not None and (counted(piece.words) or piece.words[0] == "EXECUTE"):
@@ -184,7 +196,7 @@ class Commands:
         if words[0] == "EXPLAIN":
             return Described((), (Column(_PLAN, JSON if explained(one.piece)[1] else TEXT),))
         if words[0] == "FETCH":
-            return Described((), self._held.portal(fetched(one.piece)[0]).columns)
+            return Described((), self._held.portal(fetched(one.piece).name).columns)
         return Described((), None)
 
     async def given(self, one: Parsed) -> dict[int, SqlType]:
@@ -230,16 +242,31 @@ class Commands:
             case "DO":
                 self._transactions.begin_implicit()
                 await self._block(block_of(piece))
+            case "LOCK":
+                if self._connection.transaction == "idle":
+                    raise UnsupportedSQL("LOCK TABLE can only be used in transaction blocks", code="25P01",
+                                         remedy="write BEGIN first")
+                for query in locking(piece):
+                    await self._inside(query)
+                return Result("LOCK TABLE")
             case "GRANT":
                 self._transactions.say(notice("each user may do everything: GRANT changes nothing"))
             case "REVOKE":
                 raise UnsupportedSQL("REVOKE is not supported: each user may do everything",
                                      remedy="the server's --host and --password-file say who may connect")
+            case "CHECKPOINT" | "REINDEX" | "CLUSTER":
+                self._transactions.say(notice(f"{words[0]} has nothing to do: {_VAIN[words[0]]}"))
+            case "PREPARE":
+                raise UnsupportedSQL("PREPARE TRANSACTION is not supported: a transaction ends with its connection",
+                                     remedy="write COMMIT; engine.apply with a batch_id takes a batch once")
+            case "ALTER" if words[1] == "DEFAULT":
+                self._transactions.say(notice("each user may do everything: ALTER DEFAULT PRIVILEGES changes nothing"))
+                return Result("ALTER DEFAULT PRIVILEGES")
             case "ALTER":
                 self._transactions.say(notice("each user may do everything: OWNER TO changes nothing"))
                 return Result(" ".join(words[: 3 if words[1] == "MATERIALIZED" else 2]))
             case "CREATE":
-                self._transactions.say(notice('extension "plpgsql" already exists, skipping', "42710"))
+                self._transactions.say(notice(f'extension "{_extension(words)}" already exists, skipping', "42710"))
                 return Result("CREATE EXTENSION")
             case "LISTEN" | "NOTIFY":
                 raise UnsupportedSQL(f"{words[0]} is not supported", remedy="SUBSCRIBE tells the changes of a view")
@@ -409,39 +436,41 @@ class Commands:
 
     async def _declare(self, one: Parsed, values: Sequence[str | None], types: Sequence[SqlType | None]) -> Result:
         assert one.piece is not None and one.prepared is not None
-        name, binary, hold, query = declared(one.piece)
-        if not hold and self._connection.transaction == "idle":
+        said = declared(one.piece)
+        if not said.hold and self._connection.transaction == "idle":
             raise UnsupportedSQL("DECLARE CURSOR can only be used in transaction blocks", code="25P01",
                                  remedy="write BEGIN first, or DECLARE ... WITH HOLD")
-        if name in self._held.portals:
-            self._held.keep_portal(name, self._held.portals[name])  # says that it exists
-        (inner,) = split(query)
-        source = Parsed(query, inner, one.prepared)
-        portal = Portal(source, formats=(1,) if binary else (), hold=hold, cursor=True)
+        if said.name in self._held.portals:
+            self._held.keep_portal(said.name, self._held.portals[said.name])  # says that it exists
+        (inner,) = split(said.query)
+        source = Parsed(said.query, inner, one.prepared)
+        portal = Portal(source, formats=(1,) if said.binary else (), hold=said.hold, cursor=True)
         if inner.words[0] == "SUBSCRIBE":
+            if said.scroll:
+                raise UnsupportedSQL("a cursor for SUBSCRIBE goes forward", remedy="leave SCROLL out")
             portal.changes = Changes(*await self.call(partial(self._connection.subscribe, one.prepared)))
             portal.columns = portal.changes.columns
         else:
             portal.result = await self.run(source, values, types)
             portal.columns = portal.result.columns
-        self._held.keep_portal(name, portal)
+            portal.scroll = said.scroll is not False
+        self._held.keep_portal(said.name, portal)
         return Result("DECLARE CURSOR")
 
     async def _fetch(self, piece: Piece) -> Result:
-        name, most, wait = fetched(piece)
-        portal = self._held.portal(name)
+        said = fetched(piece)
+        portal = self._held.portal(said.name)
         if portal.changes is not None:
-            rows = await self._changes(portal.changes, most, wait)
+            if said.way != "FORWARD" or (said.count or 0) < 0:
+                raise UnsupportedSQL("a cursor for SUBSCRIBE goes forward", code="55000", remedy="declare another one")
+            rows = await self._worker.wait(portal.changes.take(said.count, said.wait))
         elif portal.result is None or portal.result.rows is None:
-            raise UnsupportedSQL(f'portal "{name}" cannot be run', code="55000")
+            raise UnsupportedSQL(f'portal "{said.name}" cannot be run', code="55000")
         else:
-            rows = portal.result.rows.slice(0, 0) if most == 0 else portal.result.take(most or 0)
+            rows = portal.result.fetch(said, scroll=portal.scroll)
         if piece.words[0] == "MOVE":
             return Result(f"MOVE {rows.num_rows}")
         return Result("FETCH", rows, portal.columns, counted=True)
-
-    async def _changes(self, changes: Changes, most: int | None, wait: float | None) -> pa.Table:
-        return await self._worker.wait(changes.take(most, wait))
 
     def _close(self, piece: Piece) -> Result:
         if piece.words[1:] == ("ALL",):

@@ -11,7 +11,9 @@ from halfjoin.engine.statements.describing import Described
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.server.advisory import LocksOfClient
 from halfjoin.server.changes import Changes
+from halfjoin.server.cursors import Fetched, Place
 from halfjoin.server.limits import Limits
+from halfjoin.server.sleeping import Sleep
 from halfjoin.server.splitting import Piece
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.prepared import Prepared
@@ -34,7 +36,7 @@ class Parsed:
 class Result:
     """What a statement answers: rows with their columns, or neither; and the command tag. `sent`: rows sent so far.
 
-    `counted`: the tag ends in the number of rows of the answer.
+    Past the end it is one more than there are. `counted`: the tag ends in the number of rows of the answer.
     """
 
     tag: str
@@ -46,9 +48,26 @@ class Result:
     def take(self, most: int) -> pa.Table:
         """The next rows, at most so many (0: all)."""
         assert self.rows is not None
-        part = self.rows.slice(self.sent, most or None)
+        part = self.rows.slice(min(self.sent, self.rows.num_rows), most or None)
         self.sent += part.num_rows
         return part
+
+    def fetch(self, said: Fetched, *, scroll: bool) -> pa.Table:
+        """The rows that FETCH or MOVE names, on the way from the place where the last one ended.
+
+        Raises:
+            UnsupportedSQL: it goes backward, and the cursor does not scroll.
+        """
+        assert self.rows is not None
+        place = Place(self.rows.num_rows, self.sent)
+        if not scroll and not place.forward(said):
+            raise UnsupportedSQL("cursor can only scan forward", code="55000",
+                                 remedy="declare it with SCROLL to enable backward scan")
+        first, count, backward = place.move(said)
+        self.sent = place.at
+        if backward:
+            return self.rows.take(pa.array(range(first + count - 1, first - 1, -1), pa.int64()))
+        return self.rows.slice(min(max(first, 0), self.rows.num_rows), count)
 
     @property
     def done(self) -> bool:
@@ -61,7 +80,7 @@ class Portal:
     """A statement with values for its parameters, and its answer once it has run.
 
     `formats`: of the columns, as Bind has them. `hold`: a cursor that stays after its transaction. `changes`: those of
-    a cursor for SUBSCRIBE.
+    a cursor for SUBSCRIBE. `scroll`: whether FETCH may go backward.
     """
 
     parsed: Parsed
@@ -73,6 +92,7 @@ class Portal:
     hold: bool = False
     changes: Changes | None = None
     cursor: bool = False
+    scroll: bool = False
 
     def column_formats(self, count: int) -> list[int]:
         """The format of each column: 0 for text, 1 for binary."""
@@ -91,11 +111,12 @@ class Portal:
 
 @dataclass
 class Held:
-    """The statements and portals of a connection, by name, and its advisory locks. The empty name is taken anew at any
-    time."""
+    """The statements and portals of a connection, by name, its advisory locks, and how long the running one
+    sleeps. The empty name is taken anew at any time."""
 
     limits: Limits
     locks: LocksOfClient
+    sleep: Sleep
     statements: dict[str, Parsed] = field(default_factory=dict)
     portals: dict[str, Portal] = field(default_factory=dict)
 

@@ -17,6 +17,7 @@ from halfjoin.server.advisory import AdvisoryLocks, LocksOfClient
 from halfjoin.server.client import Client, stopped
 from halfjoin.server.limits import Limits
 from halfjoin.server.login import Login, log_in
+from halfjoin.server.sleeping import Sleep
 from halfjoin.server.variables import Variables, time_text
 from halfjoin.server.wire import Gone, Wire
 from halfjoin.server.working import Worker
@@ -149,12 +150,12 @@ class Server:
         self._numbers += 1
         number, secret = self._numbers, secrets.randbits(32)
         wire.put(m.key(number, secret))
-        locks = LocksOfClient(self._locks)
+        locks, sleep = LocksOfClient(self._locks), Sleep()
         connection.introduce(Asker(login.user, login.database, number, settings=variables.fixed(), set=variables.set,
-                                   lock=locks.call))
+                                   lock=locks.call, sleep=sleep.call))
         for why in refused:
             wire.put(reports.notice(why, "01000", "WARNING"))
-        client = Client(wire, connection, worker, variables, self._limits, locks, login.database)
+        client = Client(wire, connection, worker, variables, self._limits, locks, sleep, login.database)
         task = asyncio.current_task()
         assert task is not None
         self._open[number] = _Open(secret, worker, client, task)

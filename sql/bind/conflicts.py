@@ -29,6 +29,8 @@ def conflict_keys(statement: Insert, schema: Schema, sql: str) -> list[tuple[str
         return list(keys.values())
     for name in conflict.columns:
         given(target, name, exp.var("DEFAULT"), context)
+    if conflict.predicate is not None:  # it must have names that there are
+        outputs([], conflict.predicate, target.rows, Scope.of(target.item), context, "ON CONFLICT")
     found = [key for key in keys.values() if set(key) == set(conflict.columns)]
     if not found:
         raise context.wrong(None, "there is no unique constraint matching the ON CONFLICT specification",

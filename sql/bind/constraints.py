@@ -18,12 +18,14 @@ from halfjoin.sql.bind.sequences import NEXT, argument
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.clock import moment
 from halfjoin.sql.functions.refused import REFUSED
+from halfjoin.sql.parse.keywords import mark_askers
 from halfjoin.sql.parse.locate import name_of, refuse
 from halfjoin.sql.parse.parse import parse_query
-from halfjoin.sql.types import BOOLEAN, UNKNOWN, SqlType
+from halfjoin.sql.types import BOOLEAN, UNKNOWN, Kind, SqlType
 
 if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
+    from halfjoin.sql.system import System
 
 __all__ = ["bind_check", "bind_default", "bind_generated", "bind_select"]
 
@@ -41,12 +43,20 @@ def bind_generated(text: str, columns: Sequence[Column], type: SqlType, schema: 
     return over_columns(functions.cast(_value(text, columns, schema, table, "a generated column"), type), columns)
 
 
-def bind_default(text: str, type: SqlType, schema: Schema) -> Expr:
-    """The value of a DEFAULT, which reads no columns. now() is the moment of this call."""
-    context = Context(schema, text, now=moment())
-    (node,) = parse_query(f"SELECT {text}").selects
+def bind_default(text: str, type: SqlType, schema: Schema, system: System | None = None) -> Expr:
+    """The value of a DEFAULT, which reads no columns. now() is the moment of this call. `system`: tells current_user;
+    None where nobody asks."""
+    context = Context(schema, text, now=moment(), system=system)
+    node = parse_default(text, of_time=type.kind is Kind.TIME)
     check_alone(node, text, "DEFAULT", fixed=False)
     return over_columns(functions.cast(Scalars(context, (Scope(),)).value(node), type), ())
+
+
+def parse_default(text: str, *, of_time: bool = True) -> exp.Expr:
+    """The expression of a DEFAULT. `of_time`: its column is a time without time zone, which takes current_time."""
+    (node,) = parse_query(f"SELECT {text}").selects
+    mark_askers(node)
+    return exp.cast(node, "time") if of_time and isinstance(node, exp.CurrentTime) else node
 
 
 def sequence_of_default(text: str, column: str) -> str:

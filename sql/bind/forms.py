@@ -181,6 +181,8 @@ def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     elif system is None and plain(type) != type:
         raise scalars.context.refuse(node, f"a view cannot cast to {type}, which only catalogs have",
                                      f"write {plain(type)}")
+    if type.kind is Kind.TIME and node.this.sql("postgres").lower().startswith("current_time("):  # the zone is dropped
+        node.set("this", exp.Anonymous(this="localtime", expressions=node.this.expressions))
     return _cast_to(scalars, node.this, type, system)
 
 

@@ -15,7 +15,8 @@ TYPE_NAMES = {
 FIXED: dict[type[exp.Expr], str] = {
     exp.Array: "array", exp.Tuple: "row", exp.Extract: "extract", exp.StrPosition: "position",
     exp.Substring: "substring", exp.AtTimeZone: "timezone", exp.CurrentDate: "current_date",
-    exp.CurrentTimestamp: "current_timestamp", exp.Exists: "exists",
+    exp.CurrentTimestamp: "current_timestamp", exp.Localtime: "localtime", exp.Localtimestamp: "localtimestamp",
+    exp.Exists: "exists",
     exp.CurrentUser: "current_user", exp.SessionUser: "session_user", exp.CurrentRole: "current_role",
     exp.CurrentCatalog: "current_catalog", exp.CurrentSchema: "current_schema",
 }

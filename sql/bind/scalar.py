@@ -25,7 +25,7 @@ from halfjoin.sql.bind.system_functions import named, system_call
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions import record_values
-from halfjoin.sql.functions.chance import CHANCE
+from halfjoin.sql.functions.chance import CALLED, CHANCE
 from halfjoin.sql.functions.jsonb_records import POPULATED_ONE, populated
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
@@ -252,7 +252,7 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
 
 
 def _clock(scalars: Scalars, node: exp.Expr) -> Expr:
-    name = node.key if node.key.startswith("local") else node.sql("postgres").lower()
+    name = node.key if node.key.startswith("local") else node.sql("postgres").lower().removesuffix("()")
     return _moment(scalars, name) or functions.resolve(name, ())
 
 
@@ -267,7 +267,7 @@ def _chance(scalars: Scalars, name: str) -> Expr | None:
     if scalars.context.now is None or name not in CHANCE:
         return None
     scalars.context.fleeting.append(name)
-    return Call(name, (), CHANCE[name])
+    return Call(CALLED.get(name, name), (), CHANCE[name])
 
 
 def _digits(args: Sequence[Expr]) -> int | None:
@@ -279,13 +279,16 @@ def _digits(args: Sequence[Expr]) -> int | None:
 
 def _moment(scalars: Scalars, name: str) -> Expr | None:
     """The value of a clock function, in a query that may read the clock."""
+    if scalars.context.now is not None and name == "current_time":
+        raise UnsupportedSQL("current_time is a time with time zone, a type that is not supported",
+                             remedy="write localtime, or current_timestamp")
     if scalars.context.now is None or name not in CLOCKS:
         return None
     scalars.context.fleeting.append(name)
     return functions.cast(Literal(scalars.context.now, UNKNOWN), CLOCKS[name], explicit=True)
 
 
-SHORTENED = ("current_timestamp", "localtimestamp", "localtime")  # these may have digits of the second
+SHORTENED = ("current_timestamp", "localtimestamp", "localtime", "current_time")  # these may have digits of the second
 CLOCKS = {
     **dict.fromkeys(("now", "current_timestamp", "clock_timestamp", "statement_timestamp", "transaction_timestamp"),
                     TIMESTAMPTZ),

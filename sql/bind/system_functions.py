@@ -6,6 +6,7 @@ What they say is known when the query is bound: it is a constant, or a look-up o
 from __future__ import annotations
 
 import logging
+import math
 import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -17,12 +18,14 @@ from halfjoin.sql.bind.modifiers import of_modifier
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.parameters import is_inferring
 from halfjoin.sql.oids import pg_type
-from halfjoin.sql.system import FIXED, NAME, OID, POSTGRES, REG, TYPES, VECTORS, System, is_reg
+from halfjoin.sql.system import FIXED, NAME, OID, POSTGRES, REG, TEMPORARY, TYPES, VECTORS, System, is_reg
 from halfjoin.sql.types import (
     BIGINT,
     BOOLEAN,
+    DOUBLE,
     INTEGER,
     INTEGERS,
+    INTERVAL,
     STRINGS,
     TEXT,
     TIMESTAMPTZ,
@@ -49,7 +52,7 @@ def not_in_catalog(kind: str, name: str, known: Sequence[str]) -> UnknownName:
 
 def is_system(name: str) -> bool:
     """Whether a function tells of a session or of the catalog."""
-    return name in SESSION or name in CONSTANT or name in OF_NUMBER or name in LOCKS
+    return name in SESSION or name in CONSTANT or name in OF_NUMBER or name in LOCKS or name in SLEEPS
 
 
 def system_call(name: str, args: Sequence[Expr], context: Context) -> Expr | None:
@@ -68,6 +71,8 @@ def system_call(name: str, args: Sequence[Expr], context: Context) -> Expr | Non
         return CONSTANT[name]
     if name in LOCKS:
         return _lock(name, args, system)
+    if name in SLEEPS:
+        return _sleep(name, args, system)
     if name in OF_NUMBER and args:
         return OF_NUMBER[name](name, args, system)
     if (name.startswith("has_") and name.endswith("_privilege")) or name == "pg_has_role":
@@ -393,22 +398,50 @@ def _lock(name: str, args: Sequence[Expr], system: System) -> Expr:
     return Literal(locked if type == BOOLEAN else "", type)
 
 
+def _sleep(name: str, args: Sequence[Expr], system: System) -> Expr:
+    """pg_sleep(seconds) and pg_sleep_for(interval). The answer of the statement waits, unless it is only described."""
+    if len(args) != 1:
+        raise UnsupportedSQL(f"no function {name} of {len(args)} arguments", code="42883")
+    time = functions.cast(args[0], SLEEPS[name])
+    if is_inferring():
+        return Literal(None, VOID)
+    if not isinstance(time, Literal):
+        raise UnsupportedSQL(f"{name} takes a constant", remedy="send the number of seconds")
+    if time.value is None:
+        return Literal(None, VOID)
+    if system.asker.sleep is None:
+        raise UnsupportedSQL(f"{name} is for the clients of a server", remedy="write time.sleep(seconds) in Python")
+    match time.value:
+        case (int(months), int(days), int(micros)):
+            seconds = (months * 30 + days) * 86400 + micros / 1e6
+        case given:
+            seconds = float(str(given))
+    system.asker.sleep(0.0 if math.isnan(seconds) else seconds)
+    return Literal("", VOID)
+
+
 def _schemas(system: System, args: Sequence[Expr]) -> Expr:
     every = bool(isinstance(args[0], Literal) and args[0].value) if args else False
-    return Literal([*(["pg_catalog"] if every else []), *system.asker.path], array(NAME))
+    return Literal(["pg_catalog", *system.asker.path] if every else _lasting(system), array(NAME))
+
+
+def _lasting(system: System) -> list[str]:
+    """The search path without the schema of what is temporary, which is there without being named."""
+    return [schema for schema in system.asker.path if schema != TEMPORARY]
 
 
 SESSION: Mapping[str, Callable[[System, Sequence[Expr]], Expr]] = {
     **dict.fromkeys(("current_user", "session_user", "user", "current_role"),
                     lambda system, args: Literal(system.asker.user, NAME)),
     **dict.fromkeys(("current_database", "current_catalog"), lambda system, args: Literal(system.asker.database, NAME)),
-    "current_schema": lambda system, args: Literal(next(iter(system.asker.path), None), NAME),
+    "current_schema": lambda system, args: Literal(next(iter(_lasting(system)), None), NAME),
     "current_schemas": _schemas,
     "current_setting": _setting,
     "pg_backend_pid": lambda system, args: Literal(system.asker.process, INTEGER),
     "version": lambda system, args: Literal(
         f"PostgreSQL {POSTGRES} (halfjoin {VERSION}, Python {platform.python_version()})", TEXT),
 }
+SLEEPS: Mapping[str, SqlType] = {"pg_sleep": DOUBLE, "pg_sleep_for": INTERVAL}
 LOCKS = frozenset((
     "pg_advisory_unlock", "pg_advisory_unlock_shared", "pg_advisory_unlock_all",
     *(f"pg_{tried}advisory_{until}lock{shared}"

@@ -13,6 +13,7 @@ from halfjoin.errors import UnknownName
 from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # before from_clause: the two call each other
 from halfjoin.sql.bind.aggregates import aggregates_in
+from halfjoin.sql.bind.constraints import parse_default
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.fleeting import noting
 from halfjoin.sql.bind.from_clause import From
@@ -29,7 +30,6 @@ from halfjoin.sql.functions.clock import moment
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.change import is_default
 from halfjoin.sql.parse.locate import place
-from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.parse.syntax import FieldChange
 from halfjoin.sql.relation import Relation, Scan, SortKey
 from halfjoin.sql.statements import Change
@@ -192,8 +192,7 @@ def default(target: Target, name: str, context: Context) -> exp.Expr:
     text = context.schema.default(target.table, name)
     if text is None:
         return exp.Null()
-    (value,) = parse_query(f"SELECT {text}").selects
-    return value
+    return parse_default(text)
 
 
 def outputs(nodes: Sequence[exp.Expr], where: exp.Expr | None, relation: Relation, scope: Scope, context: Context,

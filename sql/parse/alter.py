@@ -7,15 +7,16 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from halfjoin.sql.named import SequenceOptions
 from halfjoin.sql.parse import syntax
 from halfjoin.sql.parse.constraints import column, constraints, identity_of
 from halfjoin.sql.parse.create import check_dots, table_name
-from halfjoin.sql.parse.locate import name_of, only, refuse, written
-from halfjoin.sql.parse.sequences import number
+from halfjoin.sql.parse.locate import in_schema, name_of, only, refuse, written
+from halfjoin.sql.parse.sequences import number, options
 from halfjoin.sql.parse.syntax import AlterConstraint, AlterIdentity
 from halfjoin.sql.parse.times import constant_duration
 from halfjoin.sql.parse.type_names import stored_type
-from halfjoin.sql.statements import AlterAction, AlterRetention, AlterTable, Rename
+from halfjoin.sql.statements import AlterAction, AlterRetention, AlterTable, Identity, Rename
 from halfjoin.sql.types import BIGINT
 
 
@@ -28,15 +29,22 @@ def alter(node: exp.Alter, text: str) -> AlterTable | AlterRetention | Rename:
         renamed = name_of(actions[0].this)
         schema = name.rpartition(".")[0] if node.this.args.get("db") is not None else ""
         for option in node.args.get("options") or ():
-            if isinstance(option, exp.ToTableProperty) and kind == "table":  # RENAME a TO b
+            if isinstance(option, exp.ToTableProperty) and kind != "table":  # RENAME a TO b
+                return Rename(kind, name, name_of(option.this), exists, column=renamed)
+            if isinstance(option, exp.ToTableProperty):
                 return AlterTable(name, (AlterAction("rename column", renamed, to=name_of(option.this)),), exists)
         check_dots(actions[0].this, text)
         return Rename(kind, name, f"{schema}.{renamed}" if schema else renamed, exists)
+    if len(actions) == 1 and isinstance(actions[0], syntax.AlterSchema):
+        return Rename(kind, name, in_schema(name, name_of(actions[0].this)), exists)
     if len(actions) == 1 and isinstance(actions[0], syntax.AlterRetention):
         length = actions[0].this
         return AlterRetention(name, None if length is None else constant_duration(length, text), exists)
     if kind != "table":
-        raise refuse(node, text, f"this ALTER {kind.upper()} is not supported", "write ALTER VIEW v RENAME TO w")
+        if len(actions) == 1 and isinstance(actions[0], exp.RenameColumn):
+            return Rename(kind, name, name_of(actions[0].args["to"]), exists, column=name_of(actions[0].this))
+        raise refuse(node, text, f"this ALTER {kind.upper()} is not supported",
+                     "write ALTER VIEW v RENAME TO w, RENAME COLUMN a TO b, or SET SCHEMA s")
     return AlterTable(name, tuple(made for action in actions for made in _actions(action, text)), exists)
 
 
@@ -66,7 +74,7 @@ def _actions(node: exp.Expr, text: str) -> Iterator[AlterAction]:
         case exp.AlterColumn():
             yield _altered(node, text)
         case AlterIdentity():
-            yield _identity(node, text)
+            yield from _identity(node, text)
         case _:
             raise refuse(node, text, f"ALTER TABLE ... {written(node)} is not supported",
                          "ADD, DROP or RENAME a column or constraint, or ALTER a column")
@@ -96,15 +104,20 @@ def _casts_alone(using: exp.Expr, name: str, dtype: exp.Expr | None) -> bool:
     return isinstance(value, exp.Column) and not value.table and name_of(value.this) == name
 
 
-def _identity(node: AlterIdentity, text: str) -> AlterAction:
+def _identity(node: AlterIdentity, text: str) -> Iterator[AlterAction]:
     name, action = name_of(node.this), node.args["action"]
     if action == "add":
         given = node.args["constraint"]
         kind = given.kind if isinstance(given, exp.ColumnConstraint) else given
         if not isinstance(kind, exp.GeneratedAsIdentityColumnConstraint):
             raise refuse(node, text, "expected GENERATED ALWAYS or BY DEFAULT AS IDENTITY")
-        return AlterAction("add identity", name, identity=identity_of(kind, BIGINT, text))
-    restart = node.args.get("restart")
-    at = None if restart in (None, True) else number(restart, node, text)
-    return AlterAction(f"{action} identity", name, lenient=bool(node.args.get("exists")), restart=at,
-                       to="always" if node.args.get("always") else None)  # fmt: skip
+        yield AlterAction("add identity", name, identity=identity_of(kind, BIGINT, text))
+    if action == "drop":
+        yield AlterAction("drop identity", name, lenient=bool(node.args.get("exists")))
+    if (always := node.args.get("always")) is not None:
+        yield AlterAction("set identity", name, to="always" if always else None)
+    changed = options(node, text) if action == "change" else SequenceOptions()
+    if changed != SequenceOptions():
+        yield AlterAction("alter identity", name, identity=Identity(always=False, options=changed))
+    if (restart := node.args.get("restart")) is not None:
+        yield AlterAction("restart identity", name, restart=None if restart is True else number(restart, node, text))

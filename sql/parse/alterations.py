@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from halfjoin.sql.parse.commands import CommandParser
-from halfjoin.sql.parse.syntax import AlterConstraint, AlterRetention
+from halfjoin.sql.parse.syntax import AlterConstraint, AlterRetention, AlterSchema
 
 
 class AlterParser(CommandParser):
@@ -19,10 +19,19 @@ class AlterParser(CommandParser):
         action: exp.Expr | None = None
         if self._match_text_seq("RENAME", "TO"):
             action = exp.AlterRename(this=self._parse_table_parts())
+        elif self._match_text_seq("RENAME"):
+            self._match_text_seq("COLUMN")
+            old = self._parse_id_var()
+            new = self._parse_id_var() if self._match_text_seq("TO") else None
+            if old is None or new is None:
+                raise self._refused("expected RENAME COLUMN a TO b").with_(code="42601")
+            action = exp.RenameColumn(this=exp.column(old), to=exp.column(new))
         elif self._match_texts(("SET", "RESET")):
-            action = self._parse_retention()
+            sets = self._prev is not None and self._prev.text.upper() == "SET"
+            action = (self._parse_alter_schema() if sets else None) or self._parse_retention()
         if action is None:
-            raise self._refused("ALTER MATERIALIZED VIEW needs RENAME TO and a name, or SET (RETAIN HISTORY FOR ...)")
+            raise self._refused("ALTER MATERIALIZED VIEW needs RENAME TO or SET SCHEMA and a name, or SET "
+                                "(RETAIN HISTORY FOR ...)")
         made = exp.Alter(this=name, kind="MATERIALIZED VIEW", exists=exists, actions=[action])
         return self.expression(made)
 
@@ -54,7 +63,15 @@ class AlterParser(CommandParser):
         return self.expression(AlterRetention(this=length))
 
     def _parse_alter_table_set(self) -> Any:
-        return self._parse_retention() or super()._parse_alter_table_set()
+        return self._parse_alter_schema() or self._parse_retention() or super()._parse_alter_table_set()
+
+    def _parse_alter_schema(self) -> exp.Expr | None:
+        """Parse what follows SET, if it is about the schema."""
+        if not self._match_text_seq("SCHEMA"):
+            return None
+        if (name := self._parse_id_var()) is None:
+            raise self._refused("expected SET SCHEMA and a name").with_(code="42601")
+        return self.expression(AlterSchema(this=name))
 
     def _parse_alter_table_rename(self) -> Any:
         return self._parse_alter_constraint() or super()._parse_alter_table_rename()

@@ -102,7 +102,7 @@ def _conflict(node: exp.OnConflict | None, text: str) -> OnConflict | None:
     only(node, text, "ON CONFLICT",
          ("expressions", "action", "conflict_keys", "constraint", "where", "index_predicate"))
     action = str(node.args["action"].name).upper() if node.args.get("action") else ""
-    where = node.args.get("where")  # the condition behind the key says nothing: each key here covers all rows
+    where, predicate = node.args.get("where"), node.args.get("index_predicate")
     if action not in ("DO NOTHING", "DO UPDATE"):
         raise refuse(node, text, "ON CONFLICT needs DO NOTHING or DO UPDATE SET ...")
     columns = None
@@ -117,7 +117,8 @@ def _conflict(node: exp.OnConflict | None, text: str) -> OnConflict | None:
         raise refuse(node, text, "ON CONFLICT DO UPDATE needs the columns of a key",
                      "write ON CONFLICT (a) DO UPDATE").with_(code="42601")
     assignments = _assignments(node, text) if action == "DO UPDATE" else None
-    return OnConflict(columns, constraint and name_of(constraint), assignments, where and where.this)
+    return OnConflict(columns, constraint and name_of(constraint), assignments, where and where.this,
+                      predicate and predicate.this)
 
 
 def _assignments(change: exp.Expr, text: str) -> tuple[Assignment, ...]:

@@ -92,8 +92,6 @@ def constraint(node: exp.Expr, name: str | None, text: str, columns: tuple[str, 
         case exp.PrimaryKeyColumnConstraint():
             return Constraint("primary key", name, columns)
         case exp.UniqueColumnConstraint():
-            if node.args.get("nulls"):
-                raise refuse(node, text, "UNIQUE NULLS NOT DISTINCT is not supported", "leave NULLS out")
             inner = node.this
             return Constraint("unique", name, _names(inner.expressions) if isinstance(inner, exp.Schema) else columns)
         case exp.CheckColumnConstraint():

@@ -22,6 +22,7 @@ from halfjoin.sql.statements import (
     CreateTable,
     CreateTableAs,
     CreateView,
+    Execute,
     Like,
     Statement,
 )
@@ -161,7 +162,9 @@ def _table(node: exp.Create, text: str) -> CreateTable | CreateTableAs:
 
 def _table_as(node: exp.Create, text: str) -> CreateTableAs:
     query, data, names = as_query(node.expression), True, node.this
-    if not isinstance(query, exp.Query):
+    if isinstance(query, syntax.Execute):
+        query = Execute(name_of(query.this), tuple(query.expressions))
+    elif not isinstance(query, exp.Query):
         raise refuse(node, text, "CREATE TABLE AS needs a query", "write CREATE TABLE t AS SELECT ...")
     if node.args.get("properties"):
         kept = []
@@ -217,7 +220,8 @@ def _view(node: exp.Create, text: str) -> CreateView:
     if names:
         query, written = _renamed(query, written, node.this)
     return CreateView(name, query, written, names, properties.materialized, properties.retain,
-                      bool(node.args.get("exists")), bool(node.args.get("replace")), properties.ignored)
+                      bool(node.args.get("exists")), bool(node.args.get("replace")),
+                      (*properties.ignored, *(["WITH NO DATA"] if node.expression.meta.get("no_data") else [])))
 
 
 def _renamed(query: exp.Query, text: str, schema: exp.Schema) -> tuple[exp.Query, str]:

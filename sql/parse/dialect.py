@@ -48,6 +48,9 @@ _ALTERS = {"OWNER", "SET", "RESET", "DROP", "ENABLE", "DISABLE", "FORCE", "NO", 
 _ALL_MAY = "each user may do everything; the server's --password-file says who may connect"
 # What CREATE makes in PostgreSQL and there is none of here, and why that is no harm.
 _NOT_MADE = {"ROLE": _ALL_MAY, "USER": _ALL_MAY, "GROUP": _ALL_MAY,
+             "RULE": "a view has no rules: write to its tables", "POLICY": "each user may read every row",
+             "PUBLICATION": "SUBSCRIBE and sinks tell the changes of a view",
+             "SUBSCRIPTION": "CREATE SOURCE follows tables of PostgreSQL",
              "EXTENSION": "leave it out: gen_random_uuid() and other functions are there without one"}  # fmt: skip
 
 
@@ -73,7 +76,8 @@ class HalfjoinParser(OperatorParser, ConstantParser, SchemaParser):
         TokenType.FALSE: lambda self, token: self.expression(exp.Boolean(this=False), token=token),
     }
     PROPERTY_PARSERS: ClassVar = {
-        **{word: read for word, read in MaterializeParser.PROPERTY_PARSERS.items() if word != "NO"},  # NO MINVALUE
+        **{word: read for word, read in MaterializeParser.PROPERTY_PARSERS.items()
+           if word not in ("NO", "EXECUTE")},  # NO MINVALUE; AS EXECUTE
         "RETAIN": lambda self: self._parse_retain_history(),
     }
 
@@ -86,6 +90,7 @@ class HalfjoinParser(OperatorParser, ConstantParser, SchemaParser):
         "DEFAULT": lambda self: self._parse_with_text("DEFAULT"),
         "EXCLUDE": lambda self: self._parse_exclude(),
         "GENERATED": lambda self: self._parse_with_text("GENERATED"),
+        "UNIQUE": lambda self: self._parse_nulls_distinct() or MaterializeParser.CONSTRAINT_PARSERS["UNIQUE"](self),
     }
 
     ALTER_PARSERS: ClassVar = {
@@ -98,6 +103,21 @@ class HalfjoinParser(OperatorParser, ConstantParser, SchemaParser):
         first, made = self._curr, MaterializeParser.CONSTRAINT_PARSERS[word](self)
         if isinstance(made, exp.Expr) and first is not None and self._prev is not None:
             made.meta["text"] = self._find_sql(first, self._prev)
+        return made
+
+    def _parse_nulls_distinct(self) -> None:
+        """NULLS DISTINCT, which is what a key does by itself."""
+        if self._match_text_seq("NULLS", "NOT", "DISTINCT"):
+            raise self._refused("UNIQUE NULLS NOT DISTINCT is not supported: a key here may have NULL any number of "
+                                "times", "make it UNIQUE over GENERATED ALWAYS AS (coalesce(a, '')) STORED")
+        self._match_text_seq("NULLS", "DISTINCT")
+
+    def _parse_index_params(self) -> exp.IndexParameters:
+        """The columns and options of an index. WHERE may come after NULLS DISTINCT."""
+        made: exp.IndexParameters = super()._parse_index_params()
+        self._parse_nulls_distinct()
+        if made.args.get("where") is None and (where := self._parse_where()) is not None:
+            made.set("where", where)
         return made
 
     def _parse_exclude(self) -> Any:
@@ -433,6 +453,8 @@ class HalfjoinParser(OperatorParser, ConstantParser, SchemaParser):
     def _parse_ddl_select(self) -> exp.Expr | None:
         if self._match_text_seq("OVERRIDING"):
             return self._parse_overriding()
+        if self._curr and self._curr.text.upper() == "EXECUTE":  # CREATE TABLE t AS EXECUTE p
+            return self._parse_session()
         first = self._curr
         query = super()._parse_ddl_select()
         if query is not None and first is not None and self._prev is not None:
@@ -440,9 +462,8 @@ class HalfjoinParser(OperatorParser, ConstantParser, SchemaParser):
         if self._at_as_of():
             raise self._refused("a view has no AS OF", "write AS OF in the query that reads it")
         if self._fills:
-            if self._match_text_seq("WITH", "NO", "DATA"):
-                raise self._refused("CREATE MATERIALIZED VIEW ... WITH NO DATA is not supported",
-                                    "leave it out: a view always has its rows")  # fmt: skip
+            if query is not None and self._match_text_seq("WITH", "NO", "DATA"):
+                query.meta["no_data"] = True
             self._match_text_seq("WITH", "DATA")
         return query
 

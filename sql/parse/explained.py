@@ -8,6 +8,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from halfjoin.sql.parse.locate import as_query
 from halfjoin.sql.parse.named import NamedParser
 from halfjoin.sql.parse.syntax import Explain, Maintain
 
@@ -31,7 +32,7 @@ class ExplainParser(NamedParser):
         query = self._parse_statement()
         if query is None:
             raise self._refused("EXPLAIN needs a query, or VIEW and a name")
-        return self.expression(Explain(this=query, format=format))
+        return self.expression(Explain(this=as_query(query), format=format))
 
     def _parse_explain_options(self) -> str:
         """Parse ANALYZE VERBOSE, or options in parentheses; the format of the plan."""

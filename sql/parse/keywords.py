@@ -12,11 +12,16 @@ from halfjoin.sql.parse.locate import refuse
 ASKERS = frozenset(("user", "current_role"))  # sqlglot reads these two as columns
 
 
-def check(tree: exp.Expr, text: str) -> None:
-    """Mark the columns that are the user who asks, and refuse key words as names, and tables in parentheses."""
+def mark_askers(tree: exp.Expr) -> None:
+    """Mark the columns that are the user who asks."""
     for column in tree.find_all(exp.Column):
         if len(column.parts) == 1 and _word(column.this).lower() in ASKERS:
             column.meta["asker"] = True
+
+
+def check(tree: exp.Expr, text: str) -> None:
+    """Mark the columns that are the user who asks, and refuse key words as names, and tables in parentheses."""
+    mark_askers(tree)
     for name in _names(tree):
         if (word := _word(name)).upper() in RESERVED:
             raise refuse(name, text, f"syntax error at {word.lower()!r}", f'write "{word.lower()}"').with_(code="42601")

@@ -110,3 +110,9 @@ def only(node: exp.Expr, sql: str, what: str, allowed: Iterable[str]) -> None:
             where = first if isinstance(first, exp.Expr) else node
             raise refuse(where, sql, f"{_WORDS.get(word, word)} is not supported in {what}",
                          _INSTEAD.get(word, "leave it out"))  # fmt: skip
+
+
+def in_schema(name: str, schema: str) -> str:
+    """The same name in another schema, as the catalog has it: those of public have none."""
+    own = name.rpartition(".")[2]
+    return own if schema == PUBLIC else f"{schema}.{own}"

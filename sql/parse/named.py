@@ -74,11 +74,13 @@ class NamedParser(SourceParser):
         exists = bool(self._parse_exists())
         name = self._parse_table_parts()
         to = self._parse_id_var() if self._match_text_seq("RENAME", "TO") else None
-        given = {"to": to} if to is not None else self._sequence_options(typed=True)
+        schema = self._parse_id_var() if self._match_text_seq("SET", "SCHEMA") else None
+        given = {"to": to} if to is not None else {"schema": schema} if schema is not None else (
+            self._sequence_options(typed=True))  # fmt: skip
         if not given or (self._curr and self._curr.token_type is not TokenType.SEMICOLON):
             raise self._refused("this ALTER SEQUENCE is not supported",
                                 "RESTART [WITH n], START WITH n, INCREMENT BY n, MINVALUE n, MAXVALUE n, CYCLE, "
-                                "OWNED BY t.c, RENAME TO name")  # fmt: skip
+                                "OWNED BY t.c, RENAME TO name, SET SCHEMA name")  # fmt: skip
         return self.expression(AlterSequence(this=name, exists=exists, **given))
 
     def _parse_sequence_properties(self) -> exp.SequenceProperties | None:
@@ -171,15 +173,34 @@ class NamedParser(SourceParser):
             return self.expression(AlterIdentity(this=column, action="add", constraint=self._parse_column_constraint()))
         if self._match_text_seq("DROP", "IDENTITY"):
             return self.expression(AlterIdentity(this=column, action="drop", exists=bool(self._parse_exists())))
-        if self._match_text_seq("SET", "GENERATED"):
-            always = bool(self._match_text_seq("ALWAYS"))
-            if always or self._match_text_seq("BY", "DEFAULT"):
-                return self.expression(AlterIdentity(this=column, action="set", always=always))
-        if self._match_text_seq("RESTART"):
-            self._match_text_seq("WITH")
-            return self.expression(AlterIdentity(this=column, action="restart", restart=self._parse_unary() or True))
+        if given := self._identity_changes():
+            return self.expression(AlterIdentity(this=column, action="change", **given))
         self._retreat(index)
         return None
+
+    def _identity_changes(self) -> dict[str, Any]:
+        """SET GENERATED ALWAYS | BY DEFAULT, SET with an option of the sequence, RESTART: one or more of them."""
+        given: dict[str, Any] = {}
+        while True:
+            index = self._index
+            if self._match_text_seq("SET", "GENERATED"):
+                always = bool(self._match_text_seq("ALWAYS"))
+                made = {"always": always} if always or self._match_text_seq("BY", "DEFAULT") else {}
+            elif self._match_text_seq("SET"):
+                made = self._sequence_options() if self._at_sequence_option() else {}
+            else:
+                made = self._sequence_options() if self._curr and self._curr.text.upper() == "RESTART" else {}
+            if not made:
+                self._retreat(index)
+                return given
+            if not given.keys().isdisjoint(made):
+                raise self._refused("conflicting or redundant options").with_(code="42601")
+            given |= made
+
+    def _at_sequence_option(self) -> bool:
+        words = [one.text.upper() if one else "" for one in (self._curr, self._next)]
+        return words[0] in ("MINVALUE", "MAXVALUE", "CYCLE", "RESTART", "START", "INCREMENT", "CACHE") or (
+            words[0] == "NO" and words[1] in ("MINVALUE", "MAXVALUE", "CYCLE"))  # fmt: skip
 
     def _parse_comment_on(self) -> exp.Expr:
         kind = next((words for words in COMMENTED if self._match_text_seq(*words.split())), None)
@@ -233,6 +254,8 @@ class NamedParser(SourceParser):
         kind = next((word for word in DROPPED if self._match_text_seq(word)), None)
         if kind is None:
             return None
+        if kind == "INDEX":
+            self._match_text_seq("CONCURRENTLY")
         exists = self._parse_exists()
         names = self._parse_csv(lambda: self._parse_table_parts(is_db_reference=kind == "SCHEMA"))
         cascade = self._match_text_seq("CASCADE")

@@ -18,7 +18,7 @@ from halfjoin.sql.named import (
 )
 from halfjoin.sql.parse import syntax
 from halfjoin.sql.parse.constraints import column, inside
-from halfjoin.sql.parse.locate import catalog_name, name_of, only, refuse
+from halfjoin.sql.parse.locate import catalog_name, in_schema, name_of, only, refuse
 from halfjoin.sql.parse.sequences import number, options
 from halfjoin.sql.statements import ColumnDef, Rename
 from halfjoin.sql.types import SqlType
@@ -91,6 +91,8 @@ def alter_sequence(node: syntax.AlterSequence, text: str) -> AlterSequence | Ren
     if (to := node.args.get("to")) is not None:
         schema = name.rpartition(".")[0]
         return Rename("sequence", name, f"{schema}.{name_of(to)}" if schema else name_of(to), exists)
+    if (into := node.args.get("schema")) is not None:
+        return Rename("sequence", name, in_schema(name, name_of(into)), exists)
     restart = node.args.get("restart")
     at = None if restart in (None, True) else number(restart, node, text)
     return AlterSequence(name, restart is not None, at, options(node, text), exists)

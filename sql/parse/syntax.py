@@ -208,10 +208,11 @@ class IterativeWith(exp.With):
 
 class AlterSequence(exp.Expression):
     """ALTER SEQUENCE name RESTART [WITH n] | START WITH n | INCREMENT BY n ... `restart`: a number, or True. With `to`:
-    RENAME TO to."""
+    RENAME TO to; with `schema`: SET SCHEMA schema."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, **dict.fromkeys(
-        ("exists", "restart", "start", "increment", "minvalue", "maxvalue", "cycle", "cache", "type", "owned", "to"),
+        ("exists", "restart", "start", "increment", "minvalue", "maxvalue", "cycle", "cache", "type", "owned", "to",
+         "schema"),
         False)}  # fmt: skip
 
 
@@ -224,17 +225,24 @@ class AlterDomain(exp.Expression):
 
 
 class AlterIdentity(exp.Expression):
-    """ALTER COLUMN name ADD GENERATED ... AS IDENTITY (`constraint`), SET GENERATED ALWAYS | BY DEFAULT (`always`),
-    RESTART [WITH n] (`restart`: a number, or True), DROP IDENTITY [IF EXISTS]."""
+    """ALTER COLUMN name, with an `action`. `add`: ADD GENERATED ... AS IDENTITY (`constraint`). `drop`: DROP IDENTITY
+    [IF EXISTS]. `change`: some of SET GENERATED ALWAYS | BY DEFAULT (`always`), RESTART [WITH n] (`restart`: a number,
+    or True), SET with options of the sequence."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "action": True, "constraint": False,
-                                            "always": False, "restart": False, "exists": False}  # fmt: skip
+                                            "always": False, "restart": False, "exists": False,
+                                            **dict.fromkeys(("start", "increment", "minvalue", "maxvalue", "cycle",
+                                                             "cache"), False)}  # fmt: skip
 
 
 class AlterConstraint(exp.Expression):
     """RENAME CONSTRAINT name TO `to`, and VALIDATE CONSTRAINT name."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "to": False}
+
+
+class AlterSchema(exp.Expression):
+    """SET SCHEMA name of a table, view or sequence."""
 
 
 class Iterate(exp.Expression):
