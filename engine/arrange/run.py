@@ -192,7 +192,7 @@ class Run:
         """The same run, for a lookup of these keys. If a query asks for some of the rows of an arrangement that is not
         there, it has an index of these rows alone: to find them costs less than to sort all rows. A query that asks for
         most of them, or again and again, has the whole index."""
-        if self.asked is None or key in self.indexes or len(keys[0]) * _ASKED > len(self):
+        if self.asked is None or key in self.indexes or not keys or len(keys[0]) * _ASKED > len(self):
             return self
         before = self.asked.get(key, _NEVER)
         if before is None:
