@@ -3,6 +3,7 @@
 What tells of an input's rows that they make nothing:
 
 - its own conditions, `WHERE d BETWEEN a AND b`;
+- a comparison with the row of another input: `WHERE d > (SELECT max(d) FROM t) - 7`;
 - the keys of a small input that it is joined with: in `inventory JOIN date_dim ON inv_date_sk = d_date_sk WHERE
   d_year = 2000` the days of the year are few, and so are the blocks of `inventory` that have one of them.
 
@@ -30,7 +31,8 @@ from halfjoin.engine.join.closing import RunsOf
 from halfjoin.engine.join.path import CompiledPath
 from halfjoin.engine.linear.operators import LinearOperator, compile_linear
 from halfjoin.engine.linear.tables import NO_FUNCTIONS
-from halfjoin.engine.scalar.ends import EndsOf, Sieve, all_of, among, any_of, sieve_of
+from halfjoin.engine.scalar import compile
+from halfjoin.engine.scalar.ends import EndsOf, Sieve, all_of, among, any_of, ordered, rising, sieve_of
 from halfjoin.engine.scalar.threshold import threshold_of
 from halfjoin.engine.scalar.values import mask_of
 from halfjoin.engine.updates.codes import codes, is_exact
@@ -39,11 +41,12 @@ from halfjoin.engine.updates.updates import Mask, indices_of
 from halfjoin.planner.linear import Filter, Keep, Linear, Step
 from halfjoin.planner.plan import ArrangementKey, HalfJoin, InputKind, Stage, Version
 from halfjoin.planner.wants import want_of
-from halfjoin.sql.expr import Column, Expr, columns_of, rewrite
+from halfjoin.sql.expr import FLIPPED, Call, Column, Expr, columns_of, rewrite
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.functions.chance import draws
 
 _SMALL = 8  # an input is small beside another that has so many times its rows
+_FEW_VALUES = 16  # rows; with more of them nothing is compared
 _FEW = 1 << 12  # rows, whose keys are worth a look without any condition
 _MATCHING = frozenset((InputKind.PLAIN, InputKind.PRESENT))  # a row without a partner in these makes nothing
 
@@ -54,6 +57,15 @@ class Link(NamedTuple):
     column: str
     other: int
     its: str
+
+
+class Bound(NamedTuple):
+    """A comparison of a rising expression over this input with an expression over another one."""
+
+    left: Expr
+    function: str
+    other: int
+    right: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +84,7 @@ class Side:
     sieve: Sieve | None
     silent: bool
     links: list[Link] = field(default_factory=list)
+    bounds: list[Bound] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +134,21 @@ class _Keys:
         side = self.sides[self.number]
         found = [] if side.sieve is None else [side.sieve]
         found += [self._lazily(link) for link in side.links if self._counts(link.other)]
+        found += [one for one in map(self._bounded, side.bounds) if one is not None]
         return all_of(found) if found else None
+
+    def _bounded(self, bound: Bound) -> Sieve | None:
+        """The sieve of a comparison with another input of one row, or of few."""
+        parts, names = self.lookup(self.sides[bound.other].collection, Version.AFTER), columns_of(bound.right)
+        if sum(map(len, parts)) > _FEW_VALUES:
+            return None
+        scalar, found = compile(bound.right), list[pa.Array]()
+        for rows in present(parts, self.closed, names):
+            made = scalar.evaluate(rows.columns, len(rows))
+            if made.failures is not None:
+                return None
+            found.append(made.values)
+        return ordered(bound.left, bound.function, pa.concat_arrays(found), bound.right.type) if found else None
 
     def _counts(self, other: int) -> bool:
         """Whether rows make nothing without a row of another input, and nothing is told of them."""
@@ -177,29 +204,39 @@ def _among(column: pa.Array, keys: pa.Array) -> Mask:
 
 def sifting_of(path: CompiledPath) -> Sifting | None:
     """How the inputs of a path are sifted when it fills; None: nothing is known of any."""
-    first = {name: column for column, name in path.spec.fetch}
-    sides = [_side(path.spec.collection, InputKind.PLAIN, None, _first(path.spec.source.steps, first), path.source)]
-    sources, whole = {name: (0, column) for name, column in first.items()}, set[str]()
-    whole |= {path.spec.collection} if path.known is not None or path.spec.kind is not InputKind.PLAIN else set()
+    sources = {name: (0, column) for column, name in path.spec.fetch}
+    certain, rest = _first(path.spec.source.steps)
+    here = {name: column for name, (_, column) in sources.items()}
+    own = [_renamed(one, here) for one in certain if columns_of(one) <= here.keys()]
+    alone = [sieve_of(_renamed(one, here)) for one in rest if len(rest) == 1 and _is_rising(one)]
+    sides = [_side(path.spec.collection, InputKind.PLAIN, None, own, alone, path.source)]
+    whole = {path.spec.collection} if path.known is not None or path.spec.kind is not InputKind.PLAIN else set[str]()
     for number, (stage, compiled) in enumerate(zip(path.spec.stages, path.stages, strict=True), 1):
         if stage.otherwise:  # the rest may come in another order
             whole |= {one.half_join.arrangement.collection for one in path.spec.every_stage[number - 1 :]}
             break
         key = stage.half_join.arrangement
-        sides.append(_side(key.collection, stage.half_join.kind, key, _asked(stage), compiled.then))
+        sides.append(_side(key.collection, stage.half_join.kind, key, _asked(stage), (), compiled.then))
         for column, (other, its) in _links(stage.half_join, sources):
             sides[number].links.append(Link(column, other, its))
             sides[other].links.append(Link(its, number, column))
         sources |= {name: (number, column) for column, name in stage.half_join.fetch}
-    return Sifting(tuple(sides), frozenset(whole)) if any(side.sieve or side.links for side in sides) else None
+        for mine, bound in _bounds(stage, sources):
+            pair = sides[mine : mine + 1] + sides[bound.other : bound.other + 1]
+            if all(side.kind is InputKind.PLAIN for side in pair) and all(side.silent for side in sides[mine:number]):
+                sides[mine].bounds.append(bound)
+    known = any(side.sieve or side.links or side.bounds for side in sides)
+    return Sifting(tuple(sides), frozenset(whole)) if known else None
 
 
 def _side(
-    collection: str, kind: InputKind, key: ArrangementKey | None, conditions: Iterable[Expr], then: LinearOperator
-) -> Side:
-    """`conditions`: over the columns of the collection; all rows that make something meet them, and none fails."""
+    collection: str, kind: InputKind, key: ArrangementKey | None, conditions: Iterable[Expr],
+    alone: Iterable[Sieve | None], then: LinearOperator,
+) -> Side:  # fmt: skip
+    """`conditions`: over the columns of the collection. All rows that make something meet them, and none fails.
+    `alone`: the sieves of others."""
     own = tuple(one for one in conditions if not draws(one))
-    sieves = [one for one in map(sieve_of, own) if one is not None]
+    sieves = [one for one in (*map(sieve_of, own), *alone) if one is not None]
     return Side(collection, kind, key, compile_linear(Linear((Filter(own),) if own else ()), NO_FUNCTIONS),
                 frozenset[str]().union(*map(columns_of, own)), all_of(sieves) if sieves else None,
                 then.reports is None)  # fmt: skip
@@ -215,32 +252,50 @@ def _links(half_join: HalfJoin, sources: Mapping[str, tuple[int, str]]) -> Itera
             yield own.name, sources[probe.name]
 
 
-def _first(steps: Sequence[Step], bare: Mapping[str, str]) -> Iterator[Expr]:
-    """What the first filters ask of rows with columns of these names, over the columns of the collection. A row that is
-    dropped by a condition that cannot fail is no error, whatever the others of the same filter say."""
+def _bounds(stage: Stage, sources: Mapping[str, tuple[int, str]]) -> Iterator[tuple[int, Bound]]:
+    """The comparisons of two inputs that the first filter after a lookup makes, and the input of each left side."""
+    certain, rest = _first(stage.then.steps)
+    for predicate in (*certain, *(rest if len(rest) == 1 else ())):
+        match predicate:
+            case Call(function, (left, right)) if function in FLIPPED:
+                for one, sign, other in ((left, function, right), (right, FLIPPED[function], left)):
+                    column = rising(one)
+                    owners = {sources[name][0] for name in columns_of(other) if name in sources}
+                    if column is None or column.name not in sources or len(owners) != 1:
+                        continue
+                    here = {name: source for name, (_, source) in sources.items()}
+                    mine, (its,) = sources[column.name][0], owners
+                    if mine != its and columns_of(other) <= sources.keys() and not draws(other):
+                        yield mine, Bound(_renamed(one, here), sign, its, _renamed(other, here))
+
+
+def _first(steps: Sequence[Step]) -> tuple[list[Expr], list[Expr]]:
+    """What the first filter asks: the predicates that cannot fail, and the others.
+
+    A row that is dropped by one that cannot fail is no error, whatever the others say. Nor is a row for which the only
+    other one is false or NULL.
+    """
     for step in steps:
-        if isinstance(step, Keep):
-            continue
-        if not isinstance(step, Filter):
-            return
-        certain = [one for one in step.predicates if threshold_of(one) is not None or not fallible(one)]
-        for predicate in certain:
-            if columns_of(predicate) <= bare.keys():
-                yield rewrite(predicate, lambda node: replace(node, name=bare[node.name])
-                              if isinstance(node, Column) else node)  # fmt: skip
-        if len(certain) < len(step.predicates):
-            return
+        if isinstance(step, Filter):
+            certain = [one for one in step.predicates if threshold_of(one) is not None or not fallible(one)]
+            return certain, [one for one in step.predicates if one not in certain]
+        if not isinstance(step, Keep):
+            break
+    return [], []
+
+
+def _is_rising(predicate: Expr) -> bool:
+    """Whether a comparison fails for no row between two for which it does not."""
+    return isinstance(predicate, Call) and predicate.function in FLIPPED and any(map(rising, predicate.args))
 
 
 def _asked(stage: Stage) -> Iterator[Expr]:
-    """What rows that are looked up meet, if they make something."""
+    """What rows that are looked up meet, if they make something; none of it can fail."""
     through = stage.half_join.arrangement.through
-    steps = () if through is None else through.steps
-    if all(isinstance(step, Filter | Keep) for step in steps):
-        names = {name: name for step in steps for one in _expressions(step) for name in columns_of(one)}
-        yield from _first(steps, names)
-        yield from want_of(stage).conditions
+    yield from () if through is None else _first(through.steps)[0]
+    yield from want_of(stage).conditions if through is None else ()
 
 
-def _expressions(step: Step) -> Sequence[Expr]:
-    return step.predicates if isinstance(step, Filter) else ()
+def _renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
+    """An expression over the columns of a collection, from one over those of a stream."""
+    return rewrite(expr, lambda node: replace(node, name=names[node.name]) if isinstance(node, Column) else node)

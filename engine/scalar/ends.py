@@ -15,22 +15,24 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from halfjoin.engine.scalar.evaluate import compile
-from halfjoin.engine.scalar.threshold import EQUAL, HIGHER, LOWER, Threshold, threshold_of
+from halfjoin.engine.scalar.threshold import EQUAL, HIGHER, LOWER, Threshold, has_threshold, threshold_at, threshold_of
 from halfjoin.engine.scalar.values import mask_of
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.codes import distinct as ascending
 from halfjoin.engine.updates.updates import Ints, Mask
 from halfjoin.sql.expr import FLIPPED, Call, Cast, Column, Expr, Literal
-from halfjoin.sql.types import INTEGERS, Kind
+from halfjoin.sql.types import BOOLEAN, INTEGERS, Kind, SqlType
 
+_TEXTS, _PLAIN_MOMENTS = (Kind.TEXT, Kind.VARCHAR), (Kind.DATE, Kind.TIMESTAMP)
 _MOST = 64  # constants of an IN that are looked at one by one
-_RISING = {  # casts that keep the order of the values
-    Kind.DATE: frozenset((Kind.TIMESTAMP,)),
+_RISING = {  # casts that keep the order of the values; the hour in which clocks go back has none
+    Kind.DATE: frozenset((Kind.TIMESTAMP, Kind.TIMESTAMPTZ)),
     Kind.TIMESTAMP: frozenset((Kind.DATE,)),
     Kind.SMALLINT: frozenset((*INTEGERS, Kind.NUMERIC, Kind.DOUBLE)),
     Kind.INTEGER: frozenset((*INTEGERS, Kind.NUMERIC, Kind.DOUBLE)),
     Kind.BIGINT: frozenset((*INTEGERS, Kind.NUMERIC, Kind.DOUBLE)),
 }
+_LARGEST = frozenset(("millennium", "century", "decade", "year", "epoch"))  # fields that rise with the moment
 
 
 class Ends(NamedTuple):
@@ -56,10 +58,13 @@ def sieve_of(expr: Expr) -> Sieve | None:
             return any_of(every) if len(every) == len(args) else None
         case Call("in", (value, *constants)) if len(constants) <= _MOST:
             return sieve_of(Call("or", tuple(Call("=", (value, one), expr.type) for one in constants), expr.type))
-        case Call("like", (Column(name, type), Literal(str(pattern), _))) if type.kind in (Kind.TEXT, Kind.VARCHAR):
-            return _begins_with(name, pattern)
+        case Call("like", (Column(name, type), Literal(str(pattern), _))) if type.kind in _TEXTS:
+            stops = [place for place in map(pattern.find, "%_\\") if place >= 0]
+            return _begins_with(name, pattern[: min(stops, default=len(pattern))])
+        case Call("starts_with", (Column(name, type), Literal(str(start), _))) if type.kind in _TEXTS:
+            return _begins_with(name, start)
         case Call(function, (left, right)) if function in FLIPPED:
-            return _compared(expr, left, right)
+            return _compared(function, left, right)
         case _:
             return None
 
@@ -127,31 +132,58 @@ def _some_between(ends: Ends, values: Ints) -> Mask | None:
     return found
 
 
-def _compared(expr: Expr, left: Expr, right: Expr) -> Sieve | None:
-    """The sieve of a comparison of a column, or of a cast that keeps its order, with a constant."""
-    assert isinstance(expr, Call)
-    function = expr.function
+def rising(expr: Expr) -> Column | None:
+    """The column of an expression whose value never falls where that of the column rises: if it fails for no end of a
+    block, it fails for no row of it. None: it is another one."""
+    match expr:
+        case Column():
+            return expr
+        case Cast(arg, type) if type.kind in _RISING.get(arg.type.kind, ()):
+            return rising(arg)
+        case Call("date_trunc", (Literal(), arg)) if arg.type.kind is Kind.TIMESTAMP or _is_midnight(arg):
+            return rising(arg)
+        case Call("extract", (Literal(field, _), arg)) if field in _LARGEST and arg.type.kind in _PLAIN_MOMENTS:
+            return rising(arg)
+        case _:
+            return None
+
+
+def _is_midnight(expr: Expr) -> bool:
+    return isinstance(expr, Cast) and expr.arg.type.kind is Kind.DATE and expr.type.kind is Kind.TIMESTAMPTZ
+
+
+def ordered(left: Expr, function: str, values: pa.Array, type: SqlType) -> Sieve | None:
+    """The sieve of a comparison of a rising expression with at least one of some values. None: there is none."""
+    column = rising(left)
+    if column is None or not has_threshold(left.type, type):
+        return None
+    tests = [threshold_at(Column(column.name, left.type), function, values.slice(row, 1), type)
+             for row in range(len(values))]  # fmt: skip
+    return any_of([_meeting(left, test) for test in tests if test is not None]) if tests and all(tests) else None
+
+
+def _compared(function: str, left: Expr, right: Expr) -> Sieve | None:
+    """The sieve of a comparison of a rising expression with a constant."""
     if isinstance(left, Literal):
         function, left, right = FLIPPED[function], right, left
-    if not isinstance(right, Literal):
+    column = rising(left)
+    if column is None or not isinstance(right, Literal):
         return None
-    value = left
-    while isinstance(value, Cast) and value.type.kind in _RISING.get(value.arg.type.kind, ()):
-        value = value.arg
-    if not isinstance(value, Column):
-        return None
-    test = threshold_of(Call(function, (Column(value.name, left.type), right), expr.type))
-    if test is None:
-        return None
-    if value is left:
+    test = threshold_of(Call(function, (Column(column.name, left.type), right), BOOLEAN))
+    return None if test is None else _meeting(left, test)
+
+
+def _meeting(left: Expr, test: Threshold) -> Sieve:
+    """The sieve of a threshold of the values of a rising expression."""
+    if isinstance(left, Column):
         return lambda ends_of: None if (ends := ends_of(test.column)) is None else _may_meet(ends, test)
-    cast = compile(left)
+    computed = compile(left)
 
     def run(ends_of: EndsOf) -> Mask | None:
         ends = ends_of(test.column)
         if ends is None:
             return None
-        sides = [cast.evaluate({test.column: side}, len(side)) for side in ends]
+        sides = [computed.evaluate({test.column: side}, len(side)) for side in ends]
         if any(side.failures is not None for side in sides):
             return None
         return _may_meet(Ends(*(side.values for side in sides)), test)
@@ -185,12 +217,11 @@ def _less(one: pa.Array | pa.Scalar, other: pa.Array | pa.Scalar) -> Mask:
     return found
 
 
-def _begins_with(name: str, pattern: str) -> Sieve | None:
+def _begins_with(name: str, text: str) -> Sieve | None:
     """The sieve of `name LIKE 'abc%'`: texts are ordered by their bytes."""
-    stops = [place for place in map(pattern.find, "%_\\") if place >= 0]
-    start = pattern[: min(stops, default=len(pattern))].encode()
-    if not start:
+    if not text:
         return None
+    start = text.encode()
     beyond = pa.scalar(start[:-1] + bytes((start[-1] + 1,)), pa.binary())  # no byte of UTF-8 is 255
 
     def run(ends_of: EndsOf) -> Mask | None:
