@@ -221,10 +221,9 @@ def sifting_of(path: CompiledPath) -> Sifting | None:
             sides[number].links.append(Link(column, other, its))
             sides[other].links.append(Link(its, number, column))
         sources |= {name: (number, column) for column, name in stage.half_join.fetch}
-        for mine, bound in _bounds(stage, sources):
-            pair = sides[mine : mine + 1] + sides[bound.other : bound.other + 1]
-            if all(side.kind is InputKind.PLAIN for side in pair) and all(side.silent for side in sides[mine:number]):
-                sides[mine].bounds.append(bound)
+        _note_bounds(sides, number, stage.then, sources)
+    else:
+        _note_bounds(sides, len(sides), path.spec.final, sources)
     known = any(side.sieve or side.links or side.bounds for side in sides)
     return Sifting(tuple(sides), frozenset(whole)) if known else None
 
@@ -252,9 +251,17 @@ def _links(half_join: HalfJoin, sources: Mapping[str, tuple[int, str]]) -> Itera
             yield own.name, sources[probe.name]
 
 
-def _bounds(stage: Stage, sources: Mapping[str, tuple[int, str]]) -> Iterator[tuple[int, Bound]]:
-    """The comparisons of two inputs that the first filter after a lookup makes, and the input of each left side."""
-    certain, rest = _first(stage.then.steps)
+def _note_bounds(sides: Sequence[Side], number: int, then: Linear, sources: Mapping[str, tuple[int, str]]) -> None:
+    """Note the comparisons that an operator makes after the lookup of so many inputs."""
+    for mine, bound in _bounds(then, sources):
+        plain = all(sides[one].kind is InputKind.PLAIN for one in (mine, bound.other))
+        if plain and all(side.silent for side in sides[mine:number]):
+            sides[mine].bounds.append(bound)
+
+
+def _bounds(then: Linear, sources: Mapping[str, tuple[int, str]]) -> Iterator[tuple[int, Bound]]:
+    """The comparisons of two inputs that the first filter of an operator makes, and the input of each left side."""
+    certain, rest = _first(then.steps)
     for predicate in (*certain, *(rest if len(rest) == 1 else ())):
         match predicate:
             case Call(function, (left, right)) if function in FLIPPED:
