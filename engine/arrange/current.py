@@ -83,6 +83,16 @@ class CurrentRun(Run):
         own = self.behind.among(key, columns, keys)
         return self if own is self.behind else replace(self, behind=own, indexes={})
 
+    @property
+    def is_querys(self) -> bool:
+        """As of a run."""
+        return self.behind.is_querys
+
+    def _part(self, start: int, stop: int) -> Run:
+        net = None if self.net is None else self.net.part(start, stop)
+        behind = self.behind.part(start, stop)
+        return CurrentRun(behind.updates, net=net, behind=behind)
+
     def alone(self) -> Run:
         """The run as it is without the others."""
         return self.behind
@@ -115,7 +125,8 @@ class Current(NamedTuple):
         """The runs as queries see them: all with nets of the same times, or none."""
         return tuple(
             run if found is None or found is run.net else
-            CurrentRun(run.updates, future=run.future, net=replace(found, closed=self.closed), behind=run)
+            CurrentRun(run.updates, future=run.future, net=replace(found, closed=self.closed), behind=run,
+                       ends=run.ends)
             for run, found in zip(self.runs, self.nets, strict=True)
         )  # fmt: skip
 

@@ -61,6 +61,12 @@ class Net:
         there = length if self.there is None else int(np.count_nonzero(self.there))
         return there >= NET_FROM + self.size + self.size // 2
 
+    def part(self, start: int, stop: int) -> Net:
+        """The net of a stretch of the rows."""
+        first, last = self.rows.searchsorted((start, stop))
+        there = None if self.there is None else self.there[start:stop]
+        return Net(self.closed, self.size, there, self.rows[first:last] - start, self.diffs[first:last])
+
     @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""

@@ -11,6 +11,7 @@ from halfjoin.engine.arrange.index import Footprint, KeyColumns
 from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.arrange.run import Run
+from halfjoin.engine.scalar.ends import Sieve
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Updates, concat, fitting, some_below_zero
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.wants import ALL, Wants
@@ -86,6 +87,10 @@ class Part(Protocol):
 
     def among(self, key: ArrangementKey, columns: KeyColumns, keys: list[pa.Array]) -> Part:
         """The same part, for one lookup of these keys."""
+
+    def sifted(self, sieve: Sieve) -> Sequence[Part]:
+        """The same part of a query without rows that do not pass a sieve. Some that do not are still there: whoever
+        reads the rows tests each of them."""
 
     def apart(self) -> Part:
         """The same part with its own list of indexes: neither sees what the other builds or drops."""

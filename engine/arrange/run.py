@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange import partial
+from halfjoin.engine.arrange import blocks, partial
 from halfjoin.engine.arrange.index import (
     Footprint,
     Index,
@@ -25,6 +25,7 @@ from halfjoin.engine.arrange.netting import NET_FROM, Net, net
 from halfjoin.engine.arrange.order import Order, OrderKey, Sort, order_of
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.kernels import native
+from halfjoin.engine.scalar.ends import Ends, Sieve
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.consolidate import distinct
 from halfjoin.engine.updates.updates import (
@@ -45,6 +46,7 @@ from halfjoin.planner.wants import ALL, Wants
 
 _AS_IT_IS = Net(MINIMUM)
 _LARGE = 1 << 14  # rows; an index of fewer is there at once
+_LEFT = 4 / 3  # rows for each that a sieve leaves, at least
 _SHARE = 8  # so much of the work to sort all rows is to find those with some keys
 _ASKED = 2  # one key for so many rows is asked for at most, or all of them are sorted
 _SAMPLED, _GOLDEN = 1 << 10, 0.6180339887498949
@@ -97,7 +99,8 @@ class Run:
     too; a run that replaces this one makes its own. `filters` has the rows that the users of arrangements want, for
     indexes that are still to be built. `computed` has what batches compare, by the expressions. `sides` are what
     kernels have opened. They hold the memory of an index, so what replaces or drops one forgets them. `asked` knows
-    what a query has asked for (None: too much for indexes of some rows); None: the run is no query's.
+    what a query has asked for (None: too much for indexes of some rows); None: the run is no query's. `ends` are those
+    of the columns that conditions of queries were about, and `parts` what a query has read of the run.
     """
 
     in_memory: ClassVar[bool] = True
@@ -114,7 +117,9 @@ class Run:
     _ends: tuple[int, int] | None = field(default=None, repr=False, compare=False)
     computed: dict[object, Computed] = field(default_factory=dict, repr=False, compare=False)
     sides: dict[object, Side] = field(default_factory=dict, init=False, repr=False, compare=False)  # by who looks up
+    ends: dict[str, Ends | None] = field(default_factory=dict, repr=False, compare=False)
     asked: dict[ArrangementKey, Asked | None] | None = field(default=None, init=False, repr=False, compare=False)
+    parts: dict[tuple[int, int], Run] = field(default_factory=dict, init=False, repr=False, compare=False)
     _values: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -187,7 +192,7 @@ class Run:
         """The same run, for a lookup of these keys. If a query asks for some of the rows of an arrangement that is not
         there, it has an index of these rows alone: to find them costs less than to sort all rows. A query that asks for
         most of them, or again and again, has the whole index."""
-        if self.asked is None or key in self.indexes or len(keys[0]) * _ASKED > len(self):
+        if self.asked is None or key in self.indexes or not keys or len(keys[0]) * _ASKED > len(self):
             return self
         before = self.asked.get(key, _NEVER)
         if before is None:
@@ -208,6 +213,38 @@ class Run:
             found, other.gone[key] = found.split(self.net.there)
         other.indexes[key] = found
         return other
+
+    def sifted(self, sieve: Sieve) -> Sequence[Run]:
+        """The same run without rows that do not pass, if a query may leave many out; some that do not are still there.
+        """
+        if not self.is_querys or len(self) < blocks.FEW:
+            return (self,)
+        mask = sieve(self.ends_of)
+        if mask is None or np.count_nonzero(mask) * _LEFT > len(mask):
+            return (self,)
+        return tuple([self.part(*stretch) for stretch in blocks.stretches(mask, len(self))])
+
+    @property
+    def is_querys(self) -> bool:
+        """Whether the run is that of one query, and not small."""
+        return self.asked is not None
+
+    def ends_of(self, column: str) -> Ends | None:
+        """The ends of a column's blocks. They are found once."""
+        if column not in self.ends:
+            self.ends[column] = blocks.ends_of(self.updates.columns[column])
+        return self.ends[column]
+
+    def part(self, start: int, stop: int) -> Run:
+        """A stretch of the rows. Whoever asks a query's run again gets the same, with its indexes."""
+        found = self.parts.get((start, stop))
+        if found is None:
+            found = self.parts[start, stop] = self._part(start, stop)
+            found.asked = {}
+        return found
+
+    def _part(self, start: int, stop: int) -> Run:
+        return Run(self.updates.slice(start, stop), net=None if self.net is None else self.net.part(start, stop))
 
     def at_once(self) -> Run:
         """The same updates, all at the least time. Both have the indexes that either makes, but for those that leave
@@ -431,7 +468,7 @@ class Run:
         fresh = self.netted(upper) if due else self
         known = Net(upper) if fresh.net is None else fresh.net
         made = Run(fresh.updates, fresh.indexes, future, known, fresh.gone, fresh.orders, fresh.filters,
-                   fresh._row_bytes)  # fmt: skip
+                   fresh._row_bytes, ends=fresh.ends)  # fmt: skip
         made.sides, made.computed = fresh.sides, fresh.computed  # it has the same rows, indexes and diffs
         return made
 

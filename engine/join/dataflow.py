@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from itertools import islice
@@ -16,6 +16,7 @@ from halfjoin.engine.join.closing import Closing, RunsOf
 from halfjoin.engine.join.gates import Gates, gates_of
 from halfjoin.engine.join.made import Made
 from halfjoin.engine.join.path import CompiledPath, compile_path, morsels
+from halfjoin.engine.join.sifting import Sifting, sifting_of
 from halfjoin.engine.join.too_large import TooLarge
 from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.linear.operators import compile_linear
@@ -52,7 +53,8 @@ class Dataflow:
         """The join of a plan that differs in constants only. What has none is the same object in both plans."""
         made = copy(self)
         made.plan = plan
-        made.__dict__.pop("gates", None)
+        for found in ("gates", "sifting"):
+            made.__dict__.pop(found, None)
         made._compile([[compile_path(path, self.registry, like) for path, like in zip(branch.paths, paths, strict=True)]
                        for branch, paths in zip(plan.branches, self.branches, strict=True)])  # fmt: skip
         return made
@@ -65,6 +67,11 @@ class Dataflow:
         self.constants = {item.name: (Run(_constant_rows(item, self.registry)),) for item in self.plan.constants}
         self.told = frozenset(step.half_join.arrangement.collection for paths in branches for path in paths
                               if path.reports for step in path.spec.stages)  # rows of errors may be looked up in them
+
+    @cached_property
+    def sifting(self) -> Sequence[Sifting | None]:
+        """How the inputs of each branch are sifted when it fills."""
+        return [sifting_of(paths[branch.fill]) for branch, paths in zip(self.plan.branches, self.branches, strict=True)]
 
     @cached_property
     def gates(self) -> Gates:
@@ -147,16 +154,18 @@ class Dataflow:
         made = Made(self.schema, gathered=gathered)
         closing = Closing(closed, upper, upper, lambda _: empty({}), lambda _: False)  # no times close
         try:
-            for branch, paths in zip(self.plan.branches, self.branches, strict=True):
+            for branch, paths, sifting in zip(self.plan.branches, self.branches, self.sifting, strict=True):
+                sifted = whole if sifting is None else sifting(whole, closed)
                 for number, path in enumerate(paths):
                     if number != branch.fill and not path.source.reports:
                         continue
+                    source = sifted if number == branch.fill else whole
                     read = path.known(whole, closed, upper, path.reads) if path.known is not None else present(
-                        whole(path.spec.collection, Version.AFTER), closed, path.reads, apart=summed)  # fmt: skip
+                        source(path.spec.collection, Version.AFTER), closed, path.reads, apart=summed)  # fmt: skip
                     for one in read:
                         change = one.settled(closed) if closed > MINIMUM else one
                         if number == branch.fill:
-                            for _ in path.run(change, whole, made, closing):
+                            for _ in path.run(change, sifted, made, closing):
                                 if gathered or made.rows >= limits.PIECE_ROWS or made.bytes >= limits.PIECE_BYTES:
                                     begun = True
                                     yield made.given()

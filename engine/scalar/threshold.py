@@ -13,10 +13,10 @@ from halfjoin.engine.scalar.literals import array_of_constants
 from halfjoin.sql.expr import FLIPPED, Call, Column, Expr, Literal
 from halfjoin.sql.types import FLOATS, INTEGERS, Kind, SqlType
 
-_LOWER, _EQUAL, _HIGHER = 1, 2, 4
-_ALL = _LOWER | _EQUAL | _HIGHER
-_ALLOWED = {"<": _LOWER, "<=": _LOWER | _EQUAL, "=": _EQUAL, ">=": _EQUAL | _HIGHER, ">": _HIGHER,
-            "<>": _LOWER | _HIGHER}  # fmt: skip
+LOWER, EQUAL, HIGHER = 1, 2, 4
+_ALL = LOWER | EQUAL | HIGHER
+_ALLOWED = {"<": LOWER, "<=": LOWER | EQUAL, "=": EQUAL, ">=": EQUAL | HIGHER, ">": HIGHER,
+            "<>": LOWER | HIGHER}  # fmt: skip
 # Values of these types are ordered as the integers, floats or bytes by which Arrow holds them.
 _KINDS = frozenset((
     *INTEGERS, *FLOATS, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TEXT, Kind.VARCHAR,
@@ -89,9 +89,9 @@ def _of_numeric(column: Column, value: Any, allowed: int) -> Threshold | None:
     below = Decimal(value).quantize(Decimal(1).scaleb(-scale), context=_FLOOR)
     units = int(below.scaleb(scale, _FLOOR))
     if not least <= units <= most:  # it is beyond all values
-        allowed = _ALL if allowed & (_LOWER if units > most else _HIGHER) else 0
+        allowed = _ALL if allowed & (LOWER if units > most else HIGHER) else 0
         units = 0
     elif below != value:  # no value is equal to it, and the one below it is lower
-        allowed = allowed & ~_EQUAL | (_EQUAL if allowed & _LOWER else 0)
+        allowed = allowed & ~EQUAL | (EQUAL if allowed & LOWER else 0)
     constant = units if pt.is_integer(type) else Decimal(units).scaleb(-scale, _FLOOR)
     return Threshold(column.name, pa.array([constant], type), allowed)

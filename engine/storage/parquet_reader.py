@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from halfjoin.engine.scalar.ends import Ends
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.open_files import OPEN, Opened, Recent, read
@@ -85,6 +86,18 @@ class OpenFile:
         high = np.array([s.max_raw if s.has_min_max else 0 for s in found], np.int64)
         nulls = np.array([not s.has_null_count or s.null_count > 0 for s in found], np.bool_)
         return low, high, nulls
+
+    def ends(self, name: str, kind: pa.DataType) -> Ends | None:
+        """The least and the greatest value of a column in each row group. None: they are not known."""
+        if pa.types.is_string(kind):
+            texts = self.texts(name)
+            return None if texts is None else Ends(*(pa.array(side.tolist(), kind) for side in texts))
+        bounds = None if pa.types.is_boolean(kind) else self.bounds(name, kind)
+        if bounds is None:
+            return None
+        low, high, _ = bounds
+        return Ends(*(pa.array(side.astype(f"i{kind.bit_width // 8}"), mask=low > high).view(kind)
+                      for side in (low, high)))  # fmt: skip
 
     def _statistics(self, name: str) -> list[Any]:
         metadata = self._metadata

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar
 
@@ -16,11 +16,12 @@ from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.arrange.run import Run, loaded_runs
+from halfjoin.engine.scalar.ends import Ends, Sieve
 from halfjoin.engine.storage.lookup import KeySearch, key_reads, lookup
 from halfjoin.engine.storage.lots import Footers, Opening
 from halfjoin.engine.storage.mapped import Copies
 from halfjoin.engine.storage.parquet import StoredFile
-from halfjoin.engine.storage.parquet_reader import opened
+from halfjoin.engine.storage.parquet_reader import OpenFile, opened
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, TIME, Ints, Updates, concat, constant, empty, product
@@ -50,6 +51,7 @@ class StoredRun:
     arranged: Mapping[ArrangementKey, StoredRun] = field(default_factory=dict)
     coded: bool = False  # whether the files have the column of a key's codes, and are sorted by it
     copies: Copies = field(default_factory=Copies, compare=False)
+    sieve: Sieve | None = field(default=None, compare=False)  # of a query: what reads all rows needs those that pass it
     opening: Opening = field(default_factory=Opening, init=False, compare=False, repr=False)
 
     def __len__(self) -> int:
@@ -93,6 +95,10 @@ class StoredRun:
     def among(self, key: ArrangementKey, columns: KeyColumns, keys: list[pa.Array]) -> StoredRun:
         """The same part: it has no index in memory."""
         return self
+
+    def sifted(self, sieve: Sieve) -> Sequence[StoredRun]:
+        """The same files; what reads all rows passes over row groups without rows that pass."""
+        return (replace(self, sieve=sieve),)
 
     def apart(self) -> StoredRun:
         """The same part: it has no index in memory."""
@@ -160,15 +166,20 @@ class StoredRun:
             if file.latest < low:
                 continue
             source = opened(self.place, file.name)
-            groups = np.ones(source.groups, np.bool_)
+            passing = None if self.sieve is None else self.sieve(partial(self._ends, source))
+            groups = np.ones(source.groups, np.bool_) if passing is None else passing
             if not everything:
                 bounds = source.bounds(TIME, pa.int64())
                 if bounds is not None:
-                    groups = (bounds[1] >= low) & (bounds[0] < high)
+                    groups = groups & (bounds[1] >= low) & (bounds[0] < high)
             for updates in source.read(groups, schema, limits.READ_ROWS):
                 found = updates if everything else updates.filter((low <= updates.time) & (updates.time < high))
                 if len(found):
                     yield found
+
+    def _ends(self, source: OpenFile, name: str) -> Ends | None:
+        """The ends of a column in the row groups of a file."""
+        return source.ends(name, self.schema[name])
 
     def present(
         self, closed: int, names: Iterable[str] | None = None, choose: Callable[[Run], Ints] | None = None
