@@ -10,10 +10,11 @@ Only a value that is too long is no error where nobody asks for its group.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from halfjoin.planner.equal_groups import asked_of_all, equals
+from halfjoin.planner.implied import implied
 from halfjoin.planner.rules.fold_constants import fold
 from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import (
@@ -66,13 +67,14 @@ def below_groups(relation: Relation, checked: Checked) -> Relation:
     relation = with_inputs(relation, lambda one: below_groups(one, checked))
     if not isinstance(relation, Filter):
         return relation
-    input, left, of_equals = relation.input, list[Expr](), list[Expr]()
+    input, left, told, of_equals = relation.input, list[Expr](), list[Expr](), list[Expr]()
     several = equals(input)
     shared = {column.name for same in several for one in same for column in one.columns}
     for condition in conjuncts(relation.predicate):
         asked = rewrite(fold(condition), _widened)
         made = None
         if compares(asked):
+            told.append(asked)
             if columns_of(asked) <= shared:
                 of_equals.append(asked)
             else:
@@ -82,8 +84,11 @@ def below_groups(relation: Relation, checked: Checked) -> Relation:
         else:
             input = made
     for same in several:
-        for condition in asked_of_all(same, of_equals):
-            input = _lowered(condition, input, checked) or input
+        for conditions in asked_of_all(same, of_equals):
+            input = _lowered_all(conditions, input, checked)
+    for condition in implied(relation, told):
+        if not columns_of(condition) <= shared:
+            input = _lowered_beside(condition, input, checked) or input
     if input is relation.input:
         return relation
     return Filter(input, conjunction(tuple(left))) if left else input
@@ -102,6 +107,43 @@ def _lowered(condition: Expr, relation: Relation, checked: Checked) -> Relation 
     (name,) = columns_of(condition)
     return lowered(name, lambda input, expr: Filter(input, substitute(condition, {name: expr})), relation, checked,
                    whole=True)  # fmt: skip
+
+
+def _lowered_all(conditions: Iterable[Expr], relation: Relation, checked: Checked) -> Relation:
+    """As `_lowered`, of all conditions or of none."""
+    made: Relation = relation
+    for condition in conditions:
+        found = _lowered(condition, made, checked)
+        if found is None:
+            return relation
+        made = found
+    return made
+
+
+def _lowered_beside(condition: Expr, relation: Relation, checked: Checked) -> Relation | None:
+    """As `_lowered`, of a condition that the rows meet anyway: also in a looked-up side, whose rows then have no
+    partner that stays."""
+
+    def below(input: Relation) -> Relation | None:
+        here = columns_of(condition) <= {column.name for column in input.columns}
+        return _lowered_beside(condition, input, checked) if here else None
+
+    match relation:
+        case Filter(input):
+            made = below(input)
+            return None if made is None else replace(relation, input=made)
+        case Outer(left, right, full=False):
+            made, other = below(left), below(right)
+            return None if made is other else replace(relation, left=made or left, right=other or right)
+        case Semi(input, other):
+            made, asked = below(input), below(other)
+            return None if made is asked else replace(relation, input=made or input, other=asked or other)
+        case Join(inputs):
+            found = [below(one) for one in inputs]
+            return None if not any(found) else Join(tuple(
+                made or one for made, one in zip(found, inputs, strict=True)))
+        case _:
+            return _lowered(condition, relation, checked)
 
 
 def compares(condition: Expr) -> bool:

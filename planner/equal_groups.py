@@ -2,18 +2,18 @@
 
 In `WITH y AS (SELECT k, year, sum(x) AS x FROM t GROUP BY k, year) SELECT ... FROM y a JOIN y b USING (k) WHERE
 a.year = 2001 AND b.year = 2002` both inputs are the same groups, and only those of two years are asked for. So
-`year = 2001 OR year = 2002` may go below the groups of both: they stay equal, and each input still has its own condition
-above them. A column that one of the inputs has no condition on tells nothing.
+`year IN (2001, 2002)` goes below the groups of both: they stay equal, and each input still has its own condition above
+them. A column that one of the inputs has no condition on tells nothing.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from halfjoin.planner.nameless import nameless
 from halfjoin.sql.expr import Call, Column, Expr, columns_of, conjunction, substitute
-from halfjoin.sql.functions import resolve
+from halfjoin.sql.functions.resolve import resolve
 from halfjoin.sql.relation import Filter, Join, Outer, Reduced, Relation, Semi, every_part
 
 
@@ -44,18 +44,18 @@ def _inputs(relation: Relation) -> Iterator[Relation]:
             yield relation
 
 
-def asked_of_all(same: Iterable[Relation], conditions: Iterable[Expr]) -> Iterator[Expr]:
-    """What is true of all rows of equal inputs that conditions on single columns leave: for each of the inputs, in its
-    own columns."""
+def asked_of_all(same: Sequence[Relation], conditions: Iterable[Expr]) -> Iterator[list[Expr]]:
+    """What is true of all rows of equal inputs that conditions on single columns leave: for a column of the first input
+    and those in its place in the others, a condition on each."""
     by_column = defaultdict[str, list[Expr]](list)
     for condition in conditions:
         (name,) = columns_of(condition)
         by_column[name].append(condition)
     for columns in zip(*(one.columns for one in same), strict=True):
         if all(column.name in by_column for column in columns):
-            for column in columns:
-                each = [substitute(conjunction(tuple(by_column[one.name])), {one.name: column}) for one in columns]
-                yield _any([*dict.fromkeys(each)])
+            yield [_any([*dict.fromkeys(
+                substitute(conjunction(tuple(by_column[one.name])), {one.name: column}) for one in columns
+            )]) for column in columns]  # fmt: skip
 
 
 def _any(conditions: list[Expr]) -> Expr:
