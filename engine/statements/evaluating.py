@@ -67,8 +67,9 @@ def planned_query(state: State, relation: Relation) -> ViewPlan:
     def checked(name: str) -> bool:
         return bool(state.unique_keys(name))
 
-    few = partial(are_few, estimates=Estimates(state, {}, QUERY.name), arranged=state.arranged)
-    asked = asked_groups(below_groups(with_one_partner(relation, state), checked), checked, few)
+    estimates = Estimates(state, {}, QUERY.name)
+    few = partial(are_few, estimates=estimates, arranged=state.arranged)
+    asked = asked_groups(below_groups(with_one_partner(relation, state), checked), checked, few, estimates)
     return plan_of_query(asked, state, QUERY.name, state.arranged)
 
 
