@@ -12,7 +12,7 @@ Nothing may fail in the groups or in the rows that ask (as in `planner.below_gro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import is_not
 
@@ -24,7 +24,7 @@ from halfjoin.planner.rules.sides import Side, side_of
 from halfjoin.sql.bind.domain import supplier
 from halfjoin.sql.expr import Call, Column, Expr, columns_of, conjunction, conjuncts, substitute
 from halfjoin.sql.functions import resolve
-from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Semi, with_inputs
+from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Semi, every_part, with_inputs
 
 Few = Callable[[Side], bool]  # whether its conditions tell the keys of few rows
 
@@ -63,13 +63,13 @@ def asked_groups(
 
 
 def _asked(
-    relation: Relation, others: Iterable[Relation], equalities: Iterable[Expr], above: Iterable[Expr], checked: Checked,
+    relation: Relation, others: Sequence[Relation], equalities: Iterable[Expr], above: Sequence[Expr], checked: Checked,
     few: Few, estimates: Estimates, *, joined: bool = False,
 ) -> Relation:  # fmt: skip
     """The relation without groups that have no partner in one of the others, to which the equalities join it. `joined`:
     nor are there joined rows that have none."""
     left = {column.name for column in relation.columns}  # columns whose values nothing has told
-    many = False  # whether a join has asked: one is enough
+    joins = False  # whether a join has asked: one is enough
     for equality in equalities:
         if not (isinstance(equality, Call) and equality.function in ("=", "is not distinct from")):
             continue
@@ -77,13 +77,8 @@ def _asked(
             column, key = comparable(theirs), comparable(ours)
             if not isinstance(column, Column) or column.name not in left or not isinstance(key, Column):
                 continue
-            for other in others:
-                one, asking = _asking(other, key, above, column.name), None
-                if one is not None and few(one[0]):
-                    asking = one[1]
-                elif not many:
-                    asking = few_that_ask(other, key, column.name, relation, estimates)
-                if asking is None or not is_safe(asking, checked):
+            for asking in _askers(others, key, above, column.name, few, relation, None if joins else estimates):
+                if not is_safe(asking, checked):
                     continue
                 kept = _kept(equality.function, theirs, column.name, ours, key.name, asking)
                 made = lowered(column.name, kept, relation, checked, whole=False)
@@ -91,9 +86,23 @@ def _asked(
                     made = in_join(column.name, kept, relation)
                 if made is not None:
                     relation, left = made, left - {column.name}
-                    many = many or one is None or asking is not one[1]
+                    joins = joins or any(isinstance(part, Join) for part in every_part(asking))
                     break
     return relation
+
+
+def _askers(
+    others: Sequence[Relation], key: Column, above: Sequence[Expr], asked: str, few: Few, wanted: Relation,
+    estimates: Estimates | None,
+) -> Iterator[Relation]:  # fmt: skip
+    """The rows that may ask for those of `wanted`: those of a table, or of the join of all others. None: of no join."""
+    for other in others:
+        found = _asking(other, key, above, asked)
+        if found is not None and few(found[0]):
+            yield found[1]
+    if estimates is not None:
+        made = few_that_ask(Filter(Join(tuple(others)), conjunction(tuple(above))), key, asked, wanted, estimates)
+        yield from [] if made is None else [made]
 
 
 def _asking(relation: Relation, key: Column, above: Iterable[Expr], asked: str) -> tuple[Side, Relation] | None:
