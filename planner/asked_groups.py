@@ -4,34 +4,39 @@ In `SELECT (SELECT count(*) FROM line WHERE line.o = orders.k) FROM orders WHERE
 that has GROUP BY, only the groups of few keys can have a partner. So the input of the groups is joined with the rows
 that have these keys, as by `line.o IN (SELECT k FROM orders WHERE k = 5)`, and `planner.known` looks them up. The other
 groups are not made. Where the keys are many, they are all made, as in a view. So it is with the rows of a join in a
-subquery: `EXISTS (SELECT 1 FROM line JOIN part ON ... WHERE line.o = orders.k)`.
+subquery: `EXISTS (SELECT 1 FROM line JOIN part ON ... WHERE line.o = orders.k)`. The rows that ask may also be those of
+a join, if they are few (`planner.asking_joins`).
 
 Nothing may fail in the groups or in the rows that ask (as in `planner.below_groups`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import is_not
 
+from halfjoin.planner.asking_joins import few_that_ask
 from halfjoin.planner.below_groups import Checked, compares, in_join, is_safe, lowered
+from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.rules.find_equalities import comparable
 from halfjoin.planner.rules.sides import Side, side_of
 from halfjoin.sql.bind.domain import supplier
 from halfjoin.sql.expr import Call, Column, Expr, columns_of, conjunction, conjuncts, substitute
 from halfjoin.sql.functions import resolve
-from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Semi, with_inputs
+from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Semi, every_part, with_inputs
 
 Few = Callable[[Side], bool]  # whether its conditions tell the keys of few rows
 
 
-def asked_groups(relation: Relation, checked: Checked, few: Few, above: Sequence[Expr] = ()) -> Relation:
+def asked_groups(
+    relation: Relation, checked: Checked, few: Few, estimates: Estimates, above: Sequence[Expr] = ()
+) -> Relation:  # fmt: skip
     """The same query without groups that nothing asks for. `above`: conditions that each of the rows must meet."""
 
     def below(relation: Relation, above: Iterable[Expr] = ()) -> Relation:
         names = {column.name for column in relation.columns}
-        return asked_groups(relation, checked, few, [one for one in above if columns_of(one) <= names])
+        return asked_groups(relation, checked, few, estimates, [one for one in above if columns_of(one) <= names])
 
     match relation:
         case Filter(_, predicate):
@@ -42,15 +47,15 @@ def asked_groups(relation: Relation, checked: Checked, few: Few, above: Sequence
             return with_inputs(relation, lambda one: below(one, meant))
         case Outer(left, right, on, full=False):
             made, groups = below(left, above), below(right)
-            groups = _asked(groups, [left], conjuncts(on), above, checked, few, joined=True)
+            groups = _asked(groups, [left], conjuncts(on), above, checked, few, estimates, joined=True)
             return relation if made is left and groups is right else replace(relation, left=made, right=groups)
         case Semi(left, right, on):
             made, groups = below(left, above), below(right)
-            groups = _asked(groups, [left], conjuncts(on), above, checked, few, joined=True)
+            groups = _asked(groups, [left], conjuncts(on), above, checked, few, estimates, joined=True)
             return relation if made is left and groups is right else replace(relation, input=made, other=groups)
         case Join(inputs):
             others = [[other for other in inputs if other is not one] for one in inputs]
-            now = tuple(_asked(below(one, above), rest, above, above, checked, few)
+            now = tuple(_asked(below(one, above), rest, above, above, checked, few, estimates)
                         for one, rest in zip(inputs, others, strict=True))  # fmt: skip
             return Join(now) if any(map(is_not, now, inputs)) else relation
         case _:
@@ -58,12 +63,13 @@ def asked_groups(relation: Relation, checked: Checked, few: Few, above: Sequence
 
 
 def _asked(
-    relation: Relation, others: Iterable[Relation], equalities: Iterable[Expr], above: Iterable[Expr], checked: Checked,
-    few: Few, *, joined: bool = False,
+    relation: Relation, others: Sequence[Relation], equalities: Iterable[Expr], above: Sequence[Expr], checked: Checked,
+    few: Few, estimates: Estimates, *, joined: bool = False,
 ) -> Relation:  # fmt: skip
     """The relation without groups that have no partner in one of the others, to which the equalities join it. `joined`:
     nor are there joined rows that have none."""
     left = {column.name for column in relation.columns}  # columns whose values nothing has told
+    joins = False  # whether a join has asked: one is enough
     for equality in equalities:
         if not (isinstance(equality, Call) and equality.function in ("=", "is not distinct from")):
             continue
@@ -71,18 +77,32 @@ def _asked(
             column, key = comparable(theirs), comparable(ours)
             if not isinstance(column, Column) or column.name not in left or not isinstance(key, Column):
                 continue
-            for other in others:
-                asking = _asking(other, key, above, column.name)
-                if asking is None or not few(asking[0]) or not is_safe(asking[1], checked):
+            for asking in _askers(others, key, above, column.name, few, relation, None if joins else estimates):
+                if not is_safe(asking, checked):
                     continue
-                kept = _kept(equality.function, theirs, column.name, ours, key.name, asking[1])
+                kept = _kept(equality.function, theirs, column.name, ours, key.name, asking)
                 made = lowered(column.name, kept, relation, checked, whole=False)
                 if made is None and joined and is_safe(relation, checked):
                     made = in_join(column.name, kept, relation)
                 if made is not None:
                     relation, left = made, left - {column.name}
+                    joins = joins or any(isinstance(part, Join) for part in every_part(asking))
                     break
     return relation
+
+
+def _askers(
+    others: Sequence[Relation], key: Column, above: Sequence[Expr], asked: str, few: Few, wanted: Relation,
+    estimates: Estimates | None,
+) -> Iterator[Relation]:  # fmt: skip
+    """The rows that may ask for those of `wanted`: those of a table, or of the join of all others. None: of no join."""
+    for other in others:
+        found = _asking(other, key, above, asked)
+        if found is not None and few(found[0]):
+            yield found[1]
+    if estimates is not None:
+        made = few_that_ask(Filter(Join(tuple(others)), conjunction(tuple(above))), key, asked, wanted, estimates)
+        yield from [] if made is None else [made]
 
 
 def _asking(relation: Relation, key: Column, above: Iterable[Expr], asked: str) -> tuple[Side, Relation] | None:

@@ -10,11 +10,26 @@ Only a value that is too long is no error where nobody asks for its group.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from halfjoin.planner.equal_groups import asked_of_all, equals
+from halfjoin.planner.implied import implied
+from halfjoin.planner.rules.fold_constants import fold
 from halfjoin.sql.bind.reading import expressions
-from halfjoin.sql.expr import Call, Column, Expr, Literal, columns_of, conjunction, conjuncts, is_temporal, substitute
+from halfjoin.sql.expr import (
+    Call,
+    Cast,
+    Column,
+    Expr,
+    Literal,
+    columns_of,
+    conjunction,
+    conjuncts,
+    is_temporal,
+    rewrite,
+    substitute,
+)
 from halfjoin.sql.functions.fallible import fallible
 from halfjoin.sql.relation import (
     Aggregate,
@@ -33,6 +48,8 @@ from halfjoin.sql.relation import (
     every_part,
     with_inputs,
 )
+from halfjoin.sql.types import INTEGERS
+from halfjoin.sql.unseen import is_unseen
 
 _COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">=", "in", "is null"))
 _SAFE = frozenset((  # what fails of these fails above the groups, unless it is too long
@@ -50,16 +67,39 @@ def below_groups(relation: Relation, checked: Checked) -> Relation:
     relation = with_inputs(relation, lambda one: below_groups(one, checked))
     if not isinstance(relation, Filter):
         return relation
-    input, left = relation.input, list[Expr]()
+    input, left, told, of_equals = relation.input, list[Expr](), list[Expr](), list[Expr]()
+    several = equals(input)
+    shared = {column.name for same in several for one in same for column in one.columns}
     for condition in conjuncts(relation.predicate):
-        made = _lowered(condition, input, checked) if compares(condition) else None
+        asked = rewrite(fold(condition), _widened)
+        made = None
+        if compares(asked):
+            told.append(asked)
+            if columns_of(asked) <= shared:
+                of_equals.append(asked)
+            else:
+                made = _lowered(asked, input, checked)
         if made is None:
             left.append(condition)
         else:
             input = made
+    for same in several:
+        for conditions in asked_of_all(same, of_equals):
+            input = _lowered_all(conditions, input, checked)
+    for condition in implied(relation, told):
+        if not columns_of(condition) <= shared:
+            input = _lowered_beside(condition, input, checked) or input
     if input is relation.input:
         return relation
     return Filter(input, conjunction(tuple(left))) if left else input
+
+
+def _widened(expr: Expr) -> Expr:
+    """A constant integer in a wider type, as a constant of that type."""
+    if isinstance(expr, Cast) and isinstance(expr.arg, Literal) and expr.type.kind in INTEGERS:
+        known = expr.arg.type.kind in INTEGERS and not is_unseen(expr.arg.value) and not fallible(expr)
+        return Literal(expr.arg.value, expr.type) if known else expr
+    return expr
 
 
 def _lowered(condition: Expr, relation: Relation, checked: Checked) -> Relation | None:
@@ -67,6 +107,43 @@ def _lowered(condition: Expr, relation: Relation, checked: Checked) -> Relation 
     (name,) = columns_of(condition)
     return lowered(name, lambda input, expr: Filter(input, substitute(condition, {name: expr})), relation, checked,
                    whole=True)  # fmt: skip
+
+
+def _lowered_all(conditions: Iterable[Expr], relation: Relation, checked: Checked) -> Relation:
+    """As `_lowered`, of all conditions or of none."""
+    made: Relation = relation
+    for condition in conditions:
+        found = _lowered(condition, made, checked)
+        if found is None:
+            return relation
+        made = found
+    return made
+
+
+def _lowered_beside(condition: Expr, relation: Relation, checked: Checked) -> Relation | None:
+    """As `_lowered`, of a condition that the rows meet anyway: also in a looked-up side, whose rows then have no
+    partner that stays."""
+
+    def below(input: Relation) -> Relation | None:
+        here = columns_of(condition) <= {column.name for column in input.columns}
+        return _lowered_beside(condition, input, checked) if here else None
+
+    match relation:
+        case Filter(input):
+            made = below(input)
+            return None if made is None else replace(relation, input=made)
+        case Outer(left, right, full=False):
+            made, other = below(left), below(right)
+            return None if made is other else replace(relation, left=made or left, right=other or right)
+        case Semi(input, other):
+            made, asked = below(input), below(other)
+            return None if made is asked else replace(relation, input=made or input, other=asked or other)
+        case Join(inputs):
+            found = [below(one) for one in inputs]
+            return None if not any(found) else Join(tuple(
+                made or one for made, one in zip(found, inputs, strict=True)))
+        case _:
+            return _lowered(condition, relation, checked)
 
 
 def compares(condition: Expr) -> bool:
@@ -104,6 +181,17 @@ def lowered(name: str, restrict: Restrict, relation: Relation, checked: Checked,
             key = next((expr for expr in partition if isinstance(expr, Column) and expr.name == name), None)
             return None if key is None or not is_safe(relation, checked) else replace(
                 relation, input=chosen(key, input))  # fmt: skip
+        case Join(inputs):
+            found = [below(name, one) if any(column.name == name for column in one.columns) else None
+                     for one in inputs]
+            return None if all(one is None for one in found) else Join(tuple(
+                one if made is None else made for made, one in zip(found, inputs, strict=True)))
+        case Outer(left, full=False):
+            made = below(name, left) if any(column.name == name for column in left.columns) else None
+            return None if made is None else replace(relation, left=made)
+        case Semi(input):
+            made = below(name, input)
+            return None if made is None else replace(relation, input=made)
         case UnionAll(inputs, columns):
             place = [column.name for column in columns].index(name)
             found = [below(one.columns[place].name, one) for one in inputs]

@@ -36,7 +36,7 @@ def filling(
                                       if item.kind is InputKind.PRESENT for match in item.on))  # fmt: skip
     plain = [i for i in in_order(block) if block.inputs[i].kind is InputKind.PLAIN]
     begins = {i: beginning(block.inputs[i].collection, known[i], estimates)[1] for i in plain}
-    maker, made = path_maker(block, number, estimates, chosen), dict[int, Path]()
+    maker, made = path_maker(block, number, estimates, chosen, fills=True), dict[int, Path]()
     paths, costs = dict[int, Path](), dict[int, float]()
 
     def make(i: int) -> Path:

@@ -49,6 +49,7 @@ MOST_KEYS = 10_000  # combinations of the values of several columns
 _SMALL = 1000.0  # rows; among so few a lookup is as good as a scan
 SCANNED = 8.0  # rows that a scan reads in the time in which an index gets one
 _LOOKED_UP, _FOUND = 0.75, 2.5  # entries that an index gets in the time of a lookup of many, and of a row that it finds
+_ASKS = (InputKind.PRESENT, InputKind.ABSENT)  # they tell whether a key is there, however many rows have it
 Arranged = Callable[[str], Iterable[ArrangementKey]]  # the arrangements of a collection
 _Way = TypeVar("_Way", Known, Known | KnownAny)
 
@@ -119,7 +120,9 @@ def filling_cost(path: Path, own: Collection[str], estimates: Estimates) -> floa
     missing = [key for key in missing if key.constant is None and key.collection not in own
                and not (key.keys and estimates.facts.users(key) is not None)]  # fmt: skip
     cost = path_cost(path, estimates)
-    return begin + SCANNED * (rows * (_LOOKED_UP * (cost.lookups - 1) + _FOUND * cost.found)
+    found = sum(min(one.found, one.lookups) if stage.half_join.kind in _ASKS else one.found
+                for one, stage in zip(cost.stages, path.stages, strict=True))  # fmt: skip
+    return begin + SCANNED * (rows * (_LOOKED_UP * (cost.lookups - 1) + _FOUND * found)
                               + sum(estimates.rows(key.collection) for key in missing))  # fmt: skip
 
 

@@ -48,23 +48,24 @@ def in_order(block: Block) -> list[int]:
 
 
 def path_maker(
-    block: Block, number: int, estimates: Estimates, chosen: set[ArrangementKey]
+    block: Block, number: int, estimates: Estimates, chosen: set[ArrangementKey], *, fills: bool = False
 ) -> Callable[[int], Path]:
-    """What makes the path of an input, given its number; the rest is as in `branch`."""
+    """What makes the path of an input, given its number; the rest is as in `branch`. `fills`: of a query, whose paths
+    take all rows of an input, and not changes of it."""
     kinds.check(block)
     shares, lookups = _Shares(block, estimates), Lookups(block, estimates, chosen)
 
     def make(i: int) -> Path:
         if block.inputs[i].kind is InputKind.PLAIN:
-            return _path(block, PathJoin(block), number, i, estimates, lookups, shares)
+            return _path(block, PathJoin(block), number, i, estimates, lookups, shares, fills=fills)
         view = kinds.seen_from(block, block.inputs[i])
-        return _path(block, view, number, i, estimates, Lookups(view.block, estimates, chosen), shares)
+        return _path(block, view, number, i, estimates, Lookups(view.block, estimates, chosen), shares, fills=fills)
 
     return make
 
 
 def _path(block: Block, view: PathJoin, branch: int, start: int, estimates: Estimates, lookups: Lookups,
-          shares: Mapping[str, float]) -> Path:
+          shares: Mapping[str, float], *, fills: bool) -> Path:
     agenda = Agenda(view.block)
     first = view.block.inputs[start]
     source = agenda.arrive(first, report=True)
@@ -86,17 +87,24 @@ def _path(block: Block, view: PathJoin, branch: int, start: int, estimates: Esti
     def best(ways: Sequence[LookupWay]) -> LookupWay:
         return _best(ways, estimates, shares)
 
+    def drops(way: LookupWay) -> bool:
+        """Whether a lookup of one row drops some of all rows, by conditions on it: it costs less than to ask for keys.
+        """
+        return fills and way.unique and shares[way.input.alias] < 1
+
     choices = Choices(cyclic(view.block, view.is_plain, estimates), lookups, estimates, take, best)
     stages: list[DraftStage] = []
     while len(agenda.bound) < len(numbers):
         waiting = [item for item in view.block.inputs if item.alias not in agenda.bound]
         ready = [item for item in waiting if not view.is_plain(item) and kinds.is_ready(agenda, item)]
-        if ready:  # those that may drop a row come first
+        ways = lookups.ways(agenda, filter(view.is_plain, waiting)) if fills or not ready else []
+        way = best(ways) if ways else None
+        if ready and (way is None or not drops(way)):  # those that may drop a row come first
             item = min(ready, key=lambda item: (item.kind is InputKind.PADDED, item.alias))
             half_join = kinds.looked_up(agenda, item, numbers[item.alias], _version(numbers[item.alias], start))
             found = [DraftStage(half_join, agenda.arrive(item, report=False) + agenda.spread())]
         else:
-            way = best(lookups.ways(agenda, filter(view.is_plain, waiting)))
+            assert way is not None
             chosen = choices.stages(agenda, waiting) if way.input.alias in choices.links and not way.unique else None
             if chosen is None:
                 found = [take(agenda, way)]

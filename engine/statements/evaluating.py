@@ -30,6 +30,7 @@ from halfjoin.errors import DataError
 from halfjoin.planner.asked_groups import asked_groups
 from halfjoin.planner.below_groups import below_groups
 from halfjoin.planner.estimates import Estimates
+from halfjoin.planner.exact_quotients import with_exact_quotients
 from halfjoin.planner.group_functions import Aggregates
 from halfjoin.planner.known import are_few, lookups, reads_by_key
 from halfjoin.planner.one_partner import with_one_partner
@@ -67,9 +68,10 @@ def planned_query(state: State, relation: Relation) -> ViewPlan:
     def checked(name: str) -> bool:
         return bool(state.unique_keys(name))
 
-    few = partial(are_few, estimates=Estimates(state, {}, QUERY.name), arranged=state.arranged)
-    asked = asked_groups(below_groups(with_one_partner(relation, state), checked), checked, few)
-    return plan_of_query(asked, state, QUERY.name, state.arranged)
+    estimates = Estimates(state, {}, QUERY.name)
+    few = partial(are_few, estimates=estimates, arranged=state.arranged)
+    asked = asked_groups(below_groups(with_one_partner(relation, state), checked), checked, few, estimates)
+    return plan_of_query(with_exact_quotients(asked), state, QUERY.name, state.arranged)
 
 
 def compiled(state: State, planned: ViewPlan, nodes: Iterable[Node]) -> Evaluation:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.group_functions import Aggregates, KeptSums, Sums
 from halfjoin.planner.reduces.items import Columns, Lowered
+from halfjoin.planner.rules.fold_constants import fold
 from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import (
     Call,
@@ -108,7 +109,7 @@ def key_first(relation: Aggregate, low: Lowered, facts: Facts) -> KeyFirst | Non
     if not low.keys or not isinstance(function, Aggregates) or function.ordered:
         return None
     joined = _joined(low.input.input)
-    if joined is None or any(is_temporal(one) or fallible(one) for one in _exprs(low)):
+    if joined is None or any(is_temporal(one) or fallible(fold(one)) for one in _exprs(low)):
         return None
     inputs, conditions = joined
     found = [made for scan in inputs if isinstance(scan, Scan) and (made := _by(scan, inputs, conditions, low, function,

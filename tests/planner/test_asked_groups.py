@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import halfjoin as hj
+from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.statements import evaluating
-from halfjoin.planner import known
+from halfjoin.planner import asking_joins, known
 from tests.planner.test_below_groups import ROWS, SCHEMA, answer
 
 MORE = """;
@@ -65,6 +66,16 @@ QUERIES = (
     "SELECT o.id, (SELECT count(*) FROM t WHERE t.k IS NOT DISTINCT FROM o.k AND t.x <> o.w) AS n FROM o WHERE "
     "o.id = 1",
     "SELECT o.id, (SELECT count(*) FROM t WHERE t.k IS NULL OR t.x <> o.w) AS n FROM o WHERE o.id = 1",
+    *(f"SELECT o.id, u.x FROM o JOIN t u ON u.id = o.id JOIN o v ON v.id = u.x {more} WHERE v.w < 3 AND u.y > -5{test}"
+      for more, test in (
+          ("JOIN totals a ON a.k = o.k", ""), ("LEFT JOIN totals a ON a.k = u.k AND a.s = u.s", " AND a.n > 0"),
+          ("LEFT JOIN totals a ON a.k = o.k", " AND 10 / a.n > 3"), ("JOIN totals a ON a.k = o.k AND a.s = u.s", ""),
+          ("", " AND o.k IN (SELECT a.k FROM t a JOIN t b ON b.x = a.x AND b.y <> a.y)"),
+          ("", " AND o.k NOT IN (SELECT a.k FROM t a JOIN t b ON b.x = a.x WHERE a.y > b.x)"),
+          ("", " AND NOT EXISTS (SELECT 1 FROM t a JOIN loose b ON b.x = a.x WHERE a.k = u.k AND a.s = u.s)"),
+          ("", " AND EXISTS (SELECT 1 FROM t a JOIN t b ON b.x = 6 / a.x WHERE a.k = o.k)"),
+          ("", " AND EXISTS (SELECT 1 FROM t a WHERE a.k = o.k AND a.x <> u.x)"),
+          ("JOIN loose l ON l.k = o.k", " AND l.k IN (SELECT a.k FROM t a JOIN t b ON b.x = a.x)"))),
 )  # fmt: skip
 
 
@@ -88,6 +99,13 @@ def test_the_answers_and_errors_are_those_of_all_groups(rows: list[tuple[Any, ..
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(evaluating, "asked_groups", lambda relation, *_: relation)
             assert found == [answer(engine, sql) for sql in QUERIES]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asking_joins, "_LARGE", 0)
+        patch.setattr(asking_joins, "_SAVED", 0)
+        made = hj.Engine(clock="own")
+        made.execute(SCHEMA + MORE)
+        made.apply({name: engine.read(name) for name in ("t", "loose", "o")}, time=1)
+        assert found == [answer(made, sql) for sql in QUERIES]
     engine.close()
 
 
@@ -119,3 +137,21 @@ def test_groups_that_rows_ask_for_are_looked_up(large: hj.Engine, sql: str, aske
     said = next(line for line in large.explain(sql).splitlines() if line.startswith("as a query: "))
     assert ("scans" not in said and "looks up the keys of a subquery in " in said) is asked
     assert large.query(sql).num_rows > 0
+
+
+def test_few_rows_of_a_join_ask_for_few_rows_of_a_subquery() -> None:
+    """The pairs of a self join in a subquery, some fifty million,, are never all made."""
+    engine = hj.Engine(clock="own")
+    engine.execute("CREATE TABLE line (id bigint PRIMARY KEY, number bigint, shop bigint, house bigint);"
+                   "CREATE TABLE shop (id bigint PRIMARY KEY, state text)")
+    numbers = np.arange(200_000)
+    engine.apply({"line": pa.table({"id": numbers, "number": numbers // 400, "shop": numbers // 40,
+                                    "house": numbers % 3}),
+                  "shop": pa.table({"id": numbers[:5000], "state": numbers[:5000].astype(str)})}, time=1)  # fmt: skip
+    made = list[int]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evaluating, "make_run", lambda rows, upper: made.append(len(rows)) or make_run(rows, upper))
+        rows = engine.query("SELECT count(*) AS n FROM line JOIN shop ON shop.id = line.shop WHERE shop.state = '7' "
+                            "AND number IN (SELECT a.number FROM line a JOIN line b USING (number) "
+                            "WHERE a.house <> b.house)")
+    assert rows.to_pylist() == [{"n": 40}] and max(made) < 200_000

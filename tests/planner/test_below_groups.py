@@ -46,6 +46,24 @@ QUERIES = (
     "SELECT * FROM (SELECT k, array_agg(x ORDER BY id) AS q, bool_and(x > 1) AS b, every(f IS NULL) AS e, "
     "any_value(k) AS v, bit_or(x) AS o FROM t GROUP BY k) q WHERE k = 1",
     "SELECT * FROM (SELECT k, array_agg(10 / x) AS q FROM t GROUP BY k) q WHERE k = 1",
+    *(f"WITH y AS (SELECT k, s, sum(x) AS m FROM t GROUP BY k, s) SELECT a.k, a.m, b.m AS o FROM y a {join} "
+      f"WHERE {test}"
+      for join in ("JOIN y b ON b.s = a.s", "LEFT JOIN y b ON b.s = a.s", "LEFT JOIN y b ON b.k = a.k AND b.s <> a.s")
+      for test in ("a.k = 1 AND b.k = 1 + 1", "a.k IN (1, 2) AND b.k > 0 AND b.k < 3", "a.k = 1", "b.k IS NULL",
+                   "a.k = 1 AND a.s = 'a' AND b.s = 'b'", "a.k = 1 AND 10 / b.m > 2")),
+    *(f"SELECT a.k, a.s, a.n, b.f, b.k AS l FROM totals a {join} WHERE {test}"
+      for join in ("JOIN few b ON b.k = a.k", "LEFT JOIN few b ON b.k = a.k", "FULL JOIN few b ON b.k = a.k",
+                   "LEFT JOIN few b ON b.k = a.k AND b.k = a.n", "LEFT JOIN few b ON a.k = a.n AND b.k = a.n",
+                   "LEFT JOIN few b ON b.k = a.k AND 10 / b.k > 3")
+      for test in ("a.k = 1", "b.k = 1", "a.k IS NULL", "b.k IS NULL", "a.k IN (1, 2) AND 10 / b.k > 3", "a.n = 1",
+                   "a.k = 1 AND coalesce(b.f, 0) = 0")),
+    "SELECT a.k, a.n FROM totals a WHERE a.k = 1 AND NOT EXISTS (SELECT 1 FROM few b WHERE b.k = a.k AND b.f = 0)",
+    "SELECT a.k, a.n FROM totals a WHERE a.k < 3 AND EXISTS (SELECT 1 FROM few b WHERE b.k = a.k AND b.f = 0)",
+    "SELECT a.k, a.n FROM totals a WHERE a.k = 1 AND a.n NOT IN (SELECT b.k FROM few b)",
+    "SELECT a.k, b.k AS l, c.n FROM totals a LEFT JOIN few b ON b.k = a.k LEFT JOIN totals c ON c.k = b.k AND "
+    "c.s = a.s WHERE a.k = 1",
+    "SELECT a.k, c.n FROM t a LEFT JOIN (SELECT b.k, c.n FROM few b JOIN totals c ON c.k = b.k) c ON c.k = a.k "
+    "WHERE c.k IS NULL",
 )  # fmt: skip
 ROWS = st.tuples(
     st.sampled_from([None, 0, 1, 2, 3]), st.sampled_from([None, "a", "b"]), st.sampled_from([0.0, -0.0, 1.5, None]),
