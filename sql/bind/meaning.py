@@ -13,10 +13,12 @@ from halfjoin.sql.bind.row_parts import IS_THERE
 from halfjoin.sql.bind.row_sequence import is_carried
 from halfjoin.sql.expr import Call, Cast, Expr, Literal, walk
 from halfjoin.sql.functions import always_null
+from halfjoin.sql.functions.order import ordered_value
 from halfjoin.sql.relation import Aggregate, AggregateCall, Relation, SortKey, TopK, Window, parts_inside
 from halfjoin.sql.types import FLOATS, STRINGS, Kind, SqlType, all_digits, dimensions, parts_of
 from halfjoin.version import MEANING
 
+# 12: aggregates of an enum's label that is written, as max('ok'::mood), give the label, not its place.
 # 11: a row that is NULL is one key with a row that an outer join does not find.
 # 10: the elements of arrays of char(n), and fields of rows, have their blanks in array_to_string, json and jsonb;
 #    quote_literal and quote_nullable of a char(n) leave them out.
@@ -97,6 +99,8 @@ def _differs(node: Expr, meaning: int) -> bool:
     if isinstance(node, Call) and node.function in ("+", "-") and node.type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
         return True
     if isinstance(node, Call) and (_compares_floats(node) or _steps_into_json(node) or _prints_chars(node)):
+        return True
+    if isinstance(node, Call) and isinstance(ordered_value(node), Literal):
         return True
     return isinstance(node, Call) and (
         always_null(node) or node.function in _SINCE_4 or (meaning < 2 and node.function in _QUOTIENTS))

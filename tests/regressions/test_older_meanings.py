@@ -25,6 +25,7 @@ VIEWS = {
           "SELECT k, quote_literal(rpad(k::text, 3)) AS x FROM t"),
     "r": ("SELECT o.k, o.r, count(*) AS x FROM t LEFT JOIN o ON o.k = t.k + 1 GROUP BY o.k, o.r",
           "SELECT o.k, o.r, 2 * count(*) AS x FROM t LEFT JOIN o ON o.k = t.k + 1 GROUP BY o.k, o.r"),
+    "e": ("SELECT k, max('ok'::mood)::text AS x FROM t GROUP BY k", "SELECT k, '2' AS x FROM t GROUP BY k"),
     "above": ("SELECT x, count(*) AS c FROM f GROUP BY x", "SELECT x, count(*) AS c FROM f GROUP BY x"),
     "same": ("SELECT k, sum(n) AS x FROM t GROUP BY k", "SELECT k, sum(n) AS x FROM t GROUP BY k"),
 }
@@ -37,7 +38,7 @@ def test_views_are_filled_anew_once(tmp_path: Path, caplog: pytest.LogCaptureFix
     with hj.Engine(tmp_path) as engine:
         said = [record.getMessage() for record in caplog.records]
         named = sorted(text.split(" view ")[1].split()[0] for text in said)
-        assert named == ["a", "above", "c", "f", "j", "l", "q", "r"]
+        assert named == ["a", "above", "c", "e", "f", "j", "l", "q", "r"]
         _check(engine, range(1, 4))
         engine.apply({"t": [{"k": 0, "n": 0, "__diff": -1}, {"k": 1, "n": 10}]}, time=4)
         _check(engine, range(1, 5))
@@ -79,6 +80,7 @@ def _older(folder: Path, more: str = "") -> dict[str, int]:
     """Make a warehouse as the older version left it, and return the ids of its views."""
     with hj.Engine(folder, clock="own") as engine:
         engine.execute("CREATE TABLE t (k integer, n numeric(10,2)); CREATE TYPE pair AS (a integer, b text)")
+        engine.execute("CREATE TYPE mood AS ENUM ('sad', 'ok')")
         engine.execute("CREATE TABLE o (k integer, r pair); SET TIME = 0; INSERT INTO o VALUES (1, NULL)")
         for name, (_, older) in VIEWS.items():
             engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {older}")
