@@ -91,6 +91,7 @@ def row_type(table: int, schema: str, name: str, shown: str) -> Iterator[TypeRow
 def own_types(enums: Iterator[tuple[str, str, SqlType]], domains: Iterator[tuple[str, str, Domain]],
               shown: dict[str, str]) -> Iterator[TypeRow]:
     """The user's types: enums, rows and domains by schema and bare name. `shown`: how format_type names them."""
+    by_oid = {one.oid: one for one in built_in()}
     for schema, name, enum in enums:
         if enum.fields:
             row = TypeRow(pg_type(enum).oid, own_oid(f"{enum.named}[]"), name, -1, False, "c", "C", False, "d", "x", 0,
@@ -100,8 +101,8 @@ def own_types(enums: Iterator[tuple[str, str, SqlType]], domains: Iterator[tuple
         one = TypeRow(pg_type(enum).oid, own_oid(f"{enum.named}[]"), name, 4, True, "e", "E", False, "i", "p", 0,
                       ("enum_in", "enum_out", "enum_recv", "enum_send", "-", "-", "-"), 0, shown[enum.named],
                       schema)  # fmt: skip
+        by_oid[one.oid] = one
         yield from (one, array_of(one))
-    by_oid = {one.oid: one for one in built_in()}
     for schema, name, domain in domains:
         below = by_oid[pg_type(domain.type).oid]
         functions = ("domain_in", below.functions[1], "domain_recv", below.functions[3], "-", "-", "-")

@@ -6,10 +6,13 @@ the journal. Readers see the view before or after.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from sqlglot import exp
 
 from halfjoin.catalog.models import Table, View
 from halfjoin.engine.batch.state import State
@@ -18,8 +21,11 @@ from halfjoin.engine.statements.definitions import create_index, create_view, dr
 from halfjoin.engine.statements.domains import alter_domain, new_name
 from halfjoin.engine.statements.dropping import composites_of, users_of_type
 from halfjoin.engine.statements.reshaping import put
+from halfjoin.engine.statements.tables import check_columns
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.sql.bind.constraints import bind_check
+from halfjoin.sql.bind.named_types import condition
 from halfjoin.sql.named import AlterDomain, AlterEnum
 from halfjoin.sql.parse.parse import parse_index, parse_query
 from halfjoin.sql.statements import CreateView
@@ -54,9 +60,9 @@ def alter_enum(state: State, runners: Runners, statement: AlterEnum) -> None:
         return
     columns, named, domains = users_of_type(catalog, old.named)
     tables = {table.name for table, _ in columns}
-    for domain in domains:
-        tables |= {table.name for table, _ in users_of_type(catalog, domain)[0]}
-        named += users_of_type(catalog, domain)[1]
+    for one in domains:
+        tables |= {table.name for table, _ in users_of_type(catalog, one)[0]}
+        named += users_of_type(catalog, one)[1]
     views = _above(state, tables, {view.name for view in named})
     touched = {*tables, *(view.name for view in views)}
     if sinks := [sink.name for sink in catalog.sinks.values() if sink.collection in touched]:
@@ -69,19 +75,43 @@ def alter_enum(state: State, runners: Runners, statement: AlterEnum) -> None:
                      for name, one in catalog.enums.items()}
     if text := catalog.comments.pop(f"type {old.named}", ""):
         catalog.comments[f"type {new.named}"] = text
-    for domain in domains:
-        catalog.domains[domain] = replace(catalog.domains[domain], type=_with(catalog.domains[domain].type, old, new))
+    for name in domains:
+        domain = catalog.domains[name]
+        catalog.domains[name] = replace(domain, type=_with(domain.type, old, new),
+                                        default=_default(domain.default, domain.type, new, statement))
+        with _holding(f"a condition of the domain {name}", old, statement):
+            for _, text in domain.checks:
+                condition(text, catalog.domains[name].type, catalog)
     for name in tables:
-        _retype(state, catalog.tables[name], old, new, statement)
+        with _holding(f"an expression of the table {name}", old, statement):
+            _retype(state, catalog.tables[name], old, new, statement)
     for view in views:
         again = CreateView(view.name, parse_query(view.text), view.text, (), view.materialized, view.retain)
-        create_view(state, runners, again, view.text)
+        with _holding(f"the view {view.name}", old, statement):
+            create_view(state, runners, again, view.text)
         notes = {column.name: column.comment for column in view.columns}
         made = catalog.views[view.name]
         catalog.views[view.name] = made.model_copy(update={"comment": view.comment, "columns": tuple(
             column.model_copy(update={"comment": notes.get(column.name, "")}) for column in made.columns)})
     for index in indexes:
-        create_index(state, replace(parse_index(index.text), name=index.name), index.text)
+        with _holding(f"the index {index.name}", old, statement):
+            create_index(state, replace(parse_index(index.text), name=index.name), index.text)
+
+
+@contextmanager
+def _holding(holder: str, type: SqlType, statement: AlterEnum) -> Iterator[None]:
+    """Say who names the label that is to have another name, where its text is no longer valid.
+
+    Raises:
+        Conflict: it is not.
+    """
+    try:
+        yield
+    except UnsupportedSQL:
+        if statement.old is None:
+            raise
+        raise Conflict(f"{holder} names the label '{statement.old}' of {type.named}", name=type.named, holder=holder,
+                       remedy="drop that first, and make it anew with the new label", code="2BP01") from None
 
 
 def _labels(type: SqlType, statement: AlterEnum) -> tuple[str, ...]:
@@ -121,12 +151,20 @@ def _with(type: SqlType, old: SqlType, new: SqlType) -> SqlType:
 
 
 def _retype(state: State, table: Table, old: SqlType, new: SqlType, statement: AlterEnum) -> None:
-    """Put a table with the new type in the place of the old one; its rows get the new label."""
+    """Put a table with the new type in the place of the old one; its rows, and a DEFAULT, get the new label.
+
+    Raises:
+        UnsupportedSQL: another expression of it names the old label.
+    """
     columns = []
     changed = []
     for column in table.columns:
-        domain = column.domain and replace(column.domain, type=_with(column.domain.type, old, new))
-        made = column.model_copy(update={"type": _with(column.type, old, new), "domain": domain})
+        domain = column.domain and replace(
+            column.domain, type=_with(column.domain.type, old, new),
+            default=_default(column.domain.default, column.domain.type, new, statement),
+        )
+        made = column.model_copy(update={"type": _with(column.type, old, new), "domain": domain,
+                                         "default": _default(column.default, column.type, new, statement)})
         changed += [column.name] if made.type != column.type else []
         columns.append(made)
     before, after = statement.old, statement.label
@@ -134,7 +172,23 @@ def _retype(state: State, table: Table, old: SqlType, new: SqlType, statement: A
     def rows(updates: Updates) -> Updates:
         return updates.with_columns({name: _renamed(updates.columns[name], str(before), after) for name in changed})
 
-    put(state, table, table.model_copy(update={"columns": tuple(columns)}), None if before is None else rows)
+    now = table.model_copy(update={"columns": tuple(columns)})
+    check_columns(now, state.catalog)
+    for check in now.checks:
+        bind_check(check.text, [one.column for one in columns], state.catalog, now.name)
+    put(state, table, now, None if before is None else rows)
+
+
+def _default(text: str | None, type: SqlType, new: SqlType, statement: AlterEnum) -> str | None:
+    """A DEFAULT, with the new label if it is the old one."""
+    if text is None or statement.old is None or (type.kind, type.named) != (Kind.ENUM, new.named):
+        return text
+    (node,) = parse_query(f"SELECT {text}").selects
+    written = node.this if isinstance(node, exp.Cast) else node
+    if not isinstance(written, exp.Literal) or written.this != statement.old:
+        return text
+    made: str = exp.Literal.string(statement.label).sql("postgres")
+    return made
 
 
 def _renamed(values: pa.Array, before: str, after: str) -> pa.Array:

@@ -173,6 +173,38 @@ def test_a_changed_enum_changes_its_views(tmp_path: Path) -> None:
                         ).to_pylist() == [{"a": True, "b": False}]  # fmt: skip
 
 
+HOLDERS = {
+    "ALTER TABLE t ADD CHECK (m <> 'ok')": "an expression of the table t",
+    "ALTER TABLE t ADD COLUMN g boolean GENERATED ALWAYS AS (m = 'ok') STORED": "an expression of the table t",
+    "ALTER TABLE t ALTER m SET DEFAULT coalesce(NULL, 'ok'::mood)": "an expression of the table t",
+    "CREATE MATERIALIZED VIEW v AS SELECT k FROM t WHERE m = 'ok'": "the view v",
+    "CREATE DOMAIN p AS mood CHECK (VALUE < 'ok')": "a condition of the domain p",
+}
+
+
+@pytest.mark.parametrize("text", HOLDERS)
+def test_a_label_that_a_text_names_keeps_its_name(text: str) -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE TABLE t (k text, m mood)")
+    engine.execute(text)
+    with pytest.raises(hj.Conflict, match=f"{HOLDERS[text]} names the label 'ok' of mood; drop that first"):
+        engine.execute("ALTER TYPE mood RENAME VALUE 'ok' TO 'fine'")
+    engine.execute("INSERT INTO t (k, m) VALUES ('a', 'sad')")
+    assert engine.execute("INSERT INTO t (k) VALUES ('b') RETURNING k").to_pylist() == [{"k": "b"}]
+
+
+def test_defaults_have_the_new_label() -> None:
+    engine = hj.Engine()
+    engine.execute("""
+        CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN d AS mood DEFAULT 'ok';
+        CREATE TABLE t (m mood DEFAULT 'ok', n mood DEFAULT 'ok'::mood, o d, s mood DEFAULT 'sad');
+        ALTER TYPE mood RENAME VALUE 'ok' TO 'it''s'; INSERT INTO t DEFAULT VALUES;
+    """)
+    assert engine.read("t").to_pylist() == [{"m": "it's", "n": "it's", "o": "it's", "s": "sad"}]
+    shown = engine.query("SELECT column_default AS d FROM information_schema.columns WHERE table_name = 't'")
+    assert shown.column("d").to_pylist() == ["'it''s'::mood", "'it''s'::mood", None, "'sad'::mood"]
+
+
 def test_the_sequence_of_an_identity_may_have_a_name() -> None:
     engine = hj.Engine()
     engine.execute("CREATE TABLE t (a integer GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME public.q START WITH 3), "
