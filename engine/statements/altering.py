@@ -88,7 +88,7 @@ def _changed(state: State, table: Table, action: AlterAction, gone: list[str]) -
             return table, None
         raise UnknownName(f"column of {table.name}", action.name, columns)
     column = columns[action.name]
-    if column.sequence and action.kind in ("default", "drop not null", "type"):
+    if column.sequence and action.kind in ("default", "drop not null"):
         raise UnsupportedSQL(f"column {column.name} is an identity column", remedy="write DROP IDENTITY first",
                              code="42601")  # fmt: skip
     match action.kind:
@@ -256,6 +256,9 @@ def _with_type(catalog: Catalog, table: Table, column: ColumnModel, action: Alte
     if action.type == column.type:
         return table, None
     refuse_sinks(catalog, table.name)
+    if column.sequence and action.type.kind not in INTEGERS:
+        raise UnsupportedSQL(f"column {column.name} is an identity column, whose type is smallint, integer or bigint",
+                             remedy="write DROP IDENTITY first", code="22023")  # fmt: skip
     if not _keeps(column.type, action.type):
         raise UnsupportedSQL(f"a column of type {column.type} cannot become {action.type}, since values may change",
                              remedy="add a column, and fill it with UPDATE")  # fmt: skip

@@ -286,8 +286,10 @@ def _numbers(state: State, table: Table, column: str, sequence: str, count: int)
     numbers = np.array(state.catalog.next_number(sequence, count), np.int64)
     type = next(one.type for one in table.columns if one.name == column)
     made = arrow_type(type)
-    if count and numbers.max() >= 1 << (made.bit_width - 1):
-        raise UnsupportedSQL(f"nextval: reached maximum value of sequence {sequence}", code="2200H")
+    end = 1 << (made.bit_width - 1)
+    if count and not (-end <= numbers.min() and numbers.max() < end):
+        raise UnsupportedSQL(f"nextval: reached the end of sequence {sequence} for a column of type {type}",
+                             code="2200H", remedy=f"ALTER TABLE {table.name} ALTER COLUMN {column} TYPE bigint")
     return pa.array(numbers).cast(made)
 
 

@@ -173,6 +173,22 @@ def test_a_changed_enum_changes_its_views(tmp_path: Path) -> None:
                         ).to_pylist() == [{"a": True, "b": False}]  # fmt: skip
 
 
+def test_an_identity_that_is_full_becomes_a_bigint() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (id serial PRIMARY KEY, d smallint GENERATED ALWAYS AS IDENTITY (INCREMENT BY -1 "
+                   "MINVALUE -40000 START WITH -32768), x text); INSERT INTO t (x) VALUES ('a')")  # fmt: skip
+    with pytest.raises(hj.UnsupportedSQL, match=r"the end of sequence .*t_d_seq.* ALTER COLUMN d TYPE bigint"):
+        engine.execute("INSERT INTO t (x) VALUES ('b')")
+    engine.execute("ALTER TABLE t ALTER COLUMN d TYPE integer; SELECT setval('t_id_seq', 2147483647)")
+    with pytest.raises(hj.UnsupportedSQL, match=r"the end of sequence .*t_id_seq.* ALTER COLUMN id TYPE bigint"):
+        engine.execute("INSERT INTO t (x) VALUES ('b')")
+    engine.execute("ALTER TABLE t ALTER COLUMN id TYPE bigint USING id::bigint; INSERT INTO t (x) VALUES ('c')")
+    assert {"id": 1, "d": -32768, "x": "a"} in engine.read("t").to_pylist()
+    assert engine.query("SELECT id FROM t WHERE x = 'c'").to_pylist() == [{"id": 2147483649}]
+    with pytest.raises(hj.UnsupportedSQL, match="is an identity column, whose type is smallint, integer or bigint"):
+        engine.execute("ALTER TABLE t ALTER COLUMN id TYPE numeric")
+
+
 HOLDERS = {
     "ALTER TABLE t ADD CHECK (m <> 'ok')": "an expression of the table t",
     "ALTER TABLE t ADD COLUMN g boolean GENERATED ALWAYS AS (m = 'ok') STORED": "an expression of the table t",
