@@ -58,7 +58,8 @@ def fill_nodes(
             over.maintained.pop(name, None)
             nodes[name] = over.maintained[name] = made  # at its place: a loop runs its nodes in this order
             if node is [one for one in plan.below if one.loop == node.loop][-1]:
-                found = loop_fill(over.loop(node.loop), over.before_and_after({}), over.upper, runner.steps(over))
+                found = loop_fill(over.loop(node.loop), over.before_and_after({}), over.upper, runner.steps(over),
+                                  last=1 < over.upper <= since + 1)  # fmt: skip
                 for one, (added, failed) in found.items():
                     whole = nodes[one]
                     take_in(state, "nodes", one, whole.contents, kept(over, one, added, over.upper), (), scratch)

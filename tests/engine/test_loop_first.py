@@ -124,6 +124,33 @@ def test_the_kernel_finds_the_same_differences(seed: int) -> None:
         assert all(map(np.array_equal, found, slow))
 
 
+TEMPORAL = """
+    WITH RECURSIVE r(n) AS (
+        SELECT a FROM roots UNION SELECT e.b FROM r JOIN edges e ON e.a = r.n
+        WHERE mz_now() < 4 * e.w + 8 AND mz_now() >= 2 * e.w)
+    SELECT n FROM r"""
+
+
+@pytest.mark.parametrize("retain", [0, 1, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_view_over_a_past_that_nobody_can_read_begins_with_the_present(retain: int, seed: int) -> None:
+    views = {**VIEWS, "temporal": TEMPORAL}
+    first, later = hj.Engine(retain=retain), hj.Engine(retain=retain)
+    for engine in (first, later):
+        engine.execute("CREATE TABLE edges (a bigint, b bigint, w bigint); CREATE TABLE roots (a bigint)")
+    for number, (batch, time) in enumerate(_batches(seed)):
+        if number in (0, 5):
+            for name, sql in views.items():
+                (later if number else first).execute(f'CREATE MATERIALIZED VIEW "{name}" AS {sql}')
+        for engine in (first, later):
+            engine.apply({name: rows for name, rows in batch.items() if rows}, time=time)
+        for name in views if number >= 5 else ():
+            for at in range(time - max(retain, 1) + 1, time + 1):
+                one, other = (Counter(tuple(row.values()) for row in engine.read(name, as_of=at).to_pylist())
+                              for engine in (first, later))  # fmt: skip
+                assert one == other, (name, at)
+
+
 def test_an_edge_that_changes_nothing_takes_few_rounds() -> None:
     engine = hj.Engine()
     engine.execute("CREATE TABLE edges (a bigint, b bigint, w bigint); CREATE TABLE roots (a bigint)")
