@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
 
 from halfjoin.catalog.models import Table, View
 from halfjoin.engine.batch.state import State
@@ -24,7 +23,7 @@ from halfjoin.engine.statements.reshaping import put
 from halfjoin.engine.statements.tables import check_columns
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
-from halfjoin.sql.bind.constraints import bind_check
+from halfjoin.sql.bind.constraints import bind_check, relabelled
 from halfjoin.sql.bind.named_types import condition
 from halfjoin.sql.named import AlterDomain, AlterEnum
 from halfjoin.sql.parse.parse import parse_index, parse_query
@@ -183,12 +182,7 @@ def _default(text: str | None, type: SqlType, new: SqlType, statement: AlterEnum
     """A DEFAULT, with the new label if it is the old one."""
     if text is None or statement.old is None or (type.kind, type.named) != (Kind.ENUM, new.named):
         return text
-    (node,) = parse_query(f"SELECT {text}").selects
-    written = node.this if isinstance(node, exp.Cast) else node
-    if not isinstance(written, exp.Literal) or written.this != statement.old:
-        return text
-    made: str = exp.Literal.string(statement.label).sql("postgres")
-    return made
+    return relabelled(text, statement.old, statement.label)
 
 
 def _renamed(values: pa.Array, before: str, after: str) -> pa.Array:

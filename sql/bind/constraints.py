@@ -59,6 +59,16 @@ def parse_default(text: str, *, of_time: bool = True) -> exp.Expr:
     return exp.cast(node, "time") if of_time and isinstance(node, exp.CurrentTime) else node
 
 
+def relabelled(text: str, old: str, label: str) -> str:
+    """A DEFAULT that is the label `old` of an enum, with another label; any other DEFAULT as it is."""
+    (node,) = parse_query(f"SELECT {text}").selects
+    written = node.this if isinstance(node, exp.Cast) else node
+    if not isinstance(written, exp.Literal) or written.this != old:
+        return text
+    made: str = exp.Literal.string(label).sql("postgres")
+    return made
+
+
 def sequence_of_default(text: str, column: str) -> str:
     """The sequence whose next numbers a DEFAULT of a new column gives to the rows that are there; empty: it gives none.
 
