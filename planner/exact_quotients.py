@@ -84,4 +84,3 @@ def _inverse(divisor: Decimal) -> Decimal | None:
 
 def _decimals(value: Decimal) -> int:
     return max(-int(value.as_tuple().exponent), 0)
-

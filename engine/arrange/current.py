@@ -84,9 +84,9 @@ class CurrentRun(Run):
         return self if own is self.behind else replace(self, behind=own, indexes={})
 
     @property
-    def is_querys(self) -> bool:
+    def is_of_query(self) -> bool:
         """As of a run."""
-        return self.behind.is_querys
+        return self.behind.is_of_query
 
     def _part(self, start: int, stop: int) -> Run:
         net = None if self.net is None else self.net.part(start, stop)

@@ -114,7 +114,7 @@ class Run:
     filters: Mapping[ArrangementKey, RowFilter] | None = None
     _row_bytes: int | None = None
     _index_bytes: tuple[int, int] = _UNCOUNTED
-    _ends: tuple[int, int] | None = field(default=None, repr=False, compare=False)
+    _times: tuple[int, int] | None = field(default=None, repr=False, compare=False)  # the first and the last
     computed: dict[object, Computed] = field(default_factory=dict, repr=False, compare=False)
     sides: dict[object, Side] = field(default_factory=dict, init=False, repr=False, compare=False)  # by who looks up
     ends: dict[str, Ends | None] = field(default_factory=dict, repr=False, compare=False)
@@ -217,7 +217,7 @@ class Run:
     def sifted(self, sieve: Sieve) -> Sequence[Run]:
         """The same run without rows that do not pass, if a query may leave many out; some that do not are still there.
         """
-        if not self.is_querys or len(self) < blocks.FEW:
+        if not self.is_of_query or len(self) < blocks.FEW:
             return (self,)
         mask = sieve(self.ends_of)
         if mask is None or np.count_nonzero(mask) * _LEFT > len(mask):
@@ -225,7 +225,7 @@ class Run:
         return tuple([self.part(*stretch) for stretch in blocks.stretches(mask, len(self))])
 
     @property
-    def is_querys(self) -> bool:
+    def is_of_query(self) -> bool:
         """Whether the run is that of one query, and not small."""
         return self.asked is not None
 
@@ -487,17 +487,17 @@ class Run:
     @property
     def earliest(self) -> int:
         """The first of the times; `MINIMUM` if there are no updates."""
-        return self._between()[0]
+        return self._first_and_last()[0]
 
     @property
     def latest(self) -> int:
         """The last of the times; `MINIMUM` if there are no updates."""
-        return self._between()[1]
+        return self._first_and_last()[1]
 
-    def _between(self) -> tuple[int, int]:
-        if self._ends is None:  # kept, because each round of a loop asks for it
-            self._ends = ends(self.updates.time) if len(self) else (MINIMUM, MINIMUM)
-        return self._ends
+    def _first_and_last(self) -> tuple[int, int]:
+        if self._times is None:  # kept, because each round of a loop asks for it
+            self._times = ends(self.updates.time) if len(self) else (MINIMUM, MINIMUM)
+        return self._times
 
     @property
     def stored(self) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from halfjoin.sql.bind.row_parts import IS_THERE
 from halfjoin.sql.bind.row_sequence import is_carried
 from halfjoin.sql.expr import Call, Cast, Expr, Literal, walk
 from halfjoin.sql.functions import always_null
-from halfjoin.sql.functions.order import ordered_value
+from halfjoin.sql.functions.order import POSITION
 from halfjoin.sql.relation import Aggregate, AggregateCall, Relation, SortKey, TopK, Window, parts_inside
 from halfjoin.sql.types import FLOATS, STRINGS, Kind, SqlType, all_digits, dimensions, parts_of
 from halfjoin.version import MEANING
@@ -100,7 +100,7 @@ def _differs(node: Expr, meaning: int) -> bool:
         return True
     if isinstance(node, Call) and (_compares_floats(node) or _steps_into_json(node) or _prints_chars(node)):
         return True
-    if isinstance(node, Call) and isinstance(ordered_value(node), Literal):
+    if isinstance(node, Call) and node.function == POSITION and isinstance(node.args[0], Literal):
         return True
     return isinstance(node, Call) and (
         always_null(node) or node.function in _SINCE_4 or (meaning < 2 and node.function in _QUOTIENTS))
