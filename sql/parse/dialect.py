@@ -18,9 +18,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.sql.parse.catalog_rows import of_catalog
 from halfjoin.sql.parse.constants import ConstantParser
+from halfjoin.sql.parse.keys import KeyParser
 from halfjoin.sql.parse.locate import as_query
 from halfjoin.sql.parse.operators import OperatorParser
-from halfjoin.sql.parse.schemas import SchemaParser
 from halfjoin.sql.parse.syntax import (
     AsOf,
     Deallocate,
@@ -54,7 +54,7 @@ _NOT_MADE = {"ROLE": _ALL_MAY, "USER": _ALL_MAY, "GROUP": _ALL_MAY,
              "EXTENSION": "leave it out: gen_random_uuid() and other functions are there without one"}  # fmt: skip
 
 
-class HalfjoinParser(OperatorParser, ConstantParser, SchemaParser):
+class HalfjoinParser(OperatorParser, ConstantParser, KeyParser):
     """Parses SQL text to sqlglot's syntax trees, and to those of `syntax`."""
 
     _fills = False  # within CREATE MATERIALIZED VIEW, whose query may end with WITH DATA
@@ -103,21 +103,6 @@ class HalfjoinParser(OperatorParser, ConstantParser, SchemaParser):
         first, made = self._curr, MaterializeParser.CONSTRAINT_PARSERS[word](self)
         if isinstance(made, exp.Expr) and first is not None and self._prev is not None:
             made.meta["text"] = self._find_sql(first, self._prev)
-        return made
-
-    def _parse_nulls_distinct(self) -> None:
-        """NULLS DISTINCT, which is what a key does by itself."""
-        if self._match_text_seq("NULLS", "NOT", "DISTINCT"):
-            raise self._refused("UNIQUE NULLS NOT DISTINCT is not supported: a key here may have NULL any number of "
-                                "times", "make it UNIQUE over GENERATED ALWAYS AS (coalesce(a, '')) STORED")
-        self._match_text_seq("NULLS", "DISTINCT")
-
-    def _parse_index_params(self) -> exp.IndexParameters:
-        """The columns and options of an index. WHERE may come after NULLS DISTINCT."""
-        made: exp.IndexParameters = super()._parse_index_params()
-        self._parse_nulls_distinct()
-        if made.args.get("where") is None and (where := self._parse_where()) is not None:
-            made.set("where", where)
         return made
 
     def _parse_exclude(self) -> Any:
