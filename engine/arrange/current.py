@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import is_
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.index import Index, KeyColumns, RowNumbers
 from halfjoin.engine.arrange.netting import NO_ROWS, Net, together
+from halfjoin.engine.arrange.part import Part
+from halfjoin.engine.arrange.query_run import of_query
 from halfjoin.engine.arrange.run import Run
+from halfjoin.engine.scalar.ends import Sieve
 from halfjoin.engine.updates.codes import codes, distinct
 from halfjoin.engine.updates.consolidate import narrow_codes, sharing
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, concat, fits, some_below_zero, where_true
@@ -31,9 +34,13 @@ _FEW = 1 << 12  # updates; adding up so few costs less than finding those that m
 
 @dataclass(slots=True)
 class CurrentRun(Run):
-    """A run as queries see it. `net` hides what other runs cancel; `behind` is the run that has the indexes."""
+    """A run as queries see it. `net` hides what other runs cancel; `behind` is the run that has the indexes.
+
+    `parts` are the stretches that a query has read.
+    """
 
     behind: Run = field(kw_only=True)
+    parts: dict[tuple[int, int], Run] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def index(
         self, key: ArrangementKey, columns: KeyColumns, wants: Wants = ALL, begins: int = MINIMUM
@@ -69,11 +76,6 @@ class CurrentRun(Run):
         """As of a run."""
         return None if self.net is None or not self._nets(closed) else self.net.there
 
-    def for_query(self) -> Run:
-        """As of a run."""
-        own = self.behind.for_query()
-        return self if own is self.behind else replace(self, behind=own)
-
     def lacks(self, key: ArrangementKey) -> bool:
         """As of a run."""
         return self.behind.lacks(key)
@@ -83,15 +85,17 @@ class CurrentRun(Run):
         own = self.behind.among(key, columns, keys)
         return self if own is self.behind else replace(self, behind=own, indexes={})
 
-    @property
-    def is_of_query(self) -> bool:
+    def sifted(self, sieve: Sieve) -> Sequence[Run]:
         """As of a run."""
-        return self.behind.is_of_query
+        found = self.behind.stretches(sieve)
+        return (self,) if found is None else [self._part(*stretch) for stretch in found]
 
-    def _part(self, start: int, stop: int) -> Run:
-        net = None if self.net is None else self.net.part(start, stop)
-        behind = self.behind.part(start, stop)
-        return CurrentRun(behind.updates, net=net, behind=behind)
+    def _part(self, start: int, stop: int, behind: Run) -> Run:
+        found = self.parts.get((start, stop))
+        if found is None:
+            net = None if self.net is None else self.net.part(start, stop)
+            found = self.parts[start, stop] = CurrentRun(behind.updates, net=net, behind=behind)
+        return found
 
     def alone(self) -> Run:
         """The run as it is without the others."""
@@ -100,6 +104,17 @@ class CurrentRun(Run):
     def at_once(self) -> Run:
         """As of a run; nothing is added up."""
         return self.behind.at_once()
+
+
+def for_query(part: Part) -> Part:
+    """A part of a collection for one query. What is in files has no index that the query could make."""
+    if not part.in_memory:
+        return part
+    run = cast("Run", part)
+    if not isinstance(run, CurrentRun):
+        return of_query(run)
+    own = of_query(run.behind)
+    return run if own is run.behind else replace(run, behind=own)
 
 
 class Current(NamedTuple):

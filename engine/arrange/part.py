@@ -79,9 +79,6 @@ class Part(Protocol):
     def serve(self, filters: Mapping[ArrangementKey, RowFilter]) -> None:
         """Build large indexes from now on for the rows that these filters leave."""
 
-    def for_query(self) -> Part:
-        """The same part. If an index lacks rows, one that a query builds instead is the query's own."""
-
     def lacks(self, key: ArrangementKey) -> bool:
         """Whether a query would have to make the index of an arrangement in memory."""
 

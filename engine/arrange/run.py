@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange import blocks, partial
+from halfjoin.engine.arrange import partial
 from halfjoin.engine.arrange.index import (
     Footprint,
     Index,
@@ -17,7 +17,6 @@ from halfjoin.engine.arrange.index import (
     RowNumbers,
     build,
     build_from_codes,
-    index_of,
     merge,
     wanted_only,
 )
@@ -26,7 +25,6 @@ from halfjoin.engine.arrange.order import Order, OrderKey, Sort, order_of
 from halfjoin.engine.arrange.partial import RowFilter
 from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar.ends import Ends, Sieve
-from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.consolidate import distinct
 from halfjoin.engine.updates.updates import (
     MAXIMUM,
@@ -45,10 +43,6 @@ from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.wants import ALL, Wants
 
 _AS_IT_IS = Net(MINIMUM)
-_LARGE = 1 << 14  # rows; an index of fewer is there at once
-_LEFT = 4 / 3  # rows for each that a sieve leaves, at least
-_SHARE = 8  # so much of the work to sort all rows is to find those with some keys
-_ASKED = 2  # one key for so many rows is asked for at most, or all of them are sorted
 _SAMPLED, _GOLDEN = 1 << 10, 0.6180339887498949
 _UNCOUNTED = -1, 0  # how many indexes were counted, and their bytes
 RENET = 8  # a run is netted anew when the updates closed since are this fraction (1/8) of its live rows
@@ -77,18 +71,6 @@ class Computed(NamedTuple):
     nbytes: int
 
 
-class Asked(NamedTuple):
-    """What a query has asked an arrangement that is not there: `work` is how many rows could have been sorted in the
-    time. `codes`, `found`: what it asked last, and the run that has an index of these rows."""
-
-    work: int
-    codes: Ints
-    found: Run | None  # None: nothing was asked
-
-
-_NEVER = Asked(0, np.zeros(0, np.int64), None)
-
-
 @dataclass(slots=True)
 class Run:
     """Updates and indexes on them. The updates never change; an index is added when first needed.
@@ -98,9 +80,8 @@ class Run:
     not computed yet); `gone` has the index entries of rows that have cancelled. `orders` are indexes on the live rows,
     too; a run that replaces this one makes its own. `filters` has the rows that the users of arrangements want, for
     indexes that are still to be built. `computed` has what batches compare, by the expressions. `sides` are what
-    kernels have opened. They hold the memory of an index, so what replaces or drops one forgets them. `asked` knows
-    what a query has asked for (None: too much for indexes of some rows); None: the run is no query's. `ends` are those
-    of the columns that conditions of queries were about, and `parts` what a query has read of the run.
+    kernels have opened. They hold the memory of an index, so what replaces or drops one forgets them. `ends` are those
+    of the columns that conditions of queries were about.
     """
 
     in_memory: ClassVar[bool] = True
@@ -118,8 +99,6 @@ class Run:
     computed: dict[object, Computed] = field(default_factory=dict, repr=False, compare=False)
     sides: dict[object, Side] = field(default_factory=dict, init=False, repr=False, compare=False)  # by who looks up
     ends: dict[str, Ends | None] = field(default_factory=dict, repr=False, compare=False)
-    asked: dict[ArrangementKey, Asked | None] | None = field(default=None, init=False, repr=False, compare=False)
-    parts: dict[tuple[int, int], Run] = field(default_factory=dict, init=False, repr=False, compare=False)
     _values: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -174,77 +153,21 @@ class Run:
         """Build large indexes from now on for the rows that these filters leave."""
         self.filters = filters
 
-    def for_query(self) -> Run:
-        """The same run, which counts what a query asks (`among`). If an index lacks rows, one that a query builds
-        instead is the query's own."""
-        lacking = any(index.partial is not None for index in self.indexes.values())
-        if len(self) < _LARGE:
-            return self.apart() if lacking else self
-        other = self.apart() if lacking else replace(self)
-        other.sides, other.asked = other.sides if lacking else self.sides, {}
-        return other
-
     def lacks(self, key: ArrangementKey) -> bool:
-        """Whether a query would have to make the index of an arrangement."""
-        return self.asked is not None and key not in self.indexes
+        """False: what serves a query alone is a `QueryRun`."""
+        return False
 
     def among(self, key: ArrangementKey, columns: KeyColumns, keys: list[pa.Array]) -> Run:
-        """The same run, for a lookup of these keys. If a query asks for some of the rows of an arrangement that is not
-        there, it has an index of these rows alone: to find them costs less than to sort all rows. A query that asks for
-        most of them, or again and again, has the whole index."""
-        if self.asked is None or key in self.indexes or not keys or len(keys[0]) * _ASKED > len(self):
-            return self
-        before = self.asked.get(key, _NEVER)
-        if before is None:
-            return self
-        wanted = codes(keys, len(keys[0]))
-        if before.found is not None and np.array_equal(wanted, before.codes):  # as parts that are alike ask
-            return before.found
-        left = len(self) - before.work  # of the work in which all rows are sorted
-        arrays, rows = columns(self.updates) if left > 0 else ([], None)
-        most = min(left, len(self) // 2)
-        made = native.indexed(arrays, len(self), wanted, most) if arrays and rows is None else None
-        if made is None:
-            self.asked[key] = None
-            return self
-        found, other = index_of(*made, is_exact(arrays)), self.apart()
-        self.asked[key] = Asked(before.work + len(self) // _SHARE + len(found), wanted, other)
-        if self.net is not None and self.net.there is not None:
-            found, other.gone[key] = found.split(self.net.there)
-        other.indexes[key] = found
-        return other
+        """The same run."""
+        return self
+
+    def stretches(self, sieve: Sieve) -> Sequence[tuple[int, int, Run]] | None:
+        """None: no rows are passed over."""
+        return None
 
     def sifted(self, sieve: Sieve) -> Sequence[Run]:
-        """The same run without rows that do not pass, if a query may leave many out; some that do not are still there.
-        """
-        if not self.is_of_query or len(self) < blocks.FEW:
-            return (self,)
-        mask = sieve(self.ends_of)
-        if mask is None or np.count_nonzero(mask) * _LEFT > len(mask):
-            return (self,)
-        return tuple([self.part(*stretch) for stretch in blocks.stretches(mask, len(self))])
-
-    @property
-    def is_of_query(self) -> bool:
-        """Whether the run is that of one query, and not small."""
-        return self.asked is not None
-
-    def ends_of(self, column: str) -> Ends | None:
-        """The ends of a column's blocks. They are found once."""
-        if column not in self.ends:
-            self.ends[column] = blocks.ends_of(self.updates.columns[column])
-        return self.ends[column]
-
-    def part(self, start: int, stop: int) -> Run:
-        """A stretch of the rows. Whoever asks a query's run again gets the same, with its indexes."""
-        found = self.parts.get((start, stop))
-        if found is None:
-            found = self.parts[start, stop] = self._part(start, stop)
-            found.asked = {}
-        return found
-
-    def _part(self, start: int, stop: int) -> Run:
-        return Run(self.updates.slice(start, stop), net=None if self.net is None else self.net.part(start, stop))
+        """The same run."""
+        return (self,)
 
     def at_once(self) -> Run:
         """The same updates, all at the least time. Both have the indexes that either makes, but for those that leave

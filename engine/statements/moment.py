@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from halfjoin.engine.arrange.current import for_query
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.batch.flows import Flow, Inner
@@ -65,5 +66,5 @@ class Moment:
                 runs = (Run(Updates(rows.columns, constant(self.time, len(rows)), rows.diff)),)
             elif self.closed > MINIMUM and not self.by_key:
                 runs = collection.current(runs, self.closed)
-            self.found[name] = tuple([one.for_query() for one in runs])
+            self.found[name] = tuple([for_query(one) for one in runs])
         return self.found[name]

@@ -84,10 +84,6 @@ class StoredRun:
         """None in memory."""
         return 0
 
-    def for_query(self) -> StoredRun:
-        """The same part: it has no index in memory."""
-        return self
-
     def lacks(self, key: ArrangementKey) -> bool:
         """False: there is no index in memory to make."""
         return False

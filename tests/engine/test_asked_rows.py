@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.arrange.query_run import of_query
 from halfjoin.engine.kernels import native
 from halfjoin.engine.updates.codes import codes
 from halfjoin.planner.plan import ArrangementKey
@@ -82,7 +83,7 @@ def test_a_third_of_the_rows_is_indexed_alone(engine: hj.Engine, sizes: list[int
 @pytest.mark.skipif(not native.on, reason="needs the kernels")
 def test_rows_asked_for_again_and_again_have_the_whole_index(engine: hj.Engine, sizes: list[int]) -> None:
     """A query that has spent as much on indexes of some rows as one of all rows costs makes that one."""
-    run = max(engine._state.collection("f").runs, key=len).for_query()
+    run = of_query(max(engine._state.collection("f").runs, key=len))
     key, columns = ArrangementKey("f", (Column("k", BIGINT),)), lambda updates: ([updates.columns["k"]], None)
     found = [run.among(key, columns, [pa.array([one])]) is run for one in range(12)]
     assert found == [False] * 8 + [True] * 4

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.arrange import blocks, run
+from halfjoin.engine.arrange import blocks, query_run
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join import dataflow
 from halfjoin.engine.statements.remembered import Remembered
 from halfjoin.engine.storage import parquet, parquet_reader
@@ -145,15 +146,15 @@ def sifted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     found = list[int]()
     monkeypatch.setattr(blocks, "ROWS", 4)
     monkeypatch.setattr(blocks, "FEW", 8)
-    monkeypatch.setattr(run, "_LARGE", 8)
+    monkeypatch.setattr(query_run, "_LARGE", 8)
     monkeypatch.setattr(Remembered, "find", lambda *_: None)  # each way makes the query anew
-    part = run.Run.part
+    part = query_run.QueryRun._part
 
-    def noted(self: run.Run, start: int, stop: int) -> run.Run:
+    def noted(self: query_run.QueryRun, start: int, stop: int) -> Run:
         found.append(len(self) - stop + start)
         return part(self, start, stop)
 
-    monkeypatch.setattr(run.Run, "part", noted)
+    monkeypatch.setattr(query_run.QueryRun, "_part", noted)
     return found
 
 
