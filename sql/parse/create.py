@@ -88,20 +88,25 @@ def table_name(node: exp.Expr, text: str, alias: bool = False) -> str:
 
 @dataclass
 class _Properties:
-    """Whether a statement says MATERIALIZED, the history to retain, what ON COMMIT does (`delete` or `drop`), and the
-    parameters of PostgreSQL's storage."""
+    """Whether a statement says MATERIALIZED and RECURSIVE, the history to retain, what ON COMMIT does (`delete` or
+    `drop`), and the parameters of PostgreSQL's storage."""
 
     materialized: bool = False
+    recursive: bool = False
     retain: int | None = None
     ended: str = ""
     ignored: tuple[str, ...] = ()
 
 
 def _properties(node: exp.Create, text: str) -> _Properties:
-    materialized, retain, ended, ignored = False, None, "", list[str]()
+    materialized, recursive, retain, ended, ignored = False, False, None, "", list[str]()
     for item in node.args["properties"].expressions if node.args.get("properties") else ():
         if isinstance(item, exp.MaterializedProperty):
             materialized = True
+        elif isinstance(item, syntax.Recursive):
+            if node.kind != "VIEW":
+                raise refuse(node, text, "only a view can be RECURSIVE", "write CREATE RECURSIVE VIEW v (a, b) AS ...")
+            recursive = True
         elif isinstance(item, syntax.RetainHistory):
             retain = constant_duration(item.this, text)
         elif isinstance(item, exp.OnCommitProperty | syntax.OnCommitDrop):
@@ -116,7 +121,7 @@ def _properties(node: exp.Create, text: str) -> _Properties:
                          "options: WITH (RETAIN HISTORY FOR '1 hour')")
     if retain is not None and is_temporary(_made_name(node, text)):
         raise refuse(node, text, "a temporary table has no history", "leave out RETAIN HISTORY")
-    return _Properties(materialized, retain, ended, tuple(ignored))
+    return _Properties(materialized, recursive, retain, ended, tuple(ignored))
 
 
 def is_storage_parameter(name: str) -> bool:
@@ -217,7 +222,12 @@ def _view(node: exp.Create, text: str) -> CreateView:
         raise refuse(node, text, "RETAIN HISTORY is not supported for a plain view, which holds no history",
                      "write CREATE MATERIALIZED VIEW, or retain the history of the tables it reads")
     name, written = table_name(schema, text), node.expression.meta["text"]
-    if names:
+    if properties.recursive:
+        if not names:
+            raise refuse(node, text, "a recursive view needs the names of its columns",
+                         "write CREATE RECURSIVE VIEW v (a, b) AS ...")  # fmt: skip
+        query, written = _recursive(query, written, node.this)
+    elif names:
         query, written = _renamed(query, written, node.this)
     return CreateView(name, query, written, names, properties.materialized, properties.retain,
                       bool(node.args.get("exists")), bool(node.args.get("replace")),
@@ -229,6 +239,17 @@ def _renamed(query: exp.Query, text: str, schema: exp.Schema) -> tuple[exp.Query
     alias = exp.TableAlias(this=schema.this.this.copy(), columns=[column.copy() for column in schema.expressions])
     outer = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=query, alias=alias)))
     return outer, f"SELECT * FROM ({text}) AS {alias.sql('materialize')}"
+
+
+def _recursive(query: exp.Query, text: str, schema: exp.Schema) -> tuple[exp.Query, str]:
+    """What CREATE RECURSIVE VIEW stands for, and its text: WITH RECURSIVE v (a) AS (query) SELECT a FROM v."""
+    alias = exp.TableAlias(this=schema.this.this.copy(), columns=[column.copy() for column in schema.expressions])
+    named = exp.With(expressions=[exp.CTE(this=query, alias=alias)], recursive=True)
+    read = exp.Select(expressions=[exp.Column(this=column.copy()) for column in schema.expressions],
+                      from_=exp.From(this=exp.Table(this=schema.this.this.copy())))  # fmt: skip
+    shown = read.sql("materialize")
+    read.set("with_", named)
+    return read, f"WITH RECURSIVE {alias.sql('materialize')} AS ({text}) {shown}"
 
 
 def _index(node: exp.Create, text: str) -> CreateIndex | AlterTable:

@@ -28,6 +28,7 @@ from halfjoin.sql.parse.syntax import (
     Iterate,
     OnCommitDrop,
     Prepare,
+    Recursive,
     Reset,
     RetainHistory,
     Savepoint,
@@ -78,6 +79,7 @@ class HalfjoinParser(OperatorParser, ConstantParser, KeyParser):
     PROPERTY_PARSERS: ClassVar = {
         **{word: read for word, read in MaterializeParser.PROPERTY_PARSERS.items()
            if word not in ("NO", "EXECUTE")},  # NO MINVALUE; AS EXECUTE
+        "RECURSIVE": lambda self: self.expression(Recursive()),
         "RETAIN": lambda self: self._parse_retain_history(),
     }
 
@@ -412,9 +414,6 @@ class HalfjoinParser(OperatorParser, ConstantParser, KeyParser):
             return self._parse_create_source()
         if self._match_text_seq("DOMAIN"):
             return self._parse_create_domain()
-        if words[:1] == ["RECURSIVE"] or self._match_text_seq("OR", "REPLACE", "RECURSIVE"):
-            raise self._refused("CREATE RECURSIVE VIEW is not supported",
-                                "write CREATE VIEW v AS WITH RECURSIVE v (a) AS (...) SELECT a FROM v")
         if words[:1] and words[0] in _NOT_MADE:
             raise self._refused(f"CREATE {words[0]} is not supported", _NOT_MADE[words[0]])
         first = self._prev

@@ -251,6 +251,12 @@ class Iterate(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
 
 
+class Recursive(exp.Property):
+    """RECURSIVE of CREATE RECURSIVE VIEW."""
+
+    arg_types: ClassVar[dict[str, bool]] = {}
+
+
 class OnCommitDrop(exp.Property):
     """ON COMMIT DROP of a temporary table."""
 
