@@ -7,8 +7,7 @@ An error has fields. Its constructor renders its text from them, once; no code p
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Self
@@ -255,15 +254,6 @@ class StorageError(HalfjoinError):
         cause = self.__cause__
         full = isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT)
         return "53100" if full or getattr(cause, "sqlite_errorname", "") == "SQLITE_FULL" else "58030"
-
-
-@contextmanager
-def bounded() -> Iterator[None]:
-    """Turn a RecursionError inside the `with` block into UnsupportedSQL: the statement is nested too deep."""
-    try:
-        yield
-    except RecursionError:
-        raise UnsupportedSQL("the statement is nested too deep", remedy="make a part of it a view of its own") from None
 
 
 def shown(value: object, most: int = _SHOWN) -> str:

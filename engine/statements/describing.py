@@ -11,7 +11,8 @@ from halfjoin.catalog.models import ColumnModel, Table
 from halfjoin.catalog.system.known import identity
 from halfjoin.engine.statements.explaining import PLAN
 from halfjoin.engine.statements.scratch import SCRATCH
-from halfjoin.errors import UnsupportedSQL, bounded
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.nesting import bounded
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.bind.conflicts import bind_do_update
 from halfjoin.sql.bind.merging import bind_merge

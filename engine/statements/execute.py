@@ -40,7 +40,8 @@ from halfjoin.engine.statements.temporary import settled
 from halfjoin.engine.statements.transaction import check
 from halfjoin.engine.statements.with_changes import carry_out_all, followed, together
 from halfjoin.engine.updates.updates import Updates, empty
-from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
+from halfjoin.errors import UnknownName, UnsupportedSQL
+from halfjoin.nesting import bounded
 from halfjoin.sql.bind.locking import locked_in
 from halfjoin.sql.bind.search_path import check_dots, placed
 from halfjoin.sql.expr import Column

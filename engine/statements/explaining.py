@@ -12,7 +12,8 @@ from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.evaluating import planned_query
 from halfjoin.engine.statements.reading import quoted
 from halfjoin.engine.statements.statistics import Statistics
-from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL, bounded
+from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL
+from halfjoin.nesting import bounded
 from halfjoin.planner import explain as explanations
 from halfjoin.planner.figures import Noted
 from halfjoin.planner.plan import ViewPlan

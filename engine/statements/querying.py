@@ -29,7 +29,8 @@ from halfjoin.engine.statements.evaluating import (
 from halfjoin.engine.statements.numbering import with_numbers
 from halfjoin.engine.statements.shapes import Unfit, fill_of
 from halfjoin.engine.updates.updates import Updates, concat
-from halfjoin.errors import DataError, bounded
+from halfjoin.errors import DataError
+from halfjoin.nesting import bounded
 from halfjoin.planner.group_functions import Top
 from halfjoin.sql.bind.numbered_rows import numbered_rows
 from halfjoin.sql.bind.query import BoundQuery, bind_query

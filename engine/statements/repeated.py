@@ -16,7 +16,7 @@ from halfjoin.engine.statements.outcomes import apply
 from halfjoin.engine.statements.querying import Ready
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.shapes import Shape
-from halfjoin.errors import bounded
+from halfjoin.nesting import bounded
 from halfjoin.sql.bind.search_path import check_dots, placed
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.parse.locate import PUBLIC

@@ -31,7 +31,8 @@ from halfjoin.engine.batch.runner import LOCAL
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.statistics import Statistics
-from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL, bounded
+from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL
+from halfjoin.nesting import bounded
 from halfjoin.planner.drift import outgrown, raised, same_work
 from halfjoin.planner.figures import Noted
 from halfjoin.planner.plan import ViewPlan

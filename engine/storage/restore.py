@@ -13,6 +13,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import with_inputs
 from halfjoin.engine.storage.journal import NODES, Kept
 from halfjoin.errors import StorageError
+from halfjoin.nesting import bounded
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.bind.meaning import differs
 from halfjoin.sql.parse.parse import parse_query
@@ -42,6 +43,7 @@ class OnDisk:
         return self.bring_behind(coming, self.upper())
 
 
+@bounded()
 def restore(
     state: State, document: Document, kept: Mapping[tuple[str, str], Kept], waiting: Mapping[int, Cold], fetch: Fetch,
     bring: Bring,

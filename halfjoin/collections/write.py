@@ -12,7 +12,8 @@ from itertools import chain, count
 
 from halfjoin.collections.nodes import Iteration, Named, Node, Query, Result, Variable, inputs
 from halfjoin.collections.text import name
-from halfjoin.errors import HalfjoinError, bounded
+from halfjoin.errors import HalfjoinError
+from halfjoin.nesting import bounded
 
 
 @dataclass(frozen=True)

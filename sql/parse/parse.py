@@ -10,7 +10,8 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from halfjoin.errors import UnsupportedSQL, bounded
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.nesting import bounded
 from halfjoin.sql.parse import change, keywords, syntax
 from halfjoin.sql.parse.alter import alter
 from halfjoin.sql.parse.copying import copy

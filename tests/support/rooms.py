@@ -23,7 +23,7 @@ PACKAGES = ("halfjoin", "engine", "planner", "catalog", "sql")  # folders at the
 BESIDE = ("examples", "tests")  # folders that are not part of the package
 FACE = "face"  # what users import or type: the files directly in `halfjoin/` and `engine/`, and the command line
 BASE = "base"  # the files in `halfjoin/` that every room may use, so they are a room at the bottom
-OF_BASE = ("halfjoin.errors", "halfjoin.sqlstates", "halfjoin.version")
+OF_BASE = ("halfjoin.errors", "halfjoin.nesting", "halfjoin.sqlstates", "halfjoin.version")
 MOST_SHOWN = 5  # imports from one room to another, in the report of a circle
 # Folders that are one room with others.
 ONE = {"": FACE, "engine": FACE, "cli": FACE, "server": FACE, "shell": FACE, "console": FACE,

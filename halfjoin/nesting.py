@@ -1,0 +1,73 @@
+"""How deep a statement may be nested: as deep as Python's recursion limit allows, whoever calls.
+
+Parsing, binding and planning recurse over a statement. The caller's own frames must not count: a notebook, a web server
+or a test runner has dozens of them, and a view that was made from a shallow stack has to open again from a deep one.
+Each function under `bounded` may therefore use as many frames as the limit says, and more, beside those of its callers.
+Calls of Python functions take no stack of C, so a frame costs little.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+from halfjoin.errors import UnsupportedSQL
+
+_MORE = 2000  # frames; a call within a call takes about 28, most of them to parse it
+
+
+class _Headroom:
+    """The recursion limit of the interpreter, raised while some thread needs it."""
+
+    def __init__(self) -> None:
+        self.lock, self.users, self.usual = Lock(), 0, 0
+
+    def take(self, frames: int) -> None:
+        """Raise the limit by the frames of a caller."""
+        with self.lock:
+            if not self.users:
+                self.usual = sys.getrecursionlimit()
+            self.users += 1
+            sys.setrecursionlimit(max(sys.getrecursionlimit(), self.usual + frames + _MORE))
+
+    def leave(self) -> None:
+        """Lower the limit again after the last user."""
+        with self.lock:
+            self.users -= 1
+            if not self.users:
+                sys.setrecursionlimit(self.usual)
+
+
+_headroom = _Headroom()
+
+
+def _forked() -> None:
+    global _headroom  # another thread of the parent may hold its lock
+    _headroom = _Headroom()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Turn a RecursionError inside the `with` block into UnsupportedSQL: the statement is nested too deep."""
+    headroom = _headroom
+    headroom.take(_depth())
+    try:
+        yield
+    except RecursionError:
+        raise UnsupportedSQL("the statement is nested too deep", remedy="make a part of it a view of its own") from None
+    finally:
+        headroom.leave()
+
+
+def _depth() -> int:
+    """How many frames are on the stack."""
+    frame, depth = sys._getframe().f_back, 1
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1
+    return depth

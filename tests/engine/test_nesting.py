@@ -1,0 +1,55 @@
+"""Deeply nested statements: how deep does not depend on who calls, and the interpreter's limit is as it was."""
+
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import halfjoin as hj
+
+DEEP = {
+    "calls": "coalesce(" * 90 + "a" + ", 0)" * 90,
+    "cases": "".join(f"CASE WHEN a = {i} THEN {i} ELSE " for i in range(120)) + "a" + " END" * 120,
+    "chain": " + ".join(["a"] * 190),
+}
+
+
+def from_below(frames: int, work: Callable[[], Any]) -> Any:
+    """What a function gives if it is called from a stack of so many frames."""
+    return work() if frames == 0 else from_below(frames - 1, work)
+
+
+@pytest.mark.parametrize("deep", DEEP)
+def test_a_view_opens_from_any_stack(tmp_path: Path, deep: str) -> None:
+    with hj.Engine(tmp_path / "w", clock="own") as engine:
+        engine.execute(f"CREATE TABLE t (a integer); CREATE MATERIALIZED VIEW v AS SELECT {DEEP[deep]} AS x FROM t")
+        engine.apply({"t": [{"a": 1000}]}, time=1)
+    for frames in (0, 300, 800):
+        with from_below(frames, lambda: hj.Engine(tmp_path / "w")) as engine:
+            assert engine.read("v").to_pylist() == [{"x": 1000 * (190 if deep == "chain" else 1)}]
+
+
+@pytest.mark.parametrize("deep", DEEP)
+def test_a_statement_may_be_nested_as_deep_from_any_stack(deep: str) -> None:
+    engine = hj.Engine()
+    found = [from_below(frames, lambda: engine.query(f"SELECT {DEEP[deep]} AS x FROM (SELECT 1 AS a) AS t").to_pylist())
+             for frames in (0, 500)]  # fmt: skip
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("sql", ["SELECT 1", "SELECT " + "(" * 3000 + "1" + ")" * 3000])
+def test_the_limit_of_the_interpreter_is_as_it_was(sql: str) -> None:
+    engine, before = hj.Engine(), sys.getrecursionlimit()
+
+    def ask(number: int) -> bool:
+        try:
+            return engine.query(f"{sql} + {number} AS x").num_rows == 1
+        except hj.UnsupportedSQL as problem:
+            return "nested too deep" in str(problem)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(ask, range(12)))
+    assert sys.getrecursionlimit() == before
