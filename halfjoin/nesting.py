@@ -23,7 +23,7 @@ class _Headroom:
     """The recursion limit of the interpreter, raised while some thread needs it."""
 
     def __init__(self) -> None:
-        self.lock, self.users, self.usual = Lock(), 0, 0
+        self.lock, self.users, self.usual, self.raised = Lock(), 0, 0, 0
 
     def take(self, frames: int) -> None:
         """Raise the limit by the frames of a caller."""
@@ -31,13 +31,14 @@ class _Headroom:
             if not self.users:
                 self.usual = sys.getrecursionlimit()
             self.users += 1
-            sys.setrecursionlimit(max(sys.getrecursionlimit(), self.usual + frames + _MORE))
+            self.raised = max(sys.getrecursionlimit(), self.usual + frames + _MORE)
+            sys.setrecursionlimit(self.raised)
 
     def leave(self) -> None:
         """Lower the limit again after the last user."""
         with self.lock:
             self.users -= 1
-            if not self.users:
+            if not self.users and sys.getrecursionlimit() == self.raised:  # else the user has set another one
                 sys.setrecursionlimit(self.usual)
 
 

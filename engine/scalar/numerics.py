@@ -97,7 +97,7 @@ def power(base: Decimal, exponent: Decimal) -> Decimal:
         return Decimal(exponent == 0)
     if base < 0 and exponent != exponent.to_integral_value():
         raise Bad("a negative number raised to a non-integer power yields a complex result")
-    size = _WIDE.multiply(exponent, base.copy_abs().log10())
+    size = _WIDE.multiply(exponent, base.copy_abs().log10(_WIDE))
     if size > 80:
         raise Bad(OVERFLOW)
     if size < -80:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
+from halfjoin.nesting import bounded
 
 DEEP = {
     "calls": "coalesce(" * 90 + "a" + ", 0)" * 90,
@@ -53,3 +54,13 @@ def test_the_limit_of_the_interpreter_is_as_it_was(sql: str) -> None:
     with ThreadPoolExecutor(4) as threads:
         assert all(threads.map(ask, range(12)))
     assert sys.getrecursionlimit() == before
+
+
+def test_a_limit_that_the_user_sets_meanwhile_stays() -> None:
+    before = sys.getrecursionlimit()
+    try:
+        with bounded():
+            sys.setrecursionlimit(before + 77)
+        assert sys.getrecursionlimit() == before + 77
+    finally:
+        sys.setrecursionlimit(before)
