@@ -170,13 +170,14 @@ def _checked(table: Table, rows: Any, meaning: str, lacking: Mapping[str, Mask])
             raise UnknownName(f"column of {table.name}", name, list(plain))
     diff = _diffs(table, source[DIFF]) if DIFF in source else None
     leaving = meaning == "deletes" or (diff is not None and some_below_zero(diff))
-    columns, unnamed = dict[str, pa.Array](), dict[str, Mask]()
+    columns, unnamed, everywhere = dict[str, pa.Array](), dict[str, Mask](), None
     keyed = bool(table.primary_key) and meaning in ("upserts", "deletes")  # then rows may leave out other columns
     for column in table.columns:
         given = source.get(column.name)
         if given is None:
             array = pa.nulls(length, arrow_type(column.type))
-            lacking[column.name] = np.ones(length, np.bool_)
+            everywhere = np.ones(length, np.bool_) if everywhere is None else everywhere
+            lacking[column.name] = everywhere
         elif column.name in sound or (isinstance(given, pa.Array) and given.type == plain[column.name]):
             array = given
         else:

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.intake.primary_key import PrimaryKey
-from halfjoin.engine.intake.upserts import last_named
+from halfjoin.engine.intake.upserts import by_mask, last_named
 from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.updates.consolidate import groups
-from halfjoin.engine.updates.updates import Ints, Mask, Updates, gather
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, gathered
 from halfjoin.errors import InvalidRow
 
 
@@ -42,8 +42,9 @@ def filled(
     begins = rows.take(order[first])
     there = key.there(candidates, begins)
     beside = _partners(key, begins, there)[np.cumsum(first) - 1]  # for each row in order, its row of `there` or -1
-    columns = {}
-    for name, missing in unnamed.items():
+    required = {column.name for column in key.table.columns if column.not_null} if upsert else set[str]()
+    columns = dict[str, pa.Array]()
+    for missing, names in by_mask(unnamed):
         coming = missing if moved is None else missing & (moved < 0)
         said = last_named(first, ~coming[order])
         source = np.where(said >= 0, order[said], np.where(beside >= 0, len(rows) + beside, -1))
@@ -52,13 +53,13 @@ def filled(
         if moved is not None:
             taken = _followed(taken, missing & (moved >= 0), moved)
         lost = (taken < 0) & (rows.diff > 0)
-        if upsert and _not_null(key, name) and lost.any():
+        if not required.isdisjoint(names) and lost.any():
             row = int(lost.argmax())
             values = {part: cell(rows.columns[part], row) for part in key.table.primary_key}
             raise InvalidRow("is new and does not name the column, which is NOT NULL", table=key.table.name,
-                             column=name, key=values)  # fmt: skip
-        both = pa.concat_arrays([rows.columns[name], there.columns[name]])
-        columns[name] = gather(both, pa.array(taken, mask=taken < 0))
+                             column=next(name for name in names if name in required), key=values)  # fmt: skip
+        both = {name: pa.concat_arrays([rows.columns[name], there.columns[name]]) for name in names}
+        columns |= gathered(both, pa.array(taken, mask=taken < 0))
     return rows.with_columns(columns)
 
 
@@ -74,11 +75,6 @@ def _followed(taken: Ints, moving: Mask, moved: Ints) -> Ints:
         if (further == before).all():
             return further
         before = further
-
-
-def _not_null(key: PrimaryKey, name: str) -> bool:
-    """Whether a column of the key's table is NOT NULL."""
-    return any(column.name == name and column.not_null for column in key.table.columns)
 
 
 def _partners(key: PrimaryKey, rows: Updates, there: Updates) -> Ints:

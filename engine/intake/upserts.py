@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,12 +27,13 @@ def latest(table: Table, rows: Submitted) -> Submitted:
     order, ends = _in_order(keys, time)
     last = order[ends]
     columns = {name: column.take(pa.array(last)) for name, column in rows.columns.items()}
-    unnamed = {}
-    for name, missing in rows.unnamed.items():
-        said = last_named(np.concatenate([[True], ends[:-1]]), ~missing[order])[ends]
-        columns[name] = rows.columns[name].take(pa.array(np.where(said < 0, last, order[said])))
-        if (said < 0).any():
-            unnamed[name] = said < 0
+    unnamed, first = dict[str, Mask](), np.concatenate([[True], ends[:-1]])
+    for missing, names in by_mask(rows.unnamed):
+        said = last_named(first, ~missing[order])[ends]
+        lacking, source = said < 0, pa.array(np.where(said < 0, last, order[said]))
+        columns |= {name: rows.columns[name].take(source) for name in names}
+        if lacking.any():
+            unnamed |= dict.fromkeys(names, lacking)
     return replace(
         rows,
         columns=columns,
@@ -68,6 +70,14 @@ def last_named(first: Mask, named: Mask) -> Ints:
     begins = np.maximum.accumulate(np.where(first, positions, 0))
     sources: Ints = np.where(found >= begins, found, -1)
     return sources
+
+
+def by_mask(unnamed: Mapping[str, Mask]) -> list[tuple[Mask, list[str]]]:
+    """The columns of each mask, since those that no row names often share one."""
+    found = dict[int, tuple[Mask, list[str]]]()
+    for name, mask in unnamed.items():
+        found.setdefault(id(mask), (mask, []))[1].append(name)
+    return list(found.values())
 
 
 def refuse_unordered(table: Table, rows: Submitted) -> None:
