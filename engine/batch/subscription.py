@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from threading import Condition
-from typing import Any
+from typing import Any, NoReturn
 from weakref import WeakSet
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.batch.unreadable import Failure
 from halfjoin.engine.system.process import check_process, is_this
-from halfjoin.errors import HalfjoinError
+from halfjoin.errors import Conflict, HalfjoinError
 
 
 class Subscription:
@@ -65,6 +65,9 @@ class Subscription:
         elif self._up_to is not None and upper >= self._up_to:
             self._end()
         self._changed.notify_all()
+
+    def __reduce__(self) -> NoReturn:
+        raise Conflict("a subscription belongs to the process of its engine, and cannot be sent to another one")
 
     def _fail(self, failure: Failure) -> None:
         self._problem = failure.error.with_(

@@ -24,7 +24,7 @@ from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.lookup import group_of, lookup_of, stream_of
-from halfjoin.engine.reduce.words import ordered_words, places
+from halfjoin.engine.reduce.words import look, ordered_words, places
 from halfjoin.engine.updates.lattice import ints
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, constant, gather, indices_of
 from halfjoin.planner.group_functions import Top
@@ -118,7 +118,7 @@ class FirstRow:
             return np.zeros(sum(map(len, pieces)), np.int64), None
         (key,), (name,) = self.order, self.values
         values = pa.concat_arrays([piece.columns[name] for piece in pieces] or [pa.nulls(0)])
-        words = ordered_words(values, key.descending, key.nulls_first)
+        words = [*ordered_words(values, key.descending, key.nulls_first), *look(values)]
         numbers = words[0] if len(words) == 1 else places(words, len(values))
         _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
         return place.ravel(), gather(values, indices_of(first))

@@ -16,7 +16,7 @@ from halfjoin.engine.reduce.collect import array_agg, string_agg
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.partitions import Partitions
 from halfjoin.engine.reduce.spans import Spans, taken
-from halfjoin.engine.reduce.words import differ, of_word, only_word, ordered_words, places
+from halfjoin.engine.reduce.words import differ, look, of_word, only_word, ordered_words, places
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import mask_of, valid
@@ -90,7 +90,7 @@ def _extreme(values: pa.Array, frame: Spans, *, greatest: bool) -> pa.Array:
     running = _running_extreme(values, frame, greatest=greatest)
     if running is not None:
         return running
-    own = places(ordered_words(values, descending=greatest), len(values))
+    own = places([*ordered_words(values, descending=greatest), *look(values)], len(values))
     where = np.full(len(values) + 1, -1)  # the position of the first value with each place
     where[own[::-1]] = np.arange(len(values))[::-1]
     found = np.full(len(frame.sizes), len(values))

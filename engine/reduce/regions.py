@@ -35,7 +35,7 @@ from halfjoin.engine.reduce.shown import near_changes
 from halfjoin.engine.reduce.sight import Sight
 from halfjoin.engine.reduce.spans import taken
 from halfjoin.engine.reduce.totals import Totals
-from halfjoin.engine.reduce.words import ordered_words
+from halfjoin.engine.reduce.words import look, ordered_words
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Ints, Mask, Updates
@@ -209,7 +209,8 @@ def _differing(side: Side, made: Groups, at: Ints, beside: Beside, moments: Mome
     rows = np.where(at < 0, known, at)[rows]
     moved = np.zeros(len(moment), np.bool_)
     for name in side.state:
-        for word in ordered_words(taken(pa.concat_arrays([made.columns[name], beside.results[name]]), rows)):
+        result = taken(pa.concat_arrays([made.columns[name], beside.results[name]]), rows)
+        for word in (*ordered_words(result), *look(result)):
             moved |= word[: len(moment)] != word[len(moment) :]
     return moments.group[moment[moved]]
 

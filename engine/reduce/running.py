@@ -18,7 +18,7 @@ from halfjoin.engine.reduce.frames import spans
 from halfjoin.engine.reduce.partitions import Partitions
 from halfjoin.engine.reduce.spans import taken
 from halfjoin.engine.reduce.totals import Totals
-from halfjoin.engine.reduce.words import ordered_words
+from halfjoin.engine.reduce.words import look, ordered_words
 from halfjoin.engine.scalar.values import raw, valid
 from halfjoin.engine.updates.updates import Ints, Mask, indices_of
 from halfjoin.planner.group_functions import Running, Windows
@@ -138,7 +138,8 @@ def _compared(found: pa.Array, beside: pa.Array, group: Ints, *, descending: boo
     """Whether a result comes in the order after what is beside the row's group, and whether it equals it."""
     later, equal = np.zeros((2, len(found)), np.bool_)
     equal[:] = True
-    for word in ordered_words(pa.concat_arrays([found, beside]), descending):
+    both = pa.concat_arrays([found, beside])
+    for word in (*ordered_words(both, descending), *look(both)):
         own, other = word[: len(found)], word[len(found) :][group]
         later |= equal & (own > other)
         equal &= own == other

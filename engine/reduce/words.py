@@ -2,7 +2,8 @@
 
 Numbers, dates and times are words themselves. A double becomes the integer that its bits spell, so NaN is above
 infinity. A decimal has a word for each 64 bits. Text and bytea get their place among the column's values, byte by byte
-(C collation). An array gets the place of the bytes of its elements' places, so a prefix comes before what it begins.
+(C collation). An array gets the place of the bytes of its elements' places, so a prefix comes before what it begins; a
+NULL element is above all others.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.values import raw, valid
 from halfjoin.engine.updates.codes import integers, is_integral
-from halfjoin.engine.updates.intervals import DAY, fields
+from halfjoin.engine.updates.intervals import DAY, fields, has_intervals
 from halfjoin.engine.updates.updates import Ints, Mask
 
 _SIGN = np.int64(-(1 << 63))
@@ -71,11 +72,13 @@ def of_word(word: Ints, kind: pa.DataType, *, descending: bool = False) -> pa.Ar
 
 
 def look(column: pa.Array) -> list[Ints]:
-    """Words that tell equal values apart which look different: intervals of one length."""
+    """Words that tell equal values apart which look different: intervals of one length, and what has such inside."""
+    if not has_intervals(column.type):
+        return []
     if pt.is_struct(column.type):
         return [word for member in column.flatten() for word in look(member)]
-    if not pt.is_interval(column.type):
-        return []
+    if pt.is_list(column.type):
+        return _lists(column, look(column.flatten()))
     return [np.where(valid(column), part, 0) for part in fields(column)[:2]]
 
 
@@ -110,7 +113,7 @@ def _words(column: pa.Array) -> list[Ints]:
         months, days, micros = fields(column)
         return [months * 30 + days + micros // DAY, micros % DAY]
     if pt.is_list(kind):
-        return _lists(column)
+        return _lists(column, ordered_words(column.flatten()))
     if pt.is_struct(kind):
         found = [word for member in column.flatten() for word in ordered_words(member)]
         return found or [np.zeros(len(column), np.int64)]
@@ -139,10 +142,9 @@ def _bytes(column: pa.Array) -> list[Ints]:
     return [place[encoded.indices.fill_null(-1).to_numpy()]]
 
 
-def _lists(column: pa.Array) -> list[Ints]:
-    """A NULL element is above all others and equals another NULL."""
-    elements = column.flatten()
-    own = places(ordered_words(elements), len(elements))
+def _lists(column: pa.Array, elements: Sequence[Ints]) -> list[Ints]:
+    """Words of lists from those of all their elements."""
+    own = places(elements, len(elements[0]))
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths * 8)])
     buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(own.astype(">i8").tobytes())]

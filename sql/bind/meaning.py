@@ -14,10 +14,11 @@ from halfjoin.sql.bind.row_sequence import is_carried
 from halfjoin.sql.expr import Call, Cast, Expr, Literal, walk
 from halfjoin.sql.functions import always_null
 from halfjoin.sql.functions.order import POSITION
-from halfjoin.sql.relation import Aggregate, AggregateCall, Relation, SortKey, TopK, Window, parts_inside
+from halfjoin.sql.relation import Aggregate, AggregateCall, Loop, Relation, SortKey, TopK, Window, parts_inside
 from halfjoin.sql.types import FLOATS, STRINGS, Kind, SqlType, all_digits, dimensions, parts_of
 from halfjoin.version import MEANING
 
+# 13: of equal intervals that look different, windows, loops and functions of arrays pick the one that groups pick.
 # 12: aggregates of an enum's label that is written, as max('ok'::mood), give the label, not its place.
 # 11: a row that is NULL is one key with a row that an outer join does not find.
 # 10: the elements of arrays of char(n), and fields of rows, have their blanks in array_to_string, json and jsonb;
@@ -65,6 +66,8 @@ def differs(relation: Relation, meaning: int) -> bool:
             return True
         if any(isinstance(call, AggregateCall) and _sorts_jsonb(call) for _, call in calls):
             return True
+        if _picks_intervals(part):
+            return True
         if any(column.name.endswith(IS_THERE) for column in part.columns):
             return True
         if any(is_carried(key.expr) for key in _orders(part)):
@@ -85,6 +88,26 @@ def _orders(part: Relation) -> Iterator[SortKey]:
 
 def _sorts_jsonb(call: AggregateCall) -> bool:
     return call.distinct and call.function == "array_agg" and call.args[0].type.kind is Kind.JSONB
+
+
+def _picks_intervals(part: Relation) -> bool:
+    """Whether it may give one of several equal intervals that look different, in a way of its own."""
+    match part:
+        case Loop(bindings=bindings):
+            return any(_has(Kind.INTERVAL, column.type) for one in bindings for column in one.relation.columns)
+        case Window(calls=calls) if any(
+            call.function in ("min", "max") and _has(Kind.INTERVAL, call.type) for _, call in calls
+        ):
+            return True
+        case Aggregate() | Window() | TopK():
+            return any(_has_arrays_of_intervals(column.type) for column in part.columns)
+        case _:
+            return False
+
+
+def _has_arrays_of_intervals(type: SqlType) -> bool:
+    within = type.element is not None and _has(Kind.INTERVAL, type)
+    return within or any(map(_has_arrays_of_intervals, parts_of(type)))
 
 
 def _differs(node: Expr, meaning: int) -> bool:
@@ -108,11 +131,11 @@ def _differs(node: Expr, meaning: int) -> bool:
 
 def _prints_chars(node: Call) -> bool:
     """Whether it may print the elements or fields of a value that are char(n)."""
-    return node.function in _PRINT and any(_has_chars(part.type) for part in node.args)
+    return node.function in _PRINT and any(_has(Kind.CHAR, part.type) for part in node.args)
 
 
-def _has_chars(type: SqlType) -> bool:
-    return type.kind is Kind.CHAR or any(map(_has_chars, parts_of(type)))
+def _has(kind: Kind, type: SqlType) -> bool:
+    return type.kind is kind or any(_has(kind, part) for part in parts_of(type))
 
 
 def _steps_into_json(node: Call) -> bool:

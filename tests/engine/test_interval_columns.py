@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import deltalake
@@ -146,3 +147,49 @@ def test_a_recursive_query_tells_intervals_by_their_lengths() -> None:
 def test_show_prints_an_interval_as_postgresql_does(capsys: pytest.CaptureFixture[str]) -> None:
     hj.show(engine_of(SPAN).read("t"))
     assert "-3 mons +4 days -00:00:00.000005" in capsys.readouterr().out
+
+
+PICKING = {
+    "whole": "SELECT k, min(i) OVER (PARTITION BY k) AS x, i::text AS y FROM t",
+    "frame": """
+        SELECT k, max(i) OVER (PARTITION BY k ORDER BY i::text ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS x FROM t""",
+    "running": "SELECT k, max(i) OVER (ORDER BY k, i::text) AS x, i::text AS y FROM t",
+    "behind": "SELECT k, min(i) OVER (ORDER BY k RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS x FROM t",
+    "group": "SELECT k, min(i) AS x, max(i) AS y FROM t GROUP BY k",
+    "first": "SELECT * FROM t ORDER BY i, k LIMIT 2",
+    "last": "SELECT DISTINCT ON (k) k, i FROM t ORDER BY k, i DESC",
+    "least in rounds": """
+        WITH MUTUALLY RECURSIVE r (k bigint, i {type}) AS (
+            SELECT k, min(i) FROM (SELECT k, i FROM t UNION ALL SELECT k % 3 + 1, i FROM r) AS q GROUP BY k)
+        SELECT * FROM r""",
+    "first in rounds": """
+        WITH MUTUALLY RECURSIVE r (k bigint, i {type}) AS (
+            SELECT DISTINCT ON (k) k, i FROM (SELECT k, i FROM t UNION ALL SELECT k % 3 + 1, i FROM r) AS q(k, i)
+            ORDER BY k, i DESC)
+        SELECT * FROM r""",
+    "union": """
+        WITH RECURSIVE r (k, i) AS (SELECT k, i FROM t UNION SELECT k % 3 + 1, i FROM r)
+        SELECT k, i FROM r""",
+}
+
+
+@pytest.mark.parametrize("retain", [0, 100])
+@pytest.mark.parametrize("type", ["interval", "interval[]"])
+def test_views_pick_one_of_equal_intervals_as_queries_do(type: str, retain: int) -> None:
+    random = Random(f"{type} {retain}")
+    engine = hj.Engine(clock="own", retain=retain)
+    engine.execute(f"CREATE TABLE t (k bigint, i {type})")
+    views = {name: text.format(type=type) for name, text in PICKING.items()
+             if not (name == "union" and type == "interval[]")}  # fmt: skip
+    for name, text in views.items():
+        engine.execute(f'CREATE MATERIALIZED VIEW "{name}" AS {text}')
+    there = list[dict[str, Any]]()
+    for time in range(25):
+        rows = [{**there.pop(random.randrange(len(there))), "__diff": -1} for _ in range(2) if len(there) > 3]
+        for _ in range(2):
+            value = random.choice(("1 mon", "30 days", "720:00", "1 day", "24:00"))
+            there.append({"k": random.randint(1, 3), "i": value if type == "interval" else [value]})
+            rows.append({**there[-1], "__diff": 1})
+        engine.apply({"t": rows}, time=time)
+        for name, text in views.items():
+            assert sorted(tuples(engine.read(name)), key=repr) == sorted(tuples(engine.query(text)), key=repr), name

@@ -243,6 +243,15 @@ def test_an_engine_is_not_sent_to_other_processes() -> None:
         pickle.dumps(engine)
 
 
+def test_a_subscription_is_not_sent_to_other_processes() -> None:
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (k bigint); CREATE MATERIALIZED VIEW v AS SELECT k FROM t")
+        subscription = engine.subscribe("v")
+        for send in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(hj.Conflict, match="belongs to the process of its engine"):
+                send(subscription)
+
+
 def test_the_outcome_of_a_batch_is_sent_to_other_processes(tmp_path: Path) -> None:
     with hj.Engine(tmp_path) as engine:
         _filled(engine)

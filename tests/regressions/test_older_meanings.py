@@ -26,6 +26,11 @@ VIEWS = {
     "r": ("SELECT o.k, o.r, count(*) AS x FROM t LEFT JOIN o ON o.k = t.k + 1 GROUP BY o.k, o.r",
           "SELECT o.k, o.r, 2 * count(*) AS x FROM t LEFT JOIN o ON o.k = t.k + 1 GROUP BY o.k, o.r"),
     "e": ("SELECT k, max('ok'::mood)::text AS x FROM t GROUP BY k", "SELECT k, '2' AS x FROM t GROUP BY k"),
+    "w": ("SELECT k, max(i) OVER (PARTITION BY k) AS x FROM s", "SELECT k, interval '1 day' AS x FROM s"),
+    "p": ("SELECT k, min(ARRAY[i]) AS x FROM s GROUP BY k",
+          "SELECT k, min(ARRAY[interval '1 day']) AS x FROM s GROUP BY k"),
+    "u": ("WITH RECURSIVE u(k, x) AS (SELECT k, i FROM s UNION SELECT k, x FROM u) SELECT k, x FROM u",
+          "SELECT DISTINCT k, interval '1 day' AS x FROM s"),
     "above": ("SELECT x, count(*) AS c FROM f GROUP BY x", "SELECT x, count(*) AS c FROM f GROUP BY x"),
     "same": ("SELECT k, sum(n) AS x FROM t GROUP BY k", "SELECT k, sum(n) AS x FROM t GROUP BY k"),
 }
@@ -38,16 +43,16 @@ def test_views_are_filled_anew_once(tmp_path: Path, caplog: pytest.LogCaptureFix
     with hj.Engine(tmp_path) as engine:
         said = [record.getMessage() for record in caplog.records]
         named = sorted(text.split(" view ")[1].split()[0] for text in said)
-        assert named == ["a", "above", "c", "e", "f", "j", "l", "q", "r"]
-        _check(engine, range(1, 4))
-        engine.apply({"t": [{"k": 0, "n": 0, "__diff": -1}, {"k": 1, "n": 10}]}, time=4)
-        _check(engine, range(1, 5))
+        assert named == ["a", "above", "c", "e", "f", "j", "l", "p", "q", "r", "u", "w"]
+        _check(engine, range(2, 5))
+        engine.apply({"t": [{"k": 0, "n": 0, "__diff": -1}, {"k": 1, "n": 10}]}, time=5)
+        _check(engine, range(2, 6))
     assert _ids(tmp_path)["same"] == kept["same"] and _ids(tmp_path)["q"] != kept["q"]
     caplog.clear()
     with hj.Engine(tmp_path) as engine:
-        _check(engine, range(1, 5))
+        _check(engine, range(2, 6))
     with hj.Engine(tmp_path, read_only=True) as engine:
-        _check(engine, range(1, 5))
+        _check(engine, range(2, 6))
     assert not caplog.records
 
 
@@ -81,11 +86,13 @@ def _older(folder: Path, more: str = "") -> dict[str, int]:
     with hj.Engine(folder, clock="own") as engine:
         engine.execute("CREATE TABLE t (k integer, n numeric(10,2)); CREATE TYPE pair AS (a integer, b text)")
         engine.execute("CREATE TYPE mood AS ENUM ('sad', 'ok')")
+        engine.execute("CREATE TABLE s (k integer, i interval)")
         engine.execute("CREATE TABLE o (k integer, r pair); SET TIME = 0; INSERT INTO o VALUES (1, NULL)")
+        engine.execute("SET TIME = 1; INSERT INTO s VALUES (1, '1 day'), (1, '24:00')")
         for name, (_, older) in VIEWS.items():
             engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {older}")
         engine.execute(more)
-        for time in (1, 2, 3):
+        for time in (2, 3, 4):
             engine.apply({"t": [{"k": n % 2, "n": n * time} for n in range(4)]}, time=time)
     journal = sqlite3.connect(folder / "journal.sqlite")
     with journal:
