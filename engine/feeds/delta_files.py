@@ -112,10 +112,12 @@ def _taken(file: File, first: int, count: int) -> Mask | None:
 
 
 def _repeated(text: str | None, kind: pa.DataType, length: int) -> pa.Array:
-    """A partition's value, which the log has as text; empty means NULL. Types that rows may have as text stay text."""
+    """A partition's value, which the log has as text; empty means NULL. Of bytes the text is UTF-8, whatever they are,
+    as all readers take it. Types that rows may have as text stay text."""
     value = pa.scalar(text or None, pa.string())
     parsed = pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind)
-    return pa.repeat(value.cast(kind) if parsed else value, length)
+    parsed = parsed or pt.is_binary(kind) or pt.is_binary_view(kind)
+    return pa.repeat(value.cast(_unviewed(kind)) if parsed else value, length)
 
 
 def text_of(value: Any) -> str | None:
@@ -124,6 +126,8 @@ def text_of(value: Any) -> str | None:
         return None
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, bytes):
+        return value.decode()
     return value.isoformat() if isinstance(value, date) else str(value)
 
 

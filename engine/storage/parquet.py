@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from math import isinf
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +24,7 @@ FILE_ROWS = 1 << 20
 GROUP_ROWS = 1 << 11  # the least that a lookup reads. Fewer rows make scans slower and footers larger
 LOADED_BYTES = b"halfjoin.loaded_bytes"  # in a file's footer: the memory that its rows need
 _INTEGER_DIGITS = 18  # digits of decimals that a 64-bit integer holds
-_LONGEST_TEXT = 32  # statistics would have to cut longer texts; they leave them out instead
+_LONGEST_TEXT = 32  # characters of texts in statistics; of longer texts they have the beginning, as Spark's have
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,19 +151,35 @@ def _in_order(table: pa.Table, keys: Sequence[str]) -> bool:
 
 
 def statistics(table: pa.Table) -> str:
-    """Delta's statistics of a file: the rows, each column's NULLs, and its bounds if the column has an order."""
-    nulls, least, greatest = {}, {}, {}
+    """Delta's statistics of a file: the rows, each column's NULLs, and the bounds of columns whose types have an order.
+
+    Of a column that has values but no bounds, beside columns that have some, delta-rs takes NULL for the bounds: no row
+    of the file meets a filter of its dataset by this column. So a file for other tools has all bounds or none. A file
+    of updates has those of its times in any case, which the engine needs.
+    """
+    counts, least, greatest, whole = dict[str, str](), dict[str, str](), dict[str, str](), True
     for name in table.column_names:
         column = table.column(name)
-        nulls[name] = _null_counts(column)
-        if len(column) == column.null_count or not _ordered(column):
-            continue
-        bounds = pc.min_max(column)
-        low, high = _plain(bounds["min"]), _plain(bounds["max"])
-        if low is not None and high is not None:
-            least[name], greatest[name] = low, high
-    found = {"numRecords": len(table), "minValues": least, "maxValues": greatest, "nullCount": nulls}
-    return json.dumps(found, ensure_ascii=False)  # delta-rs misreads escaped characters beyond U+1FFFF
+        counts[name] = json.dumps(_null_counts(column))
+        if has_bounds(column.type) and column.null_count < len(column):
+            bounds = _bounds(column)
+            if bounds is None:
+                whole = False
+            else:
+                least[name], greatest[name] = bounds
+    found = {"numRecords": str(len(table)), "nullCount": _object(counts)}
+    if whole or TIME in counts:
+        found |= {"minValues": _object(least), "maxValues": _object(greatest)}
+    return _object(found)
+
+
+def _object(members: Mapping[str, str]) -> str:
+    """An object of JSON, of members in JSON."""
+    return f"{{{', '.join(f'{_text(name)}: {member}' for name, member in members.items())}}}"
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)  # delta-rs misreads escaped characters beyond U+1FFFF
 
 
 def _null_counts(column: pa.ChunkedArray) -> Any:
@@ -172,27 +190,59 @@ def _null_counts(column: pa.ChunkedArray) -> Any:
 
 
 def has_order(kind: pa.DataType) -> bool:
-    """Whether statistics have bounds for columns of this type; for texts only if they are short."""
+    """Whether files are sorted by columns of this type, so that their bounds tell rows apart."""
     t, kind = pa.types, file_type(kind)
     plain = t.is_integer(kind) or t.is_date(kind) or t.is_timestamp(kind) or t.is_decimal(kind)
     return bool(plain or t.is_string(kind))
 
 
-def _ordered(column: pa.ChunkedArray) -> bool:
-    if pa.types.is_string(column.type):
-        return bool(pc.max(pc.binary_length(column)).as_py() <= _LONGEST_TEXT)
-    return has_order(column.type)
+def has_bounds(kind: pa.DataType) -> bool:
+    """Whether statistics have bounds for columns of this type, as those of delta-rs do."""
+    return has_order(kind) or bool(pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
-def _plain(value: pa.Scalar) -> Any:
-    """A bound for JSON. None if JSON cannot hold it, or if rounding might move a number to its wrong side."""
+def _bounds(column: pa.ChunkedArray) -> tuple[str, str] | None:
+    """The bounds of a column with values, in JSON. None if JSON cannot hold them."""
+    found = pc.min_max(column)
+    low, high = found["min"], found["max"]
+    if pa.types.is_floating(column.type):
+        return None if pc.any(pc.is_nan(column)).as_py() else (_float(low.as_py(), -0.0), _float(high.as_py(), 0.0))
     try:
-        plain = value.as_py()
+        least, greatest = low.as_py(), high.as_py()
     except (OverflowError, ValueError):  # years beyond those of many tools
         return None
-    if pa.types.is_timestamp(value.type):
-        text = value.cast(pa.timestamp("us")).cast(pa.string()).as_py().replace(" ", "T")
-        return f"{text}Z" if value.type.tz else text
-    if isinstance(plain, Decimal):
-        return float(plain) if plain == Decimal(float(plain)) else None
-    return plain if isinstance(plain, int | str) else str(plain)
+    if isinstance(least, str):
+        above = _above(greatest)
+        return None if above is None else (_text(least[:_LONGEST_TEXT]), _text(above))
+    return _plain(low, least), _plain(high, greatest)
+
+
+def _float(value: float, zero: float) -> str:
+    """A bound of floats, among which -0.0 and 0.0 are equal. JSON has no infinities, so they are texts, as Spark writes
+    them."""
+    if isinf(value):
+        return _text("Infinity" if value > 0 else "-Infinity")
+    return json.dumps(value or zero)
+
+
+def _above(text: str) -> str | None:
+    """The text, or a shorter one that is above it if it is long. None if there is none.
+
+    >>> _above("x" * 40) == "x" * 31 + "y"
+    True
+    """
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    kept = text[:_LONGEST_TEXT].rstrip(chr(sys.maxunicode))
+    if not kept:
+        return None
+    return kept[:-1] + chr(0xE000 if kept[-1] == "\ud7ff" else ord(kept[-1]) + 1)  # between them are no characters
+
+
+def _plain(bound: pa.Scalar, value: Any) -> str:
+    if pa.types.is_timestamp(bound.type):
+        text = bound.cast(pa.timestamp("us")).cast(pa.string()).as_py().replace(" ", "T")
+        return _text(f"{text}Z" if bound.type.tz else text)
+    if isinstance(value, Decimal):
+        return f"{value:f}"  # all digits, as Spark writes them
+    return json.dumps(value) if isinstance(value, int) else _text(str(value))

@@ -104,6 +104,32 @@ def test_a_value_that_is_not_of_its_type_is_a_bad_file(engine: hj.Engine, tmp_pa
     assert "its folder day=monday: invalid input syntax for type date" in bad["reason"]
 
 
+def test_a_folder_whose_name_begins_with_an_underscore_names_a_column(tmp_path: Path) -> None:
+    """As for Spark, which leaves out other folders of such names."""
+    for folder in ("_year=2024", "_temporary", "_tmp", "._year=2025"):
+        put(tmp_path / f"lake/{folder}/a.csv", "k,__time\n1,7\n")
+    put(tmp_path / "lake/a%3Db=c%3Dd/__time=8/__diff=2/a.csv", "k\n2\n")
+    put(tmp_path / "lake/_file=1.csv", "k,__time\n3,7\n")
+    with hj.Engine(clock="own", retain=9) as engine:
+        engine.execute('CREATE TABLE t (_year integer, "a=b" text, k bigint)')
+        source(engine, tmp_path / "lake")
+        assert engine.run_sources(0) == 2
+        found = [engine.query("SELECT * FROM t ORDER BY k", as_of=time).to_pylist() for time in (7, 8)]
+    first, twice = {"_year": 2024, "a=b": None, "k": 1}, [{"_year": None, "a=b": "c=d", "k": 2}] * 2
+    assert found == [[first], [first, *twice]]
+
+
+def test_a_folder_whose_name_is_not_utf8_is_a_bad_file(engine: hj.Engine, tmp_path: Path) -> None:
+    put(tmp_path / "lake/city=%FF/a.csv", "k\n1\n")
+    put(tmp_path / "lake/city=50%/a.csv", "k\n2\n")
+    source(engine, tmp_path / "lake", errors="table")
+    engine.run_sources(0)
+    assert rows(engine) == [(None, "50%", 2)]
+    (bad,) = engine.query("SELECT place, reason FROM s_errors").to_pylist()
+    assert bad["place"] == "city=%FF/a.csv"
+    assert "its folder has the name %FF, which is not UTF-8" in bad["reason"]
+
+
 def test_a_column_that_the_table_does_not_have_stops_the_source(engine: hj.Engine, tmp_path: Path) -> None:
     put(tmp_path / "lake/dat=2024-01-02/a.csv", "k\n1\n")
     source(engine, tmp_path / "lake")

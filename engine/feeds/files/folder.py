@@ -80,8 +80,9 @@ class Folder:
 
     def _wanted(self, parts: list[str]) -> bool:
         """Whether a file is to be read, by its name and those of the folders that it is in."""
-        hidden = [part for part in parts if part.startswith((".", "_"))]
-        return not hidden and fnmatch(parts[-1], self._options.pattern) and not parts[-1].endswith(UNFINISHED)
+        *folders, name = parts
+        hidden = name.startswith((".", "_")) or any(map(_is_hidden, folders))
+        return not hidden and fnmatch(name, self._options.pattern) and not name.endswith(UNFINISHED)
 
     def _forget(self) -> None:
         """Let the file system look anew."""
@@ -151,3 +152,8 @@ class Folder:
         name, size = entry["name"], int(entry["size"] or 0)
         inside = name.removeprefix(f"{self._path.rstrip('/')}/") if self._options.recursive else name.rsplit("/", 1)[-1]
         return File(inside, changed, crc32(f"{size} {changed:.6f}".encode()), size)
+
+
+def _is_hidden(folder: str) -> bool:
+    """Whether a folder's name says that it is no part of the rows. `_year=2024` names a column, as for Spark."""
+    return folder.startswith(".") or (folder.startswith("_") and "=" not in folder)

@@ -12,7 +12,9 @@ from halfjoin.catalog.models import Table
 from halfjoin.engine.feeds.files.block import Block, Raw
 from halfjoin.engine.scalar.casts_text import from_text
 from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.updates.updates import DIFF, TIME
 from halfjoin.errors import InvalidRow
+from halfjoin.sql.types import BIGINT
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"  # what Hive and Spark write for NULL and for an empty text
 
@@ -22,9 +24,20 @@ def values_of(name: str) -> dict[str, str | None]:
 
     >>> values_of("day=2024-01-02/city=S%C3%A3o Paulo/a.csv")
     {'day': '2024-01-02', 'city': 'São Paulo'}
+
+    Raises:
+        InvalidRow: a folder's name is not UTF-8.
     """
-    parted = (unquote(part).partition("=") for part in name.split("/")[:-1])
-    return {column: None if value == _NULL else value for column, equals, value in parted if column and equals}
+    parted = (part.partition("=") for part in name.split("/")[:-1])
+    named = ((_plain(column), _plain(value)) for column, equals, value in parted if column and equals)
+    return {column: None if value == _NULL else value for column, value in named}
+
+
+def _plain(text: str) -> str:
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        raise InvalidRow(f"its folder has the name {text}, which is not UTF-8", called="the file") from None
 
 
 def placed(blocks: Iterator[Raw], values: Mapping[str, str | None], table: Table) -> Iterator[Raw]:
@@ -33,7 +46,7 @@ def placed(blocks: Iterator[Raw], values: Mapping[str, str | None], table: Table
     Raises:
         InvalidRow: a value is not of its column's type.
     """
-    kinds = {column.name: column.type for column in table.columns}
+    kinds = {column.name: column.type for column in table.columns} | {TIME: BIGINT, DIFF: BIGINT}
     arrays: dict[str, pa.Array] = {}
     for name, value in values.items():
         text = pa.array([value], pa.string())

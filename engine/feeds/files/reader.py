@@ -104,11 +104,12 @@ class FilesReader:
         self.close()
         stream = self._folder.open(file.name)
         found = self._open = _Open(file, stream, iter(()), None)
-        found.left = blocks(file.name, stream, self._options, self._table)
         try:
+            found.left = blocks(file.name, stream, self._options, self._table)
             found.next = self._next(found)
         except InvalidRow as problem:
-            found.next = Raw(sys.maxsize, partial(_raise, problem))  # no record of it is done
+            named = problem.with_(called=file.name, table=None)
+            found.next = Raw(sys.maxsize, partial(_raise, named))  # no record of it is done
         return found
 
     def _resumed(self, at: Position) -> _Open:
