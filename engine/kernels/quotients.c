@@ -70,13 +70,14 @@ static int run(const Columns *operands, const int scales[3], Word limit, int wid
                uint8_t *bits) {
     const Column *left = &operands->at[0], *right = &operands->at[1];
     const int one = left->length == 1, other = right->length == 1;
-    Operand a = {0}, b = {0};
+    Operand a = one && length ? operand_of(decimal_at(left, 0), scales[0]) : (Operand){0};
+    Operand b = other && length ? operand_of(decimal_at(right, 0), scales[1]) : (Operand){0};
     for (int64_t i = 0; i < length; i++) {
         __int128 made = 0;
         int there = is_valid(left, one ? 0 : i) && is_valid(right, other ? 0 : i);
         if (there) {
-            if (!one || i == 0) a = operand_of(decimal_at(left, one ? 0 : i), scales[0]);
-            if (!other || i == 0) b = operand_of(decimal_at(right, other ? 0 : i), scales[1]);
+            if (!one) a = operand_of(decimal_at(left, i), scales[0]);
+            if (!other) b = operand_of(decimal_at(right, i), scales[1]);
             if (b.number == 0 || !quotient(&a, &b, scales[0], scales[1], scales[2], limit, &made)) return 0;
         }
         if (bits != NULL) bits[i >> 3] |= there << (i & 7);

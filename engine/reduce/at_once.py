@@ -18,6 +18,7 @@ import pyarrow.types as pt
 from halfjoin.engine.kernels import native
 from halfjoin.engine.reduce.by_place import one_number, summed
 from halfjoin.engine.reduce.totals import Totals
+from halfjoin.engine.reduce.words import of_word, words
 from halfjoin.engine.scalar.values import valid
 from halfjoin.engine.scalar.wide import MASK, Wide, most
 from halfjoin.engine.updates.updates import Ints, Updates, constant, gather, indices_of
@@ -35,13 +36,14 @@ def at_once(
     rows, updates = sum(map(len, pieces)), pieces[0]
     if rows < FROM or not all(is_one(piece.time) and piece.time[0] == updates.time[0] for piece in pieces):
         return None
-    if not all(tells_apart(updates.columns[name].type) for name in keys):
+    kinds = [updates.columns[name].type for name in keys]
+    if not all(tells_apart(kind) or pt.is_floating(kind) for kind in kinds):
         return None
     added = [_added(part, pieces) for part in parts]
     wide = {number for number, one in enumerate(added) if isinstance(one, _Wide)}
     floats = [number for number, one in enumerate(added) if one is None]
     exact, firsts = dict[int, Totals](), None
-    arrays = [[piece.columns[name] for name in keys] for piece in pieces]
+    arrays = [[_exact(piece.columns[name]) for name in keys] for piece in pieces]
     if floats:
         found = _numbered(arrays[0], rows) if len(pieces) == 1 else None
         if found is None:
@@ -59,6 +61,7 @@ def at_once(
     by_group, sums = _grouped(arrays, terms, [*map(len, pieces)])
     if firsts is not None:
         by_group = [gather(array, indices_of(firsts)) for array in own]
+    by_group = [_given(array, kind) for array, kind in zip(by_group, kinds, strict=True)]
     time, rest = constant(int(updates.time[0]), 1 if not keys else len(by_group[0])), iter(sums)
     totals = tuple(exact[number] if number in exact else Totals(part.kind, _Wide.sum(next(rest), next(rest))
                                                                 if number in wide else Wide.of(next(rest)))
@@ -183,6 +186,22 @@ def _grouped(
     return [of(name) for name in names], [
         of(f"sum {number}_sum").to_numpy() if one is None else counts * one for number, one in enumerate(same)
     ]
+
+
+def _exact(keys: pa.Array) -> pa.Array:
+    """Keys that Arrow tells apart exactly: floats as the integers that their bits spell."""
+    if not pt.is_floating(keys.type):
+        return keys
+    (word,) = words(keys)
+    return pa.array(word, mask=~valid(keys) if keys.null_count else None)
+
+
+def _given(keys: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The keys of this type, from what `_exact` gave. NaN and 0 have one form."""
+    if not pt.is_floating(kind):
+        return keys
+    made = of_word(pc.fill_null(keys, 0).to_numpy(), kind)
+    return pc.if_else(keys.is_valid(), made, pa.scalar(None, kind)) if keys.null_count else made
 
 
 def _repeated(numbers: Ints | int, length: int) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Sums that no int64 holds, of many rows whose terms are int64s: they are added up in halves, exactly."""
+"""Groups of many rows that are added up at once: sums that no int64 holds, in halves, and floats as keys."""
 
 from __future__ import annotations
 
@@ -48,3 +48,21 @@ def test_sums_beyond_int64_are_exact(keys: str, monkeypatch: pytest.MonkeyPatch)
         assert (n, int(x)) == (count, sum(row[3] for row in some if row[3] is not None))
         assert abs(v - variance) < Decimal("0.001")
     assert not made and not one_by_one
+
+
+@pytest.mark.parametrize("kind", ["double precision", "real"])
+def test_floats_are_keys(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = [None, float("nan"), -0.0, 0.0, 1.5, -2.25, float("inf"), float("-inf")]
+    with hj.Engine() as engine:
+        engine.execute(f"CREATE TABLE t (id bigint PRIMARY KEY, f {kind}, g double precision)")
+        engine.apply({"t": [{"id": number, "f": values[number % 8], "g": number / 4} for number in range(8000)]})
+        with monkeypatch.context() as patch:
+            patch.setattr(lifted, "lift", None)  # nothing is added up row by row
+            found = engine.query("SELECT f, count(*) AS n, sum(id) AS x FROM t GROUP BY f ORDER BY f")
+        exact = engine.query("SELECT f, sum(g) AS g FROM t GROUP BY f ORDER BY f")
+    sums = [sum(number for number in range(8000) if number % 8 in some)
+            for some in ((7,), (5,), (2, 3), (4,), (6,), (1,), (0,))]  # fmt: skip
+    assert str(found["f"].to_pylist()) == str(exact["f"].to_pylist()) == "[-inf, -2.25, 0.0, 1.5, inf, nan, None]"
+    assert found["n"].to_pylist() == [1000, 1000, 2000, 1000, 1000, 1000, 1000]
+    assert [int(x) for x in found["x"].to_pylist()] == sums
+    assert exact["g"].to_pylist() == [one / 4 for one in sums]
