@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from itertools import islice
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,6 @@ import pyarrow as pa
 from halfjoin.engine.arrange.part import Part, present, uncopied
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.closing import Closing, RunsOf
-from halfjoin.engine.join.firsts import Firsts, Unfit, are_worth, firsts_of
 from halfjoin.engine.join.gates import Gates, gates_of
 from halfjoin.engine.join.made import Made
 from halfjoin.engine.join.path import CompiledPath, compile_path, morsels
@@ -27,12 +27,17 @@ from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, empty
+from halfjoin.engine.updates.updates import MINIMUM, Updates, constant, empty
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import Constant, Join, Version
-from halfjoin.sql.relation import TopK
 
 _FEW = 4096  # rows; what maps so few of them need not be told how many it may make
+
+
+class Reader(Protocol):
+    """Reads of the input with which a fill begins what a query needs."""
+
+    def read(self, parts: Sequence[Part], closed: int, names: Sequence[str]) -> Iterator[Updates]: ...  # noqa: D102
 
 
 class Dataflow:
@@ -139,14 +144,14 @@ class Dataflow:
 
     def fill(
         self, lookup: RunsOf, upper: int, closed: int = MINIMUM, *, gathered: bool = False, summed: bool = False,
-        firsts: Firsts | None = None,
+        reader: Reader | None = None,
     ) -> Iterator[tuple[Updates, Updates]]:  # fmt: skip
         """The view's whole history so far, from one path per branch, in parts that fit in memory.
 
         Each part is the output and the error updates, both consolidated; there is at least one part. Times below
         `upper` are closed. Updates below `closed` may be added up. `gathered`: the caller keeps all parts in memory,
         however small, and adds up equal updates of the output. `summed`: it only adds up what they add to sums, so
-        updates that cancel may be left. `firsts`: only the first rows are asked for; it takes each part.
+        updates that cancel may be left. `reader`: reads the input.
 
         Corollary of the delta law: a fill is one path with its input's history as the change and all other inputs
         "after". A failure in another input's own operator is reported only by that input's path, so those operators run
@@ -165,7 +170,7 @@ class Dataflow:
                     if number != branch.fill and not path.source.reports:
                         continue
                     source = sifted if number == branch.fill else whole
-                    read, way = self._read(path, whole, source, upper, closed, summed=summed, firsts=firsts)
+                    read, way = self._read(path, whole, source, upper, closed, summed=summed, reader=reader)
                     for one in read:
                         change = one.settled(closed) if closed > MINIMUM else one
                         if number == branch.fill:
@@ -183,17 +188,15 @@ class Dataflow:
 
     def _read(
         self, path: CompiledPath, whole: RunsOf, source: RunsOf, upper: int, closed: int, *, summed: bool,
-        firsts: Firsts | None,
+        reader: Reader | None,
     ) -> tuple[Iterator[Updates], CompiledPath]:  # fmt: skip
         """The rows with which a path fills, and the way that they go from there. `source`: the parts that are left of
         its input."""
         if path.known is not None:
             return path.known(whole, closed, upper, path.reads), path
         parts = source(path.spec.collection, Version.AFTER)
-        if firsts is not None:
-            if not are_worth(parts, firsts.wanted):
-                raise Unfit
-            return firsts.read(parts, closed, path.reads), path
+        if reader is not None:
+            return reader.read(parts, closed, path.reads), path
         parts = uncopied(parts) if summed else parts
         tested = None if closed == MINIMUM else self._tested(path)
         if tested is not None and tested.serves(parts):
@@ -205,21 +208,6 @@ class Dataflow:
         if id(path) not in self.tests:
             self.tests[id(path)] = tested_of(path, self.registry)
         return self.tests[id(path)]
-
-    def first(self, lookup: RunsOf, upper: int, closed: int, order: TopK) -> Updates | None:
-        """The rows among which the first ones of an order are, of those that fill the view. None: it is better to read
-        all of them, or some may fail."""
-        paths = [path for branch in self.branches for path in branch]
-        firsts = None if len(self.branches) != 1 or any(path.reports for path in paths) else firsts_of(
-            self.branches[0][self.plan.branches[0].fill], order, self.schema)  # fmt: skip
-        if firsts is None:
-            return None
-        try:
-            for output, _ in self.fill(lookup, upper, closed, gathered=True, firsts=firsts):
-                firsts.take(output.before(upper))
-        except Unfit:
-            return None
-        return concat(firsts.rows or [empty(self.schema)])
 
     def _and_constants(self, lookup: RunsOf) -> RunsOf:
         if not self.constants:

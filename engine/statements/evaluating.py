@@ -20,6 +20,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.reduce.extremes import are_extremes
+from halfjoin.engine.reduce.firsts import first_rows
 from halfjoin.engine.reduce.flow import ReduceFlow
 from halfjoin.engine.statements.moment import Moment, scanned
 from halfjoin.engine.statements.system_tables import system_tables, with_system
@@ -154,8 +155,8 @@ def run_in_parts(
             check_memory(state, held)
             moment.found[node.output] = (make_run(output, state.upper),)
         flow = alone(evaluation.flows[planned.output.output])
-        first = flow.first(moment, moment.time + 1, moment.closed, order) if (
-            order is not None and isinstance(flow, Dataflow)) else None  # fmt: skip
+        first = None if order is None or not isinstance(flow, Dataflow) else first_rows(
+            flow, moment, moment.time + 1, moment.closed, order)  # fmt: skip
         return _at(moment, planned, flow) if first is None else [first]
     finally:
         for key in keys:

@@ -147,7 +147,7 @@ def _by(
         return None
     items = [*dict.fromkeys((*keys, *(arg for part in made for arg in part.args)))]
     below: Relation = others[0] if len(others) == 1 else Join(others)
-    if not rest and _groups_of(scan, early, others, facts) * _LESS > _most(others, facts):
+    if not any(_is_of_one(one, others) for one in rest) and _groups_of(scan, early, others, facts) * _LESS > _most(others, facts):
         return None
     rows = Project(Filter(below, conjunction(tuple(rest))) if rest else below, tuple(
         (Column(f"group.{number}", expr.type, not isinstance(expr, Column) or expr.nullable), expr)
@@ -167,6 +167,12 @@ def _most(inputs: Iterable[Relation], facts: Facts) -> int:
 
 def _scans(inputs: Iterable[Relation]) -> list[Scan]:
     return [part for one in inputs for part in every_part(one) if isinstance(part, Scan)]
+
+
+def _is_of_one(condition: Expr, inputs: Iterable[Relation]) -> bool:
+    """Whether a condition is about one of some inputs, so that it leaves out groups; others join them."""
+    read = columns_of(condition)
+    return any(read <= {column.name for column in one.columns} for one in inputs)
 
 
 def _groups(first: KeyFirst, inputs: Iterable[Relation], facts: Facts) -> int:

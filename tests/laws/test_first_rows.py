@@ -10,7 +10,8 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.arrange import blocks, run
-from halfjoin.engine.join import dataflow, firsts, tested
+from halfjoin.engine.join import dataflow, tested
+from halfjoin.engine.reduce import firsts
 from halfjoin.engine.statements.remembered import Remembered
 from tests.laws.test_sifting import CONDITIONS, DDL, FAILING, SOURCES, World
 from tests.support.kernels import both_ways  # noqa: F401
@@ -56,7 +57,7 @@ def rows(engine: hj.Engine, sql: str, time: int | None) -> list[str] | type[hj.D
 def plainly(engine: hj.Engine, sql: str, time: int | None) -> list[str] | type[hj.DataError]:
     """The answer of a query that copies and reads all rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dataflow, "firsts_of", lambda *_: None)
+        patch.setattr(firsts, "firsts_of", lambda *_: None)
         patch.setattr(dataflow, "tested_of", lambda *_: None)
         return rows(engine, sql, time)
 

@@ -24,13 +24,15 @@ import pyarrow.types as pt
 from halfjoin.engine.arrange import blocks
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.run import Run
+from halfjoin.engine.join.closing import RunsOf
+from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.join.path import CompiledPath
 from halfjoin.engine.reduce import top
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.words import ordered_words
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.values import mask_of
-from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, some_below_zero
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, empty, some_below_zero
 from halfjoin.planner.group_functions import Top
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Step
 from halfjoin.sql.expr import Column, Expr, columns_of, rewrite
@@ -86,8 +88,13 @@ class Firsts:
         if int(count.sum()) >= self.wanted:
             self._bound = left.slice(len(left) - 1, len(left)).columns
 
-    def read(self, runs: Sequence[Run], closed: int, names: Sequence[str]) -> Iterator[Updates]:
+    def read(self, parts: Sequence[Part], closed: int, names: Sequence[str]) -> Iterator[Updates]:
         """The rows of an input that may be among the first, a stretch at a time."""
+        if not _are_worth(parts, self.wanted):
+            raise Unfit
+        yield from self._read(parts, closed, names)
+
+    def _read(self, runs: Sequence[Run], closed: int, names: Sequence[str]) -> Iterator[Updates]:
         for run, start, stop, least in self._stretches(runs):
             if self._bound is not None and least is not None and not self._may_come(self._keys[0], least):
                 continue
@@ -179,6 +186,22 @@ def _arrow_orders(values: pa.Array) -> bool:
     return plain and not values.null_count
 
 
+def first_rows(flow: Dataflow, lookup: RunsOf, upper: int, closed: int, order: TopK) -> Updates | None:
+    """The rows among which the first ones of an order are, of those that fill a query. None: it is better to read all
+    of them, or some may fail."""
+    paths = [path for branch in flow.branches for path in branch]
+    firsts = None if len(flow.branches) != 1 or any(path.reports for path in paths) else firsts_of(
+        flow.branches[0][flow.plan.branches[0].fill], order, flow.schema)  # fmt: skip
+    if firsts is None:
+        return None
+    try:
+        for output, _ in flow.fill(lookup, upper, closed, gathered=True, reader=firsts):
+            firsts.take(output.before(upper))
+    except Unfit:
+        return None
+    return concat(firsts.rows or [empty(flow.schema)])
+
+
 def firsts_of(path: CompiledPath, order: TopK, schema: Mapping[str, pa.DataType]) -> Firsts | None:
     """How the first rows of a query are found, given the path that fills it; None: its order tells nothing of the rows
     that it reads."""
@@ -202,7 +225,7 @@ def firsts_of(path: CompiledPath, order: TopK, schema: Mapping[str, pa.DataType]
     return Firsts(order, keys, order.limit + order.offset) if keys else None
 
 
-def are_worth(parts: Sequence[Part], wanted: int) -> TypeGuard[Sequence[Run]]:
+def _are_worth(parts: Sequence[Part], wanted: int) -> TypeGuard[Sequence[Run]]:
     """Whether few of many rows are asked for, which can be read in any order."""
     rows = sum(map(len, parts))
     return 0 < wanted * _SHARE <= rows and rows >= blocks.FEW and all(isinstance(part, Run) for part in parts)
