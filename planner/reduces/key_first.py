@@ -147,7 +147,8 @@ def _by(
         return None
     items = [*dict.fromkeys((*keys, *(arg for part in made for arg in part.args)))]
     below: Relation = others[0] if len(others) == 1 else Join(others)
-    if not any(_is_of_one(one, others) for one in rest) and _groups_of(scan, early, others, facts) * _LESS > _most(others, facts):
+    all_groups = not any(_is_of_one(one, others) for one in rest)
+    if all_groups and _groups_of(scan, early, others, facts) * _LESS > _most(others, facts):
         return None
     rows = Project(Filter(below, conjunction(tuple(rest))) if rest else below, tuple(
         (Column(f"group.{number}", expr.type, not isinstance(expr, Column) or expr.nullable), expr)
