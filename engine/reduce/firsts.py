@@ -23,6 +23,7 @@ import pyarrow.types as pt
 
 from halfjoin.engine.arrange import blocks
 from halfjoin.engine.arrange.part import Part
+from halfjoin.engine.arrange.query_run import QueryRun
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.closing import RunsOf
 from halfjoin.engine.join.dataflow import Dataflow
@@ -98,7 +99,7 @@ class Firsts:
         for run, start, stop, least in self._stretches(runs):
             if self._bound is not None and least is not None and not self._may_come(self._keys[0], least):
                 continue
-            for part in run.part(start, stop).present(closed, names, None if self._bound is None else self._choose):
+            for part in _part(run, start, stop).present(closed, names, None if self._bound is None else self._choose):
                 if some_below_zero(part.diff):
                     raise Unfit
                 if len(part):
@@ -160,10 +161,17 @@ class Firsts:
             yield run, start, min(start + blocks.ROWS, len(run)), least.slice(place, 1)
 
 
+def _part(run: Run, start: int, stop: int) -> Run:
+    """A stretch of the rows."""
+    return Run(run.updates.slice(start, stop), net=None if run.net is None else run.net.part(start, stop))
+
+
 def _ends(run: Run, key: _Key) -> pa.Array | None:
     """The value of a key with which the first row of each block may come."""
     expr, order = key.order.expr, key.order
-    if not isinstance(expr, Column) or (order.nulls_first and run.updates.columns[expr.name].null_count):
+    if not isinstance(expr, Column) or not isinstance(run, QueryRun):
+        return None
+    if order.nulls_first and run.updates.columns[expr.name].null_count:
         return None
     ends = run.ends_of(expr.name)
     if ends is None or ends.least.type != run.updates.columns[expr.name].type:

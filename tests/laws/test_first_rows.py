@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.arrange import blocks, run
+from halfjoin.engine.arrange import blocks, query_run
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join import dataflow, tested
 from halfjoin.engine.reduce import firsts
 from halfjoin.engine.statements.remembered import Remembered
@@ -30,8 +31,8 @@ class Counted:
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counted]:
     found, read = Counted(), firsts.Firsts.read
-    for module, name, value in ((blocks, "ROWS", 4), (blocks, "FEW", 8), (run, "_LARGE", 8), (firsts, "_SHARE", 1),
-                                (firsts, "_PENDING", 1), (firsts, "_LONG", 16)):  # fmt: skip
+    for module, name, value in ((blocks, "ROWS", 4), (blocks, "FEW", 8), (query_run, "_LARGE", 8),
+                                (firsts, "_SHARE", 1), (firsts, "_PENDING", 1), (firsts, "_LONG", 16)):  # fmt: skip
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(Remembered, "find", lambda *_: None)  # each way makes the query anew
 
@@ -110,7 +111,7 @@ def test_rows_are_tested_before_they_are_copied(monkeypatch: pytest.MonkeyPatch)
         chosen = list[int]()
         choose = tested.Tested.choose
 
-        def noted(self: tested.Tested, some: run.Run) -> Any:
+        def noted(self: tested.Tested, some: Run) -> Any:
             found = choose(self, some)
             chosen.append(len(found))
             return found

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.arrange import run
+from halfjoin.engine.arrange import query_run
 from halfjoin.engine.reduce import at_once, flow, leaders
 from halfjoin.engine.statements.remembered import Remembered
 from tests.oracle.rows import bag
@@ -30,7 +30,7 @@ QUERIES = [
 def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """How many rows were left out, each time that some were."""
     left_out = list[int]()
-    for module, name in ((leaders, "FROM"), (at_once, "FROM"), (run, "_LARGE")):
+    for module, name in ((leaders, "FROM"), (at_once, "FROM"), (query_run, "_LARGE")):
         monkeypatch.setattr(module, name, 1)
     monkeypatch.setattr(Remembered, "find", lambda *_: None)  # each way makes the query anew
     whole = leaders.leaders
