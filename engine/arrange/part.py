@@ -137,9 +137,7 @@ def present(
     `closed` may be added up. `choose`: as in `Part.present`; of equal rows it must choose all or none. `apart`: the
     caller adds up what it makes of them, so those of different runs are left as they are."""
     names, held = None if names is None else list(names), []
-    if apart and sum(part.hidden for part in parts) * _MANY < sum(map(len, parts)):
-        parts = [part.alone() for part in parts]  # its columns need not be copied
-    for part in parts:
+    for part in uncopied(parts) if apart else parts:
         for updates in part.present(closed, names, choose):
             if part.in_memory and closed > MINIMUM and not apart:
                 held.append(updates)
@@ -157,3 +155,9 @@ def present(
         elif len(sums[0]):
             rest = found.take(sums[0])
             yield Updates(rest.columns, rest.time, sums[1])
+
+
+def uncopied(parts: Sequence[Part]) -> Sequence[Part]:
+    """The parts as those read them who add up what they make of them: unless much has gone, no columns are copied."""
+    few = sum(part.hidden for part in parts) * _MANY < sum(map(len, parts))
+    return [part.alone() for part in parts] if few else parts

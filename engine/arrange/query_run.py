@@ -86,7 +86,7 @@ class QueryRun(Run):
         """Where the rows that may pass begin and end, and a run of these rows. None: they are most of them."""
         if len(self) < blocks.FEW:
             return None
-        mask = sieve(self._ends_of)
+        mask = sieve(self.ends_of)
         if mask is None or np.count_nonzero(mask) * _LEFT > len(mask):
             return None
         return [(start, stop, self._part(start, stop)) for start, stop in blocks.stretches(mask, len(self))]
@@ -104,7 +104,7 @@ class QueryRun(Run):
             found = self.parts[start, stop] = QueryRun(self.updates.slice(start, stop), net=net)
         return found
 
-    def _ends_of(self, column: str) -> Ends | None:
+    def ends_of(self, column: str) -> Ends | None:
         """The ends of a column's blocks. They are found once for all queries."""
         if column not in self.ends:
             self.ends[column] = blocks.ends_of(self.updates.columns[column])

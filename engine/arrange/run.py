@@ -333,6 +333,11 @@ class Run:
         found = updates.take(rows)
         yield found if net is None else Updates(found.columns, found.time, net.diffs_of(updates, rows))
 
+    def left(self, closed: int) -> Ints | None:
+        """The rows that are left if updates below `closed` are added up; None: all of them."""
+        net = self.net if self._nets(closed) else None
+        return None if net is None or net.there is None else where_true(net.there)
+
     def alone(self) -> Run:
         """This run itself."""
         return self

@@ -6,17 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from itertools import islice
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.part import Part, present
+from halfjoin.engine.arrange.part import Part, present, uncopied
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.closing import Closing, RunsOf
 from halfjoin.engine.join.gates import Gates, gates_of
 from halfjoin.engine.join.made import Made
 from halfjoin.engine.join.path import CompiledPath, compile_path, morsels
 from halfjoin.engine.join.sifting import Sifting, sifting_of
+from halfjoin.engine.join.tested import Tested, tested_of
 from halfjoin.engine.join.too_large import TooLarge
 from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.linear.operators import compile_linear
@@ -30,6 +32,12 @@ from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import Constant, Join, Version
 
 _FEW = 4096  # rows; what maps so few of them need not be told how many it may make
+
+
+class Reader(Protocol):
+    """Reads of the input with which a fill begins what a query needs."""
+
+    def read(self, parts: Sequence[Part], closed: int, names: Sequence[str]) -> Iterator[Updates]: ...  # noqa: D102
 
 
 class Dataflow:
@@ -61,6 +69,7 @@ class Dataflow:
 
     def _compile(self, branches: list[list[CompiledPath]]) -> None:
         self.branches = branches
+        self.tests = dict[int, Tested | None]()  # by the path
         paths = [path for branch in branches for path in branch]
         plainly = len(paths) == 1 and not (self.plan.passing or self.plan.loop) and paths[0].maps
         self.mapping = paths[0] if plainly else None  # the path of a view that maps the rows of one collection
@@ -134,14 +143,15 @@ class Dataflow:
         return made.given()
 
     def fill(
-        self, lookup: RunsOf, upper: int, closed: int = MINIMUM, *, gathered: bool = False, summed: bool = False
-    ) -> Iterator[tuple[Updates, Updates]]:
+        self, lookup: RunsOf, upper: int, closed: int = MINIMUM, *, gathered: bool = False, summed: bool = False,
+        reader: Reader | None = None,
+    ) -> Iterator[tuple[Updates, Updates]]:  # fmt: skip
         """The view's whole history so far, from one path per branch, in parts that fit in memory.
 
         Each part is the output and the error updates, both consolidated; there is at least one part. Times below
         `upper` are closed. Updates below `closed` may be added up. `gathered`: the caller keeps all parts in memory,
         however small, and adds up equal updates of the output. `summed`: it only adds up what they add to sums, so
-        updates that cancel may be left.
+        updates that cancel may be left. `reader`: reads the input.
 
         Corollary of the delta law: a fill is one path with its input's history as the change and all other inputs
         "after". A failure in another input's own operator is reported only by that input's path, so those operators run
@@ -160,12 +170,11 @@ class Dataflow:
                     if number != branch.fill and not path.source.reports:
                         continue
                     source = sifted if number == branch.fill else whole
-                    read = path.known(whole, closed, upper, path.reads) if path.known is not None else present(
-                        source(path.spec.collection, Version.AFTER), closed, path.reads, apart=summed)  # fmt: skip
+                    read, way = self._read(path, whole, source, upper, closed, summed=summed, reader=reader)
                     for one in read:
                         change = one.settled(closed) if closed > MINIMUM else one
                         if number == branch.fill:
-                            for _ in path.run(change, sifted, made, closing):
+                            for _ in way.run(change, sifted, made, closing):
                                 if gathered or made.rows >= limits.PIECE_ROWS or made.bytes >= limits.PIECE_BYTES:
                                     begun = True
                                     yield made.given()
@@ -176,6 +185,29 @@ class Dataflow:
             raise problem.told(f"{self.name} would hold {problem.bound}") from None
         if not begun or made.rows or made.errors:
             yield made.given()
+
+    def _read(
+        self, path: CompiledPath, whole: RunsOf, source: RunsOf, upper: int, closed: int, *, summed: bool,
+        reader: Reader | None,
+    ) -> tuple[Iterator[Updates], CompiledPath]:  # fmt: skip
+        """The rows with which a path fills, and the way that they go from there. `source`: the parts that are left of
+        its input."""
+        if path.known is not None:
+            return path.known(whole, closed, upper, path.reads), path
+        parts = source(path.spec.collection, Version.AFTER)
+        if reader is not None:
+            return reader.read(parts, closed, path.reads), path
+        parts = uncopied(parts) if summed else parts
+        tested = None if closed == MINIMUM else self._tested(path)
+        if tested is not None and tested.serves(parts):
+            return present(parts, closed, tested.path.reads, tested.choose, apart=summed), tested.path
+        return present(parts, closed, path.reads, apart=summed), path
+
+    def _tested(self, path: CompiledPath) -> Tested | None:
+        """The conditions with which a path begins."""
+        if id(path) not in self.tests:
+            self.tests[id(path)] = tested_of(path, self.registry)
+        return self.tests[id(path)]
 
     def _and_constants(self, lookup: RunsOf) -> RunsOf:
         if not self.constants:

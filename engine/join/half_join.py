@@ -18,6 +18,7 @@ from typing import cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 
 from halfjoin.engine.arrange.index import KeyColumns, count_all
 from halfjoin.engine.arrange.keys import key_columns
@@ -41,6 +42,7 @@ from halfjoin.engine.updates.updates import (
     Ints,
     Mask,
     Updates,
+    constant,
     gather,
     gathered,
     indices_of,
@@ -57,6 +59,7 @@ from halfjoin.sql.kept import is_small
 _PROBE = "#probe"  # no SQL column has such a name
 NET_FROM = 256  # partners; adding fewer up costs more than carrying on those that cancel
 _MANY = 8  # so does adding up where fewer than one partner in so many goes
+_SHORT = 1 << 8  # bytes of a text that is repeated for each row of a stream
 _PLACES = tuple(range(1 << 12))  # as many as columns, and more
 _SORT_FROM = 1 << 14  # probes; a sorted search of so many stays in nearby memory
 Note = Callable[[tuple[Ints, Ints, Ints]], None]  # takes positions in the stream; partners' times and diffs
@@ -100,6 +103,10 @@ class HalfJoinOperator:
         positions are among the rows that `keys` gives. The stream has no times below `begins`.
         """
         if not self.probes:
+            lonely = self._lonely(runs) if note is None and begins == MINIMUM else None
+            if lonely is not None:
+                yield from self._with_one(stream, lonely, closed)
+                return
             for some, pairs in self._crossed(stream, runs, closed, begins if note is None else MINIMUM):
                 yield from self._beside(some, [], [pairs], len(pairs.rows), closed, note)
             return
@@ -244,6 +251,27 @@ class HalfJoinOperator:
             note((partners.positions, *weights))
         return Updates({**dict(zip(names, made, strict=True)), **fetched}, *both)
 
+    def _lonely(self, runs: Sequence[Part]) -> Run | None:
+        """The only row that there is to look up, as a run; None if there are more, or it has long values."""
+        parts = [part for part in runs if len(part)]
+        if len(parts) != 1 or len(parts[0]) != 1:
+            return None
+        run = parts[0]
+        short = isinstance(run, Run) and all(_is_short(run.updates.columns[column]) for column in self.reads)
+        return run if isinstance(run, Run) and short and not run.hidden else None
+
+    def _with_one(self, stream: Updates, run: Run, closed: int) -> Iterator[Updates]:
+        """The stream's rows with the only row of a run, as a scalar subquery's: nothing of the stream is copied."""
+        _, _, rows = self._admitted([], np.zeros(1, np.int64), run, np.zeros(1, np.int64), True)
+        if not len(rows) or not len(stream):
+            return
+        wanted = [name for name in stream.columns if self.wanted is None or name in self.wanted]
+        columns = {name: stream.columns[name] for name in wanted}
+        columns |= {name: pa.repeat(run.updates.columns[column][0], len(stream)) for column, name in self.made}
+        time, diff = run.updates.time.item(0), int(run.diffs(rows, closed)[0])
+        yield Updates(columns, np.maximum(stream.time, time),
+                      stream.diff if diff == 1 else product(stream.diff, constant(diff, len(stream))))  # fmt: skip
+
     def _crossed(
         self, stream: Updates, runs: Sequence[Part], closed: int, begins: int
     ) -> Iterator[tuple[Updates, Pairs]]:
@@ -376,6 +404,13 @@ class HalfJoinOperator:
             if not mask.all():
                 positions, rows = positions[mask], rows[mask]
         return positions, run, rows
+
+
+def _is_short(column: pa.Array) -> bool:
+    """Whether a value may be repeated for each row of a stream."""
+    kind = column.type
+    return not (pt.is_nested(kind) or pt.is_interval(kind)) and (
+        column.nbytes <= _SHORT or not (pt.is_string(kind) or pt.is_binary(kind)))  # fmt: skip
 
 
 def compile_half_join(

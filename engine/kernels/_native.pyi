@@ -64,6 +64,9 @@ def spread(
 def arithmetic(
     operator: str, operands: list[Any], left: int, right: int, length: int, /
 ) -> tuple[bytes | None, bytes] | None: ...
+def quotients(
+    operands: list[Any], left: int, right: int, scale: int, digits: int, width: int, length: int
+) -> tuple[bytes | None, bytes] | None: ...
 def compared(
     allowed: int, operands: list[Any], left: int, right: int, length: int, /
 ) -> tuple[bytes | None, bytes] | None: ...

@@ -175,6 +175,7 @@ PyObject *py_read_kept(PyObject *self, PyObject *list);
 PyObject *py_reduced(PyObject *self, PyObject *args);
 PyObject *py_decimals(PyObject *self, PyObject *args);
 PyObject *py_arithmetic(PyObject *self, PyObject *args);
+PyObject *py_quotients(PyObject *self, PyObject *args);
 PyObject *py_float_sums(PyObject *self, PyObject *args);
 PyObject *py_compared(PyObject *self, PyObject *args);
 PyObject *py_order(PyObject *self, PyObject *args);

@@ -50,6 +50,8 @@ static PyMethodDef functions[] = {
      "None"},
     {"arithmetic", py_arithmetic, METH_VARARGS,
      "arithmetic(operator, operands, left, right, length): the buffers of a column of decimals, or None"},
+    {"quotients", py_quotients, METH_VARARGS,
+     "quotients(operands, left, right, scale, digits, width, length): the buffers of a column of decimals, or None"},
     {"compared", py_compared, METH_VARARGS,
      "compared(allowed, operands, left, right, length): the buffers of a column of booleans, or None"},
     {"float_sums", py_float_sums, METH_VARARGS,
@@ -64,7 +66,7 @@ static PyMethodDef functions[] = {
 };
 
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
-static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 17); }
+static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 18); }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 17  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 18  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -428,6 +428,16 @@ def arithmetic(
     """The sum, difference or product of decimals in each row, of the decimal `type`, which has room for all. An operand
     of one row stands for all rows. `digits`: the zeros to append to each operand, for a sum or difference."""
     made = _native.arithmetic(operator, [left, right], *digits, length) if on else None
+    return None if made is None else _column(type, length, made)
+
+
+def quotients(left: pa.Array, right: pa.Array, length: int, type: pa.DataType) -> pa.Array | None:
+    """The quotient of decimals in each row, of the decimal `type`, with the decimals that PostgreSQL gives it. An
+    operand of one row stands for all rows. None also where a divisor is 0 or a quotient too long."""
+    if not on or max(left.type.bit_width, right.type.bit_width) > 128 or type.scale < 0:
+        return None
+    made = _native.quotients([left, right], left.type.scale, right.type.scale, type.scale, type.precision,
+                             type.bit_width // 8, length)  # fmt: skip
     return None if made is None else _column(type, length, made)
 
 

@@ -8,6 +8,7 @@ row, would still fit. A kernel adds floats up exactly. Where neither is so, rows
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +18,15 @@ import pyarrow.types as pt
 from halfjoin.engine.kernels import native
 from halfjoin.engine.reduce.by_place import one_number, summed
 from halfjoin.engine.reduce.totals import Totals
+from halfjoin.engine.reduce.words import of_word, words
 from halfjoin.engine.scalar.values import valid
-from halfjoin.engine.scalar.wide import Wide, most
+from halfjoin.engine.scalar.wide import MASK, Wide, most
 from halfjoin.engine.updates.updates import Ints, Updates, constant, gather, indices_of
 from halfjoin.planner.group_functions import Sums
 
 FROM = 1 << 12  # updates; fewer are lifted as fast
 _LIMIT = 1 << 63
+_HALVES = 1 << 30  # rows; of fewer the halves of int64s are an int64 together
 
 
 def at_once(
@@ -33,13 +36,15 @@ def at_once(
     rows, updates = sum(map(len, pieces)), pieces[0]
     if rows < FROM or not all(is_one(piece.time) and piece.time[0] == updates.time[0] for piece in pieces):
         return None
-    if not all(tells_apart(updates.columns[name].type) for name in keys):
+    kinds = [updates.columns[name].type for name in keys]
+    if not all(tells_apart(kind) or pt.is_floating(kind) for kind in kinds):
         return None
     added = [_added(part, pieces) for part in parts]
+    wide = {number for number, one in enumerate(added) if isinstance(one, _Wide)}
     floats = [number for number, one in enumerate(added) if one is None]
     exact, firsts = dict[int, Totals](), None
-    arrays = [[piece.columns[name] for name in keys] for piece in pieces]
-    if floats:
+    arrays = [[_exact(piece.columns[name]) for name in keys] for piece in pieces]
+    if floats or any(map(pt.is_floating, kinds)):  # Arrow's hashes of such integers are often the same
         found = _numbered(arrays[0], rows) if len(pieces) == 1 else None
         if found is None:
             return None
@@ -52,13 +57,34 @@ def at_once(
                 return None
             exact[number] = one
         own, arrays = arrays[0], [[pa.array(group)] if keys else []]
-    by_group, sums = _grouped(arrays, [one for one in added if one is not None], [*map(len, pieces)])
+    terms = [term for one in added if one is not None for term in (one if isinstance(one, _Wide) else (one,))]
+    by_group, sums = _grouped(arrays, terms, [*map(len, pieces)])
     if firsts is not None:
         by_group = [gather(array, indices_of(firsts)) for array in own]
+    by_group = [_given(array, kind) for array, kind in zip(by_group, kinds, strict=True)]
     time, rest = constant(int(updates.time[0]), 1 if not keys else len(by_group[0])), iter(sums)
-    totals = tuple(exact[number] if number in exact else Totals(part.kind, Wide.of(next(rest)))
+    totals = tuple(exact[number] if number in exact else Totals(part.kind, _Wide.sum(next(rest), next(rest))
+                                                                if number in wide else Wide.of(next(rest)))
                    for number, part in enumerate(parts))  # fmt: skip
     return Updates(dict(zip(keys, by_group, strict=True)), time, constant(1, len(time))), totals
+
+
+class _Wide(NamedTuple):
+    """What updates add to a sum that may not be an int64: the lower 32 bits of the terms, and the rest of them."""
+
+    low: Sequence[Ints]
+    high: Sequence[Ints]
+
+    @classmethod
+    def of(cls, terms: Sequence[Ints | int]) -> _Wide | None:
+        """The terms in two parts. None: they add the same, or are few."""
+        some = [one for one in terms if not isinstance(one, int)]
+        return cls([one & MASK for one in some], [one >> 32 for one in some]) if len(some) == len(terms) else None
+
+    @staticmethod
+    def sum(low: Ints, high: Ints) -> Wide:
+        """The sums of groups, given those of the parts."""
+        return Wide(np.stack([low, high]), np.zeros(len(low), np.int64), max(most(low), most(high)))
 
 
 def _numbered(keys: Sequence[pa.Array], length: int) -> tuple[Ints, Ints] | None:
@@ -66,9 +92,19 @@ def _numbered(keys: Sequence[pa.Array], length: int) -> tuple[Ints, Ints] | None
     return native.groups(list(keys), None, length) if keys else (constant(0, length), np.zeros(1, np.int64))
 
 
-def _added(part: Sums, pieces: Sequence[Updates]) -> Sequence[Ints | int] | None:
+def _added(part: Sums, pieces: Sequence[Updates]) -> Sequence[Ints | int] | _Wide | None:
     """What each update adds to a sum, piece by piece, as `numbers_added`."""
-    rows, found = sum(map(len, pieces)), list[Ints | int]()
+    rows = sum(map(len, pieces))
+    found = _terms(part, pieces, rows)
+    if found is not None or rows >= _HALVES:
+        return found
+    terms = _terms(part, pieces, 1)
+    return None if terms is None else _Wide.of(terms)
+
+
+def _terms(part: Sums, pieces: Sequence[Updates], rows: int) -> Sequence[Ints | int] | None:
+    """What each update adds. None if so many `rows` of such numbers may not be an int64 together."""
+    found = list[Ints | int]()
     for updates in pieces:
         arrays = [updates.columns[arg.name] for arg in part.args]
         if part.kept and part.kind != "count":
@@ -150,6 +186,22 @@ def _grouped(
     return [of(name) for name in names], [
         of(f"sum {number}_sum").to_numpy() if one is None else counts * one for number, one in enumerate(same)
     ]
+
+
+def _exact(keys: pa.Array) -> pa.Array:
+    """Keys that Arrow tells apart exactly: floats as the integers that their bits spell."""
+    if not pt.is_floating(keys.type):
+        return keys
+    (word,) = words(keys)
+    return pa.array(word, mask=~valid(keys) if keys.null_count else None)
+
+
+def _given(keys: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The keys of this type, from what `_exact` gave. NaN and 0 have one form."""
+    if not pt.is_floating(kind):
+        return keys
+    made = of_word(pc.fill_null(keys, 0).to_numpy(), kind)
+    return pc.if_else(keys.is_valid(), made, pa.scalar(None, kind)) if keys.null_count else made
 
 
 def _repeated(numbers: Ints | int, length: int) -> pa.Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +21,7 @@ from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.extremes import Extremes, extremes_and_sums
 from halfjoin.engine.reduce.front import Front, Wanted
 from halfjoin.engine.reduce.law import Moments, moments_of, moments_of_sums
+from halfjoin.engine.reduce.leaders import leaders, leaders_of
 from halfjoin.engine.reduce.lifted import Lifted, lift_all, lift_change
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
 from halfjoin.engine.reduce.own import answers
@@ -31,7 +32,17 @@ from halfjoin.engine.reduce.shown import of_top, of_windows
 from halfjoin.engine.reduce.unmoved import keeps_rows, keeps_values
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.consolidate import cancel, consolidate
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, fitting, taken
+from halfjoin.engine.updates.updates import (
+    MINIMUM,
+    Ints,
+    Updates,
+    concat,
+    constant,
+    empty,
+    fitting,
+    some_below_zero,
+    taken,
+)
 from halfjoin.planner.group_functions import Aggregates, Own, Top, Windows
 from halfjoin.planner.plan import Reduce, Version
 from halfjoin.sql.expr import Column
@@ -191,7 +202,7 @@ class ReduceFlow:
     ) -> Iterator[tuple[Updates, Updates]]:
         """The output and error updates of the whole history below `upper`, in one part. Updates below `closed` may be
         added up; then their times are not told apart. `gathered`: the caller adds up equal updates."""
-        pieces = self._history(lookup, upper, closed)
+        pieces = self._history(lookup, upper, closed, self._leading(lookup, upper, closed))
         if self._rows is None:
             yield self.filled(lift_all(self._sums, self._keys, pieces))
             return
@@ -208,6 +219,10 @@ class ReduceFlow:
         if found is not None:
             yield found
             return
+        if many and isinstance(self.plan.function, Top) and at_once.is_one(updates.time):
+            (seen,) = self._seen
+            few = leaders(updates, self._keys, seen.wanted) if isinstance(seen.wanted, Wanted) else None
+            updates = updates if few is None else updates.take(few)
         moments = moments_of(updates, self._keys, always=self.always)
         if not len(moments):
             yield empty(self.schema), NO_ERRORS
@@ -263,10 +278,25 @@ class ReduceFlow:
             return empty(self.schema), NO_ERRORS
         return self._made(lifted, moments, None, {})
 
-    def _history(self, lookup: RunsOf, upper: int, closed: int) -> Iterator[Updates]:
-        """The input's updates below `upper`, one piece at a time."""
+    def _leading(self, lookup: RunsOf, upper: int, closed: int) -> Callable[[Run], Ints] | None:
+        """What chooses the rows of a run that may be among the first of their groups, where the others need not be
+        copied; None: all rows are needed, or none is copied."""
+        if not isinstance(self.plan.function, Top) or not isinstance(wanted := self._seen[0].wanted, Wanted):
+            return None
+        parts = lookup(self.plan.input, Version.AFTER)
+        if closed < upper or not any(part.hidden for part in parts):
+            return None
+        if not all(isinstance(part, Run) and not some_below_zero(part.diffs(_all_left(part, closed), closed))
+                   for part in parts):  # fmt: skip
+            return None
+        return lambda run: leaders_of(run, self._keys, wanted, upper, closed)
+
+    def _history(
+        self, lookup: RunsOf, upper: int, closed: int, choose: Callable[[Run], Ints] | None = None
+    ) -> Iterator[Updates]:
+        """The input's updates below `upper`, one piece at a time. `choose`: of rows in memory only these."""
         summed = self._rows is None  # sums do not need to know which rows cancel
-        for piece in present(lookup(self.plan.input, Version.AFTER), closed, self._names, apart=summed):
+        for piece in present(lookup(self.plan.input, Version.AFTER), closed, self._names, choose, apart=summed):
             part = piece.select(self._names).before(upper)
             if len(part):
                 yield part.settled(closed) if closed > MINIMUM else part
@@ -300,6 +330,11 @@ class ReduceFlow:
                 made = moments.changes(given.columns, given.time, given.diff, distinct=gathered)
         errors = [one for one in (failed, *[one.errors() for one in seen]) if len(one)]
         return made.select(self.schema), consolidate(concat(errors)) if errors else NO_ERRORS
+
+
+def _all_left(run: Run, closed: int) -> Ints:
+    rows = run.left(closed)
+    return np.arange(len(run)) if rows is None else rows
 
 
 def columns_read(plan: Reduce) -> list[Column]:

@@ -15,9 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.quotients import nearest_whole
-from halfjoin.engine.scalar.values import Datum, Kernel, call, count, fail_where, on_arrays
+from halfjoin.engine.scalar.values import Datum, Kernel, broadcast, call, count, fail_where, on_arrays
 from halfjoin.engine.scalar.weights import decimals_of_quotients
 from halfjoin.sql.functions.decimal_places import Number, decimals_of_quotient
 from halfjoin.sql.types import STORED_DIGITS, WORKING_DIGITS
@@ -33,6 +34,11 @@ def division(types: Sequence[Any], result: Any) -> Kernel:
     (p1, s1), (p2, s2), scale = *((t.precision, t.scale) for t in types), result.scale
 
     def run(a: Datum, b: Datum) -> Datum:
+        length = count(a, b)
+        if isinstance(a, pa.Array) or isinstance(b, pa.Array):
+            made = native.quotients(broadcast(a, 1), broadcast(b, 1), length, result)
+            if made is not None:
+                return made
         fail_where(pc.equal(b, pa.scalar(0, b.type)), "division by zero")
         p, q = p1, p2
         if _quotient_digits(p, s1, q, s2, scale)[1] > WORKING_DIGITS:
@@ -42,7 +48,7 @@ def division(types: Sequence[Any], result: Any) -> Kernel:
             return exact(a, b)
         make = pa.decimal256 if needed > STORED_DIGITS else pa.decimal128
         quotient = compute(a.cast(make(max(p - s1, 0) + left, left)), b.cast(make(q, s2)))
-        found = _rounded(quotient, np.minimum(decimals_of_quotients(a, b, count(a, b)), scale))
+        found = _rounded(quotient, np.minimum(decimals_of_quotients(a, b, length), scale))
         try:
             return found.cast(result)
         except pa.ArrowInvalid:

@@ -20,6 +20,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import NO_ERRORS
 from halfjoin.engine.reduce.extremes import are_extremes
+from halfjoin.engine.reduce.firsts import first_rows
 from halfjoin.engine.reduce.flow import ReduceFlow
 from halfjoin.engine.statements.moment import Moment, scanned
 from halfjoin.engine.statements.system_tables import system_tables, with_system
@@ -36,7 +37,7 @@ from halfjoin.planner.known import are_few, lookups, reads_by_key
 from halfjoin.planner.one_partner import with_one_partner
 from halfjoin.planner.plan import ArrangementKey, Join, Node, Reduce, ViewPlan
 from halfjoin.planner.plan_view import plan_of_query
-from halfjoin.sql.relation import Relation
+from halfjoin.sql.relation import Relation, TopK
 
 QUERY = User("query", "this query")
 QUERY_NAME = "the query"  # in errors
@@ -126,9 +127,10 @@ def run(
 
 
 def run_in_parts(
-    state: State, evaluation: Evaluation, as_of: int | None, *, made: Collection[str] = ()
+    state: State, evaluation: Evaluation, as_of: int | None, *, made: Collection[str] = (), order: TopK | None = None
 ) -> Sequence[Updates]:
-    """As `run`, in at least one part. Rows of different parts do not cancel."""
+    """As `run`, in at least one part. Rows of different parts do not cancel. `order`: the caller wants the first rows
+    of an order, so others may be missing."""
     state, planned = closed(state), evaluation.plan
     time = readable(state, [name for name in evaluation.collections if name not in made], as_of)
     moment = Moment(state, time, partial(scanned, planned, evaluation.flows), by_key=evaluation.by_key)
@@ -152,7 +154,10 @@ def run_in_parts(
             held += output.nbytes if isinstance(node, Reduce) else 0
             check_memory(state, held)
             moment.found[node.output] = (make_run(output, state.upper),)
-        return _at(moment, planned, alone(evaluation.flows[planned.output.output]))
+        flow = alone(evaluation.flows[planned.output.output])
+        first = None if order is None or not isinstance(flow, Dataflow) else first_rows(
+            flow, moment, moment.time + 1, moment.closed, order)  # fmt: skip
+        return _at(moment, planned, flow) if first is None else [first]
     finally:
         for key in keys:
             state.collection(key.collection).release(QUERY)

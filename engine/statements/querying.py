@@ -122,7 +122,7 @@ def answered(state: State, ready: Ready, as_of: int | None) -> tuple[pa.Table, t
     state = closed(state)
     time = readable(state, ready.reads, as_of)
     later = replace(state, upper=max(state.upper, time + 1))
-    found = run_in_parts(later, ready.evaluation, time)
+    found = run_in_parts(later, ready.evaluation, time, order=ready.bound.top)
     return _shown(ready.bound, found if ready.bound.top is None else [_ordered(state, ready.bound, concat(found))])
 
 

@@ -40,6 +40,7 @@ from halfjoin.sql.relation import Aggregate, Filter, Join, Project, Relation, Sc
 from halfjoin.sql.types import BIGINT, BYTEA, STRINGS, looks_vary
 
 _PAYS = 4  # so many rows for each row of the joined table, at least
+_LESS = 2  # so many rows for each group of the first reduce, at least, where no condition leaves out any of these
 _COLUMNS = 2  # keys of groups and conditions of sums that are its own, at least, or one text
 
 
@@ -114,7 +115,7 @@ def key_first(relation: Aggregate, low: Lowered, facts: Facts) -> KeyFirst | Non
     inputs, conditions = joined
     found = [made for scan in inputs if isinstance(scan, Scan) and (made := _by(scan, inputs, conditions, low, function,
                                                                                 facts)) is not None]  # fmt: skip
-    return max(found, key=lambda one: sum(map(_is_text, one.shown)), default=None)
+    return min(found, key=lambda one: _groups(one, inputs, facts), default=None)
 
 
 def _by(
@@ -146,6 +147,9 @@ def _by(
         return None
     items = [*dict.fromkeys((*keys, *(arg for part in made for arg in part.args)))]
     below: Relation = others[0] if len(others) == 1 else Join(others)
+    all_groups = not any(_is_of_one(one, others) for one in rest)
+    if all_groups and _groups_of(scan, early, others, facts) * _LESS > _most(others, facts):
+        return None
     rows = Project(Filter(below, conjunction(tuple(rest))) if rest else below, tuple(
         (Column(f"group.{number}", expr.type, not isinstance(expr, Column) or expr.nullable), expr)
         for number, expr in enumerate(items)))  # fmt: skip
@@ -154,8 +158,39 @@ def _by(
 
 def _pays(scan: Scan, others: Iterable[Relation], facts: Facts) -> bool:
     """Whether many rows have one key."""
-    scans = [part for one in others for part in every_part(one) if isinstance(part, Scan)]
-    return _PAYS * max(1, facts.rows(scan.collection)) <= max((facts.rows(one.collection) for one in scans), default=0)
+    return _PAYS * max(1, facts.rows(scan.collection)) <= _most(others, facts)
+
+
+def _most(inputs: Iterable[Relation], facts: Facts) -> int:
+    """The rows of the largest collection."""
+    return max((facts.rows(one.collection) for one in _scans(inputs)), default=0)
+
+
+def _scans(inputs: Iterable[Relation]) -> list[Scan]:
+    return [part for one in inputs for part in every_part(one) if isinstance(part, Scan)]
+
+
+def _is_of_one(condition: Expr, inputs: Iterable[Relation]) -> bool:
+    """Whether a condition is about one of some inputs, so that it leaves out groups; others join them."""
+    read = columns_of(condition)
+    return any(read <= {column.name for column in one.columns} for one in inputs)
+
+
+def _groups(first: KeyFirst, inputs: Iterable[Relation], facts: Facts) -> int:
+    """About how many groups the first reduce has, if no condition leaves any out."""
+    own = frozenset(column.name for column in first.joined.columns)
+    early = [expr for expr in first.shown if columns_of(expr) and not columns_of(expr) & own]
+    return _groups_of(first.joined, early, inputs, facts)
+
+
+def _groups_of(scan: Scan, early: Iterable[Expr], inputs: Iterable[Relation], facts: Facts) -> int:
+    places = {column.name: one for one in _scans(inputs) for column in one.columns}
+    groups = max(1, facts.rows(scan.collection))
+    for expr in early:
+        for name in columns_of(expr) & places.keys():
+            one = places[name]
+            groups *= facts.values(one.collection, name.removeprefix(f"{one.alias}.")) or 1
+    return groups
 
 
 def _joined(relation: Relation) -> tuple[list[Relation], list[Expr]] | None:

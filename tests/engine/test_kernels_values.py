@@ -115,6 +115,32 @@ def test_arithmetic_of_decimals_is_arrows(seed: int) -> None:
     fast.validate(full=True)
 
 
+@given(SEEDS)
+def test_quotients_of_decimals_are_those_of_the_other_way(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    types = [_numeric(random) for _ in range(2)]
+    length = int(random.integers(1, 20))
+    arrays = [_values(random, one, length) for one in types]
+    if seed % 3 == 0:  # values of any length, and zeros
+        places = [10 ** int(random.integers(0, 20)) for _ in range(length)]
+        arrays = [pa.array([value if value is None else value / place // unit * unit
+                            for value, place in zip(one.to_pylist(), places, strict=True)], one.type)
+                  for one in arrays for unit in [Decimal(1).scaleb(-one.type.scale)]]  # fmt: skip
+    operands: list[Expr] = [Column(name, one) for name, one in zip("ab", types, strict=True)]
+    if seed % 4:
+        operands[seed % 2] = Literal(arrays[seed % 2][-1].as_py(), types[seed % 2])
+    scale = max(int(random.integers(0, 24)), *(one.scale or 0 for one in types))
+    expr = Call("/", tuple(operands), SqlType(Kind.NUMERIC, int(random.integers(scale + 1, 50)), scale))
+    fast, slow = both(lambda: _values_or_error(compile(expr), dict(zip("ab", arrays, strict=True)), length))
+    assert fast == slow
+
+
+def _values_or_error(scalar: Any, columns: dict[str, Any], length: int) -> object:
+    found = scalar.evaluate(columns, length)
+    failures = found.failures
+    return found.values.to_pylist() if failures is None else (list(failures.rows), list(failures.messages))
+
+
 def _numeric(random: np.random.Generator) -> SqlType:
     precision = int(random.integers(1, 19))
     return SqlType(Kind.NUMERIC, precision, int(random.integers(0, precision + 1)))

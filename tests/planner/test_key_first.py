@@ -61,6 +61,7 @@ AT_ONCE = (  # and why
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows of a key are as good as many."""
     monkeypatch.setattr(key_first, "_PAYS", 0)
+    monkeypatch.setattr(key_first, "_LESS", 0)
 
 
 @pytest.fixture
@@ -166,3 +167,27 @@ def test_a_table_without_a_key_is_grouped_at_once() -> None:
     engine.execute(SCHEMA.replace("s (k bigint PRIMARY KEY", "s (k bigint"))
     engine.apply({"c": [{"id": 1, "name": "a"}], "s": hj.deletes([{"k": 1, "c": 5, "q": 2}])})
     assert engine.query(f"SELECT c.name, sum(s.q) AS p {JOINED} GROUP BY c.name").num_rows == 0
+
+
+@pytest.mark.parametrize("people", [20, 2000])
+def test_the_key_that_leaves_the_fewest_groups_comes_first(people: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many people with many lands each would leave about as many groups as there are rows."""
+    monkeypatch.setattr(key_first, "_LESS", 2)
+    found, real = list[str | None](), cut.key_first
+
+    def spy(*args: Any) -> Any:
+        result = real(*args)
+        found.append(None if result is None else result.joined.collection)
+        return result
+
+    monkeypatch.setattr(cut, "key_first", spy)
+    engine = hj.Engine()
+    engine.execute(SCHEMA)
+    engine.apply({"c": pa.table({"id": range(people), "name": [f"n{number % 3}" for number in range(people)]}),
+                  "d": pa.table({"x": range(50), "y": [0] * 50, "t": [f"t{number}" for number in range(50)]}),
+                  "s": pa.table({"k": range(9000), "c": [number % people for number in range(9000)],
+                                 "d": [number % 50 for number in range(9000)], "q": [0] * 9000})})  # fmt: skip
+    join = "FROM s JOIN c ON c.id = s.c JOIN d ON d.x = s.d AND d.y = s.q"
+    engine.query(f"SELECT c.name, d.t, count(*) AS n {join} GROUP BY c.name, d.t")
+    engine.query(f"SELECT c.name, s.k, count(*) AS n {join} GROUP BY c.name, s.k")
+    assert found == ["d", None]
