@@ -115,9 +115,9 @@ class AlterDomain:
 
 @dataclass(frozen=True)
 class Comment:
-    """COMMENT ON kind name IS text; None: no comment. `column`: of a table or view."""
+    """COMMENT ON kind name IS text; None: no comment. `part`: the column of the table or view, or the constraint of the table."""
 
     kind: str
     name: str
     text: str | None
-    column: str = ""
+    part: str = ""

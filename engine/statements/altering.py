@@ -304,7 +304,7 @@ def _without_constraint(state: State, table: Table, action: AlterAction, gone: l
         _drop_references(state, table, key, gone)
         table = catalog.tables[table.name]
     if name not in {one.name for one in (*table.unique, *table.checks, *table.foreign_keys)}:
-        return table.model_copy(update={"primary_key": (), "key_name": ""})
+        return table.model_copy(update={"primary_key": (), "key_name": "", "key_comment": ""})
     return table.model_copy(update={
         kind: tuple(one for one in getattr(table, kind) if one.name != name)
         for kind in ("unique", "checks", "foreign_keys")

@@ -148,7 +148,9 @@ def comment(node: syntax.Comment, text: str) -> Comment:
     if kind == "schema":
         return Comment(kind, schema_named(node.this, text), given and given.name)
     if kind != "column":
-        return Comment(kind, catalog_name(node.this, text), given and given.name)
+        constraint = node.args.get("constraint")
+        part = "" if constraint is None else name_of(constraint)
+        return Comment(kind, catalog_name(node.this, text), given and given.name, part)
     parts = [name_of(part) for part in node.this.parts]
     if not 1 < len(parts) < 4:
         raise refuse(node, text, "expected the name of a column", "write COMMENT ON COLUMN t.a IS 'text'")
