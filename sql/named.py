@@ -115,7 +115,7 @@ class AlterDomain:
 
 @dataclass(frozen=True)
 class Comment:
-    """COMMENT ON kind name IS text; None: no comment. `part`: the column of the table or view, or the constraint of the table."""
+    """COMMENT ON kind name IS text; None: no comment. `part`: of a table or view, the column or constraint."""
 
     kind: str
     name: str

@@ -429,10 +429,11 @@ class Subscribe:
 
 @dataclass(frozen=True)
 class Explain:
-    """EXPLAIN [(FORMAT TEXT | JSON)] [MATERIALIZED VIEW name | VIEW name | SELECT ...]."""
+    """EXPLAIN [(FORMAT TEXT | JSON)] [MATERIALIZED VIEW name | VIEW name | SELECT ... | a change of rows]."""
 
     view: str | None = None
     query: exp.Query | None = None
+    change: Insert | Delete | Update | Merge | None = None
     format: Literal["text", "json"] = "text"
 
 
