@@ -119,8 +119,8 @@ class AlterAction:
     """One change of ALTER TABLE. `kind`: `add column`, `drop column`, `rename column`, `type`, `default`,
     `set not null`, `drop not null`, `add`, `rename`, `validate` or `drop constraint`; `add`, `set`, `alter`, `restart`
     or `drop identity`, with `identity`, or `restart` (None: at the start), or `to` (`always`, or None: BY DEFAULT).
-    `to`: a new name, or the text of a DEFAULT (None: drop it). `beside`: the constraints of a new column. `lenient`:
-    with IF [NOT] EXISTS. `cascade`: what reads it is dropped, too.
+    `to`: a new name, the text of a DEFAULT (None: drop it), or that of USING (None: the cast). `beside`: the
+    constraints of a new column. `lenient`: with IF [NOT] EXISTS. `cascade`: what reads it is dropped, too.
     """
 
     kind: str
