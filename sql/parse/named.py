@@ -83,6 +83,10 @@ class NamedParser(SourceParser):
                                 "OWNED BY t.c, RENAME TO name, SET SCHEMA name")  # fmt: skip
         return self.expression(AlterSequence(this=name, exists=exists, **given))
 
+    def _parse_property_before(self) -> exp.Expr | None:
+        """Of other dialects, between a name and its columns; it would take the NO of NO MINVALUE."""
+        return None
+
     def _parse_sequence_properties(self) -> exp.SequenceProperties | None:
         given = self._sequence_options()
         return exp.SequenceProperties(**given) if given else None

@@ -57,7 +57,7 @@ ALTERS = (
     "ALTER TABLE c DROP CONSTRAINT lax", "ALTER TABLE c RENAME CONSTRAINT c_k_fkey TO lax",
     "ALTER TABLE t RENAME CONSTRAINT t_pkey TO pk", "ALTER TABLE t VALIDATE CONSTRAINT pk",
     "ALTER TABLE t ALTER a TYPE bigint", "ALTER TABLE t ALTER a TYPE text",
-    "ALTER TABLE t ALTER a TYPE integer USING a::integer", "ALTER TABLE t ALTER a TYPE integer USING -a::integer",
+    "ALTER TABLE t ALTER a TYPE integer USING -a::integer",
     "ALTER TABLE t ALTER b TYPE varchar(1)", "ALTER TABLE t ALTER b TYPE varchar(5) USING 'b' || k || left(b, 1)",
     "ALTER TABLE c ALTER k TYPE bigint", "ALTER TABLE t ALTER k TYPE bigint", "ALTER TABLE t ALTER k TYPE smallint",
     "ALTER TABLE c ALTER k TYPE text", "ALTER TABLE c ALTER k TYPE integer USING k / 2",

@@ -68,6 +68,7 @@ def test_a_quote_or_comment_without_an_end_is_named(sql: str, kind: str, at: int
     ("CREATE TABLE t (a int REFERENCES u MATCH FULL)", "MATCH FULL is not supported", "MATCH SIMPLE"),
     ('CREATE TABLE "a.b" (a int)', "the name 'a.b' has a dot", '"s"."t"'),
     ('CREATE VIEW "a.b" AS SELECT 1 AS a', "the name 'a.b' has a dot", '"s"."t"'),
+    ('CREATE INDEX "a.b" ON t (k)', "the name 'a.b' has a dot", '"s"."t"'),
     ('CREATE SEQUENCE s."a.b"', "the name 'a.b' has a dot", '"s"."t"'),
     ('ALTER TABLE t RENAME TO "a.b"', "the name 'a.b' has a dot", '"s"."t"'),
     ("CREATE TABLE t (a int UNIQUE NULLS NOT DISTINCT)", "UNIQUE NULLS NOT DISTINCT", "coalesce"),
