@@ -279,7 +279,8 @@ class Client:
             oids = [given or pg_type(type).oid for given, type in
                     zip([*one.oids, *[0] * len(described.parameters)], described.parameters, strict=False)]  # fmt: skip
             self._wire.put(m.parameter_description([*oids, *one.oids[len(oids):]]))
-            columns, formats = described.columns, [0] * len(described.columns or ())
+            one.told = columns = described.columns
+            formats = [0] * len(columns or ())
         elif kind == b"P":
             portal = self._held.portal(name)
             self._at(portal.parsed)
@@ -311,11 +312,13 @@ class Client:
                 self._transactions.check(words)
                 await self._copying.run(one.piece)
                 return
-            told, portal.result = portal.columns, await self._commands.run(one, portal.values, portal.types)
+            told = one.told if portal.columns is None else portal.columns
+            if told is not None and words[0] in _CHANGES and self._connection.transaction == "idle":
+                self._check_columns(one, told, await self._commands.columns_now(one))  # nothing would undo it
+            portal.result = await self._commands.run(one, portal.values, portal.types)
             portal.columns = portal.result.columns
-            if told is not None and _oids(told) != _oids(portal.columns or ()):
-                one.described = portal.result = None
-                raise UnsupportedSQL("cached plan must not change result type", remedy="prepare the statement again")
+            if told is not None:
+                self._check_columns(one, told, portal.columns)
         result, count = portal.result, 0
         if result.columns is not None:
             count = await self._rows(result, portal.column_formats(len(result.columns)), max(most, 0))
@@ -323,6 +326,12 @@ class Client:
             self._complete(result, count)
         else:
             self._wire.put(m.SUSPENDED)
+
+    def _check_columns(self, one: Parsed, told: Sequence[Column], found: Sequence[Column] | None) -> None:
+        """Refuse an answer with other columns than the client was told."""
+        if _oids(told) != _oids(found or ()):
+            one.described = None
+            raise UnsupportedSQL(reports.OTHER_COLUMNS, remedy="prepare the statement again")
 
     def _close(self, fields: m.Fields) -> None:
         kind, name = fields.data(1), fields.text()

@@ -182,6 +182,11 @@ class Commands:
             one.described = await self._described(one)
         return one.described
 
+    async def columns_now(self, one: Parsed) -> tuple[Column, ...] | None:
+        """The columns of a statement's rows, as the definitions are now."""
+        one.described = None
+        return (await self.describe(one)).columns
+
     async def _described(self, one: Parsed) -> Described:
         if one.piece is None:
             return Described((), None)
@@ -469,6 +474,11 @@ class Commands:
             if said.way != "FORWARD" or (said.count or 0) < 0:
                 raise UnsupportedSQL("a cursor for SUBSCRIBE goes forward", code="55000", remedy="declare another one")
             rows = await self._worker.wait(portal.changes.take(said.count, said.wait))
+        elif portal.result is None and portal.parsed.piece is not None and counted(portal.parsed.piece.words):
+            # One that Bind has made, and Execute has not run, as asyncpg's cursors are.
+            portal.result = await self.run(portal.parsed, portal.values, portal.types)
+            portal.columns = portal.result.columns
+            return await self._fetch(piece)
         elif portal.result is None or portal.result.rows is None:
             raise UnsupportedSQL(f'portal "{said.name}" cannot be run', code="55000")
         else:

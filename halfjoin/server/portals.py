@@ -24,13 +24,15 @@ from halfjoin.sql.types import SqlType
 @dataclass
 class Parsed:
     """A prepared statement. `piece` is None if its text is empty; `prepared`, if the server carries it out by itself.
-    `oids`: the types of parameters that the client has given; 0 for one to infer. `described`: once it is known."""
+    `oids`: the types of parameters that the client has given; 0 for one to infer. `described`: once it is known.
+    `told`: the columns that the client knows of, if it has asked for those of the statement."""
 
     text: str
     piece: Piece | None
     prepared: Prepared | None
     oids: tuple[int, ...] = ()
     described: Described | None = None
+    told: tuple[Column, ...] | None = None
 
 
 @dataclass
