@@ -147,14 +147,15 @@ class AlterTable:
 
 @dataclass(frozen=True)
 class Rename:
-    """ALTER TABLE | [MATERIALIZED] VIEW | INDEX | SEQUENCE [IF EXISTS] name RENAME TO name, or SET SCHEMA. With
-    `column`: RENAME COLUMN column TO `to` of a view."""
+    """ALTER TABLE | [MATERIALIZED] VIEW | INDEX | SEQUENCE [IF EXISTS] name RENAME TO name, or SET SCHEMA (`moves`).
+    With `column`: RENAME COLUMN column TO `to` of a view."""
 
     kind: str
     name: str
     to: str
     if_exists: bool = False
     column: str = ""
+    moves: bool = False
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def alter(node: exp.Alter, text: str) -> AlterTable | AlterRetention | Rename:
         check_dots(actions[0].this, text)
         return Rename(kind, name, f"{schema}.{renamed}" if schema else renamed, exists)
     if len(actions) == 1 and isinstance(actions[0], syntax.AlterSchema):
-        return Rename(kind, name, in_schema(name, name_of(actions[0].this)), exists)
+        return Rename(kind, name, in_schema(name, name_of(actions[0].this)), exists, moves=True)
     if len(actions) == 1 and isinstance(actions[0], syntax.AlterRetention):
         length = actions[0].this
         return AlterRetention(name, None if length is None else constant_duration(length, text), exists)

@@ -92,7 +92,7 @@ def alter_sequence(node: syntax.AlterSequence, text: str) -> AlterSequence | Ren
         schema = name.rpartition(".")[0]
         return Rename("sequence", name, f"{schema}.{name_of(to)}" if schema else name_of(to), exists)
     if (into := node.args.get("schema")) is not None:
-        return Rename("sequence", name, in_schema(name, name_of(into)), exists)
+        return Rename("sequence", name, in_schema(name, name_of(into)), exists, moves=True)
     restart = node.args.get("restart")
     at = None if restart in (None, True) else number(restart, node, text)
     return AlterSequence(name, restart is not None, at, options(node, text), exists)
