@@ -104,6 +104,7 @@ class Table(Definition):
     foreign_keys: tuple[ForeignKey, ...] = ()
     referenced: bool = False
     key_name: str = ""  # of the PRIMARY KEY, if it is not PostgreSQL's default
+    key_comment: str = ""
     ended: str = Field(default="", exclude=True)  # what ON COMMIT does to a temporary table: `delete` or `drop`
 
     @property
@@ -111,6 +112,13 @@ class Table(Definition):
         """The columns of PRIMARY KEY and the UNIQUE constraints, by the constraints' names."""
         keys = {self.key_name or f"{self.own_name}_pkey": self.primary_key} if self.primary_key else {}
         return keys | {one.name: one.columns for one in self.unique}
+
+    @property
+    def constraint_comments(self) -> dict[str, str]:
+        """The comments on the constraints, by their names; an empty one where there is none."""
+        found = {next(iter(self.keys)): self.key_comment} if self.primary_key else {}
+        own = (one for one in self.unique if not one.index)
+        return found | {one.name: one.comment for one in (*own, *self.checks, *self.foreign_keys)}
 
     @property
     def identifying(self) -> tuple[tuple[str, ...], ...]:

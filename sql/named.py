@@ -115,9 +115,9 @@ class AlterDomain:
 
 @dataclass(frozen=True)
 class Comment:
-    """COMMENT ON kind name IS text; None: no comment. `column`: of a table or view."""
+    """COMMENT ON kind name IS text; None: no comment. `part`: of a table or view, the column or constraint."""
 
     kind: str
     name: str
     text: str | None
-    column: str = ""
+    part: str = ""

@@ -119,8 +119,8 @@ class AlterAction:
     """One change of ALTER TABLE. `kind`: `add column`, `drop column`, `rename column`, `type`, `default`,
     `set not null`, `drop not null`, `add`, `rename`, `validate` or `drop constraint`; `add`, `set`, `alter`, `restart`
     or `drop identity`, with `identity`, or `restart` (None: at the start), or `to` (`always`, or None: BY DEFAULT).
-    `to`: a new name, or the text of a DEFAULT (None: drop it). `beside`: the constraints of a new column. `lenient`:
-    with IF [NOT] EXISTS. `cascade`: what reads it is dropped, too.
+    `to`: a new name, the text of a DEFAULT (None: drop it), or that of USING (None: the cast). `beside`: the
+    constraints of a new column. `lenient`: with IF [NOT] EXISTS. `cascade`: what reads it is dropped, too.
     """
 
     kind: str
@@ -147,14 +147,15 @@ class AlterTable:
 
 @dataclass(frozen=True)
 class Rename:
-    """ALTER TABLE | [MATERIALIZED] VIEW | INDEX | SEQUENCE [IF EXISTS] name RENAME TO name, or SET SCHEMA. With
-    `column`: RENAME COLUMN column TO `to` of a view."""
+    """ALTER TABLE | [MATERIALIZED] VIEW | INDEX | SEQUENCE [IF EXISTS] name RENAME TO name, or SET SCHEMA (`moves`).
+    With `column`: RENAME COLUMN column TO `to` of a view."""
 
     kind: str
     name: str
     to: str
     if_exists: bool = False
     column: str = ""
+    moves: bool = False
 
 
 @dataclass(frozen=True)
@@ -429,10 +430,11 @@ class Subscribe:
 
 @dataclass(frozen=True)
 class Explain:
-    """EXPLAIN [(FORMAT TEXT | JSON)] [MATERIALIZED VIEW name | VIEW name | SELECT ...]."""
+    """EXPLAIN [(FORMAT TEXT | JSON)] [MATERIALIZED VIEW name | VIEW name | SELECT ... | a change of rows]."""
 
     view: str | None = None
     query: exp.Query | None = None
+    change: Insert | Delete | Update | Merge | None = None
     format: Literal["text", "json"] = "text"
 
 

@@ -69,6 +69,8 @@ class Asker:
     `path`: the schemas of search_path. `settings`: those that current_setting reads. `set`: what set_config calls; None
     where nothing can be set. `lock`: calls a function of advisory locks; None where nobody else could take one.
     `sleep`: lets the answer wait for some seconds; None where nothing waits.
+    `notify`: tells other clients a text on a channel when the transaction commits; None where there are none.
+    `listening`: the channels on which the session listens.
     `sizes`: asks what is held, by the names of collections and of arrangements.
     """
 
@@ -80,6 +82,8 @@ class Asker:
     set: Callable[[str, str], None] | None = None
     lock: Callable[[str, Sequence[int]], bool] | None = None
     sleep: Callable[[float], None] | None = None
+    notify: Callable[[str, str], None] | None = None
+    listening: Callable[[], Sequence[str]] = tuple
     sizes: Callable[[], Mapping[str, Size]] = dict
 
 

@@ -108,6 +108,9 @@ def pg_description(known: Known) -> Rows:
         for number, column in enumerate(one.columns, 1):
             if column.comment:
                 yield {"objoid": one.oid, "classoid": 1259, "objsubid": number, "description": column.comment}
+    for constraint in known.constraints:
+        if constraint.comment:
+            yield {"objoid": constraint.oid, "classoid": 2606, "objsubid": 0, "description": constraint.comment}
     for class_, described in ((1255, procedures(known)), (2617, operators.operators())):
         for made in described:
             if made.doc:

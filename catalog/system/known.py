@@ -73,6 +73,12 @@ class Constraint:
     key: ForeignKey | None = None
     domain: TypeRow | None = None
 
+    @property
+    def comment(self) -> str:
+        """The comment on it; empty if there is none."""
+        item = None if self.table is None else self.table.item
+        return item.constraint_comments.get(self.name, "") if isinstance(item, Table) else ""
+
 
 @dataclass
 class Known:

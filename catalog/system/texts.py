@@ -61,6 +61,8 @@ def _relation_names(known: Known) -> Iterator[tuple[int, str]]:
 def _comments(known: Known) -> Iterator[tuple[int, str]]:
     for one in known.relations:
         yield one.oid, one.comment
+    for constraint in known.constraints:
+        yield constraint.oid, constraint.comment
     for kind, found in (("type", known.types), ("domain", known.types)):
         for type in found:
             name = type.name if type.schema == "public" else f"{type.schema}.{type.name}"

@@ -109,5 +109,6 @@ def values(table: Table, scalar: Scalar, updates: Updates) -> pa.Array:
     """
     result = scalar.evaluate(updates.columns, len(updates))
     if result.failures is not None and len(result.failures.rows):
-        raise DataError(f"{table.name}: {next(iter(result.failures.messages))}")
+        why = next(iter(result.failures.messages))
+        raise DataError(f"{table.name}: {why}", code=DataError(why).sqlstate)
     return result.values

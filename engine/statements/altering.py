@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pyarrow as pa
 
 from halfjoin.catalog.catalog import Catalog, kind_of
@@ -18,6 +16,7 @@ from halfjoin.engine.statements.identities import alter_identity
 from halfjoin.engine.statements.numbered_column import numbered
 from halfjoin.engine.statements.renaming import columns_of_index, refuse_sinks, rename_column
 from halfjoin.engine.statements.reshaping import Rows, check_rows, put
+from halfjoin.engine.statements.retyping import keys_with, with_type
 from halfjoin.engine.statements.tables import (
     add_sequences,
     check_columns,
@@ -30,13 +29,9 @@ from halfjoin.engine.updates.updates import Updates, constant
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.constraints import bind_default, names_read, sequence_of_default
-from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.expr import Call, Expr, Literal, walk
 from halfjoin.sql.functions.chance import CHANCE
-from halfjoin.sql.functions.coercion import same_values
-from halfjoin.sql.functions.fallible import cast_fallible
 from halfjoin.sql.statements import AlterAction, AlterTable, Constraint
-from halfjoin.sql.types import INTEGERS, SECONDS, STRINGS, Kind, SqlType
 
 
 def alter_table(state: State, statement: AlterTable, gone: list[str] | None = None) -> None:
@@ -59,8 +54,11 @@ def alter_table(state: State, statement: AlterTable, gone: list[str] | None = No
         made, rows = _changed(state, table, action, [] if gone is None else gone)
         if made is not table:
             put(state, table, made, rows, whole=action.kind == "add column" and _of_each_row(made.columns[-1]))
-            if action.kind in ("add constraint", "validate constraint", "set not null", "add column"):
+            if action.kind in ("add constraint", "validate constraint", "set not null", "add column", "type"):
                 check_rows(state, made)
+            if action.kind == "type":
+                for other in dict.fromkeys(other.name for other, _ in keys_with(state.catalog, made, action.name)):
+                    check_rows(state, state.catalog.tables[other])
 
 
 def _changed(state: State, table: Table, action: AlterAction, gone: list[str]) -> tuple[Table, Rows | None]:
@@ -108,7 +106,7 @@ def _changed(state: State, table: Table, action: AlterAction, gone: list[str]) -
             free = {"not_null": False, "own_not_null": False, "had_nulls": False}
             return _with(table, column.model_copy(update=free)), None
         case "type":
-            return _with_type(catalog, table, column, action)
+            return with_type(catalog, table, column, action)
         case _:
             if action.cascade:
                 table = _drop_readers(state, table, column.name, gone)
@@ -249,46 +247,6 @@ def _drop_readers(state: State, table: Table, name: str, gone: list[str]) -> Tab
     return table.model_copy(update={"checks": tuple(one for one in table.checks if name not in names_read(one.text))})
 
 
-def _with_type(catalog: Catalog, table: Table, column: ColumnModel, action: AlterAction) -> tuple[Table, Rows | None]:
-    assert action.type is not None
-    action = replace(action, type=resolved(action.type, catalog))
-    assert action.type is not None
-    if action.type == column.type:
-        return table, None
-    refuse_sinks(catalog, table.name)
-    if column.sequence and action.type.kind not in INTEGERS:
-        raise UnsupportedSQL(f"column {column.name} is an identity column, whose type is smallint, integer or bigint",
-                             remedy="write DROP IDENTITY first", code="22023")  # fmt: skip
-    if not _keeps(column.type, action.type):
-        raise UnsupportedSQL(f"a column of type {column.type} cannot become {action.type}, since values may change",
-                             remedy="add a column, and fill it with UPDATE")  # fmt: skip
-    if any(column.name in one.columns for one in (*table.foreign_keys, *_referred(catalog, table))):
-        raise UnsupportedSQL(f"a foreign key has the column {column.name}", remedy="DROP CONSTRAINT first")
-    if any(other.generated is not None and column.name in names_read(other.generated) for other in table.columns):
-        raise UnsupportedSQL(f"a generated column reads the column {column.name}", remedy="drop it first", code="0A000")
-    made = _with(table, column.model_copy(update={"type": action.type}))
-    check_columns(made, catalog)
-    scalar, target = compile(functions.cast(column.column, action.type)), arrow_type(action.type)
-
-    def rows(updates: Updates) -> Updates:
-        return updates.with_columns({column.name: values(table, scalar, updates).cast(target)})
-
-    return made, rows
-
-
-def _keeps(source: SqlType, target: SqlType) -> bool:
-    """Whether a value of one type is the same value of the other."""
-    if source.kind in STRINGS and target.kind in STRINGS and Kind.CHAR not in (source.kind, target.kind):
-        return target.precision is None or (source.precision is not None and source.precision <= target.precision)
-    if (source.kind in INTEGERS and target.kind in INTEGERS) or target.kind is Kind.NUMERIC:
-        scales = (source.scale or 0) <= (target.scale or 0) if source.kind is Kind.NUMERIC else True
-        exact = source.kind in (*INTEGERS, Kind.NUMERIC)
-        return exact and scales and not cast_fallible(source, target)
-    if source.kind is target.kind and source.kind in SECONDS:
-        return same_values(source, target)
-    return (source.kind, target.kind) == (Kind.REAL, Kind.DOUBLE)
-
-
 def _without_constraint(state: State, table: Table, action: AlterAction, gone: list[str]) -> Table:
     catalog, name = state.catalog, action.name
     if name not in constraint_names(table):
@@ -304,7 +262,7 @@ def _without_constraint(state: State, table: Table, action: AlterAction, gone: l
         _drop_references(state, table, key, gone)
         table = catalog.tables[table.name]
     if name not in {one.name for one in (*table.unique, *table.checks, *table.foreign_keys)}:
-        return table.model_copy(update={"primary_key": (), "key_name": ""})
+        return table.model_copy(update={"primary_key": (), "key_name": "", "key_comment": ""})
     return table.model_copy(update={
         kind: tuple(one for one in getattr(table, kind) if one.name != name)
         for kind in ("unique", "checks", "foreign_keys")

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.batch.readable import closed
@@ -126,7 +127,7 @@ def ready_change(state: State, statement: Change, sql: str) -> ReadyChange | Non
 
 def _parts(state: State, statement: Change, sql: str, make: Make) -> Parts:
     """A statement, bound. `make` plans what it makes of rows beside the tables."""
-    bound, update, returning = _bound(state, statement, sql), None, None
+    bound, update, returning = bound_change(state.catalog, statement, sql), None, None
     own = [column.type for column in bound.target.columns]
     if isinstance(statement, Insert) and statement.conflict is not None and statement.conflict.assignments is not None:
         update = _over_rows(state, bind_do_update(statement, state.catalog, sql, SCRATCH), [*own, *own], make)
@@ -151,8 +152,12 @@ def _lasts(parts: Parts) -> bool:
                 or any(one is not None and one.evaluation is None for one in (update, returning)))  # fmt: skip
 
 
-def _bound(state: State, statement: Change, sql: str) -> BoundChange:
-    schema = state.catalog
+def bound_change(schema: Catalog, statement: Change, sql: str) -> BoundChange:
+    """A statement as a relation of the rows that it changes.
+
+    Raises:
+        UnsupportedSQL, UnknownName: it is not valid.
+    """
     with at_target(statement, sql):
         schema.table(statement.table)  # not a view
     match statement:

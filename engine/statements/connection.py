@@ -194,9 +194,10 @@ class Connection:
         return found
 
     def enums(self) -> list[SqlType]:
-        """The enums of the warehouse."""
+        """The enums and the types of rows of the warehouse."""
         catalog = self._read("", lambda state: state.catalog)
-        return [type for name in catalog.enums if (type := catalog.named_type(name)) is not None and type.labels]
+        found = (catalog.named_type(name) for name in catalog.enums)
+        return [type for type in found if type is not None and (type.labels or type.fields)]
 
     def begin(self, level: str | None = None) -> None:
         """Open a transaction, if none is open. `level`: of its isolation (`sql.transactions.LEVELS`); None leaves it.

@@ -3,6 +3,7 @@ pyarrow's reader does, is refused: a line of no values, a quote inside a value, 
 
 from __future__ import annotations
 
+import re
 from io import BytesIO
 
 import numpy as np
@@ -14,6 +15,7 @@ from halfjoin.errors import InvalidRow
 from halfjoin.sql.statements import Copy
 
 _BACKSLASH, _DELIMITER = "\0b", "\0d"  # stand for what is escaped, while lines are taken apart
+_END = re.compile(rb"^\\\.\r?$", re.MULTILINE)  # the line after which no more is read
 ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
@@ -26,12 +28,12 @@ def read_lines(statement: Copy, data: bytes, names: list[str]) -> pa.Table:
     if b"\0" in data:
         raise _wrong(statement, "a text cannot have the character 0", code="22021")
     if statement.csv:
+        data = _before_end(data, statement.quote.encode())
         _check_quotes(statement, data)
     else:
         data = data.replace(b"\\\\", _BACKSLASH.encode()).replace(b"\\\n", b"\\n")
         data = data.replace(b"\\" + statement.delimiter.encode(), _DELIMITER.encode())
-        if data.rstrip(b"\r\n").endswith(b"\\."):
-            data = data.rstrip(b"\r\n")[:-2]
+        data = _before_end(data)
     if not data:
         return pa.table({name: pa.array([], pa.string()) for name in names})
     made = _parsed(statement, data, names)
@@ -48,6 +50,14 @@ def read_lines(statement: Copy, data: bytes, names: list[str]) -> pa.Table:
         value = pc.if_else(pc.is_null(read), pa.scalar(absent, pa.string()), value)
         made = made.set_column(made.column_names.index(name), name, value)
     return made if statement.csv else pa.table({name: _unescaped(made[name], statement) for name in names})
+
+
+def _before_end(data: bytes, quote: bytes = b"") -> bytes:
+    """The lines before the one that says that no more follow. In CSV a value in quotes may have such a line."""
+    for end in _END.finditer(data):
+        if not quote or data.count(quote, 0, end.start()) % 2 == 0:
+            return data[: end.start()]
+    return data
 
 
 def _parsed(statement: Copy, data: bytes, names: list[str], *, skip_empty: bool = False) -> pa.Table:

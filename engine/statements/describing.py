@@ -114,6 +114,9 @@ def _columns(catalog: Catalog, statement: Statement, sql: str) -> tuple[Column, 
         case Explain(query=query) if query is not None:
             _columns(catalog, Select(query), sql)  # its parameters get their types from it
             return (Column(PLAN, TEXT),)
+        case Explain(change=change) if change is not None:
+            _columns(catalog, change, sql)
+            return (Column(PLAN, TEXT),)
         case _ if shows(statement):
             return ()
     return None

@@ -20,7 +20,7 @@ from halfjoin.engine.statements.definitions import define, say_ignored
 from halfjoin.engine.statements.dependents import truncated
 from halfjoin.engine.statements.dropping import drop
 from halfjoin.engine.statements.enums import alter_enum
-from halfjoin.engine.statements.explaining import PLAN, explain_query, explain_view
+from halfjoin.engine.statements.explaining import PLAN, explain_change, explain_query, explain_view
 from halfjoin.engine.statements.maintaining import maintain
 from halfjoin.engine.statements.naming import name_things
 from halfjoin.engine.statements.outcomes import answer, apply, tagged
@@ -331,9 +331,11 @@ def _run(
             return found
         case Subscribe(collection, as_of, up_to):
             return _changes(session, state, collection, time_of(as_of), time_of(up_to))
-        case Explain(view, query, format):
+        case Explain(view, query, change, format):
             runners = session.runners
-            if query is not None:
+            if change is not None:
+                text = explain_change(session.known(state), runners, change, sql, format)
+            elif query is not None:
                 text = explain_query(session.known(state), runners, query, sql, format)
             else:
                 text = explain_view(session.known(state), runners, view, format)

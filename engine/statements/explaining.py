@@ -1,4 +1,4 @@
-"""EXPLAIN: the plan of a view, or the plan that a query would have as a view."""
+"""EXPLAIN: the plan of a view, the plan that a query would have as a view, or that of the rows of a change."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from halfjoin.catalog.models import Figures
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.spark.runners import Runners
+from halfjoin.engine.statements.changing import bound_change
 from halfjoin.engine.statements.evaluating import planned_query
 from halfjoin.engine.statements.reading import quoted
 from halfjoin.engine.statements.statistics import Statistics
@@ -21,7 +22,7 @@ from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.parse.parse import parse, parse_query
-from halfjoin.sql.statements import CreateView, Explain, Query, Select
+from halfjoin.sql.statements import Change, CreateView, Explain, Query, Select
 from halfjoin.sql.system import SCHEMAS
 
 Format: TypeAlias = Literal["text", "mermaid", "json", "html"]
@@ -46,6 +47,8 @@ def explain(state: State, runners: Runners, view_or_sql: str, format: Format) ->
             return explain_view(state, runners, view, format)
         case Explain(query=query) if query is not None:
             return explain_query(state, runners, query, view_or_sql, format)
+        case Explain(change=change) if change is not None:
+            return explain_change(state, runners, change, view_or_sql, format)
         case _:
             raise UnsupportedSQL("only a view or a query has a plan", remedy="give a view's name or a SELECT")
 
@@ -72,23 +75,34 @@ def explain_query(state: State, runners: Runners, query: Query, sql: str, format
     return _show(state, runners, planned, "query", format, begins=begins)
 
 
+def explain_change(state: State, runners: Runners, change: Change, sql: str, format: Format) -> str:
+    """How INSERT, UPDATE, DELETE or MERGE finds its rows, as the plan of a query; and which views it changes."""
+    relation = bound_change(state.catalog.aside(), change, sql).relation
+    name = f"{type(change).__name__.lower()} {change.table}"
+    begins = explanations.reads(planned_query(state, relation))
+    planned = plan(relation, Noted(Statistics(state)), name)
+    views = [one for one in state.above([change.table]) if one in state.catalog.views]
+    return _show(state, runners, planned, name, format, begins=begins, maintains=views)
+
+
 def _show(
     state: State, runners: Runners, planned: ViewPlan, name: str, format: Format, made: Figures | None = None,
-    begins: Sequence[str] = (),
+    begins: Sequence[str] = (), maintains: Sequence[str] = (),
 ) -> str:
     """A plan in one of the formats. `made`: when a running plan was made, and with which figures. `begins`: how a query
-    finds its first rows."""
+    finds its first rows. `maintains`: the views that a change changes."""
     match format:
         case "text":
             lines = [explanations.text(planned, state, name), f"runner: {runners.describe()}"]
             lines += [f"as a query: {', '.join(begins)}"] if begins else []
+            lines += [f"maintains: {', '.join(maintains)}"] if maintains else []
             lines += [] if made is None else _made(made)
             return "\n".join([*lines, *_on_disk(state, planned)])
         case "mermaid":
             return explanations.mermaid(planned, state, name)
         case "json":
             figures = None if made is None else made.model_dump()
-            made_with = {"planned": figures, "query": list(begins)}
+            made_with = {"planned": figures, "query": list(begins), "maintains": list(maintains)}
             return json.dumps({**explanations.as_json(planned, state, name), **made_with}, indent=2)
         case "html":
             return explanations.html(planned, state, name)

@@ -109,10 +109,14 @@ def _comment(catalog: Catalog, statement: Comment) -> None:
         if item is None:
             raise UnknownName("table or view", name, catalog.names())
         known = [column.name for column in item.columns]
-        if statement.column not in known:
-            raise UnknownName(f"column of {name}", statement.column, known)
+        if statement.part not in known:
+            raise UnknownName(f"column of {name}", statement.part, known)
         _replace(catalog, item.model_copy(update={"columns": tuple(
-            _noted(column, text) if column.name == statement.column else column for column in item.columns)}))
+            _noted(column, text) if column.name == statement.part else column for column in item.columns)}))
+    elif kind == "constraint":
+        if (table := catalog.tables.get(name)) is None:
+            raise UnknownName("table", name, catalog.tables)
+        catalog.tables[name] = _with_constraint_noted(table, statement.part, text)
     elif kind in ("table", "view", "materialized view", "index", "sink", "source"):
         name = catalog.index_named(name) if kind == "index" else name
         match catalog.find(kind, name, "COMMENT ON"):
@@ -132,6 +136,20 @@ def _comment(catalog: Catalog, statement: Comment) -> None:
         catalog.comments[f"{kind} {name}"] = text
         if not text:
             del catalog.comments[f"{kind} {name}"]
+
+
+def _with_constraint_noted(table: Table, name: str, text: str) -> Table:
+    """The table with a comment on one of its constraints."""
+    if name not in table.constraint_comments:
+        raise UnknownName(f"constraint of {table.name}", name, table.constraint_comments)
+    update: dict[str, object] = {
+        kind: tuple(one.model_copy(update={"comment": text}) if one.name == name else one
+                    for one in getattr(table, kind))
+        for kind in ("unique", "checks", "foreign_keys")
+    }  # fmt: skip
+    if name not in {one.name for one in (*table.unique, *table.checks, *table.foreign_keys)}:
+        update["key_comment"] = text
+    return table.model_copy(update=update)
 
 
 def _noted(column: ColumnModel, text: str) -> ColumnModel:

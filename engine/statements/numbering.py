@@ -1,4 +1,4 @@
-"""Answers queries that call nextval for their rows: see `sql.bind.numbered_rows`."""
+"""Answers queries that call nextval or pg_notify for their rows: see `sql.bind.numbered_rows`."""
 
 from __future__ import annotations
 
@@ -75,11 +75,29 @@ def set_all(rows: NumberedRows, columns: Mapping[str, pa.Array], catalog: Catalo
                 catalog.set_number(sequence, number, called=called)
 
 
+def _notify_all(rows: NumberedRows, columns: Mapping[str, pa.Array], catalog: Catalog) -> None:
+    """Tell a server's clients what pg_notify of each row says.
+
+    Raises:
+        UnsupportedSQL: there is no server, or it cannot be said.
+    """
+    if not rows.notes:
+        return
+    if (notify := catalog.asker.notify) is None:
+        raise UnsupportedSQL("pg_notify is for the clients of a server", remedy="subscribe tells the changes of a view")
+    said = [zip(columns[channel].to_pylist(), columns[text].to_pylist(), strict=True) for channel, text in rows.notes]
+    for row in zip(*said, strict=True):
+        for channel, text in row:
+            notify(channel or "", text or "")
+
+
 def with_numbers(
     state: State, rows: NumberedRows, bound: BoundQuery, first: Sequence[pa.Array], length: int, sql: str
 ) -> tuple[pa.Table, tuple[Column, ...]]:
     """The rows of the query, from those of its first half in their order; and its columns."""
-    set_all(rows, dict(zip(bound.names, first, strict=False)), state.catalog)
+    columns_of_first = dict(zip(bound.names, first, strict=False))
+    set_all(rows, columns_of_first, state.catalog)
+    _notify_all(rows, columns_of_first, state.catalog)
     made = numbered([*first, *numbers(rows.calls, state.catalog, length)], length)
     second = bind_second(rows, bound, state.catalog, sql, SCRATCH)
     found = evaluate(beside(state, made), second.relation, None, distinct=False).columns

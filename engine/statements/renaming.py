@@ -21,6 +21,7 @@ from halfjoin.engine.statements.tables import check_schema
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind_scalar
 from halfjoin.sql.functions import render
+from halfjoin.sql.parse.locate import PUBLIC, in_schema
 from halfjoin.sql.parse.parse import parse_index, parse_query
 from halfjoin.sql.parse.renaming import names_in, renamed, renamed_in, without_names
 from halfjoin.sql.statements import CreateView, Rename
@@ -34,7 +35,13 @@ def rename(state: State, runners: Runners, statement: Rename) -> None:
     """
     catalog, to = state.catalog, statement.to
     if statement.kind in ("table", "sequence") and (sequence := catalog.sequences.get(statement.name)) is not None:
-        _rename_sequence(catalog, sequence, to)
+        if statement.moves and sequence.owner:
+            raise UnsupportedSQL("cannot move an owned sequence into another schema: "
+                                 f"{sequence.owner} owns {sequence.name}",
+                                 remedy=f"ALTER TABLE {sequence.owner} SET SCHEMA takes it along", code="0A000")
+        if not statement.moves or to != sequence.name:
+            check_schema(to, catalog)
+            _rename_sequence(catalog, sequence, to)
         return
     if statement.kind == "sequence":
         if not statement.if_exists:
@@ -45,6 +52,8 @@ def rename(state: State, runners: Runners, statement: Rename) -> None:
         return
     if statement.column and isinstance(found, View):
         _rename_view_column(state, runners, found, statement)
+        return
+    if statement.moves and to == found.name:
         return
     if to in catalog.names() or to in catalog.indexes:
         raise Conflict(f"{to} exists already", remedy="choose another name", name=to, code="42P07")
@@ -61,6 +70,8 @@ def rename(state: State, runners: Runners, statement: Rename) -> None:
     put(state, found, _named(found, change), lambda rows: rows, change)
     for sequence in [one for one in catalog.sequences.values() if one.owner == found.name]:
         catalog.sequences[sequence.name] = sequence.model_copy(update={"owner": to})
+        if statement.moves:
+            _move_with_table(catalog, catalog.sequences[sequence.name], to)
     for name, source in catalog.sources.items():
         into = tuple(to if one == found.name else one for one in source.into)
         errors = to if source.errors == found.name else source.errors
@@ -134,9 +145,7 @@ def _rename_sequence(catalog: Catalog, sequence: Sequence, to: str) -> None:
     """Give a sequence another name, which the columns that it numbers follow."""
     if to in catalog.names() or to in catalog.indexes or to in catalog.sequences:
         raise Conflict(f"{to} exists already", remedy="choose another name", name=to, code="42P07")
-    used = [table.name for table in catalog.tables.values() for column in table.columns
-            if sequence.name.rpartition(".")[2] in (column.default or "")]  # fmt: skip
-    if used or f"sequence {sequence.name}" in catalog.comments:
+    if _named_in_default(catalog, sequence) or f"sequence {sequence.name}" in catalog.comments:
         raise UnsupportedSQL(f"the sequence {sequence.name} cannot be renamed: a DEFAULT or a comment names it",
                              remedy="DROP DEFAULT, or COMMENT ... IS NULL, and write it anew afterwards")  # fmt: skip
     del catalog.sequences[sequence.name]
@@ -145,6 +154,20 @@ def _rename_sequence(catalog: Catalog, sequence: Sequence, to: str) -> None:
         columns = tuple(one.model_copy(update={"sequence": to}) if one.sequence == sequence.name else one
                         for one in table.columns)  # fmt: skip
         catalog.tables[table.name] = table.model_copy(update={"columns": columns})
+
+
+def _move_with_table(catalog: Catalog, sequence: Sequence, table: str) -> None:
+    """Move a sequence into the schema of the table that owns it. One that the text of a DEFAULT names stays."""
+    to = in_schema(sequence.name, table.rpartition(".")[0] or PUBLIC)
+    if not _named_in_default(catalog, sequence):
+        comment = catalog.comments.pop(f"sequence {sequence.name}", "")
+        _rename_sequence(catalog, sequence, to)
+        catalog.comments |= {f"sequence {to}": comment} if comment else {}
+
+
+def _named_in_default(catalog: Catalog, sequence: Sequence) -> bool:
+    return any(sequence.name.rpartition(".")[2] in (column.default or "")
+               for table in catalog.tables.values() for column in table.columns)  # fmt: skip
 
 
 def _rename_index(state: State, index: Index, to: str) -> None:

@@ -64,6 +64,8 @@ def comments(catalog: Catalog) -> list[tuple[str, str, str]]:
         found.append((kind_of(item), item.name, item.comment))
         if isinstance(item, Table | View):
             found += [("column", f"{item.name}.{column.name}", column.comment) for column in item.columns]
+        if isinstance(item, Table):
+            found += [("constraint", f"{item.name}.{name}", text) for name, text in item.constraint_comments.items()]
     for key, text in catalog.comments.items():
         kind, _, name = key.partition(" ")
         found.append((kind, name, text))

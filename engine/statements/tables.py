@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from halfjoin.catalog.catalog import Catalog
@@ -175,13 +175,7 @@ def _foreign_key(table: Table, parent: Table, wanted: Constraint, name: str) -> 
                              f"{parent.name}", code="42830", remedy="name the columns of its PRIMARY KEY or UNIQUE")
     if len(references) != len(wanted.columns):
         raise UnsupportedSQL("number of referencing and referenced columns for foreign key disagree", code="42830")
-    ours, theirs = ({column.name: column.type for column in one.columns} for one in (table, parent))
-    for mine, other in zip(wanted.columns, references, strict=True):
-        named = ours[mine].named != theirs[other].named
-        whole = ours[mine].kind in INTEGERS and theirs[other].kind in INTEGERS
-        if named or (not whole and arrow_type(ours[mine]) != arrow_type(theirs[other])):
-            raise UnsupportedSQL(f"{table.name}.{mine} is {ours[mine]}, and {parent.name}.{other} is {theirs[other]}",
-                                 remedy="give both columns one type", code="42804")  # fmt: skip
+    check_key_types(table, parent, wanted.columns, references)
     generated = [column.name for column in table.columns if column.generated is not None
                  and column.name in wanted.columns]  # fmt: skip
     for event, action in (("UPDATE", wanted.on_update), ("DELETE", wanted.on_delete)):
@@ -191,6 +185,17 @@ def _foreign_key(table: Table, parent: Table, wanted: Constraint, name: str) -> 
     return ForeignKey(name=name, columns=wanted.columns, table=parent.name, references=references,
                       on_delete=wanted.on_delete, on_update=wanted.on_update, deferred=wanted.deferred,
                       valid=wanted.valid)
+
+
+def check_key_types(table: Table, parent: Table, columns: Sequence[str], references: Sequence[str]) -> None:
+    """Refuse a foreign key whose columns are of other types than those that they refer to."""
+    ours, theirs = ({column.name: column.type for column in one.columns} for one in (table, parent))
+    for mine, other in zip(columns, references, strict=True):
+        named = ours[mine].named != theirs[other].named
+        whole = ours[mine].kind in INTEGERS and theirs[other].kind in INTEGERS
+        if named or (not whole and arrow_type(ours[mine]) != arrow_type(theirs[other])):
+            raise UnsupportedSQL(f"{table.name}.{mine} is {ours[mine]}, and {parent.name}.{other} is {theirs[other]}",
+                                 remedy="give both columns one type", code="42804")  # fmt: skip
 
 
 def column_of(table: str, column: ColumnDef, catalog: Catalog, in_key: bool = False) -> ColumnModel:

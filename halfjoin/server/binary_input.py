@@ -34,6 +34,8 @@ def text_of(value: bytes, oid: int, type: SqlType | None) -> str:
             return decoded(value)
         if type is None:
             raise UnsupportedSQL(f"no binary input function available for type {oid}", code="42883")
+        if type.kind is Kind.RECORD:
+            return _record(value, type)
         return _READ.get(type.kind, decoded)(value) if type.kind is not Kind.ARRAY else _array(value, type)
     except (struct.error, ValueError, OverflowError, IndexError):
         raise UnsupportedSQL("incorrect binary data format in bind parameter", code="22P03") from None
@@ -154,6 +156,23 @@ def _array(value: bytes, type: SqlType) -> str:
     if at != len(value):
         raise ValueError
     return made
+
+
+def _record(value: bytes, type: SqlType) -> str:
+    """A row: how many members it has, and for each the number of its type, its length and its value."""
+    at, parts = 4, list[str]()
+    if _number(">i")(value[:4]) != len(type.fields):
+        raise ValueError
+    for _, member in type.fields:
+        oid, length = struct.unpack_from(">Ii", value, at)
+        at += 8
+        if length < -1 or at + max(length, 0) > len(value):
+            raise ValueError
+        parts.append("" if length == -1 else _quoted(text_of(value[at : at + length], oid, member)))
+        at += max(length, 0)
+    if at != len(value):
+        raise ValueError
+    return f"({','.join(parts)})"
 
 
 def _quoted(text: str) -> str:

@@ -21,6 +21,7 @@ from halfjoin.server.copying import Copying
 from halfjoin.server.cursors import fetched
 from halfjoin.server.interval_styles import ISO, styled
 from halfjoin.server.limits import Limits
+from halfjoin.server.notifying import Mail, next_message
 from halfjoin.server.portals import Held, Parsed, Portal, Result
 from halfjoin.server.rows import data_rows
 from halfjoin.server.sleeping import Sleep
@@ -37,7 +38,7 @@ _log = logging.getLogger("halfjoin.server")
 # Statements that may be part of a transaction that nobody wrote; with any other, each statement is on its own.
 _TOGETHER = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "SELECT", "VALUES", "WITH", "TABLE", "SHOW", "SET",
              "COPY", "EXPLAIN", "DECLARE", "FETCH", "MOVE", "CLOSE", "EXECUTE", "PREPARE", "DEALLOCATE", "RESET",
-             "(")  # fmt: skip
+             "LISTEN", "NOTIFY", "UNLISTEN", "(")  # fmt: skip
 # Rows and bytes of a part of an answer. The messages of so few take less time than to wake a thread twice.
 _FEW, _SMALL = 256, 1 << 14
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "WITH", "COPY", "EXECUTE", "DECLARE")
@@ -48,10 +49,10 @@ class Client:
 
     def __init__(
         self, wire: Wire, connection: Connection, worker: Worker, variables: Variables, limits: Limits,
-        locks: LocksOfClient, sleep: Sleep, database: str = DATABASE,
+        locks: LocksOfClient, sleep: Sleep, mail: Mail, database: str = DATABASE,
     ) -> None:  # fmt: skip
         self._wire, self._worker, self._variables, self._limits = wire, worker, variables, limits
-        self._held = Held(limits, locks, sleep)
+        self._held = Held(limits, locks, sleep, mail)
         self._transactions = Transactions(connection, variables, self._held, wire.put)
         self._commands = Commands(connection, worker, variables, self._held, self._transactions, limits, database)
         self._copying = Copying(wire, connection, self._commands, worker, limits)
@@ -77,6 +78,7 @@ class Client:
             for name in list(self._held.portals):
                 self._held.close_portal(name)
             self._held.locks.end()
+            self._held.mail.unlisten(self._held.mail.channels)
             self._connection.roll_back()
 
     async def _next(self) -> Message:
@@ -86,8 +88,11 @@ class Client:
         inside = self._connection.transaction != "idle"
         own = self._variables.timeout("idle_in_transaction_session_timeout" if inside else "idle_session_timeout")
         most = self._limits.idle_in_transaction if inside else self._limits.idle
+        most = min(own or most, most)
         try:
-            return await self._wire.take(min(own or most, most))
+            if self._held.mail.channels:
+                return await next_message(self._wire, self._held.mail, most, inside=inside)
+            return await self._wire.take(most)
         except TimeoutError:
             code, what = ("25P03", "idle-in-transaction") if inside else ("57P05", "idle-session")
             raise m.BadMessage(f"terminating connection due to {what} timeout", code=code) from None
@@ -118,6 +123,8 @@ class Client:
 
     def _fail(self, problem: BaseException) -> None:
         self._transactions.fail()
+        if self._connection.transaction == "idle":  # what came together, before one Sync, says nothing
+            self._held.mail.end_transaction(keep=False)
         self._skipping = True
         self._wire.put(reports.error(problem, self._text, self._start))
 
@@ -131,6 +138,8 @@ class Client:
 
     async def _ready(self) -> None:
         self.tell()
+        if self._connection.transaction == "idle":
+            self._wire.put(*self._held.mail.take())
         self._wire.put(m.ready(self._transactions.status))
         self.idle = True
         await self._wire.flush()
@@ -270,7 +279,8 @@ class Client:
             oids = [given or pg_type(type).oid for given, type in
                     zip([*one.oids, *[0] * len(described.parameters)], described.parameters, strict=False)]  # fmt: skip
             self._wire.put(m.parameter_description([*oids, *one.oids[len(oids):]]))
-            columns, formats = described.columns, [0] * len(described.columns or ())
+            one.told = columns = described.columns
+            formats = [0] * len(columns or ())
         elif kind == b"P":
             portal = self._held.portal(name)
             self._at(portal.parsed)
@@ -302,11 +312,13 @@ class Client:
                 self._transactions.check(words)
                 await self._copying.run(one.piece)
                 return
-            told, portal.result = portal.columns, await self._commands.run(one, portal.values, portal.types)
+            told = one.told if portal.columns is None else portal.columns
+            if told is not None and words[0] in _CHANGES and self._connection.transaction == "idle":
+                self._check_columns(one, told, await self._commands.columns_now(one))  # nothing would undo it
+            portal.result = await self._commands.run(one, portal.values, portal.types)
             portal.columns = portal.result.columns
-            if told is not None and _oids(told) != _oids(portal.columns or ()):
-                one.described = portal.result = None
-                raise UnsupportedSQL("cached plan must not change result type", remedy="prepare the statement again")
+            if told is not None:
+                self._check_columns(one, told, portal.columns)
         result, count = portal.result, 0
         if result.columns is not None:
             count = await self._rows(result, portal.column_formats(len(result.columns)), max(most, 0))
@@ -314,6 +326,12 @@ class Client:
             self._complete(result, count)
         else:
             self._wire.put(m.SUSPENDED)
+
+    def _check_columns(self, one: Parsed, told: Sequence[Column], found: Sequence[Column] | None) -> None:
+        """Refuse an answer with other columns than the client was told."""
+        if _oids(told) != _oids(found or ()):
+            one.described = None
+            raise UnsupportedSQL(reports.OTHER_COLUMNS, remedy="prepare the statement again")
 
     def _close(self, fields: m.Fields) -> None:
         kind, name = fields.data(1), fields.text()

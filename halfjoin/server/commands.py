@@ -32,6 +32,7 @@ from halfjoin.sql.expr import Column
 from halfjoin.sql.oids import FIRST_OWN, type_of
 from halfjoin.sql.parse.prepared import SHORT, Prepared, prepared
 from halfjoin.sql.system import DATABASE
+from halfjoin.sql.transactions import Savepoint
 from halfjoin.sql.types import JSON, TEXT, SqlType
 
 T = TypeVar("T")
@@ -47,6 +48,7 @@ _TWO_WORDS = (("TIME", "ZONE"), ("SESSION", "AUTHORIZATION"))  # names of settin
 EXTENSIONS = ("plpgsql", "uuid-ossp", "pgcrypto")
 _VAIN = {"CHECKPOINT": "what is acknowledged is kept", "REINDEX": "indexes are made anew by themselves",
          "CLUSTER": "rows are kept in no order"}  # fmt: skip
+_SAVEPOINTS = ("SAVEPOINT", "ROLLBACK", "RELEASE")
 _OUTSIDE = ("BEGIN", "START", "COMMIT", "END", "ABORT")  # what begins or ends transactions
 
 
@@ -145,6 +147,8 @@ class Commands:
             answer = await self.call(run)
         await self._held.locks.settle(self._worker, self._most(), self._variables.timeout("lock_timeout"))
         await self._held.sleep.settle(self._worker, self._most())
+        if piece.words[0] in _SAVEPOINTS and isinstance(statement := one.prepared.statement(), Savepoint):
+            self._held.mail.savepoint(statement)
         if answer.tag:
             return Result(answer.tag, answer.rows, answer.columns)
         if answer.rows is not None and (counted(piece.words) or piece.words[0] == "EXECUTE"):
@@ -177,6 +181,11 @@ class Commands:
         if one.described is None:
             one.described = await self._described(one)
         return one.described
+
+    async def columns_now(self, one: Parsed) -> tuple[Column, ...] | None:
+        """The columns of a statement's rows, as the definitions are now."""
+        one.described = None
+        return (await self.describe(one)).columns
 
     async def _described(self, one: Parsed) -> Described:
         if one.piece is None:
@@ -268,8 +277,8 @@ class Commands:
             case "CREATE":
                 self._transactions.say(notice(f'extension "{_extension(words)}" already exists, skipping', "42710"))
                 return Result("CREATE EXTENSION")
-            case "LISTEN" | "NOTIFY":
-                raise UnsupportedSQL(f"{words[0]} is not supported", remedy="SUBSCRIBE tells the changes of a view")
+            case "LISTEN" | "NOTIFY" | "UNLISTEN":
+                self._held.mail.ask(piece)
         return Result(words[0])
 
     async def _explain(self, piece: Piece) -> Result:
@@ -417,6 +426,7 @@ class Commands:
                 self._held.close_portal(name)
             self._held.statements.clear()
             self._held.locks.end()
+            self._held.mail.unlisten(self._held.mail.channels)
             self._connection.reset()
             self._variables.reset()
         elif words[1:2] in (("TEMP",), ("TEMPORARY",)):
@@ -464,6 +474,11 @@ class Commands:
             if said.way != "FORWARD" or (said.count or 0) < 0:
                 raise UnsupportedSQL("a cursor for SUBSCRIBE goes forward", code="55000", remedy="declare another one")
             rows = await self._worker.wait(portal.changes.take(said.count, said.wait))
+        elif portal.result is None and portal.parsed.piece is not None and counted(portal.parsed.piece.words):
+            # One that Bind has made, and Execute has not run, as asyncpg's cursors are.
+            portal.result = await self.run(portal.parsed, portal.values, portal.types)
+            portal.columns = portal.result.columns
+            return await self._fetch(piece)
         elif portal.result is None or portal.result.rows is None:
             raise UnsupportedSQL(f'portal "{said.name}" cannot be run', code="55000")
         else:

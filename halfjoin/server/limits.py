@@ -13,6 +13,7 @@ class Limits:
     transaction. `statement`: how long a statement may run. `write`: how long a client may not read. `stop`: how long
     running statements go on after the server was told to stop. `message`: of one message; `first`: of one before the
     client is known. `copied`: of the rows of one COPY FROM. `held`: prepared statements and portals of a connection.
+    `told`: of the notifications that wait for a connection, or that one transaction makes.
     """
 
     connections: int = 100
@@ -26,3 +27,4 @@ class Limits:
     first: int = 10_000
     copied: int = 1 << 30
     held: int = 10_000
+    told: int = 64 << 20

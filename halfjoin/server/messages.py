@@ -57,6 +57,11 @@ def key(process: int, secret: int) -> bytes:
     return message(b"K", struct.pack(">iI", process, secret))
 
 
+def notification(process: int, channel: str, said: str) -> bytes:
+    """NotificationResponse: what another connection, or this one, has said on a channel."""
+    return message(b"A", struct.pack(">i", process) + text(channel) + text(said))
+
+
 def row_description(columns: Sequence[Column], formats: Sequence[int]) -> bytes:
     """RowDescription."""
     if len(columns) > MOST_INT16 // 2:

@@ -13,6 +13,7 @@ from halfjoin.server.advisory import LocksOfClient
 from halfjoin.server.changes import Changes
 from halfjoin.server.cursors import Fetched, Place
 from halfjoin.server.limits import Limits
+from halfjoin.server.notifying import Mail
 from halfjoin.server.sleeping import Sleep
 from halfjoin.server.splitting import Piece
 from halfjoin.sql.expr import Column
@@ -23,13 +24,15 @@ from halfjoin.sql.types import SqlType
 @dataclass
 class Parsed:
     """A prepared statement. `piece` is None if its text is empty; `prepared`, if the server carries it out by itself.
-    `oids`: the types of parameters that the client has given; 0 for one to infer. `described`: once it is known."""
+    `oids`: the types of parameters that the client has given; 0 for one to infer. `described`: once it is known.
+    `told`: the columns that the client knows of, if it has asked for those of the statement."""
 
     text: str
     piece: Piece | None
     prepared: Prepared | None
     oids: tuple[int, ...] = ()
     described: Described | None = None
+    told: tuple[Column, ...] | None = None
 
 
 @dataclass
@@ -111,12 +114,13 @@ class Portal:
 
 @dataclass
 class Held:
-    """The statements and portals of a connection, by name, its advisory locks, and how long the running one
-    sleeps. The empty name is taken anew at any time."""
+    """The statements and portals of a connection, by name, its advisory locks, how long the running one sleeps, and
+    its mail: what it tells and is told on channels. The empty name is taken anew at any time."""
 
     limits: Limits
     locks: LocksOfClient
     sleep: Sleep
+    mail: Mail
     statements: dict[str, Parsed] = field(default_factory=dict)
     portals: dict[str, Portal] = field(default_factory=dict)
 
@@ -155,8 +159,10 @@ class Held:
             portal.close()
 
     def end_transaction(self, *, keep: bool) -> None:
-        """Close the portals that do not outlive a transaction, `keep` those that do; release its locks."""
+        """Close the portals that do not outlive a transaction, `keep` those that do; release its locks; tell what it
+        has to tell if it is to `keep` that."""
         self.locks.end_transaction()
+        self.mail.end_transaction(keep=keep)
         for name, portal in list(self.portals.items()):
             if not (keep and portal.hold):
                 self.close_portal(name)

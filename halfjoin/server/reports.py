@@ -12,6 +12,7 @@ from halfjoin.server.messages import report
 from halfjoin.server.violations import table_at_fault, violation
 
 _MISSING = {"42P01": "relation", "42703": "column"}  # in PostgreSQL's words, by which programs know what is missing
+OTHER_COLUMNS = "cached plan must not change result type"
 _log = logging.getLogger("halfjoin.server")
 
 
@@ -32,6 +33,8 @@ def fields(problem: BaseException, text: str, start: int) -> dict[str, str]:
             found = {"C": problem.sqlstate, "M": _message(problem)}
             if problem.remedy:
                 found["H"] = problem.remedy
+            if found["M"] == OTHER_COLUMNS:  # JDBC and asyncpg, which prepare anew then, look for the routine
+                found["R"] = "RevalidateCachedQuery"
             return found | _names(problem) | _position(problem, text, start) | violation(problem, found["M"])
         case MemoryError():
             return {"C": "53200", "M": "out of memory", "H": "ask for fewer rows, or give the engine more memory"}

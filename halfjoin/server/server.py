@@ -17,6 +17,7 @@ from halfjoin.server.advisory import AdvisoryLocks, LocksOfClient
 from halfjoin.server.client import Client, stopped
 from halfjoin.server.limits import Limits
 from halfjoin.server.login import Login, log_in
+from halfjoin.server.notifying import Channels, Mail
 from halfjoin.server.sleeping import Sleep
 from halfjoin.server.variables import Variables, time_text
 from halfjoin.server.wire import Gone, Wire
@@ -52,7 +53,7 @@ class Server:
         self._threads = ThreadPoolExecutor(self._limits.connections + 1, thread_name_prefix="halfjoin-client")
         self._open: dict[int, _Open] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._numbers, self._locks = 0, AdvisoryLocks()
+        self._numbers, self._locks, self._channels = 0, AdvisoryLocks(), Channels()
         self._stopping = False
         self._server: asyncio.Server | None = None
 
@@ -151,11 +152,13 @@ class Server:
         number, secret = self._numbers, secrets.randbits(32)
         wire.put(m.key(number, secret))
         locks, sleep = LocksOfClient(self._locks), Sleep()
+        mail = Mail(self._channels, number, self._limits.told)
         connection.introduce(Asker(login.user, login.database, number, settings=variables.fixed(), set=variables.set,
-                                   lock=locks.call, sleep=sleep.call))
+                                   lock=locks.call, sleep=sleep.call, notify=mail.say,
+                                   listening=lambda: sorted(mail.channels)))
         for why in refused:
             wire.put(reports.notice(why, "01000", "WARNING"))
-        client = Client(wire, connection, worker, variables, self._limits, locks, sleep, login.database)
+        client = Client(wire, connection, worker, variables, self._limits, locks, sleep, mail, login.database)
         task = asyncio.current_task()
         assert task is not None
         self._open[number] = _Open(secret, worker, client, task)

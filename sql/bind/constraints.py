@@ -43,6 +43,16 @@ def bind_generated(text: str, columns: Sequence[Column], type: SqlType, schema: 
     return over_columns(functions.cast(_value(text, columns, schema, table, "a generated column"), type), columns)
 
 
+def bind_using(text: str, columns: Sequence[Column], type: SqlType, schema: Schema, table: str) -> Expr:
+    """What USING of ALTER COLUMN makes of a row, over the bare names of the table's columns."""
+    value = _value(text, columns, schema, table, "USING")
+    try:
+        return over_columns(functions.cast(value, type), columns)
+    except UnsupportedSQL as problem:
+        raise UnsupportedSQL(f"result of USING clause cannot be cast automatically to type {type}", code="42804",
+                             remedy=f"write USING ({text})::{type}") from problem
+
+
 def bind_default(text: str, type: SqlType, schema: Schema, system: System | None = None) -> Expr:
     """The value of a DEFAULT, which reads no columns. now() is the moment of this call. `system`: tells current_user;
     None where nobody asks."""

@@ -29,11 +29,11 @@ from halfjoin.sql.functions.jsonb_records import (
 )
 from halfjoin.sql.functions.record_values import is_record, member, members, record
 from halfjoin.sql.functions.table import ALIASES, ENTRIES
-from halfjoin.sql.functions.table_functions import EMPTY, WEIGHTS, returns_rows, signature
+from halfjoin.sql.functions.table_functions import EMPTY, LISTENING, WEIGHTS, returns_rows, signature
 from halfjoin.sql.parse.locate import name_of, only, written
 from halfjoin.sql.parse.type_names import stored_type
 from halfjoin.sql.relation import ROWS_FROM, LockstepCall, Project, Relation, TableFunction
-from halfjoin.sql.types import BIGINT, INTEGER, Kind, SqlType
+from halfjoin.sql.types import BIGINT, INTEGER, TEXT, Kind, SqlType, array
 
 
 def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ordinality: bool, relation: Relation,
@@ -104,6 +104,9 @@ def _call(call: exp.Anonymous, scalars: Scalars) -> _Call:
             signature(function, (), context.schema)
     if function in EMPTY and context.system is None:
         raise context.refuse(call, f"a view cannot call {function}, which reads the catalog", "call it in a query")
+    if function == LISTENING and context.system is not None:
+        listened = Literal(list(context.system.asker.listening()), array(TEXT))
+        return _Call(function, "unnest", (listened,), EMPTY[function])
     args = scalars.values(positional(function, call, context))
     with context.at(call):
         return _Call(function, *signature(function, args, context.schema))

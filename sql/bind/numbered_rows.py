@@ -1,4 +1,4 @@
-"""nextval, currval and setval in the SELECT list of a query over rows: computed for each row, in the rows' order.
+"""nextval, currval, setval and pg_notify in the SELECT list of a query over rows: computed for each row, in order.
 
 The query is cut in two. The first half is the query without the calls; the parts of the expressions around them that
 do not call them become columns at its end. The second half is these expressions over the first half's rows, and over a
@@ -7,7 +7,7 @@ column of numbers for each call. So
     SELECT nextval('q') * 10 + k AS n FROM t ORDER BY k LIMIT 2
 
 is `SELECT NULL, 10, k FROM t ORDER BY k LIMIT 2`, and then `number * second + third` over its rows. What setval takes
-is computed in the first half, and is the value of the call.
+is computed in the first half, and is the value of the call. So is what pg_notify takes, whose value is void.
 """
 
 from __future__ import annotations
@@ -26,24 +26,27 @@ from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.selected import column_for, known
 from halfjoin.sql.bind.sequences import argument, constants, of_column
-from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.bind.system_functions import NOTIFY, VOID
+from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.relation import Project, Scan
 from halfjoin.sql.schema import Schema
 from halfjoin.sql.types import BIGINT
 
-CALLED = ("nextval", "currval", "lastval", "setval")
+CALLED = ("nextval", "currval", "lastval", "setval", NOTIFY)
+NOTIFIED = exp.Placeholder()  # what stands for a call of pg_notify in the second half
 PART = "part "
 AROUND = (exp.Alias, exp.Paren, exp.Neg, exp.Cast, exp.Binary, exp.Anonymous)  # all of whose parts are computed
 
 
 @dataclass(frozen=True)
 class NumberedRows:
-    """A query that calls nextval or setval for its rows.
+    """A query that calls nextval, setval or pg_notify for its rows.
 
     `first`: its first half. `calls`: the function and the sequence (empty: any) of each call, in the order in which a
     row computes them. `sets`: the sequence of each call of setval, and the columns of the first half that have its
-    number and whether it is given out. `items`: the expressions with calls and their names, by the names of the columns
+    number and whether it is given out. `notes`: the columns of the first half that have the channel and the text of
+    each call of pg_notify. `items`: the expressions with calls and their names, by the names of the columns
     that stand for them in the first half; over its columns `part 0`, `part 1`, ..., and `number 0`, ... of the calls.
     `skipped`: how many rows OFFSET leaves out; their numbers are given out all the same.
     """
@@ -51,6 +54,7 @@ class NumberedRows:
     first: exp.Select
     calls: tuple[tuple[str, str], ...]
     sets: tuple[tuple[str, str, str], ...]
+    notes: tuple[tuple[str, str], ...]
     items: Mapping[str, tuple[exp.Expr, str]]
     skipped: int
 
@@ -62,7 +66,8 @@ def numbered_rows(query: exp.Query, schema: Schema) -> NumberedRows | None:
         return None
     found = [call for item in query.expressions for call in _calls(item)]
     if query.args.get("from_") is None:
-        found = [call for call in found if call.name.lower() == "setval" and constants(call) is None]
+        found = [call for call in found if call.name.lower() == NOTIFY or (
+            call.name.lower() == "setval" and constants(call) is None)]  # fmt: skip
     if not found:
         return None
     first, calls, items = query.copy(), _Calls(schema), dict[str, tuple[exp.Expr, str]]()
@@ -71,7 +76,7 @@ def numbered_rows(query: exp.Query, schema: Schema) -> NumberedRows | None:
     for place, item in enumerate(first.expressions):
         if not _calls(item):
             continue
-        made = None if _named_by_key(first, item, place + 1) else calls.over_parts(item.unalias())
+        made = None if _named_by_key(first, item, place + 1) else calls.of_item(item.unalias())
         if made is None:
             return None
         items[f"shown {place}"] = made, output_name(item)
@@ -80,7 +85,7 @@ def numbered_rows(query: exp.Query, schema: Schema) -> NumberedRows | None:
     first.set("expressions", [*shown, *calls.parts])
     if not {name for name, *_ in calls.sets}.isdisjoint(name for _, name in calls.found):
         return None  # the numbers of all rows are given out at once
-    return NumberedRows(first, tuple(calls.found), tuple(calls.sets), items, skipped)
+    return NumberedRows(first, tuple(calls.found), tuple(calls.sets), tuple(calls.notes), items, skipped)
 
 
 def _without_offset(query: exp.Select) -> int | None:
@@ -116,13 +121,25 @@ def _named_by_key(query: exp.Select, item: exp.Expr, place: int) -> bool:
 
 
 class _Calls:
-    """Takes the calls out of expressions. `found`, `sets`: as of `NumberedRows`; `parts`: the columns of the parts."""
+    """Takes the calls out of expressions. `found`, `sets`, `notes`: as of `NumberedRows`; `parts`: the columns of the
+    parts."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.found: list[tuple[str, str]] = []
         self.sets: list[tuple[str, str, str]] = []
+        self.notes: list[tuple[str, str]] = []
         self.parts: list[exp.Expr] = []
+
+    def of_item(self, node: exp.Expr) -> exp.Expr | None:
+        """An item of the list over the columns of the first half; None if it may skip a call."""
+        if not isinstance(node, exp.Anonymous) or node.name.lower() != NOTIFY:
+            return self.over_parts(node)
+        if len(node.expressions) != 2 or any(map(_calls, node.expressions)):
+            return None
+        channel, said = (self._part(exp.cast(one.copy(), "text")).name for one in node.expressions)
+        self.notes.append((channel, said))
+        return NOTIFIED
 
     def over_parts(self, node: exp.Expr) -> exp.Expr | None:
         """The expression over the columns of the first half; None if it may skip a call."""
@@ -149,6 +166,8 @@ class _Calls:
 
     def _called(self, node: exp.Anonymous) -> exp.Expr | None:
         name = node.name.lower()
+        if name == NOTIFY:
+            return None
         any_one = name == "lastval" and not node.expressions
         sequence = "" if any_one else argument(node) or of_column(node, self.schema)
         if sequence is None or any(map(_calls, node.expressions)) or (
@@ -184,7 +203,8 @@ def bind_second(rows: NumberedRows, first: BoundQuery, schema: Schema, sql: str,
     for name, column in zip(first.names, columns, strict=False):
         node, own = rows.items.get(name, (None, name))
         if not name.startswith(PART):
-            values.append(column if node is None else known(scalars.value(node)))
+            values.append(column if node is None else Literal("", VOID) if node is NOTIFIED else
+                          known(scalars.value(node)))  # fmt: skip
             names.append(own)
     items = tuple((column_for(f"output.{n}", value), value) for n, value in enumerate(values))
     relation = Project(Scan(collection, "rows", columns), (*items, (columns[-1], columns[-1])))

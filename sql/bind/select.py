@@ -165,7 +165,7 @@ def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Sco
     windowed_rows = bool(windows_in(windowed, scalars.bound))
     if windowed_rows:
         refuse_lateral(base, query, context)
-        relation, scalars = with_windows(query, windowed, relation, scalars)
+    relation, scalars = with_windows(query, windowed, relation, scalars)
     if qualify:
         relation = Filter(relation, alias_columns(qualify.this, outputs, scalars).condition(qualify.this))
     relation, calls = list_calls([*query.expressions, *last.nodes], relation, scalars)

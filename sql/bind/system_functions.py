@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("halfjoin.catalog")
 NULL = Literal(None, TEXT)
 VOID = SqlType(Kind.TEXT, named="void")
+NOTIFY = "pg_notify"
 
 
 def not_in_catalog(kind: str, name: str, known: Sequence[str]) -> UnknownName:
@@ -52,7 +53,7 @@ def not_in_catalog(kind: str, name: str, known: Sequence[str]) -> UnknownName:
 
 def is_system(name: str) -> bool:
     """Whether a function tells of a session or of the catalog."""
-    return name in SESSION or name in CONSTANT or name in OF_NUMBER or name in LOCKS or name in SLEEPS
+    return name in SESSION or name in CONSTANT or name in OF_NUMBER or name in LOCKS or name in SLEEPS or name == NOTIFY
 
 
 def system_call(name: str, args: Sequence[Expr], context: Context) -> Expr | None:
@@ -73,6 +74,9 @@ def system_call(name: str, args: Sequence[Expr], context: Context) -> Expr | Non
         return _lock(name, args, system)
     if name in SLEEPS:
         return _sleep(name, args, system)
+    if name == NOTIFY:
+        raise UnsupportedSQL("pg_notify is not supported here", remedy="let it stand alone in the SELECT list of a "
+                             "query: WITH new AS (INSERT ... RETURNING id) SELECT pg_notify(...) FROM new")  # fmt: skip
     if name in OF_NUMBER and args:
         return OF_NUMBER[name](name, args, system)
     if (name.startswith("has_") and name.endswith("_privilege")) or name == "pg_has_role":
@@ -453,6 +457,7 @@ CONSTANT: Mapping[str, Literal] = {
         "opclass", "opfamily", "operator", "collation", "conversion", "ts_config", "ts_dict", "ts_parser",
         "ts_template", "statistics_obj")), Literal(True, BOOLEAN)),
     "pg_tablespace_location": Literal("", TEXT),
+    "pg_notification_queue_usage": Literal(0.0, DOUBLE),
     **dict.fromkeys((
         "shobj_description", "pg_get_partkeydef", "pg_get_partition_constraintdef", "pg_get_triggerdef",
         "pg_get_ruledef", "pg_get_statisticsobjdef_columns", "pg_get_function_sqlbody", "pg_get_functiondef",

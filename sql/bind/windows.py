@@ -56,9 +56,13 @@ def with_windows(query: exp.Select, nodes: Sequence[exp.Expr], relation: Relatio
     Only the columns that the query reads go in, so rows that tie are ordered by these.
     """
     calls = windows_in(nodes, scalars.bound)
+    defined = _defined(query, scalars.context)
+    named = {name_of(call.args["alias"]) for call in calls if call.args.get("alias")}
+    for name, window in defined.items():
+        if name not in named:  # a definition that nobody uses is checked, too
+            _over(window, scalars)
     if not calls:
         return relation, scalars
-    defined = _defined(query, scalars.context)
     namer = qualified(scalars.context.aliases.fresh("window"))
     spread: dict[Over, dict[WindowCall, Column]] = {}
     bound: dict[int, Expr] = {}
@@ -118,7 +122,7 @@ def _defined(query: exp.Select, context: Context) -> dict[str, _Definition]:
     for node in query.args.get("windows") or ():
         name = name_of(node.this)
         if name in defined:
-            raise context.wrong(node, f'window "{name}" is already defined')
+            raise context.wrong(node, f'window "{name}" is already defined').with_(code="42P20")
         defined[name] = _definition(node, defined, context)
     return defined
 
@@ -136,11 +140,11 @@ def _definition(node: exp.Window, defined: Mapping[str, _Definition], context: C
             code="42704")
     base = defined[name]
     if own.partition:
-        raise context.wrong(node, f'cannot override PARTITION BY clause of window "{name}"')
+        raise context.wrong(node, f'cannot override PARTITION BY clause of window "{name}"').with_(code="42P20")
     if own.order and base.order:
-        raise context.wrong(node, f'cannot override ORDER BY clause of window "{name}"')
+        raise context.wrong(node, f'cannot override ORDER BY clause of window "{name}"').with_(code="42P20")
     if base.frame is not None and (own.order or own.frame):
-        raise context.wrong(node, f'cannot copy window "{name}" because it has a frame clause')
+        raise context.wrong(node, f'cannot copy window "{name}" because it has a frame clause').with_(code="42P20")
     return _Definition(base.partition, own.order or base.order, own.frame or base.frame)
 
 
@@ -173,19 +177,27 @@ def _call(node: exp.Window, defined: Mapping[str, _Definition], scalars: Scalars
     counts = row is not None and row.there is None
     counts = counts or (name == "count" and is_star(name, nodes, False, call, scalars))
     args = () if counts else made_arguments(name, nodes, scalars)
-    partition = tuple(dict.fromkeys(known(value) for value in scalars.values(expanded(window.partition, scalars))))
-    with context.at(call):
-        check_equality(*(value.type for value in partition))
-    order = sort_keys(window.order, scalars)
+    with context.at(node):
+        partition, order, frame = _over(window, scalars)
     if name in NUMBERS and not partition and not order and window.frame is None:
         order = scalars.scopes[0].order
-    with context.at(window.frame or node):
-        frame = resolve_frame(_frame(window.frame, scalars), order)
     with context.at(call):
         made = resolve_window(name, args, frame=frame, condition=condition, ignore_nulls=ignore_nulls,
                               defined=context.schema.aggregate(name),
                               ordered=bool(order))
     return (partition, order), made
+
+
+def _over(window: _Definition, scalars: Scalars) -> tuple[tuple[Expr, ...], tuple[SortKey, ...], Frame]:
+    """The partition, the order and the frame of a window."""
+    partition = tuple(dict.fromkeys(known(value) for value in scalars.values(expanded(window.partition, scalars))))
+    check_equality(*(value.type for value in partition))
+    order = sort_keys(window.order, scalars)
+    frame = _frame(window.frame, scalars)
+    if window.frame is None:
+        return partition, order, resolve_frame(frame, order)
+    with scalars.context.at(window.frame):
+        return partition, order, resolve_frame(frame, order)
 
 
 def _frame(spec: exp.WindowSpec | None, scalars: Scalars) -> Frame:

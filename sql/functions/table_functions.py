@@ -33,14 +33,16 @@ if TYPE_CHECKING:
 # The function that runs, its arguments, cast, and the columns; a column without a name gets the call's alias, or the
 # name of the function that is called.
 Signature = tuple[str, tuple[Expr, ...], tuple[tuple[str | None, SqlType], ...]]
-# Functions over PostgreSQL's catalog that return no rows here, since nothing is partitioned, granted or listened to.
+LISTENING = "pg_listening_channels"
+# Functions over PostgreSQL's catalog that return no rows here, since nothing is partitioned or granted; and the
+# channels on which a client listens, of which only a server has some.
 _OID, _REGCLASS = SqlType(Kind.BIGINT, named="oid"), SqlType(Kind.BIGINT, named="regclass")
 EMPTY: dict[str, tuple[tuple[str | None, SqlType], ...]] = {
     "pg_partition_ancestors": ((None, _REGCLASS),),
     "pg_partition_tree": (("relid", _REGCLASS), ("parentrelid", _REGCLASS), ("isleaf", BOOLEAN), ("level", INTEGER)),
     "aclexplode": (("grantor", _OID), ("grantee", _OID), ("privilege_type", TEXT), ("is_grantable", BOOLEAN)),
     "pg_options_to_table": (("option_name", TEXT), ("option_value", TEXT)),
-    "pg_listening_channels": ((None, TEXT),),
+    LISTENING: ((None, TEXT),),
     "pg_get_keywords": (("word", TEXT), ("catcode", SqlType(Kind.TEXT, named='"char"')), ("barelabel", BOOLEAN),
                         ("catdesc", TEXT), ("baredesc", TEXT)),
 }  # fmt: skip

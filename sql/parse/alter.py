@@ -36,7 +36,7 @@ def alter(node: exp.Alter, text: str) -> AlterTable | AlterRetention | Rename:
         check_dots(actions[0].this, text)
         return Rename(kind, name, f"{schema}.{renamed}" if schema else renamed, exists)
     if len(actions) == 1 and isinstance(actions[0], syntax.AlterSchema):
-        return Rename(kind, name, in_schema(name, name_of(actions[0].this)), exists)
+        return Rename(kind, name, in_schema(name, name_of(actions[0].this)), exists, moves=True)
     if len(actions) == 1 and isinstance(actions[0], syntax.AlterRetention):
         length = actions[0].this
         return AlterRetention(name, None if length is None else constant_duration(length, text), exists)
@@ -83,10 +83,8 @@ def _actions(node: exp.Expr, text: str) -> Iterator[AlterAction]:
 def _altered(node: exp.AlterColumn, text: str) -> AlterAction:
     name = name_of(node.this)
     using, dtype = node.args.get("using"), node.args.get("dtype")
-    if using and not _casts_alone(using, name, dtype):
-        raise refuse(node, text, "USING is not supported in ALTER TABLE", "a type is changed where no value changes")
     if dtype:
-        return AlterAction("type", name, type=stored_type(dtype, text))
+        return AlterAction("type", name, type=stored_type(dtype, text), to=node.meta["text"] if using else None)
     if node.args.get("allow_null") is not None:
         return AlterAction("drop not null" if node.args["allow_null"] else "set not null", name)
     if node.args.get("drop"):
@@ -94,14 +92,6 @@ def _altered(node: exp.AlterColumn, text: str) -> AlterAction:
     if "text" not in node.meta:
         raise refuse(node, text, "SET DEFAULT needs a value").with_(code="42601")
     return AlterAction("default", name, to=node.meta["text"])
-
-
-def _casts_alone(using: exp.Expr, name: str, dtype: exp.Expr | None) -> bool:
-    """Whether USING says what holds without it: the column itself, or its cast to the new type."""
-    value = using.unnest()
-    if isinstance(value, exp.Cast) and value.to == dtype:
-        value = value.this.unnest()
-    return isinstance(value, exp.Column) and not value.table and name_of(value.this) == name
 
 
 def _identity(node: AlterIdentity, text: str) -> Iterator[AlterAction]:

@@ -36,14 +36,16 @@ class AlterParser(CommandParser):
         return self.expression(made)
 
     def _parse_alter_table_alter(self) -> exp.Expr | None:
-        """Parse ALTER COLUMN; a DEFAULT keeps its text."""
+        """Parse ALTER COLUMN; a DEFAULT and USING keep their texts."""
         start = self._index
         if (identity := self._parse_alter_identity()) is not None:
             return identity
         made = super()._parse_alter_table_alter()
-        if made is not None and made.args.get("default"):
-            words = [token.text.upper() for token in self._tokens[start : self._index]]
-            first = start + words.index("DEFAULT") + 1
+        if made is not None and (made.args.get("default") or made.args.get("using")):
+            word = "DEFAULT" if made.args.get("default") else "USING"
+            words = [token.text.upper() if token.token_type is not TokenType.IDENTIFIER else ""
+                     for token in self._tokens[start : self._index]]  # fmt: skip
+            first = start + words.index(word) + 1
             made.meta["text"] = self._find_sql(self._tokens[first], self._prev)
         return made
 

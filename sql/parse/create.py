@@ -254,6 +254,8 @@ def _recursive(query: exp.Query, text: str, schema: exp.Schema) -> tuple[exp.Que
 
 def _index(node: exp.Create, text: str) -> CreateIndex | AlterTable:
     index = node.this
+    if index.this is not None:
+        check_dots(index.this, text)
     params = index.args.get("params") or exp.IndexParameters()
     only(index, text, "CREATE INDEX", ("this", "table", "params"))
     only(params, text, "CREATE INDEX", ("columns", "using", "include", "where", "with_storage", "tablespace"))

@@ -12,7 +12,7 @@ from halfjoin.sql.parse.syntax import AlterDomain, AlterEnum, AlterIdentity, Alt
 
 DROPPED = ("TYPE", "DOMAIN", "SCHEMA", "SEQUENCE", "INDEX", "SOURCE")  # what DROP takes several of
 COMMENTED = ("TABLE", "MATERIALIZED VIEW", "VIEW", "COLUMN", "INDEX", "TYPE", "DOMAIN", "SCHEMA", "SEQUENCE", "SINK",
-             "SOURCE")
+             "SOURCE", "CONSTRAINT")
 UNALTERED = {"SCHEMA": ("a schema keeps its name", "CREATE SCHEMA, and RENAME its tables into it")}
 
 
@@ -82,6 +82,10 @@ class NamedParser(SourceParser):
                                 "RESTART [WITH n], START WITH n, INCREMENT BY n, MINVALUE n, MAXVALUE n, CYCLE, "
                                 "OWNED BY t.c, RENAME TO name, SET SCHEMA name")  # fmt: skip
         return self.expression(AlterSequence(this=name, exists=exists, **given))
+
+    def _parse_property_before(self) -> exp.Expr | None:
+        """Of other dialects, between a name and its columns; it would take the NO of NO MINVALUE."""
+        return None
 
     def _parse_sequence_properties(self) -> exp.SequenceProperties | None:
         given = self._sequence_options()
@@ -207,11 +211,14 @@ class NamedParser(SourceParser):
         if kind is None:
             raise self._refused(f"COMMENT ON {self._curr.text if self._curr else ''} is not supported",
                                 f"comment on a {', '.join(COMMENTED)}")  # fmt: skip
+        constraint = self._parse_id_var() if kind == "CONSTRAINT" else None
+        if constraint is not None and not self._match(TokenType.ON):
+            raise self._refused("COMMENT ON CONSTRAINT needs a table", "write COMMENT ON CONSTRAINT c ON t IS 'text'")
         name = self._parse_table_parts(is_db_reference=kind == "SCHEMA")
         if not self._match(TokenType.IS):
             raise self._refused("COMMENT ON needs IS and a text", "write COMMENT ON TABLE t IS 'text'")
         text = None if self._match(TokenType.NULL) else self._parse_string()
-        return self.expression(Comment(this=name, kind=kind.lower(), text=text))
+        return self.expression(Comment(this=name, kind=kind.lower(), text=text, constraint=constraint))
 
     def _parse_overriding(self) -> exp.Expr | None:
         """The rows of INSERT after OVERRIDING SYSTEM | USER VALUE."""

@@ -92,7 +92,7 @@ def alter_sequence(node: syntax.AlterSequence, text: str) -> AlterSequence | Ren
         schema = name.rpartition(".")[0]
         return Rename("sequence", name, f"{schema}.{name_of(to)}" if schema else name_of(to), exists)
     if (into := node.args.get("schema")) is not None:
-        return Rename("sequence", name, in_schema(name, name_of(into)), exists)
+        return Rename("sequence", name, in_schema(name, name_of(into)), exists, moves=True)
     restart = node.args.get("restart")
     at = None if restart in (None, True) else number(restart, node, text)
     return AlterSequence(name, restart is not None, at, options(node, text), exists)
@@ -148,7 +148,9 @@ def comment(node: syntax.Comment, text: str) -> Comment:
     if kind == "schema":
         return Comment(kind, schema_named(node.this, text), given and given.name)
     if kind != "column":
-        return Comment(kind, catalog_name(node.this, text), given and given.name)
+        constraint = node.args.get("constraint")
+        part = "" if constraint is None else name_of(constraint)
+        return Comment(kind, catalog_name(node.this, text), given and given.name, part)
     parts = [name_of(part) for part in node.this.parts]
     if not 1 < len(parts) < 4:
         raise refuse(node, text, "expected the name of a column", "write COMMENT ON COLUMN t.a IS 'text'")

@@ -228,11 +228,13 @@ def _explain(node: syntax.Explain, text: str) -> Statement:
     format = node.args["format"]
     if node.args.get("kind"):
         return Explain(view=table_name(node.this, text), format=format)
-    if not isinstance(node.this, (exp.Query, syntax.AsOf)):
-        raise refuse(node, text, "EXPLAIN takes a query or a view", EXPLAINED)
+    if not isinstance(node.this, (exp.Query, exp.Insert, exp.Update, exp.Delete, exp.Merge, syntax.AsOf)):
+        raise refuse(node, text, "EXPLAIN takes a query, a view, or a change of rows", EXPLAINED)
     inner = statement_of(node.this, text)
+    if isinstance(inner, Insert | Update | Delete | Merge):
+        return Explain(change=inner, format=format)
     if not isinstance(inner, Select) or inner.as_of is not None:
-        raise refuse(node, text, "EXPLAIN takes a view, or a query without AS OF", EXPLAINED)
+        raise refuse(node, text, "EXPLAIN takes a query without AS OF and without changes in WITH", EXPLAINED)
     return Explain(query=inner.query, format=format)
 
 
@@ -364,7 +366,7 @@ PREPARABLE = (exp.Query, exp.Values, exp.Insert, exp.Update, exp.Delete, exp.Mer
 CREATED = ("DOMAIN", "INDEX", "MATERIALIZED", "OR", "SCHEMA", "SEQUENCE", "SINK", "SOURCE", "TABLE", "TEMP",
            "TEMPORARY", "TYPE", "UNIQUE", "VIEW")
 DROPPED = ("table", "view", "index", "sink", "source", "type", "domain", "schema", "sequence")
-EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
+EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN UPDATE ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
 MAX_DEPTH = 200
 KNOWN = ("CREATE TABLE, ALTER TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, CREATE SOURCE, INSERT, "
          "DELETE, UPDATE, MERGE, COPY, TRUNCATE, SELECT [AS OF], SUBSCRIBE, EXPLAIN, REFRESH PLAN, SHOW, SET TIME, "

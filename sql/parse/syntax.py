@@ -115,9 +115,10 @@ class AlterEnum(exp.Expression):
 
 
 class Comment(exp.Expression):
-    """COMMENT ON kind name IS text; no text: it is dropped. The name of a column has that of its table before it."""
+    """COMMENT ON kind name IS text; no text: it is dropped. The name of a column has that of its table before it.
+    `constraint`: its name; then the name is that of its table."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "text": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "text": False, "constraint": False}
 
 
 class Reset(exp.Expression):

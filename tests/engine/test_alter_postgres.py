@@ -56,6 +56,12 @@ ALTERS = (
     "ALTER TABLE c ADD CONSTRAINT lax FOREIGN KEY (k) REFERENCES t NOT VALID", "ALTER TABLE c VALIDATE CONSTRAINT lax",
     "ALTER TABLE c DROP CONSTRAINT lax", "ALTER TABLE c RENAME CONSTRAINT c_k_fkey TO lax",
     "ALTER TABLE t RENAME CONSTRAINT t_pkey TO pk", "ALTER TABLE t VALIDATE CONSTRAINT pk",
+    "ALTER TABLE t ALTER a TYPE bigint", "ALTER TABLE t ALTER a TYPE text",
+    "ALTER TABLE t ALTER a TYPE integer USING -a::integer",
+    "ALTER TABLE t ALTER b TYPE varchar(1)", "ALTER TABLE t ALTER b TYPE varchar(5) USING 'b' || k || left(b, 1)",
+    "ALTER TABLE c ALTER k TYPE bigint", "ALTER TABLE t ALTER k TYPE bigint", "ALTER TABLE t ALTER k TYPE smallint",
+    "ALTER TABLE c ALTER k TYPE text", "ALTER TABLE c ALTER k TYPE integer USING k / 2",
+    "ALTER TABLE t ALTER a TYPE integer USING nullif(a, 3)", "ALTER TABLE c ALTER n TYPE integer",
 )
 # What every script begins with: these work, whatever follows.
 BEGUN = ("ALTER TABLE c RENAME n TO m", "ALTER TABLE t ADD z integer", "ALTER TABLE t DROP z")

@@ -33,7 +33,9 @@ LINES = (
     (b"31,a,,,,,\n", "(FORMAT csv, FORCE_NULL *)"), (b"32\ta\t\t\t\t\t\n", "(FORCE_NULL (b))"),
     (b"33,a,,,,,\n", "(FORMAT csv, FORCE_NULL)"),
     (b"23,a,,,,,\n", "(FORMAT csv, ENCODING 'UTF8', ESCAPE '\"')"),
-    (b"6\ta\\tb\\\\n\t\\N\t-Infinity\tf\t2\t\\N\n\\.\n", ""), (b"7\t\t\t\t\t\t\n", ""),
+    (b"6\ta\\tb\\\\n\t\\N\t-Infinity\tf\t2\t\\N\n\\.\n", ""),
+    (b"34\ta\t\t\\N\tf\t\\N\t\n\\.\n35\tb\n", ""), (b"36,a,,,,,\n\\.\n37,b\n", "CSV"),
+    (b'38,"a\n\\.\nb",,,,,\n', "CSV"), (b"39,a,,,,,\n\\.x,,,,,,\n", "CSV"), (b"7\t\t\t\t\t\t\n", ""),
 )
 
 

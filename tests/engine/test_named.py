@@ -276,3 +276,29 @@ def test_alter_table_renames_the_sequence_of_a_serial(tmp_path: Path) -> None:
         rows = engine.query("SELECT a, b, pg_get_serial_sequence('s', 'a') AS q FROM s ORDER BY a").to_pylist()
     assert [(row["b"], row["q"]) for row in rows] == [(one, "public.r_a_seq") for one in "xyz"]
     assert len({row["a"] for row in rows}) == 3
+
+
+def test_a_comment_on_a_constraint_goes_with_it(tmp_path: Path) -> None:
+    with hj.Engine(tmp_path) as engine:
+        engine.execute("""
+            CREATE TABLE t (id bigint, u int CONSTRAINT one UNIQUE, c int CONSTRAINT few CHECK (c < 9), r bigint,
+                            CONSTRAINT key PRIMARY KEY (id), CONSTRAINT up FOREIGN KEY (r) REFERENCES t (id));
+            CREATE UNIQUE INDEX ci ON t (c)
+        """)
+        for name in ("one", "few", "key", "up"):
+            engine.execute(f"COMMENT ON CONSTRAINT {name} ON public.t IS 'of {name}'")
+        for name in ("ci", "nope"):
+            with pytest.raises(hj.UnknownName, match=f"constraint '{name}' of t"):
+                engine.execute(f"COMMENT ON CONSTRAINT {name} ON t IS 'x'")
+        engine.execute("COMMENT ON CONSTRAINT up ON t IS NULL; ALTER TABLE t RENAME CONSTRAINT few TO some")
+    with hj.Engine(tmp_path) as engine:
+        shown = engine.execute("SHOW COMMENTS")
+        assert [(row["name"], row["comment"]) for row in shown.to_pylist()] == [
+            ("t.key", "of key"), ("t.one", "of one"), ("t.some", "of few")]  # fmt: skip
+        told = """SELECT conname, obj_description(c.oid, 'pg_constraint') AS a, description AS b FROM pg_constraint c
+                  JOIN pg_description d ON d.objoid = c.oid AND classoid = 'pg_constraint'::regclass ORDER BY conname"""
+        assert [tuple(row.values()) for row in engine.query(told).to_pylist()] == [
+            ("key", "of key", "of key"), ("one", "of one", "of one"), ("some", "of few", "of few")]  # fmt: skip
+        engine.execute("ALTER TABLE t DROP CONSTRAINT up; ALTER TABLE t DROP CONSTRAINT key")
+        engine.execute("ALTER TABLE t ADD PRIMARY KEY (id)")
+        assert [row["name"] for row in engine.execute("SHOW COMMENTS").to_pylist()] == ["t.one", "t.some"]

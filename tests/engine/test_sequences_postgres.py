@@ -37,7 +37,8 @@ SCRIPTS = {
         SELECT nextval('d'); SELECT nextval('d'); SELECT nextval('d'); ALTER SEQUENCE d CYCLE; SELECT nextval('d');
         ALTER SEQUENCE d RESTART WITH 3 INCREMENT 1 MAXVALUE 4; SELECT nextval('d'); CREATE SEQUENCE e INCREMENT -1;
         SELECT nextval('e'); SELECT nextval('e'); SELECT setval('e', -40); SELECT nextval('e'); SELECT setval('e', 0);
-        ALTER SEQUENCE e NO MINVALUE NO MAXVALUE; SELECT nextval('e')""",
+        ALTER SEQUENCE e NO MINVALUE NO MAXVALUE; SELECT nextval('e'); CREATE SEQUENCE f NO MINVALUE NO MAXVALUE;
+        CREATE SEQUENCE g NO CYCLE; SELECT nextval('f'), nextval('g')""",
     "types and errors": """CREATE SEQUENCE q AS smallint MAXVALUE 40000; CREATE SEQUENCE q AS smallint START WITH 32766;
         SELECT nextval('q'); SELECT nextval('q'); SELECT nextval('q'); ALTER SEQUENCE q AS integer; SELECT nextval('q');
         CREATE SEQUENCE r AS text; CREATE SEQUENCE r MINVALUE 10 MAXVALUE 5; CREATE SEQUENCE r START 3 MINVALUE 5;

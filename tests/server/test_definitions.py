@@ -221,3 +221,24 @@ def test_what_is_done_by_itself_is_taken_and_what_is_not_there_says_why(client: 
                     "CREATE POLICY p ON t", "CREATE PUBLICATION p FOR ALL TABLES"):  # fmt: skip
         with pytest.raises(psycopg.errors.FeatureNotSupported):
             client.execute(refused)
+
+
+def test_a_table_takes_its_sequences_into_another_schema() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE SCHEMA s; CREATE TABLE s.t (id serial, n integer GENERATED ALWAYS AS IDENTITY)")
+    engine.execute("COMMENT ON SEQUENCE s.t_id_seq IS 'it'; ALTER TABLE s.t SET SCHEMA s")
+    engine.execute("ALTER TABLE s.t SET SCHEMA public")
+    told = engine.execute("SELECT pg_get_serial_sequence('t', 'id') AS a, pg_get_serial_sequence('t', 'n') AS b")
+    assert told.to_pylist() == [{"a": "public.t_id_seq", "b": "public.t_n_seq"}]
+    assert engine.execute("SHOW COMMENTS").to_pylist() == [{"kind": "sequence", "name": "t_id_seq", "comment": "it"}]
+    assert engine.execute("INSERT INTO t DEFAULT VALUES RETURNING id, n").to_pylist() == [{"id": 1, "n": 1}]
+    with pytest.raises(hj.UnsupportedSQL, match="cannot move an owned sequence") as caught:
+        engine.execute("ALTER SEQUENCE t_id_seq SET SCHEMA s")
+    assert caught.value.sqlstate == "0A000"
+    engine.execute("CREATE SEQUENCE q; ALTER SEQUENCE q SET SCHEMA public")
+    with pytest.raises(hj.Conflict, match="exists already"):
+        engine.execute("ALTER TABLE t RENAME TO t")
+    engine.execute("CREATE SEQUENCE s.t_id_seq")
+    with pytest.raises(hj.Conflict, match=r"s\.t_id_seq exists already"):
+        engine.execute("ALTER TABLE t SET SCHEMA s")
+    assert engine.execute("INSERT INTO t DEFAULT VALUES RETURNING id").to_pylist() == [{"id": 2}]

@@ -55,9 +55,6 @@ def test_using_may_say_what_a_new_type_does_without_it() -> None:
     engine.execute("""CREATE TABLE t (a integer, "B" varchar(20)); INSERT INTO t VALUES (1, 'x')""")
     engine.execute('ALTER TABLE t ALTER COLUMN a TYPE bigint USING (a::bigint), ALTER "B" TYPE text USING "B"')
     assert engine.query("SELECT * FROM t").to_pylist() == [{"a": 1, "B": "x"}]
-    for other in ("a + 1", "a::text::bigint", '"B"::bigint'):
-        with pytest.raises(hj.UnsupportedSQL, match="USING is not supported"):
-            engine.execute(f"ALTER TABLE t ALTER a TYPE bigint USING {other}")
 
 
 def test_values_go_into_a_long_list_in_one_walk(monkeypatch: pytest.MonkeyPatch) -> None:
