@@ -19,7 +19,7 @@ from halfjoin.sql.named import (
     CreateSequence,
     SequenceOptions,
 )
-from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetTransaction
+from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetConstraints, SetTransaction
 from halfjoin.sql.types import SqlType
 
 if TYPE_CHECKING:
@@ -499,7 +499,7 @@ Change: TypeAlias = Insert | Delete | Update | Merge  # statements that change t
 Statement: TypeAlias = (
     CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | CreateSource | AlterSource | AlterTable
     | Rename | AlterRetention | Insert | Delete | Update | Merge | WithChanges | Copy | Truncate | Select | Subscribe
-    | Explain | Maintain | Refresh | RefreshPlan | Show | SetTime | SetSetting | Begin | SetTransaction | Commit
-    | Rollback | Savepoint | Drop | Prepare | Execute | Deallocate | CreateEnum | CreateComposite | AlterEnum
+    | Explain | Maintain | Refresh | RefreshPlan | Show | SetTime | SetSetting | Begin | SetTransaction | SetConstraints
+    | Commit | Rollback | Savepoint | Drop | Prepare | Execute | Deallocate | CreateEnum | CreateComposite | AlterEnum
     | CreateDomain | CreateSchema | CreateSequence | Comment | AlterSequence | AlterDomain
 )

@@ -25,6 +25,13 @@ class SetTransaction:
 
 
 @dataclass(frozen=True)
+class SetConstraints:
+    """SET CONSTRAINTS ALL | name, ... IMMEDIATE | DEFERRED. `immediate`: what is deferred is checked now, all of it."""
+
+    immediate: bool
+
+
+@dataclass(frozen=True)
 class Commit:
     """COMMIT: apply the batch."""
 

@@ -94,7 +94,7 @@ from halfjoin.sql.statements import (
     WithChanges,
 )
 from halfjoin.sql.system import is_temporary
-from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetTransaction
+from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetConstraints, SetTransaction
 
 _log = logging.getLogger("halfjoin")
 _MOST_GONE = 100  # things of which a message names what CASCADE has dropped
@@ -251,6 +251,9 @@ def _run(
             session.isolation.take(statement)
         case SetTransaction():
             session.isolation.take(statement)
+        case SetConstraints(immediate):
+            if immediate and session.transaction is not None:
+                session.transaction.check_deferred(state)
         case Commit():
             session.commit(state)
         case Rollback():

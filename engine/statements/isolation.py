@@ -32,13 +32,14 @@ from halfjoin.sql.statements import (
     Statement,
     Subscribe,
 )
-from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetTransaction
+from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetConstraints, SetTransaction
 
 COMMITTED = "read committed"
-_READS = (Begin, Commit, Deallocate, Execute, Explain, Maintain, Prepare, Rollback, Savepoint, Select, SetSetting,
-          SetTime, SetTransaction, Show, Subscribe)  # fmt: skip
+_READS = (Begin, Commit, Deallocate, Execute, Explain, Maintain, Prepare, Rollback, Savepoint, Select, SetConstraints,
+          SetSetting, SetTime, SetTransaction, Show, Subscribe)  # fmt: skip
 # What reads and changes no rows, so that it fixes no state.
-_APART = (Begin, Commit, Deallocate, Explain, Prepare, Rollback, Savepoint, SetSetting, SetTime, SetTransaction, Show)
+_APART = (Begin, Commit, Deallocate, Explain, Prepare, Rollback, Savepoint, SetConstraints, SetSetting, SetTime,
+          SetTransaction, Show)  # fmt: skip
 
 
 @dataclass(slots=True)

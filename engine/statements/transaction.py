@@ -30,7 +30,7 @@ from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, constant
 from halfjoin.errors import Conflict, InvalidRow, UnknownName, UnsupportedSQL
 from halfjoin.sql.statements import CreateSink, RefreshPlan, Statement, Subscribe
-from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetTransaction
+from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetConstraints, SetTransaction
 
 Definition: TypeAlias = Callable[[State], None]  # carries out a statement that defines something
 _WORDS = {CreateSink: "CREATE SINK", RefreshPlan: "REFRESH PLAN", Subscribe: "SUBSCRIBE"}
@@ -55,8 +55,9 @@ def check(statements: Sequence[Statement], inside: bool) -> None:
                     word = type(statement).__name__.upper()
                     raise UnsupportedSQL(f"{word} without BEGIN", remedy="write BEGIN; ...; COMMIT", code="25P01")
                 inside = isinstance(statement, Savepoint)
-            case SetTransaction() if not inside:
-                raise UnsupportedSQL("SET TRANSACTION can only be used in transaction blocks", code="25P01",
+            case SetTransaction() | SetConstraints() if not inside:
+                word = "TRANSACTION" if isinstance(statement, SetTransaction) else "CONSTRAINTS"
+                raise UnsupportedSQL(f"SET {word} can only be used in transaction blocks", code="25P01",
                                      remedy="write it after BEGIN")
             case CreateSink() | RefreshPlan() | Subscribe() if inside:
                 raise UnsupportedSQL(f"{_WORDS[type(statement)]} cannot be in a transaction",

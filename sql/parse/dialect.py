@@ -137,6 +137,8 @@ class HalfjoinParser(OperatorParser, ConstantParser, KeyParser):
             return self.expression(ShowObjects(this="columns", source=self._parse_table_parts()))
         if self._match_text_seq("SET", "TRANSACTION"):
             return self._parse_modes("set")
+        if self._match_text_seq("SET", "CONSTRAINTS"):
+            return self._parse_constraint_modes()
         if self._match_text_seq("SET", "TIME", "ZONE"):
             return self.expression(exp.Set(expressions=[exp.SetItem(this=exp.EQ(
                 this=exp.column("timezone"), expression=self._parse_disjunction()))]))

@@ -53,7 +53,7 @@ from halfjoin.sql.statements import (
     WithChanges,
 )
 from halfjoin.sql.system import DATABASE, INFORMATION, PG_CATALOG, SCHEMAS
-from halfjoin.sql.transactions import Commit, Rollback, Savepoint
+from halfjoin.sql.transactions import Commit, Rollback, Savepoint, SetConstraints
 
 Tree: TypeAlias = exp.Expr  # a parsed statement; only the package `sql` looks inside
 
@@ -335,6 +335,7 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     exp.Set: _set,
     syntax.Reset: _reset,
     syntax.TransactionModes: lambda node, _: modes(node),
+    syntax.ConstraintModes: lambda node, _: SetConstraints(node.this == "immediate"),
     exp.Commit: _ended,
     exp.Rollback: _ended,
     exp.Drop: _drop,

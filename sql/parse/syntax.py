@@ -157,6 +157,12 @@ class TransactionModes(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "level": False, "access": False}
 
 
+class ConstraintModes(exp.Expression):
+    """SET CONSTRAINTS; `this`: `immediate` or `deferred`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 class MutualWith(exp.With):
     """WITH MUTUALLY RECURSIVE: queries that read each other. `limit`: of rounds; `error`: more are an error."""
 

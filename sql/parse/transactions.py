@@ -1,11 +1,11 @@
-"""BEGIN and SET TRANSACTION: their modes."""
+"""BEGIN, SET TRANSACTION and SET CONSTRAINTS: their modes."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from halfjoin.sql.parse.syntax import TransactionModes
+from halfjoin.sql.parse.syntax import ConstraintModes, TransactionModes
 from halfjoin.sql.parse.with_clause import WithParser
 from halfjoin.sql.transactions import LEVELS, Begin, SetTransaction
 
@@ -33,6 +33,15 @@ class TransactionParser(WithParser):
             remedy = "write SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"
             raise self._refused("SET TRANSACTION needs a mode", remedy).with_(code="42601")
         return self.expression(made)
+
+    def _parse_constraint_modes(self) -> exp.Expr:
+        """ALL, or the names of constraints; then IMMEDIATE or DEFERRED."""
+        if not self._match_text_seq("ALL"):
+            self._parse_csv(self._parse_table_parts)
+        if not self._match_texts(("IMMEDIATE", "DEFERRED")):
+            raise self._refused("syntax error in SET CONSTRAINTS", "write SET CONSTRAINTS ALL IMMEDIATE").with_(
+                code="42601")
+        return self.expression(ConstraintModes(this=self._prev.text.lower()))
 
     def _parse_mode(self, made: TransactionModes) -> None:
         if self._match_text_seq("ISOLATION", "LEVEL"):

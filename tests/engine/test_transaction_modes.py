@@ -102,3 +102,17 @@ def test_rows_in_files_are_read_while_nothing_has_changed(tmp_path: Path) -> Non
         again.apply({"u": [{"a": 1}]})
         assert _code(again, "SELECT sum(a) FROM t") in ("", "40001")  # right, or refused
         again.execute("ROLLBACK")
+
+
+def test_deferred_keys_are_checked_when_the_caller_says_so() -> None:
+    engine = _engine()
+    engine.execute("CREATE TABLE parent (id integer PRIMARY KEY); CREATE TABLE child (id integer PRIMARY KEY, of "
+                   "integer CONSTRAINT has_parent REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)")  # fmt: skip
+    engine.execute("BEGIN; SET CONSTRAINTS ALL DEFERRED; INSERT INTO child VALUES (1, 7); INSERT INTO parent VALUES "
+                   "(7); SET CONSTRAINTS has_parent IMMEDIATE; INSERT INTO child VALUES (2, 8)")  # fmt: skip
+    with pytest.raises(hj.InvalidRow, match="has_parent"):
+        engine.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    engine.execute("ROLLBACK; BEGIN; INSERT INTO child VALUES (1, 7); INSERT INTO parent VALUES (7); COMMIT")
+    assert engine.read("child").to_pylist() == [{"id": 1, "of": 7}]
+    assert _code(engine, "SET CONSTRAINTS ALL IMMEDIATE") == "25P01"
+    assert _code(engine, "BEGIN; SET CONSTRAINTS ALL") == "42601"
