@@ -1,5 +1,5 @@
 """Finds the constants that a query or a change compares with, without parsing it: `k = 5`, `d > date '2024-01-01'`,
-`k IN (1, 2)`. So it finds those that a change gives: `SET x = 5`, `VALUES (1, 'a')`.
+`k IN (1, 2)`. So it finds those that a change gives: `SET x = 5`, `SET x = x + 5`, `VALUES (1, 'a')`.
 
 What is left is a text with parameters, `k = $1`, `d > $1::date`, `k IN ($1, $2)`, and their values. It says the same,
 so texts that differ in such constants only are one question with other values. A constant in another place stays: there
@@ -23,12 +23,14 @@ _SPACE = r"[ \t\r\n]"
 _TEXT = r"'(?:[^'\\$\x00-\x1f]|'')*+'"
 _CONSTANT = rf"(?:(?:0|[1-9][0-9]{{0,17}})(?![\w.])|{_TEXT})"
 _COMPARES = r"(?<![-+*/<>=~!@#%^&|`?:])(?:=|<>|!=|<=|>=|<|>)(?![-+*/<>=~!@#%^&|`?])"
+_ADDED_TO = rf"(?:[^\W\d]\w*+\.)?[^\W\d]\w*+{_SPACE}*+(?:[-+]|\|\|){_SPACE}*+"  # a column, and what adds to it
 _ENDS = rf"""(?={_SPACE}*+(?:[),;]|::|--|\Z|(?<={_SPACE})(?:AND|OR|AS|ORDER|GROUP|HAVING|LIMIT|OFFSET|FETCH|UNION|
                                      EXCEPT|INTERSECT|WHERE|JOIN|LEFT|RIGHT|FULL|INNER|CROSS|THEN|WINDOW|FROM|
                                      RETURNING)\b))"""
 _BEGINS = re.compile(rf"{_SPACE}*+(?:SELECT|WITH|INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
 _PART = re.compile(
-    rf"""{_COMPARES}{_SPACE}*+(?:(?P<type>date|timestamp|timestamptz){_SPACE}++(?P<typed>{_TEXT})|(?P<one>{_CONSTANT}))
+    rf"""{_COMPARES}{_SPACE}*+(?:(?P<type>date|timestamp|timestamptz){_SPACE}++(?P<typed>{_TEXT})|
+         (?:{_ADDED_TO})?(?P<one>{_CONSTANT}))
          {_ENDS}
     | \bBETWEEN{_SPACE}++(?P<low>{_CONSTANT}){_SPACE}++AND{_SPACE}++(?P<high>{_CONSTANT}){_ENDS}
     | \b(?:IN|VALUES){_SPACE}*+\({_SPACE}*+(?P<list>{_CONSTANT}(?:{_SPACE}*+,{_SPACE}*+{_CONSTANT})*+){_SPACE}*+\)
@@ -64,6 +66,9 @@ class Lifted:
 
 def lifted(text: str) -> Lifted | None:
     """A query or a change with its constants as parameters; None if there is no constant that can be one.
+
+    >>> lifted("UPDATE t SET n = n + 5")
+    Lifted(text='UPDATE t SET n = n + $1', values=[5])
 
     >>> lifted("SELECT a FROM t WHERE k = 5 AND x IN ('a', 'it''s') ORDER BY 1")
     Lifted(text='SELECT a FROM t WHERE k = $1 AND x IN ($2, $3) ORDER BY 1', values=[5, 'a', "it's"])

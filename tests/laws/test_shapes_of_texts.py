@@ -69,6 +69,9 @@ MORE = [
     "SELECT x FROM t WHERE k = {v} AND 6 / (i - 1) > 0", "SELECT k FROM t WHERE nowhere = {v}",
     "SELECT k FROM t WHERE {c} = {v} 5",
     "SELECT /*+ x */ k FROM t WHERE {c} = {v}", "SELECT k FROM t WHERE {c} = {v} /* a /* i = 5 */ b */ AND k = 2",
+    "SELECT k FROM t WHERE k = {c} + {v}", "SELECT k FROM t WHERE {c} > t.i-{v} AND k <> {v}",
+    "SELECT k FROM t WHERE x = x || {v} OR {c} <= {c} + {v}", "SELECT k FROM t WHERE {c} = current_date - {v}",
+    "SELECT k FROM t WHERE {c} = {c} - {v} * 2", "SELECT k FROM t WHERE {c} = k --{v}\n",
     "SELECT n FROM w WHERE i = {v} AND n >= {v}", "SELECT k FROM t WHERE {c} IN ({v}, {v}, {v}) AND NOT k IN ({v})",
 ]  # fmt: skip
 CHANGES = [
@@ -81,6 +84,8 @@ CHANGES = [
     "UPDATE SET i = {v} WHEN NOT MATCHED THEN INSERT (k) VALUES ({v})",
     "INSERT INTO t SELECT {v} FROM t WHERE {c} = {v}",
     "INSERT INTO t (k) VALUES ({v}) ON CONFLICT (k) DO UPDATE SET {c} = {v} WHERE t.k = {v}",
+    "UPDATE t SET {c} = {c} + {v} WHERE k = {v}", "UPDATE t SET {c} = t.{c}-{v}, x = x || {v}",
+    "INSERT INTO t (k) VALUES ({v}) ON CONFLICT (k) DO UPDATE SET {c} = t.{c} + {v}",
     "UPDATE t SET ({c}, i) = ({v}, {v})", "UPDATE t SET {c} = {v}",
     "UPDATE t SET c[1] = {v} WHERE x = {v}",
     "SELECT k = {v} FROM t", "SELECT extract(day FROM d) = {v} FROM t", "SELECT trim({v} FROM x) = {v} FROM t",
