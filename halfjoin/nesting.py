@@ -3,7 +3,8 @@
 Parsing, binding and planning recurse over a statement. The caller's own frames must not count: a notebook, a web server
 or a test runner has dozens of them, and a view that was made from a shallow stack has to open again from a deep one.
 Each function under `bounded` may therefore use as many frames as the limit says, and more, beside those of its callers.
-Calls of Python functions take no stack of C, so a frame costs little.
+Most calls of Python functions take no stack of C, so a frame costs little. Where threads get a small stack, there are
+no more frames than the limit says.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import Lock, stack_size
 
 from halfjoin.errors import UnsupportedSQL
 
 _MORE = 2000  # frames; a call within a call takes about 28, most of them to parse it
+_STACK = 1 << 20  # bytes of a thread; more frames may not fit into fewer
 
 
 class _Headroom:
@@ -31,7 +33,8 @@ class _Headroom:
             if not self.users:
                 self.usual = sys.getrecursionlimit()
             self.users += 1
-            self.raised = max(sys.getrecursionlimit(), self.usual + frames + _MORE)
+            more = 0 if 0 < stack_size() < _STACK else _MORE
+            self.raised = max(sys.getrecursionlimit(), self.usual + frames + more)
             sys.setrecursionlimit(self.raised)
 
     def leave(self) -> None:

@@ -176,6 +176,7 @@ PyObject *py_reduced(PyObject *self, PyObject *args);
 PyObject *py_decimals(PyObject *self, PyObject *args);
 PyObject *py_arithmetic(PyObject *self, PyObject *args);
 PyObject *py_quotients(PyObject *self, PyObject *args);
+void make_powers(void);
 PyObject *py_float_sums(PyObject *self, PyObject *args);
 PyObject *py_compared(PyObject *self, PyObject *args);
 PyObject *py_order(PyObject *self, PyObject *args);

@@ -66,7 +66,10 @@ static PyMethodDef functions[] = {
 };
 
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
-static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "VERSION", 18); }
+static int execute(PyObject *module) {
+    make_powers();
+    return PyModule_AddIntConstant(module, "VERSION", 18);
+}
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
 

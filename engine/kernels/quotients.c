@@ -1,6 +1,6 @@
 /* Quotients of decimals of 128 bits, each rounded to the decimals that PostgreSQL gives it.
 
-   `sql.functions.decimal_places` has the rule, and `engine.scalar.division` the other way. The kernel gives up where a
+   `sql.functions.decimal_places` has the rule, and `engine.scalar.division` does the same without the kernel. The kernel gives up where a
    divisor is 0, a number of 128 bits is too short for a step, or the column has no room for a quotient. */
 
 #include "columns.h"
@@ -11,7 +11,8 @@ enum { GROUP = 4, SIGNIFICANT = 16, MOST = 38 };
 
 static Word powers[MOST + 1];
 
-static void make_powers(void) {
+/* Called once, before any thread reads them. */
+void make_powers(void) {
     for (int i = 0; i <= MOST; i++) powers[i] = power_of_ten(i);
 }
 
@@ -112,7 +113,6 @@ PyObject *py_quotients(PyObject *self, PyObject *args) {
         bits = (uint8_t *)PyBytes_AsString(validity);
         memset(bits, 0, (length + 7) / 8);
     }
-    make_powers();
     PyThreadState *paused = pause_for(length);
     int whole = run(&operands, scales, powers[digits < MOST ? digits : MOST], width, length, PyBytes_AsString(values), bits);
     go_on(paused);

@@ -77,7 +77,7 @@ class _Wide(NamedTuple):
 
     @classmethod
     def of(cls, terms: Sequence[Ints | int]) -> _Wide | None:
-        """The terms in two parts. None: they add the same, or are few."""
+        """The terms in two parts. None: all rows of a piece add the same."""
         some = [one for one in terms if not isinstance(one, int)]
         return cls([one & MASK for one in some], [one >> 32 for one in some]) if len(some) == len(terms) else None
 
@@ -98,7 +98,7 @@ def _added(part: Sums, pieces: Sequence[Updates]) -> Sequence[Ints | int] | _Wid
     found = _terms(part, pieces, rows)
     if found is not None or rows >= _HALVES:
         return found
-    terms = _terms(part, pieces, 1)
+    terms = _terms(part, pieces, 1)  # each of them must fit alone
     return None if terms is None else _Wide.of(terms)
 
 

@@ -6,7 +6,8 @@ all their columns, and fewer are joined. Where the ends of blocks are known, the
 behind the last row that is wanted are not read.
 
 What is known of a row's place are the first keys of the order that are expressions over the input. A row that comes
-after the bound by these has at least so many rows before it as are asked for, whatever it is joined with.
+after the bound by these has at least so many rows before it as are asked for, whatever it is joined with. So no row may
+be there less than zero times: it could take one of those away, and the query would be an error.
 """
 
 from __future__ import annotations
@@ -33,14 +34,16 @@ from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.words import ordered_words
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.values import mask_of
+from halfjoin.engine.updates.intervals import has_intervals
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, empty, some_below_zero
 from halfjoin.planner.group_functions import Top
-from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Step
+from halfjoin.planner.linear import Extend, Filter, Keep, Step
+from halfjoin.planner.plan import Version
 from halfjoin.sql.expr import Column, Expr, columns_of, rewrite
 from halfjoin.sql.functions.chance import draws
 from halfjoin.sql.relation import SortKey, TopK
 
-_SHARE = 32  # what is asked for is at most this part (1/32) of the rows; of more, all are read
+_SHARE = 256  # what is asked for is at most this part (1/256) of the rows; of more, all are read
 _PENDING = 256  # rows; of fewer no new bound is made
 _LONG = 1 << 18  # rows of a stretch, once there is a bound
 _PLAIN = frozenset(kind.id for kind in (pa.string(), pa.binary(), pa.decimal128(1)))
@@ -55,9 +58,8 @@ class _Key:
     order: SortKey
 
 
-class Unfit(Exception):
-    """All rows must be read: one is there less than zero times, so it may take one that comes first; or values have
-    several types."""
+class ReadAll(Exception):
+    """All rows must be read: most are asked for, some are there less than zero times, or values have several types."""
 
 
 class Firsts:
@@ -76,8 +78,6 @@ class Firsts:
 
     def take(self, made: Updates) -> None:
         """Take rows of the output."""
-        if some_below_zero(made.diff):
-            raise Unfit
         self._new += [made] if len(made) else []
         some = sum(map(len, self._new))
         if some < (_PENDING if self._bound is not None else self.wanted):
@@ -90,9 +90,13 @@ class Firsts:
             self._bound = left.slice(len(left) - 1, len(left)).columns
 
     def read(self, parts: Sequence[Part], closed: int, names: Sequence[str]) -> Iterator[Updates]:
-        """The rows of an input that may be among the first, a stretch at a time."""
-        if not _are_worth(parts, self.wanted):
-            raise Unfit
+        """The rows of an input that may be among the first, a stretch at a time.
+
+        Raises:
+            ReadAll: it is better to read all of them, or needed.
+        """
+        if not _are_worth(parts, self.wanted) or _is_owed(parts, closed):
+            raise ReadAll
         yield from self._read(parts, closed, names)
 
     def _read(self, runs: Sequence[Run], closed: int, names: Sequence[str]) -> Iterator[Updates]:
@@ -100,8 +104,6 @@ class Firsts:
             if self._bound is not None and least is not None and not self._may_come(self._keys[0], least):
                 continue
             for part in _part(run, start, stop).present(closed, names, None if self._bound is None else self._choose):
-                if some_below_zero(part.diff):
-                    raise Unfit
                 if len(part):
                     yield part
 
@@ -125,7 +127,7 @@ class Firsts:
         assert self._bound is not None  # nobody asks before
         bound, order = self._bound[key.output], key.order
         if values.type != key.type:
-            raise Unfit
+            raise ReadAll
         if _arrow_orders(values) and bound[0].is_valid:
             less = mask_of((pc.greater if order.descending else pc.less)(values, bound[0]))
             return less, mask_of(pc.equal(values, bound[0]))
@@ -200,12 +202,14 @@ def first_rows(flow: Dataflow, lookup: RunsOf, upper: int, closed: int, order: T
     paths = [path for branch in flow.branches for path in branch]
     firsts = None if len(flow.branches) != 1 or any(path.reports for path in paths) else firsts_of(
         flow.branches[0][flow.plan.branches[0].fill], order, flow.schema)  # fmt: skip
-    if firsts is None:
+    others = {stage.half_join.arrangement.collection for path in paths for stage in path.spec.stages}
+    others -= flow.constants.keys()
+    if firsts is None or any(_is_owed(lookup(name, Version.AFTER), closed) for name in others):
         return None
     try:
         for output, _ in flow.fill(lookup, upper, closed, gathered=True, reader=firsts):
             firsts.take(output.before(upper))
-    except Unfit:
+    except ReadAll:
         return None
     return concat(firsts.rows or [empty(flow.schema)])
 
@@ -219,17 +223,17 @@ def firsts_of(path: CompiledPath, order: TopK, schema: Mapping[str, pa.DataType]
         return None
     steps = [*path.spec.source.steps, *(step for stage in path.spec.stages for step in stage.then.steps),
              *path.spec.final.steps]  # fmt: skip
-    if not all(isinstance(step, Filter | Extend | Keep | Explode) for step in steps) or any(map(_draws, steps)):
+    if not all(isinstance(step, Filter | Extend | Keep) for step in steps) or any(map(_draws, steps)):
         return None
     known, keys = _origins(path), list[_Key]()
-    wanted = [*order.order]
-    if not order.with_ties:
-        wanted += [SortKey(column) for column in order.columns]
-    for key in wanted:
+    ties = () if order.with_ties else tuple(map(SortKey, order.columns))
+    for number, key in enumerate((*order.order, *ties)):
         expr = _over(key.expr, known)
         if expr is None or not isinstance(key.expr, Column):
             break
         keys.append(_Key(key.expr.name, schema[key.expr.name], replace(key, expr=expr)))
+        if number >= len(order.order) and has_intervals(keys[-1].type):
+            break  # rows that tie come in the order of how equal intervals look, before the next column counts
     return Firsts(order, keys, order.limit + order.offset) if keys else None
 
 
@@ -239,9 +243,18 @@ def _are_worth(parts: Sequence[Part], wanted: int) -> TypeGuard[Sequence[Run]]:
     return 0 < wanted * _SHARE <= rows and rows >= blocks.FEW and all(isinstance(part, Run) for part in parts)
 
 
+def _is_owed(parts: Sequence[Part], closed: int) -> bool:
+    """Whether a row is there less than zero times, or may be, since nobody looks into files for it."""
+    if not all(isinstance(part, Run) for part in parts):
+        return True
+    some = [part for part in parts if isinstance(part, Run) and some_below_zero(part.updates.diff)]
+    return any(some_below_zero(run.diffs(np.arange(len(run)) if (left := run.left(closed)) is None else left, closed))
+               for run in some)  # fmt: skip
+
+
 def _draws(step: Step) -> bool:
     match step:
-        case Filter(exprs) | Explode(args=exprs):
+        case Filter(exprs):
             return any(map(draws, exprs))
         case Extend(items):
             return any(draws(expr) for _, expr in items)
@@ -266,9 +279,6 @@ def _after(known: Mapping[str, Expr | str], steps: Iterable[Step]) -> Mapping[st
                 made = {column.name: _over(expr, known) for column, expr in items}
                 rest = {name: origin for name, origin in known.items() if name not in made}
                 known = rest | {name: origin for name, origin in made.items() if origin is not None}
-            case Explode(outputs=outputs, ordinality=ordinality):
-                others = {column.name for column in (*outputs, *([] if ordinality is None else [ordinality]))}
-                known = {name: origin for name, origin in known.items() if name not in others}
             case _:  # what Keep leaves out is not read any more
                 pass
     return known

@@ -12,6 +12,7 @@ import numpy as np
 
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.words import ordered_words
+from halfjoin.engine.updates.intervals import has_intervals
 from halfjoin.engine.updates.updates import Ints, gather, indices_of, where_true
 from halfjoin.sql.relation import SortKey
 
@@ -42,6 +43,8 @@ def foremost(groups: Groups, order: Sequence[SortKey], wanted: int, *, with_ties
             before.append(tied[less])
             tied, left = tied[same], left - len(less)
             words = [one[same] for one in words]
+        if isinstance(key, str) and has_intervals(groups.columns[key].type):
+            break  # rows that tie come in the order of how equal intervals look, before the next column counts
     return np.sort(np.concatenate([*before, tied]))
 
 

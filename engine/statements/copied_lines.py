@@ -54,8 +54,12 @@ def read_lines(statement: Copy, data: bytes, names: list[str]) -> pa.Table:
 
 def _before_end(data: bytes, quote: bytes = b"") -> bytes:
     """The lines before the one that says that no more follow. In CSV a value in quotes may have such a line."""
+    at = odd = 0  # each byte is counted once, though each line of a value may look like the end
     for end in _END.finditer(data):
-        if not quote or data.count(quote, 0, end.start()) % 2 == 0:
+        if quote:
+            odd ^= data.count(quote, at, end.start()) & 1
+            at = end.start()
+        if not odd:
             return data[: end.start()]
     return data
 

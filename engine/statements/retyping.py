@@ -19,7 +19,7 @@ from halfjoin.engine.statements.tables import check_columns, check_key_types
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, DataError, InvalidRow, UnsupportedSQL
 from halfjoin.sql import functions
-from halfjoin.sql.bind.constraints import bind_using, names_read
+from halfjoin.sql.bind.constraints import bind_using, casting, names_read
 from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions.coercion import same_values
@@ -54,7 +54,7 @@ def with_type(catalog: Catalog, table: Table, column: ColumnModel, action: Alter
               for one in table.unique)  # fmt: skip
     made = table.model_copy(update={"unique": tuple(unique), "columns": tuple(
         one.model_copy(update={"type": type}) if one.name == column.name else one for one in table.columns)})
-    check_columns(made, catalog)
+    check_columns(made, catalog, retyped=column.name)
     for other, key in keys_with(catalog, made, column.name):
         check_key_types(other, made if key.table == made.name else catalog.tables[key.table], key.columns,
                         key.references)  # fmt: skip
@@ -83,11 +83,8 @@ def _value(table: Table, column: ColumnModel, type: SqlType, using: str | None) 
     """What the values of the column become."""
     if using is not None:
         return bind_using(using, [one.column for one in table.columns], type, Catalog.knowing(table), table.name)
-    try:
+    with casting(f"column {column.name}", type, f"write USING {column.name}::{type}"):
         return functions.cast(column.column, type)
-    except UnsupportedSQL as problem:
-        raise UnsupportedSQL(f"column {column.name} cannot be cast automatically to type {type}", code="42804",
-                             remedy=f"write USING {column.name}::{type}") from problem
 
 
 def _remade(table: Table, column: ColumnModel, type: SqlType, value: Expr) -> Rows:

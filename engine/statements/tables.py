@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 from halfjoin.catalog.catalog import Catalog
@@ -13,7 +14,7 @@ from halfjoin.engine.statements.creating import identifier
 from halfjoin.engine.statements.sequence_options import new_sequence
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind_columns
-from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, names_read
+from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, casting, names_read
 from halfjoin.sql.bind.named_types import resolved
 from halfjoin.sql.named import SequenceOptions
 from halfjoin.sql.parse.renaming import renamed
@@ -85,8 +86,9 @@ def columns_of_query(statement: CreateTableAs, catalog: Catalog, text: str) -> C
     return CreateTable(statement.name, made, (), statement.retain, statement.if_not_exists, ended=statement.ended)
 
 
-def check_columns(table: Table, catalog: Catalog) -> None:
-    """Check the expressions of DEFAULT and GENERATED.
+def check_columns(table: Table, catalog: Catalog, *, retyped: str | None = None) -> None:
+    """Check the expressions of DEFAULT and GENERATED. `retyped`: the column that gets another type, and keeps its
+    DEFAULT, which the statement does not show.
 
     Raises:
         UnsupportedSQL, UnknownName: one is not valid.
@@ -96,7 +98,10 @@ def check_columns(table: Table, catalog: Catalog) -> None:
     catalog.numbers = dict(catalog.numbers)  # a check gives out no numbers
     for column in table.columns:
         if column.default is not None:
-            bind_default(column.default, column.type, catalog, catalog.system())
+            named = casting(f"default for column {column.name}", column.type,
+                            f"write ALTER COLUMN {column.name} DROP DEFAULT first")  # fmt: skip
+            with named if column.name == retyped else nullcontext():
+                bind_default(column.default, column.type, catalog, catalog.system())
         if column.generated is not None:
             if column.default is not None or column.name in table.primary_key:
                 raise UnsupportedSQL(f"the generated column {column.name} cannot have a DEFAULT or be a PRIMARY KEY")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
+from itertools import chain
 
 from sqlglot.tokenizer_core import TokenType
 
@@ -19,6 +20,7 @@ from halfjoin.server.wire import Message, Wire
 from halfjoin.sql.transactions import Savepoint
 
 _LONGEST_CHANNEL, _LONGEST_TEXT = 63, 7999  # bytes, as PostgreSQL has them
+_KEPT = 256  # bytes that it takes to keep a channel or a savepoint, besides its name; about
 _TEXTS = (TokenType.STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING)
 
 
@@ -31,11 +33,15 @@ class Channels:
     def listen(self, mail: Mail, channel: str) -> None:
         """Let a connection be told what is said on a channel."""
         self._listeners.setdefault(channel, set()).add(mail)
-        mail.channels.add(channel)
+        if channel not in mail.channels:
+            mail.channels.add(channel)
+            mail.listened += _room(channel)
 
     def unlisten(self, mail: Mail, channel: str) -> None:
         """Let it be told no more."""
-        mail.channels.discard(channel)
+        if channel in mail.channels:
+            mail.channels.remove(channel)
+            mail.listened -= _room(channel)
         there = self._listeners.get(channel, set())
         there.discard(mail)
         if not there:
@@ -51,17 +57,21 @@ class Channels:
 class Mail:
     """The channels of one connection: those that it listens on, what its transaction says, and what it is to be told.
 
-    `most`: the bytes that may wait in each direction.
+    `most`: the bytes that may wait in each direction. What the transaction asks takes room as what it says does, and so
+    do the channels that it would listen on with those that the connection has.
     """
 
     def __init__(self, channels: Channels, process: int, most: int) -> None:
         self.channels = set[str]()
+        self.listened = 0  # bytes that they take
         self.arrived = asyncio.Event()
         self._all, self._process, self._most = channels, process, most
-        self._asked: list[tuple[str, bool]] = []  # LISTEN (True) and UNLISTEN of the transaction, in their order
+        # The last wish about each channel, LISTEN (True) or UNLISTEN: of the transaction, and of it since each of its
+        # savepoints. The channel "", which comes first, is all of them.
+        self._asked: list[dict[str, bool]] = [{}]
         self._said: dict[tuple[str, str], None] = {}
-        self._size = 0  # of what is said
-        self._savepoints: list[tuple[str, int, int]] = []
+        self._size = 0  # bytes of what is asked and said, and of the savepoints
+        self._savepoints: list[tuple[str, int, int]] = []  # their names, how much was said, and the size
         self._come: list[bytes] = []
         self._waiting = 0  # bytes of what has come
         self.lost = False  # whether more has come than may wait
@@ -70,16 +80,27 @@ class Mail:
         """LISTEN, UNLISTEN or NOTIFY; it holds once the transaction commits.
 
         Raises:
-            UnsupportedSQL: a syntax error, or too long.
+            UnsupportedSQL: a syntax error, or too long; or the transaction asks too much.
         """
         if piece.words == ("UNLISTEN", "*"):
-            self._asked.append(("", False))
+            self._size -= sum(map(_room, self._asked[-1]))
+            self._asked[-1].clear()
+            self._wish("", listens=False)
             return
         channel, said = _written(piece)
         if piece.words[0] == "NOTIFY":
             self.say(channel, said or "")
         else:
-            self._asked.append((_channel(channel), piece.words[0] == "LISTEN"))
+            self._wish(_channel(channel), listens=piece.words[0] == "LISTEN")
+
+    def _wish(self, channel: str, *, listens: bool) -> None:
+        asked = self._asked[-1]
+        if channel not in asked:
+            self._size += _room(channel)
+        asked[channel] = listens
+        if self._size + (self.listened if listens else 0) > self._most:  # UNLISTEN works with as many as there may be
+            raise UnsupportedSQL("too many channels", code="54000",
+                                 remedy="UNLISTEN some, or listen on one channel and tell in the text what it is about")
 
     def say(self, channel: str, said: str) -> None:
         """Tell a text on a channel once the transaction commits.
@@ -92,32 +113,46 @@ class Mail:
                                  remedy=f"{_LONGEST_TEXT:,} bytes are the most")
         if (_channel(channel), said) not in self._said:  # a savepoint cuts them off where it was set
             self._said[channel, said] = None
-            self._size += len(channel) + len(said)
+            self._size += len(channel.encode()) + len(said.encode())
         if self._size > self._most:
             raise UnsupportedSQL("too many notifications in one transaction", code="54000",
                                  remedy="tell that something has changed, and let clients ask what")
 
     def savepoint(self, statement: Savepoint) -> None:
-        """Set a savepoint, release it, or forget what was asked and said since."""
+        """Set a savepoint, release it, or forget what was asked and said since.
+
+        Raises:
+            UnsupportedSQL: there are too many. The last one is set all the same, as it is in the engine.
+        """
         if statement.word == "savepoint":
-            self._savepoints.append((statement.name, len(self._asked), len(self._said)))
+            self._size += _room(statement.name)
+            self._savepoints.append((statement.name, len(self._said), self._size))
+            self._asked.append({})
+            if self._size > self._most:
+                raise UnsupportedSQL("too many savepoints", remedy="RELEASE those that are not needed", code="54000")
             return
         place = max(n for n, (name, *_) in enumerate(self._savepoints) if name == statement.name)
         if statement.word == "rollback":
-            _, asked, said = self._savepoints[place]
-            del self._asked[asked:]
+            _, said, self._size = self._savepoints[place]
             while len(self._said) > said:
-                self._size -= sum(map(len, self._said.popitem()[0]))
-            place += 1
-        del self._savepoints[place:]
+                self._said.popitem()
+            del self._asked[place + 1 :], self._savepoints[place + 1 :]
+            self._asked.append({})
+            return
+        for later in self._asked[place + 1 :]:
+            moot = self._asked[place] if "" in later else self._asked[place].keys() & later.keys()
+            self._size -= sum(map(_room, moot))
+            self._asked[place] = later if "" in later else self._asked[place] | later
+        self._size -= sum(_room(name) for name, *_ in self._savepoints[place:])
+        del self._asked[place + 1 :], self._savepoints[place:]
 
     def end_transaction(self, *, keep: bool) -> None:
         """Carry out what the transaction has asked and said; `keep`: else forget it."""
         asked, said = self._asked, self._said
-        if asked or said or self._savepoints:
-            self._asked, self._said, self._savepoints, self._size = [], {}, [], 0
+        if self._size:  # of anything at all
+            self._asked, self._said, self._savepoints, self._size = [{}], {}, [], 0
         if keep:
-            for channel, listens in asked:
+            for channel, listens in chain.from_iterable(wishes.items() for wishes in asked):
                 if listens:
                     self._all.listen(self, channel)
                 else:
@@ -189,6 +224,11 @@ def _written(piece: Piece) -> tuple[str, str | None]:
         raise UnsupportedSQL(f"syntax error in {piece.words[0]}", code="42601",
                              remedy=f"write {piece.words[0]} channel{form}")
     return name_at(piece, 1), piece.tokens[3].text if text else None
+
+
+def _room(name: str) -> int:
+    """The bytes that a channel or a savepoint takes."""
+    return len(name.encode()) + _KEPT
 
 
 def _channel(name: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -46,11 +47,21 @@ def bind_generated(text: str, columns: Sequence[Column], type: SqlType, schema: 
 def bind_using(text: str, columns: Sequence[Column], type: SqlType, schema: Schema, table: str) -> Expr:
     """What USING of ALTER COLUMN makes of a row, over the bare names of the table's columns."""
     value = _value(text, columns, schema, table, "USING")
-    try:
+    with casting("result of USING clause", type, f"write USING ({text})::{type}"):
         return over_columns(functions.cast(value, type), columns)
+
+
+@contextmanager
+def casting(what: str, type: SqlType, remedy: str) -> Iterator[None]:
+    """Say in ALTER COLUMN what it is that has no cast. A constant that is no value of the type keeps its own error,
+    since it is one in an explicit cast, too."""
+    try:
+        yield
     except UnsupportedSQL as problem:
-        raise UnsupportedSQL(f"result of USING clause cannot be cast automatically to type {type}", code="42804",
-                             remedy=f"write USING ({text})::{type}") from problem
+        if problem.sqlstate not in ("42804", "42846"):
+            raise
+        raise UnsupportedSQL(f"{what} cannot be cast automatically to type {type}", code="42804",
+                             remedy=remedy) from problem
 
 
 def bind_default(text: str, type: SqlType, schema: Schema, system: System | None = None) -> Expr:

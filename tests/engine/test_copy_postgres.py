@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.statements.copied_lines import _before_end
 from tests.engine.test_dml_postgres import _all, _rows
 
 pytest_plugins = ("tests.support.postgres",)
@@ -142,3 +143,17 @@ def test_quotes_that_are_forced(options: str, postgres: Any) -> None:
         postgres.execute("INSERT INTO u VALUES (%s, %s, %s)", [k, text, text])
     sql = f"COPY (TABLE u ORDER BY k) TO STDOUT {options}"
     assert engine.copy_to(sql) == _out_of_postgres(postgres, sql)
+
+
+def test_lines_like_the_end_in_a_value_are_counted_once() -> None:
+    class Counted(bytes):
+        looked_at = 0
+
+        def count(self, sub: Any, start: Any = None, end: Any = None, /) -> int:
+            Counted.looked_at += (len(self) if end is None else end) - (start or 0)
+            return super().count(sub, start, end)
+
+    lines = b'1,"' + b"\\.\n" * 1000 + b'"\n2,b\n'
+    data = Counted(lines + b"\\.\n3,c\n")
+    assert _before_end(data, b'"') == lines
+    assert Counted.looked_at <= len(data)

@@ -30,6 +30,12 @@ def test_values_of_all_times_become_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("sql", "state", "why"), [
     ("ALTER s TYPE integer", "42804", "write USING s::integer"),
     ("ALTER s TYPE integer USING s", "42804", r"write USING \(s\)::integer"),
+    ("ALTER a TYPE smallint USING 100000", "22003", "smallint out of range: 100000$"),
+    ("ALTER s TYPE mood USING 'zz'", "22P02", "invalid input value for enum mood"),
+    ("ALTER s TYPE mood USING s", "42804", r"write USING \(s\)::mood"),
+    ("ALTER w TYPE boolean USING true", "42804",
+     "default for column w cannot be cast automatically to type boolean; write ALTER COLUMN w DROP DEFAULT first"),
+    ("ALTER w TYPE smallint USING 1, ALTER w SET DEFAULT true", "42804", "cannot cast type boolean to smallint"),
     ("ALTER n TYPE varchar(1)", "22001", "value too long"),
     ("ALTER n TYPE integer USING nullif(n, 2.5)::integer", "23502", "contains NULLs"),
     ("ALTER id TYPE bigint USING id / 5", "23505", "t_pkey|PRIMARY KEY"),
@@ -46,12 +52,21 @@ def test_values_of_all_times_become_others(tmp_path: Path) -> None:
 def test_what_cannot_be_changes_nothing(sql: str, state: str, why: str) -> None:
     engine = hj.Engine()
     engine.execute(f"{TABLE}; {ROWS}; CREATE TABLE u (id bigint REFERENCES t); INSERT INTO u VALUES (1)")
+    engine.execute("CREATE TYPE mood AS ENUM ('calm'); ALTER TABLE t ADD w integer DEFAULT 3")
     engine.execute("UPDATE t SET s = 'y' WHERE id = 2; CREATE MATERIALIZED VIEW v AS SELECT a FROM t")
     before = engine.query("SELECT *, pg_typeof(s)::text AS q FROM t ORDER BY id").to_pylist()
     with pytest.raises(hj.HalfjoinError, match=why) as caught:
         engine.execute(f"ALTER TABLE t {sql}")
     assert caught.value.sqlstate == state
     assert engine.query("SELECT *, pg_typeof(s)::text AS q FROM t ORDER BY id").to_pylist() == before
+
+
+def test_a_column_whose_default_was_dropped_takes_the_type() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (id bigint PRIMARY KEY, w integer DEFAULT 3); INSERT INTO t VALUES (1)")
+    engine.execute("ALTER TABLE t ALTER w DROP DEFAULT, ALTER w TYPE boolean USING w = 3, ALTER w SET DEFAULT false")
+    engine.execute("INSERT INTO t VALUES (2)")
+    assert engine.query("SELECT w FROM t ORDER BY id").to_pylist() == [{"w": True}, {"w": False}]
 
 
 def test_a_column_of_a_foreign_key_may_become_another_integer() -> None:

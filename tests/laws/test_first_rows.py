@@ -3,6 +3,7 @@ has one that tests rows before it copies them."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ import halfjoin as hj
 from halfjoin.engine.arrange import blocks, query_run
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join import dataflow, tested
-from halfjoin.engine.reduce import firsts
+from halfjoin.engine.reduce import firsts, foremost
 from halfjoin.engine.statements.remembered import Remembered
 from tests.laws.test_sifting import CONDITIONS, DDL, FAILING, SOURCES, World
 from tests.support.kernels import both_ways  # noqa: F401
@@ -92,6 +93,44 @@ def test_the_first_rows_are_those_of_all_rows(seed: int, counted: Counted) -> No
                 assert rows(engine, sql, at) == plainly(engine, sql, at), sql
             engine.apply(world.changed(), time=time)
     assert counted.left_out > counted.read > 0
+
+
+ALIKE = ["1 mon", "30 days", "720:00:00", "29 days", "2 mons", "60 days", "1 mon 30 days", None]  # some are equal
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_equal_intervals_come_in_one_order(seed: int, counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = random.Random(seed)
+    pick = chosen.choice
+    monkeypatch.setattr(foremost, "_SHARE", 1)
+    with hj.Engine(clock="own") as engine:
+        engine.execute("CREATE TABLE t (k bigint, i interval, x integer, j interval[])")
+        for time in range(1, 3):
+            engine.apply({"t": [{"k": chosen.randrange(9), "i": pick(ALIKE), "x": chosen.randrange(3),
+                                 "j": [pick(ALIKE), "1 day"]} for _ in range(300)]}, time=time)  # fmt: skip
+        for _ in range(60):
+            shown = ", ".join(chosen.sample(["i", "x", "k", "j", "i + '1 day' AS y"], 3))
+            keys = ", ".join(pick(["i", "x", "j", "k", "i + '1 day'"]) + pick(["", " DESC"])
+                             for _ in range(pick([1, 2])))  # fmt: skip
+            sql = f"SELECT {shown} FROM t ORDER BY {keys} LIMIT {pick([1, 3, 9, 40])}"
+            for least in (4, 1 << 30):
+                monkeypatch.setattr(foremost, "FROM", least)
+                found = rows(engine, sql, None)
+                monkeypatch.setattr(foremost, "FROM", 1 << 30)
+                assert found == plainly(engine, sql, None), sql
+    assert counted.read
+
+
+@pytest.mark.parametrize("sql", [
+    "SELECT i FROM big ORDER BY i LIMIT 3", "SELECT i FROM big JOIN part ON part.k = big.k ORDER BY i LIMIT 3",
+    "SELECT i FROM big, repeat_row(1 - i::bigint) ORDER BY i LIMIT 1",
+])  # fmt: skip
+def test_a_row_that_is_owed_is_an_error_wherever_it_is(sql: str, counted: Counted) -> None:
+    with hj.Engine(clock="own") as engine:
+        engine.execute("CREATE TABLE big (i integer, k integer); CREATE TABLE part (k integer)")
+        engine.apply({"big": [{"i": i, "k": i, "__diff": -1 if i == 180 else 1} for i in range(200)]}, time=1)
+        engine.apply({"part": [{"k": k, "__diff": 1} for k in (1, 2, 3, 4, 180)]}, time=2)
+        assert rows(engine, sql, None) == plainly(engine, sql, None) == hj.DataError
 
 
 def test_chance_is_asked_once(counted: Counted) -> None:

@@ -149,6 +149,57 @@ def test_what_waits_for_a_connection_is_bounded() -> None:
         one.execute("NOTIFY news")
 
 
+def test_what_a_transaction_says_is_counted_in_bytes() -> None:
+    with serving(limits=Limits(told=20_000)) as server, server.psycopg() as one:
+        said = "SELECT pg_notify('news', repeat('ä', 3000) || i) FROM generate_series(1, 4) AS i"
+        assert refused(one, said) == "54000"
+        one.execute(said.replace("ä", "a"))
+
+
+def test_channels_and_savepoints_are_bounded() -> None:
+    many = range(100)
+    with serving(limits=Limits(told=20_000)) as server, server.psycopg() as one:
+        with one.transaction():
+            for _ in many:
+                one.execute("LISTEN news")  # one wish
+                one.execute("SAVEPOINT s")
+                one.execute("RELEASE s")
+        assert refused(one, "; ".join(f"LISTEN c{n}" for n in many)) == "54000"
+        with pytest.raises(psycopg.Error, match="too many channels"):
+            for n in many:
+                one.execute(f"LISTEN c{n}")
+        count = "SELECT count(*) FROM pg_listening_channels()"
+        assert 50 < one.execute(count).fetchone()[0] < 80
+        one.execute("UNLISTEN c0")
+        one.execute("LISTEN other")
+        one.execute("UNLISTEN *")
+        one.execute("LISTEN c1")
+        assert one.execute("SELECT * FROM pg_listening_channels()").fetchall() == [("c1",)]
+        one.execute("BEGIN")
+        with pytest.raises(psycopg.Error, match="too many savepoints"):
+            for n in many:
+                one.execute(f"SAVEPOINT s{n}")
+        one.execute("ROLLBACK TO s5")
+        one.execute("LISTEN c2")
+        one.execute("COMMIT")
+        assert one.execute(count).fetchone()[0] == 2
+
+
+@pytest.mark.parametrize(("script", "listened"), [
+    ("LISTEN a; SAVEPOINT s; UNLISTEN a; LISTEN b; ROLLBACK TO s", "a"),
+    ("LISTEN a; SAVEPOINT s; UNLISTEN a; LISTEN b; RELEASE s", "b"),
+    ("LISTEN a; SAVEPOINT s; UNLISTEN *; LISTEN b; SAVEPOINT r; LISTEN a; UNLISTEN b; RELEASE s", "a"),
+    ("LISTEN a; SAVEPOINT s; LISTEN b; SAVEPOINT r; UNLISTEN *; ROLLBACK TO r; LISTEN c", "abc"),
+    ("LISTEN a; SAVEPOINT s; LISTEN b; SAVEPOINT r; UNLISTEN *; LISTEN c", "c"),
+    ("LISTEN a; SAVEPOINT s; SAVEPOINT s; LISTEN b; ROLLBACK TO s; RELEASE s; LISTEN c; ROLLBACK TO s; LISTEN d", "ad"),
+])  # fmt: skip
+def test_the_last_wish_about_a_channel_holds(clients: tuple[Any, Any], script: str, listened: str) -> None:
+    one, _ = clients
+    for sql in ("LISTEN z", "BEGIN", *script.split("; "), "UNLISTEN z", "COMMIT"):
+        one.execute(sql)
+    assert one.execute("SELECT pg_listening_channels()").fetchall() == [(name,) for name in listened]
+
+
 def test_a_client_that_listens_does_not_time_out_while_it_is_told() -> None:
     with serving(limits=Limits(idle=0.6)) as server:
         silent, slow = Raw(server.port), Raw(server.port)
