@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 import pyarrow as pa
 
@@ -127,6 +127,11 @@ class Part(Protocol):
     @property
     def stored(self) -> tuple[int, int]:
         """The number of files with the rows and their arrangements, and the bytes of these files."""
+
+
+def as_runs(parts: Sequence[Part]) -> Sequence[Run] | None:
+    """The same parts, whose rows are in memory; None: some stay in files."""
+    return cast("Sequence[Run]", parts) if all(part.in_memory for part in parts) else None
 
 
 def present(

@@ -23,7 +23,7 @@ import pyarrow.types as pt
 from halfjoin.engine.arrange.index import KeyColumns, count_all
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.netting import together
-from halfjoin.engine.arrange.part import Part, present
+from halfjoin.engine.arrange.part import Part, as_runs, present
 from halfjoin.engine.arrange.run import Run, Side
 from halfjoin.engine.join.at_once import Fetch, Partners, partners_of
 from halfjoin.engine.join.compared import Compared, choices
@@ -256,9 +256,10 @@ class HalfJoinOperator:
         parts = [part for part in runs if len(part)]
         if len(parts) != 1 or len(parts[0]) != 1:
             return None
-        run = parts[0]
-        short = isinstance(run, Run) and all(_is_short(run.updates.columns[column]) for column in self.reads)
-        return run if isinstance(run, Run) and short and not run.hidden else None
+        for run in as_runs(parts) or ():
+            if not run.hidden and all(_is_short(run.updates.columns[column]) for column in self.reads):
+                return run
+        return None
 
     def _with_one(self, stream: Updates, run: Run, closed: int) -> Iterator[Updates]:
         """The stream's rows with the only row of a run, as a scalar subquery's: nothing of the stream is copied."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from halfjoin.engine.arrange import blocks
-from halfjoin.engine.arrange.part import Part
+from halfjoin.engine.arrange.part import Part, as_runs
 from halfjoin.engine.arrange.query_run import QueryRun
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.closing import RunsOf
@@ -95,9 +94,10 @@ class Firsts:
         Raises:
             ReadAll: it is better to read all of them, or needed.
         """
-        if not _are_worth(parts, self.wanted) or _is_owed(parts, closed):
+        runs = as_runs(parts)
+        if runs is None or not _are_worth(runs, self.wanted) or _is_owed(runs, closed):
             raise ReadAll
-        yield from self._read(parts, closed, names)
+        yield from self._read(runs, closed, names)
 
     def _read(self, runs: Sequence[Run], closed: int, names: Sequence[str]) -> Iterator[Updates]:
         for run, start, stop, least in self._stretches(runs):
@@ -237,17 +237,18 @@ def firsts_of(path: CompiledPath, order: TopK, schema: Mapping[str, pa.DataType]
     return Firsts(order, keys, order.limit + order.offset) if keys else None
 
 
-def _are_worth(parts: Sequence[Part], wanted: int) -> TypeGuard[Sequence[Run]]:
+def _are_worth(runs: Sequence[Run], wanted: int) -> bool:
     """Whether few of many rows are asked for, which can be read in any order."""
-    rows = sum(map(len, parts))
-    return 0 < wanted * _SHARE <= rows and rows >= blocks.FEW and all(isinstance(part, Run) for part in parts)
+    rows = sum(map(len, runs))
+    return 0 < wanted * _SHARE <= rows and rows >= blocks.FEW
 
 
 def _is_owed(parts: Sequence[Part], closed: int) -> bool:
     """Whether a row is there less than zero times, or may be, since nobody looks into files for it."""
-    if not all(isinstance(part, Run) for part in parts):
+    runs = as_runs(parts)
+    if runs is None:
         return True
-    some = [part for part in parts if isinstance(part, Run) and some_below_zero(part.updates.diff)]
+    some = [run for run in runs if some_below_zero(run.updates.diff)]
     return any(some_below_zero(run.diffs(np.arange(len(run)) if (left := run.left(closed)) is None else left, closed))
                for run in some)  # fmt: skip
 

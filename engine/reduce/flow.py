@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.part import Part, present
+from halfjoin.engine.arrange.part import Part, as_runs, present
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.closing import Closing, RunsOf
 from halfjoin.engine.kernels import native
@@ -286,8 +286,8 @@ class ReduceFlow:
         parts = lookup(self.plan.input, Version.AFTER)
         if closed < upper or not any(part.hidden for part in parts):
             return None
-        if not all(isinstance(part, Run) and not some_below_zero(part.diffs(_all_left(part, closed), closed))
-                   for part in parts):  # fmt: skip
+        runs = as_runs(parts)
+        if runs is None or any(some_below_zero(run.diffs(_all_left(run, closed), closed)) for run in runs):
             return None
         return lambda run: leaders_of(run, self._keys, wanted, upper, closed)
 
