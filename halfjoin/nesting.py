@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock, stack_size
+from threading import Lock, get_ident, stack_size
 
 from halfjoin.errors import UnsupportedSQL
 
@@ -22,27 +22,37 @@ _STACK = 1 << 20  # bytes of a thread; more frames may not fit into fewer
 
 
 class _Headroom:
-    """The recursion limit of the interpreter, raised while some thread needs it."""
+    """The recursion limit of the interpreter, raised while some thread needs it.
+
+    `users` are the threads that do, each with the depth from which it does. An interrupt may come before one has left:
+    what a thread did at the same depth or deeper is over when it comes again.
+    """
 
     def __init__(self) -> None:
-        self.lock, self.users, self.usual, self.raised = Lock(), 0, 0, 0
+        self.lock, self.users, self.usual, self.raised = Lock(), set[tuple[int, int]](), 0, 0
 
     def take(self, frames: int) -> None:
         """Raise the limit by the frames of a caller."""
         with self.lock:
-            if not self.users:
-                self.usual = sys.getrecursionlimit()
-            self.users += 1
+            now = sys.getrecursionlimit()
+            if now != self.raised:  # it is not left over from an interrupted call
+                self.usual = now
+            self._forget(frames)
+            self.users.add((get_ident(), frames))
             more = 0 if 0 < stack_size() < _STACK else _MORE
-            self.raised = max(sys.getrecursionlimit(), self.usual + frames + more)
+            self.raised = max(now, self.usual + frames + more)
             sys.setrecursionlimit(self.raised)
 
-    def leave(self) -> None:
+    def leave(self, frames: int) -> None:
         """Lower the limit again after the last user."""
         with self.lock:
-            self.users -= 1
+            self._forget(frames)
             if not self.users and sys.getrecursionlimit() == self.raised:  # else the user has set another one
                 sys.setrecursionlimit(self.usual)
+
+    def _forget(self, frames: int) -> None:
+        thread = get_ident()
+        self.users = {one for one in self.users if one[0] != thread or one[1] < frames}
 
 
 _headroom = _Headroom()
@@ -59,14 +69,14 @@ os.register_at_fork(after_in_child=_forked)
 @contextmanager
 def bounded() -> Iterator[None]:
     """Turn a RecursionError inside the `with` block into UnsupportedSQL: the statement is nested too deep."""
-    headroom = _headroom
-    headroom.take(_depth())
+    headroom, frames = _headroom, _depth()
     try:
+        headroom.take(frames)
         yield
     except RecursionError:
         raise UnsupportedSQL("the statement is nested too deep", remedy="make a part of it a view of its own") from None
     finally:
-        headroom.leave()
+        headroom.leave(frames)
 
 
 def _depth() -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
+from halfjoin import nesting
 from halfjoin.nesting import bounded
 
 DEEP = {
@@ -64,3 +65,18 @@ def test_a_limit_that_the_user_sets_meanwhile_stays() -> None:
         assert sys.getrecursionlimit() == before + 77
     finally:
         sys.setrecursionlimit(before)
+
+
+def test_an_interrupt_leaves_the_limit_to_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, engine = sys.getrecursionlimit(), hj.Engine()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(nesting._Headroom, "leave", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            from_below(5, lambda: engine.query("SELECT 1 AS x"))
+    assert sys.getrecursionlimit() > before
+    engine.query("SELECT 1 AS x")
+    assert sys.getrecursionlimit() == before
