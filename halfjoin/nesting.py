@@ -4,7 +4,7 @@ Parsing, binding and planning recurse over a statement. The caller's own frames 
 or a test runner has dozens of them, and a view that was made from a shallow stack has to open again from a deep one.
 Each function under `bounded` may therefore use as many frames as the limit says, and more, beside those of its callers.
 Most calls of Python functions take no stack of C, so a frame costs little. Where threads get a small stack, there are
-no more frames than the limit says.
+no more frames than the limit says. What evaluates deep expressions later, or sends them to tasks, has `headroom`, too.
 """
 
 from __future__ import annotations
@@ -67,16 +67,24 @@ os.register_at_fork(after_in_child=_forked)
 
 
 @contextmanager
-def bounded() -> Iterator[None]:
-    """Turn a RecursionError inside the `with` block into UnsupportedSQL: the statement is nested too deep."""
-    headroom, frames = _headroom, _depth()
+def headroom() -> Iterator[None]:
+    """Let the `with` block use as many frames as the limit says, and more, beside those of its callers."""
+    room, frames = _headroom, _depth()
     try:
-        headroom.take(frames)
+        room.take(frames)
         yield
+    finally:
+        room.leave(frames)
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Give the `with` block headroom, and turn its RecursionError into UnsupportedSQL: the statement is too deep."""
+    try:
+        with headroom():
+            yield
     except RecursionError:
         raise UnsupportedSQL("the statement is nested too deep", remedy="make a part of it a view of its own") from None
-    finally:
-        headroom.leave(frames)
 
 
 def _depth() -> int:

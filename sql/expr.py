@@ -104,6 +104,14 @@ def walk(expr: Expr) -> Iterator[Expr]:
             waiting.append(node.arg)
 
 
+def depth_of(expr: Expr) -> int:
+    """The levels of calls and casts; none of a column or a literal."""
+    depth, level = 0, [expr]
+    while level := [child for node in level for child in children(node)]:
+        depth += 1
+    return depth
+
+
 def columns_of(expr: Expr) -> frozenset[str]:
     """The names of the columns that the expression reads."""
     if isinstance(expr, Column):  # as most that the planner asks about

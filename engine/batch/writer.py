@@ -8,7 +8,7 @@ The caller holds the engine's lock.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
@@ -35,6 +35,7 @@ from halfjoin.engine.intake.times import Time, to_time
 from halfjoin.engine.system.telemetry import watched
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName
+from halfjoin.nesting import headroom
 
 READ_ONLY = "the engine was opened with read_only=True; open the warehouse without it to change anything"
 _REPLACED = "it was dropped or replaced during this subscription; if it was replaced, subscribe again"
@@ -209,7 +210,8 @@ class Writer:
     ) -> tuple[Staged, Applied]:
         """A batch, staged, and what is told of it."""
         runner, reason = chosen
-        staged = stage(self.state, runs, times.upper, runner, times.clock)
+        with nullcontext() if runner is LOCAL else headroom():  # Spark gets whole expressions
+            staged = stage(self.state, runs, times.upper, runner, times.clock)
         staged = self.store.adopt(self.state, staged)
         staged = self.store.make_room(self.state, staged)
         return staged, Applied(

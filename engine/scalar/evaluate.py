@@ -8,6 +8,7 @@ decide which arguments a row needs (`forms`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -23,9 +24,12 @@ from halfjoin.engine.scalar.nodes import Batch, Node, strict
 from halfjoin.engine.scalar.values import broadcast
 from halfjoin.engine.system.value import value
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
+from halfjoin.nesting import headroom
+from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, depth_of
 from halfjoin.sql.functions import always_null, render
 from halfjoin.sql.kept import kept_if_small
+
+_DEEP = 50  # levels of calls; a tree that has no more fits on any stack
 
 
 @value
@@ -42,12 +46,12 @@ class Result:
 class Scalar:
     """A compiled expression. `column`: the name of a bare column; None: it is another expression."""
 
-    __slots__ = ("_node", "arrow_type", "column", "expr")
+    __slots__ = ("_deep", "_node", "arrow_type", "column", "expr")
 
     def __init__(self, expr: Expr) -> None:
         self.expr = expr
         self.arrow_type = arrow_type(expr.type)
-        self._node = build(expr)
+        self._node, self._deep = build(expr), depth_of(expr) > _DEEP
         self.column = expr.name if isinstance(expr, Column) else None
 
     def evaluate(self, columns: Mapping[str, Any], n: int) -> Result:
@@ -56,7 +60,8 @@ class Scalar:
             return Result(pa.nulls(0, self.arrow_type), None)
         if self.column is not None and columns[self.column].type == self.arrow_type:  # shortcut for a bare column
             return Result(columns[self.column], None)
-        datum, failures = self._node(Batch(columns, n))
+        with headroom() if self._deep else nullcontext():
+            datum, failures = self._node(Batch(columns, n))
         if isinstance(datum, pa.Scalar):
             datum = broadcast(datum, n)
         if datum.type != self.arrow_type:

@@ -21,6 +21,7 @@ from typing import Any
 
 from halfjoin import errors
 from halfjoin.errors import DataError, HalfjoinError
+from halfjoin.nesting import headroom
 
 _PACKED = re.compile(r"halfjoin-error:([A-Za-z0-9+/=]+);")
 _VALUES = {
@@ -37,7 +38,8 @@ def call(task: Callable[[Iterator[Any]], Iterator[Any]], batches: Iterator[Any])
     """Run a task as the function that Spark wants. Its errors arrive at the driver unchanged."""
     _freeze(len(sys.modules))
     try:
-        yield from task(batches)
+        with headroom():
+            yield from task(batches)
     except HalfjoinError as error:
         error.add_note(packed(error))
         raise

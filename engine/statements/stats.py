@@ -16,6 +16,7 @@ from halfjoin.engine.feeds.kinds import kind_named
 from halfjoin.engine.feeds.options import displayed
 from halfjoin.engine.feeds.sources import Sources
 from halfjoin.engine.sinks.sinks import Sinks, Status
+from halfjoin.nesting import headroom
 from halfjoin.planner.explain.wanted import in_words
 from halfjoin.planner.names import arrangement_name
 from halfjoin.planner.plan import ArrangementKey
@@ -162,6 +163,7 @@ def _more(count: int) -> str:
     return f"{count - _SHOWN:,} more" if count > _SHOWN else ""
 
 
+@headroom()  # for the names of arrangements, which may have long keys
 def stats(
     state: State, sinks: Sinks | None, foreign: Mapping[tuple[str, str], str], sources: list[SourceStats]
 ) -> Stats:

@@ -47,13 +47,23 @@ def most_bytes(expr: Expr) -> float:
 
 def _made(name: str, args: tuple[Expr, ...]) -> float:
     if name in _JOINED:
-        return sum(map(most_bytes, args)) + (len(args) * most_bytes(args[0]) if name == "concat_ws" else 0)
+        return _added_up(args) + (len(args) * most_bytes(args[0]) if name == "concat_ws" else 0)
     if name in _FILLED | _CUT and isinstance(args[1], Literal) and isinstance(args[1].value, int):
         length = args[1].value
         return _CHARACTER * length if length >= 0 else most_bytes(args[0])
     if name in ("coalesce", "case", "nullif", "greatest", "least"):
         return max(map(most_bytes, args))
     return math.inf
+
+
+def _added_up(args: tuple[Expr, ...]) -> float:
+    """The sum of the bounds. The last come first: all before them in a long chain are the first argument."""
+    total: float = 0
+    for arg in reversed(args):
+        if total == math.inf:
+            break
+        total += most_bytes(arg)
+    return total
 
 
 def _of_type(type: SqlType) -> float:

@@ -1,21 +1,25 @@
 """Deeply nested statements: how deep does not depend on who calls, and the interpreter's limit is as it was."""
 
+import math
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import halfjoin as hj
 from halfjoin import nesting
 from halfjoin.nesting import bounded
+from halfjoin.sql.expr import Call, Column, Expr
+from halfjoin.sql.functions.growth import most_bytes
+from halfjoin.sql.types import TEXT
 
 DEEP = {
     "calls": "coalesce(" * 90 + "a" + ", 0)" * 90,
     "cases": "".join(f"CASE WHEN a = {i} THEN {i} ELSE " for i in range(120)) + "a" + " END" * 120,
-    "chain": " + ".join(["a"] * 190),
+    "chain": " + ".join(["a"] * 490),
 }
 
 
@@ -31,7 +35,7 @@ def test_a_view_opens_from_any_stack(tmp_path: Path, deep: str) -> None:
         engine.apply({"t": [{"a": 1000}]}, time=1)
     for frames in (0, 300, 800):
         with from_below(frames, lambda: hj.Engine(tmp_path / "w")) as engine:
-            assert engine.read("v").to_pylist() == [{"x": 1000 * (190 if deep == "chain" else 1)}]
+            assert engine.read("v").to_pylist() == [{"x": 1000 * (490 if deep == "chain" else 1)}]
 
 
 @pytest.mark.parametrize("deep", DEEP)
@@ -40,6 +44,24 @@ def test_a_statement_may_be_nested_as_deep_from_any_stack(deep: str) -> None:
     found = [from_below(frames, lambda: engine.query(f"SELECT {DEEP[deep]} AS x FROM (SELECT 1 AS a) AS t").to_pylist())
              for frames in (0, 500)]  # fmt: skip
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("deep", DEEP)
+def test_a_batch_may_come_from_any_stack(deep: str) -> None:
+    with hj.Engine(clock="own") as engine:
+        engine.execute("CREATE TABLE t (a integer); CREATE TABLE u (b integer);"
+                       f"CREATE MATERIALIZED VIEW v AS SELECT {DEEP[deep]} AS x FROM t;"
+                       f"CREATE MATERIALIZED VIEW w AS SELECT t.a FROM t JOIN u ON {DEEP[deep]} = u.b")
+        for number, frames in enumerate((0, 400, 850)):
+            from_below(frames, lambda time=number: engine.apply({"t": [{"a": 2000}], "u": [{"b": 7}]}, time=time))
+            assert engine.read("v").num_rows == number + 1
+            assert from_below(frames, engine.stats).arrangements
+
+
+def test_a_bound_of_a_long_chain_looks_at_its_end() -> None:
+    text = Column("b", TEXT)
+    chain = Call("||", (Call("||", (cast("Expr", None), text), TEXT), text), TEXT)
+    assert most_bytes(chain) == math.inf
 
 
 @pytest.mark.parametrize("sql", ["SELECT 1", "SELECT " + "(" * 3000 + "1" + ")" * 3000])
