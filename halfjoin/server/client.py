@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from halfjoin.engine.statements.connection import Connection
+from halfjoin.engine.statements.connection import Connection, Expecting
 from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.server import messages as m
 from halfjoin.server import reports
@@ -312,13 +312,14 @@ class Client:
                 self._transactions.check(words)
                 await self._copying.run(one.piece)
                 return
-            told = one.told if portal.columns is None else portal.columns
+            told, expecting = one.told if portal.columns is None else portal.columns, None
             if told is not None and words[0] in _CHANGES and self._connection.transaction == "idle":
-                self._check_columns(one, told, await self._commands.columns_now(one))  # nothing would undo it
-            portal.result = await self._commands.run(one, portal.values, portal.types)
+                # Nothing would undo what it has changed.
+                expecting = Expecting(await self._commands.given(one), partial(_check_columns, one, told))
+            portal.result = await self._commands.run(one, portal.values, portal.types, expecting)
             portal.columns = portal.result.columns
             if told is not None:
-                self._check_columns(one, told, portal.columns)
+                _check_columns(one, told, portal.columns)
         result, count = portal.result, 0
         if result.columns is not None:
             count = await self._rows(result, portal.column_formats(len(result.columns)), max(most, 0))
@@ -326,12 +327,6 @@ class Client:
             self._complete(result, count)
         else:
             self._wire.put(m.SUSPENDED)
-
-    def _check_columns(self, one: Parsed, told: Sequence[Column], found: Sequence[Column] | None) -> None:
-        """Refuse an answer with other columns than the client was told."""
-        if _oids(told) != _oids(found or ()):
-            one.described = None
-            raise UnsupportedSQL(reports.OTHER_COLUMNS, remedy="prepare the statement again")
 
     def _close(self, fields: m.Fields) -> None:
         kind, name = fields.data(1), fields.text()
@@ -353,6 +348,13 @@ class Client:
 def stopped() -> HalfjoinError:
     """What a client is told whose connection ends with the server."""
     return HalfjoinError("terminating connection due to administrator command", code="57P01")
+
+
+def _check_columns(one: Parsed, told: Sequence[Column], found: Sequence[Column] | None) -> None:
+    """Refuse an answer with other columns than the client was told."""
+    if _oids(told) != _oids(found or ()):
+        one.described = None
+        raise UnsupportedSQL(reports.OTHER_COLUMNS, remedy="prepare the statement again")
 
 
 def _oids(columns: Sequence[Column]) -> list[int]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from halfjoin.engine.statements.connection import Connection
+from halfjoin.engine.statements.connection import Connection, Expecting
 from halfjoin.engine.statements.describing import Described
 from halfjoin.engine.statements.maintaining import NOTHING
 from halfjoin.errors import HalfjoinError, UnsupportedSQL
@@ -121,7 +121,7 @@ class Commands:
         return min(own or self._limits.statement, self._limits.statement)
 
     async def run(self, one: Parsed, values: Sequence[str | None] = (),
-                  types: Sequence[SqlType | None] = ()) -> Result:
+                  types: Sequence[SqlType | None] = (), expecting: Expecting | None = None) -> Result:
         """Carry out a statement other than COPY.
 
         Raises:
@@ -138,7 +138,7 @@ class Commands:
             self._transactions.check_execute(one.prepared.executes)
         self._held.locks.begin()
         self._held.sleep.begin()
-        run = partial(self._connection.run, one.prepared, values, types)
+        run = partial(self._connection.run, one.prepared, values, types, expecting)
         if piece.words[0] in ("CREATE", "DROP", "ALTER"):
             answer, warnings = await self.call(partial(heard, run))
             for text in warnings:
@@ -181,11 +181,6 @@ class Commands:
         if one.described is None:
             one.described = await self._described(one)
         return one.described
-
-    async def columns_now(self, one: Parsed) -> tuple[Column, ...] | None:
-        """The columns of a statement's rows, as the definitions are now."""
-        one.described = None
-        return (await self.describe(one)).columns
 
     async def _described(self, one: Parsed) -> Described:
         if one.piece is None:
