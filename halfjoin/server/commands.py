@@ -219,11 +219,9 @@ class Commands:
                 self._transactions.begin(words)
                 return Result("BEGIN" if words[0] == "BEGIN" else "START TRANSACTION")
             case "COMMIT" | "END":
-                _plain(words)
-                return Result(await self._transactions.commit(self.call))
+                return Result(await self._transactions.commit(self.call, chain=_chained(words)))
             case "ROLLBACK" | "ABORT":
-                _plain(words)
-                return Result(self._transactions.roll_back())
+                return Result(self._transactions.roll_back(chain=_chained(words)))
             case "SET" if words[1:2] == ("CONSTRAINTS",):
                 await self._set_constraints(words)
                 return Result("SET CONSTRAINTS")
@@ -493,9 +491,13 @@ class Commands:
         return Result("CLOSE CURSOR")
 
 
-def _plain(words: Sequence[str]) -> None:
-    """Refuse what COMMIT and ROLLBACK have beside PostgreSQL's noise."""
-    if rest := [word for word in words[1:] if word not in ("WORK", "TRANSACTION", "AND", "NO", "CHAIN")]:
-        raise UnsupportedSQL(f"{words[0]} {rest[0]} is not supported", remedy=f"write {words[0]}")
-    if "CHAIN" in words and "NO" not in words:
-        raise UnsupportedSQL(f"{words[0]} AND CHAIN is not supported", remedy=f"write {words[0]}; BEGIN")
+def _chained(words: Sequence[str]) -> bool:
+    """Whether COMMIT or ROLLBACK has AND CHAIN.
+
+    Raises:
+        UnsupportedSQL: it has something else.
+    """
+    rest = " ".join(words[2 if words[1:2] in (("WORK",), ("TRANSACTION",)) else 1 :])
+    if rest not in ("", "AND CHAIN", "AND NO CHAIN"):
+        raise UnsupportedSQL(f"{words[0]} {rest} is not supported", remedy=f"write {words[0]}")
+    return rest == "AND CHAIN"
