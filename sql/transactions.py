@@ -33,12 +33,16 @@ class SetConstraints:
 
 @dataclass(frozen=True)
 class Commit:
-    """COMMIT: apply the batch."""
+    """COMMIT: apply the batch. `chain`: AND CHAIN, which begins another transaction with the same modes."""
+
+    chain: bool = False
 
 
 @dataclass(frozen=True)
 class Rollback:
-    """ROLLBACK: discard the changes of the statements since BEGIN."""
+    """ROLLBACK: discard the changes of the statements since BEGIN. `chain`: as of `Commit`."""
+
+    chain: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,3 +51,8 @@ class Savepoint:
 
     word: str
     name: str
+
+    @property
+    def words(self) -> str:
+        """The words that it begins with."""
+        return {"rollback": "ROLLBACK TO SAVEPOINT", "release": "RELEASE SAVEPOINT"}.get(self.word, "SAVEPOINT")

@@ -39,6 +39,15 @@ T = TypeVar("T")
 Locked = Callable[..., Any]  # runs a function of the state while it holds the engine's lock
 
 
+@dataclass(frozen=True, slots=True)
+class Expecting:
+    """What is looked at before a statement changes anything, while no other client comes in between. `given`: the types
+    of parameters that the client has set. `check` gets the columns of its rows, and raises if they are others."""
+
+    given: Mapping[int, SqlType]
+    check: Callable[[tuple[Column, ...] | None], None]
+
+
 @dataclass(frozen=True)
 class Answer:
     """What a statement answers: its rows and their columns (None: none), and PostgreSQL's command tag (empty: none)."""
@@ -76,13 +85,17 @@ class Connection:
         def described(state: State) -> Described:
             if asked is not None and (columns := columns_known(session, state, asked)) is not None:
                 return Described((), columns)
-            catalog, path = session.seen(state).catalog, session.path
-            if prepared.executes is not None:  # what it will answer follows from PREPARE, too
-                return describe(catalog, prepared, given, path, session.prepared)
-            key = prepared.text, tuple(sorted(given.items())), path
-            return session.remembered.described(key, catalog, lambda: describe(catalog, prepared, given, path))
+            return self._described(state, prepared, given)
 
         return self._read("", described)
+
+    def _described(self, state: State, prepared: Prepared, given: Mapping[int, SqlType]) -> Described:
+        session = self._session
+        catalog, path = session.seen(state).catalog, session.path
+        if prepared.executes is not None:  # what it will answer follows from PREPARE, too
+            return describe(catalog, prepared, given, path, session.prepared)
+        key = prepared.text, tuple(sorted(given.items())), path
+        return session.remembered.described(key, catalog, lambda: describe(catalog, prepared, given, path))
 
     def remembers(self, sql: str) -> bool:
         """Whether a text is a query that is remembered, maybe with other constants."""
@@ -92,7 +105,8 @@ class Connection:
         return asked_of(sql, None, self._session.settings, self._session.path)
 
     def run(
-        self, prepared: Prepared, values: Sequence[str | None] = (), types: Sequence[SqlType | None] = ()
+        self, prepared: Prepared, values: Sequence[str | None] = (), types: Sequence[SqlType | None] = (),
+        expecting: Expecting | None = None,
     ) -> Answer:
         """Run a statement with the values of its parameters, as texts of these types.
 
@@ -115,7 +129,14 @@ class Connection:
         if self.reads(prepared):
             kept = session.prepared.get(prepared.executes or "")
             return self._read(prepared.text if kept is None else kept.text, answer)
-        made: Answer = self._locked(lambda state: answer(self._same(state, prepared)), writes=True)
+
+        def checked(state: State) -> Answer:
+            state = self._same(state, prepared)
+            if expecting is not None:
+                expecting.check(self._described(state, prepared, expecting.given).columns)
+            return answer(state)
+
+        made: Answer = self._locked(checked, writes=True)
         return made
 
     def reads(self, prepared: Prepared) -> bool:

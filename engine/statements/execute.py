@@ -254,10 +254,14 @@ def _run(
         case SetConstraints(immediate):
             if immediate and session.transaction is not None:
                 session.transaction.check_deferred(state)
-        case Commit():
-            session.commit(state)
-        case Rollback():
+        case Commit(chain) | Rollback(chain):
+            modes = session.isolation
+            if isinstance(statement, Commit):
+                session.commit(state)
             session.transaction = None
+            if chain:
+                session.begin()
+                session.isolation.take(SetTransaction(modes.level, modes.read_only))
         case Savepoint():
             session.savepoint(statement)
         case AlterTable():

@@ -50,11 +50,14 @@ def check(statements: Sequence[Statement], inside: bool) -> None:
                     raise UnsupportedSQL("BEGIN inside a transaction", remedy="a transaction cannot contain another",
                                          code="25001")
                 inside = True
-            case Commit() | Rollback() | Savepoint():
+            case Commit() | Rollback():
                 if not inside:
                     word = type(statement).__name__.upper()
                     raise UnsupportedSQL(f"{word} without BEGIN", remedy="write BEGIN; ...; COMMIT", code="25P01")
-                inside = isinstance(statement, Savepoint)
+                inside = statement.chain
+            case Savepoint() if not inside:
+                raise UnsupportedSQL(f"{statement.words} can only be used in transaction blocks", code="25P01",
+                                     remedy="write BEGIN before it")
             case SetTransaction() | SetConstraints() if not inside:
                 word = "TRANSACTION" if isinstance(statement, SetTransaction) else "CONSTRAINTS"
                 raise UnsupportedSQL(f"SET {word} can only be used in transaction blocks", code="25P01",

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from halfjoin.engine.statements.connection import Connection
+from halfjoin.engine.statements.connection import Connection, Expecting
 from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.server import messages as m
 from halfjoin.server import reports
@@ -26,6 +26,7 @@ from halfjoin.server.portals import Held, Parsed, Portal, Result
 from halfjoin.server.rows import data_rows
 from halfjoin.server.sleeping import Sleep
 from halfjoin.server.splitting import Piece, split
+from halfjoin.server.together import begins_or_ends, changes, together
 from halfjoin.server.transactions import Transactions
 from halfjoin.server.variables import Variables
 from halfjoin.server.wire import Gone, Message, Wire
@@ -35,13 +36,8 @@ from halfjoin.sql.oids import pg_type
 from halfjoin.sql.system import DATABASE
 
 _log = logging.getLogger("halfjoin.server")
-# Statements that may be part of a transaction that nobody wrote; with any other, each statement is on its own.
-_TOGETHER = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "SELECT", "VALUES", "WITH", "TABLE", "SHOW", "SET",
-             "COPY", "EXPLAIN", "DECLARE", "FETCH", "MOVE", "CLOSE", "EXECUTE", "PREPARE", "DEALLOCATE", "RESET",
-             "LISTEN", "NOTIFY", "UNLISTEN", "(")  # fmt: skip
 # Rows and bytes of a part of an answer. The messages of so few take less time than to wake a thread twice.
 _FEW, _SMALL = 256, 1 << 14
-_CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "WITH", "COPY", "EXECUTE", "DECLARE")
 
 
 class Client:
@@ -176,16 +172,16 @@ class Client:
         pieces = split(self._text)
         if not pieces:
             self._wire.put(m.EMPTY)
-        together = len(pieces) > 1 and all(piece.words[0] in _TOGETHER for piece in pieces) and any(
-            piece.words[0] in _CHANGES for piece in pieces)  # fmt: skip
+        one = together([piece.words for piece in pieces])
         for piece in pieces:
             self._start = piece.start
-            if together:
+            if one and not begins_or_ends(piece.words):
                 self._transactions.begin_implicit()
             await self._statement(piece)
             self.tell()
 
     async def _statement(self, piece: Piece) -> None:
+        self._transactions.check_savepoint(piece.words)
         if piece.words[0] == "COPY":
             self._transactions.check(piece.words)
             await self._copying.run(piece)
@@ -306,19 +302,21 @@ class Client:
         if portal.result is None:
             # A change with more messages before Sync is part of one transaction with them.
             words = one.piece.words
-            if words[0] in _CHANGES and (await self._wire.peek()).letter != "S":
+            self._transactions.check_savepoint(words)
+            if changes(words) and (await self._wire.peek()).letter != "S":
                 self._transactions.begin_implicit()
             if words[0] == "COPY":
                 self._transactions.check(words)
                 await self._copying.run(one.piece)
                 return
-            told = one.told if portal.columns is None else portal.columns
-            if told is not None and words[0] in _CHANGES and self._connection.transaction == "idle":
-                self._check_columns(one, told, await self._commands.columns_now(one))  # nothing would undo it
-            portal.result = await self._commands.run(one, portal.values, portal.types)
+            told, expecting = one.told if portal.columns is None else portal.columns, None
+            if told is not None and changes(words) and self._connection.transaction == "idle":
+                # Nothing would undo what it has changed.
+                expecting = Expecting(await self._commands.given(one), partial(_check_columns, one, told))
+            portal.result = await self._commands.run(one, portal.values, portal.types, expecting)
             portal.columns = portal.result.columns
             if told is not None:
-                self._check_columns(one, told, portal.columns)
+                _check_columns(one, told, portal.columns)
         result, count = portal.result, 0
         if result.columns is not None:
             count = await self._rows(result, portal.column_formats(len(result.columns)), max(most, 0))
@@ -326,12 +324,6 @@ class Client:
             self._complete(result, count)
         else:
             self._wire.put(m.SUSPENDED)
-
-    def _check_columns(self, one: Parsed, told: Sequence[Column], found: Sequence[Column] | None) -> None:
-        """Refuse an answer with other columns than the client was told."""
-        if _oids(told) != _oids(found or ()):
-            one.described = None
-            raise UnsupportedSQL(reports.OTHER_COLUMNS, remedy="prepare the statement again")
 
     def _close(self, fields: m.Fields) -> None:
         kind, name = fields.data(1), fields.text()
@@ -353,6 +345,13 @@ class Client:
 def stopped() -> HalfjoinError:
     """What a client is told whose connection ends with the server."""
     return HalfjoinError("terminating connection due to administrator command", code="57P01")
+
+
+def _check_columns(one: Parsed, told: Sequence[Column], found: Sequence[Column] | None) -> None:
+    """Refuse an answer with other columns than the client was told."""
+    if _oids(told) != _oids(found or ()):
+        one.described = None
+        raise UnsupportedSQL(reports.OTHER_COLUMNS, remedy="prepare the statement again")
 
 
 def _oids(columns: Sequence[Column]) -> list[int]:

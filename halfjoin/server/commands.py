@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from halfjoin.engine.statements.connection import Connection
+from halfjoin.engine.statements.connection import Connection, Expecting
 from halfjoin.engine.statements.describing import Described
 from halfjoin.engine.statements.maintaining import NOTHING
 from halfjoin.errors import HalfjoinError, UnsupportedSQL
@@ -121,7 +121,7 @@ class Commands:
         return min(own or self._limits.statement, self._limits.statement)
 
     async def run(self, one: Parsed, values: Sequence[str | None] = (),
-                  types: Sequence[SqlType | None] = ()) -> Result:
+                  types: Sequence[SqlType | None] = (), expecting: Expecting | None = None) -> Result:
         """Carry out a statement other than COPY.
 
         Raises:
@@ -138,7 +138,7 @@ class Commands:
             self._transactions.check_execute(one.prepared.executes)
         self._held.locks.begin()
         self._held.sleep.begin()
-        run = partial(self._connection.run, one.prepared, values, types)
+        run = partial(self._connection.run, one.prepared, values, types, expecting)
         if piece.words[0] in ("CREATE", "DROP", "ALTER"):
             answer, warnings = await self.call(partial(heard, run))
             for text in warnings:
@@ -182,11 +182,6 @@ class Commands:
             one.described = await self._described(one)
         return one.described
 
-    async def columns_now(self, one: Parsed) -> tuple[Column, ...] | None:
-        """The columns of a statement's rows, as the definitions are now."""
-        one.described = None
-        return (await self.describe(one)).columns
-
     async def _described(self, one: Parsed) -> Described:
         if one.piece is None:
             return Described((), None)
@@ -224,11 +219,9 @@ class Commands:
                 self._transactions.begin(words)
                 return Result("BEGIN" if words[0] == "BEGIN" else "START TRANSACTION")
             case "COMMIT" | "END":
-                _plain(words)
-                return Result(await self._transactions.commit(self.call))
+                return Result(await self._transactions.commit(self.call, chain=_chained(words)))
             case "ROLLBACK" | "ABORT":
-                _plain(words)
-                return Result(self._transactions.roll_back())
+                return Result(self._transactions.roll_back(chain=_chained(words)))
             case "SET" if words[1:2] == ("CONSTRAINTS",):
                 await self._set_constraints(words)
                 return Result("SET CONSTRAINTS")
@@ -498,9 +491,13 @@ class Commands:
         return Result("CLOSE CURSOR")
 
 
-def _plain(words: Sequence[str]) -> None:
-    """Refuse what COMMIT and ROLLBACK have beside PostgreSQL's noise."""
-    if rest := [word for word in words[1:] if word not in ("WORK", "TRANSACTION", "AND", "NO", "CHAIN")]:
-        raise UnsupportedSQL(f"{words[0]} {rest[0]} is not supported", remedy=f"write {words[0]}")
-    if "CHAIN" in words and "NO" not in words:
-        raise UnsupportedSQL(f"{words[0]} AND CHAIN is not supported", remedy=f"write {words[0]}; BEGIN")
+def _chained(words: Sequence[str]) -> bool:
+    """Whether COMMIT or ROLLBACK has AND CHAIN.
+
+    Raises:
+        UnsupportedSQL: it has something else.
+    """
+    rest = " ".join(words[2 if words[1:2] in (("WORK",), ("TRANSACTION",)) else 1 :])
+    if rest not in ("", "AND CHAIN", "AND NO CHAIN"):
+        raise UnsupportedSQL(f"{words[0]} {rest} is not supported", remedy=f"write {words[0]}")
+    return rest == "AND CHAIN"

@@ -11,7 +11,8 @@ from halfjoin.errors import Conflict, DataError, HalfjoinError, InvalidRow, Unkn
 from halfjoin.server.messages import report
 from halfjoin.server.violations import table_at_fault, violation
 
-_MISSING = {"42P01": "relation", "42703": "column"}  # in PostgreSQL's words, by which programs know what is missing
+# What is missing in PostgreSQL's words, by which programs know it.
+_MISSING = {"42P01": "relation", "42703": "column", "3B001": "savepoint"}
 OTHER_COLUMNS = "cached plan must not change result type"
 _log = logging.getLogger("halfjoin.server")
 

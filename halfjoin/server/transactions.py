@@ -45,11 +45,7 @@ class Transactions:
         if read_only is None:
             read_only = self._variables.get("default_transaction_read_only") == "on"
         level = level or self._variables.get("default_transaction_isolation")
-        self._connection.begin(level)
-        if not self.implicit:
-            self._variables.begin()
-        self._variables.set("transaction_read_only", "on" if read_only else "off", local=True)
-        self._variables.set("transaction_isolation", level, local=True)
+        self._open(level, "on" if read_only else "off")
         self.implicit = False
 
     def take(self, words: Sequence[str]) -> None:
@@ -86,30 +82,57 @@ class Transactions:
             self._variables.begin()
             self.implicit = True
 
-    async def commit(self, call: Call) -> str:
-        """COMMIT; the tag."""
+    async def commit(self, call: Call, *, chain: bool = False) -> str:
+        """COMMIT; the tag. `chain`: another transaction with the same modes begins."""
         before = self._connection.transaction
-        if before == "idle" or self.implicit:
-            self.say(notice("there is no transaction in progress", "25P01", "WARNING"))
-            if before == "idle":
-                return "COMMIT"
-        self.implicit = False
+        if self._is_none("COMMIT", chain=chain) and before == "idle":
+            return "COMMIT"
+        self.implicit, modes = False, self._modes()
         try:
             await call(self._connection.commit)
         except BaseException:
             self._finish(keep=False)
             raise
         self._finish(keep=before == "open")
+        if chain:
+            self._open(*modes)
         return "COMMIT" if before == "open" else "ROLLBACK"
 
-    def roll_back(self) -> str:
-        """ROLLBACK; the tag."""
-        if self._connection.transaction == "idle" or self.implicit:
-            self.say(notice("there is no transaction in progress", "25P01", "WARNING"))
-        self.implicit = False
+    def roll_back(self, *, chain: bool = False) -> str:
+        """ROLLBACK; the tag. `chain`: as of `commit`."""
+        self._is_none("ROLLBACK", chain=chain)
+        self.implicit, modes = False, self._modes()
         self._connection.roll_back()
         self._finish(keep=False)
+        if chain:
+            self._open(*modes)
         return "ROLLBACK"
+
+    def _is_none(self, word: str, *, chain: bool) -> bool:
+        """Whether the client has begun no transaction, of which it is told.
+
+        Raises:
+            UnsupportedSQL: so there is none to `chain` another one to.
+        """
+        none = self._connection.transaction == "idle" or self.implicit
+        if none and chain:
+            raise UnsupportedSQL(f"{word} AND CHAIN can only be used in transaction blocks", code="25P01",
+                                 remedy="write BEGIN before it")
+        if none:
+            self.say(notice("there is no transaction in progress", "25P01", "WARNING"))
+        return none
+
+    def _modes(self) -> tuple[str, str]:
+        """The isolation of the transaction, and whether it only reads."""
+        return self._variables.get("transaction_isolation"), self._variables.get("transaction_read_only")
+
+    def _open(self, level: str, read_only: str) -> None:
+        """Open a transaction with these modes."""
+        self._connection.begin(level)
+        if not self.implicit:  # else it has begun already
+            self._variables.begin()
+        self._variables.set("transaction_read_only", read_only, local=True)
+        self._variables.set("transaction_isolation", level, local=True)
 
     async def end_implicit(self, call: Call) -> None:
         """Apply what an implicit transaction has collected; forget it if something of it failed."""
@@ -142,6 +165,18 @@ class Transactions:
             words[0] == "WITH" and not _IN_WITH.isdisjoint(words))  # fmt: skip
         if changes:
             self._check_change(words[0])
+
+    def check_savepoint(self, words: Sequence[str]) -> None:
+        """Refuse SAVEPOINT, RELEASE and ROLLBACK TO where the client has begun no transaction.
+
+        Raises:
+            UnsupportedSQL: it is one of these.
+        """
+        first = "ROLLBACK TO" if words[0] == "ROLLBACK" and "TO" in words else words[0]
+        said = {"SAVEPOINT": "SAVEPOINT", "RELEASE": "RELEASE SAVEPOINT", "ROLLBACK TO": "ROLLBACK TO SAVEPOINT"}
+        if first in said and (self.implicit or self._connection.transaction == "idle"):
+            raise UnsupportedSQL(f"{said[first]} can only be used in transaction blocks", code="25P01",
+                                 remedy="write BEGIN before it")
 
     def check_execute(self, name: str) -> None:
         """Refuse EXECUTE of a change in a transaction that only reads.

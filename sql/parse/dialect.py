@@ -188,8 +188,7 @@ class HalfjoinParser(OperatorParser, ConstantParser, KeyParser):
                 self._match_text_seq("SAVEPOINT")
                 return self.expression(Savepoint(this=self._parse_id_var(), kind=word.lower()))
         if self._match_text_seq("ABORT"):
-            self._match_texts(("TRANSACTION", "WORK"))
-            return self.expression(exp.Rollback())
+            return self._parse_commit_or_rollback()
         if self._match_text_seq("START", "TRANSACTION"):
             return self._parse_transaction()
         return None

@@ -280,13 +280,11 @@ def _reset(node: syntax.Reset, text: str) -> Statement:
 
 
 def _ended(node: exp.Commit | exp.Rollback, text: str) -> Statement:
-    """COMMIT or ROLLBACK; UnsupportedSQL if it has options."""
+    """COMMIT or ROLLBACK."""
     if isinstance(node, exp.Rollback) and node.args.get("savepoint"):
         return Savepoint("rollback", name_of(node.args["savepoint"]))
-    options = {key: value for key, value in node.args.items() if value}
-    if options:
-        raise refuse(node, text, f"options of {node.key.upper()} are not supported", "write BEGIN; ...; COMMIT")
-    return Commit() if isinstance(node, exp.Commit) else Rollback()
+    chain = bool(node.meta.get("chain"))
+    return Commit(chain) if isinstance(node, exp.Commit) else Rollback(chain)
 
 
 def _drop(node: exp.Drop, text: str) -> Statement:

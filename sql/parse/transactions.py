@@ -1,4 +1,4 @@
-"""BEGIN, SET TRANSACTION and SET CONSTRAINTS: their modes."""
+"""BEGIN, COMMIT, ROLLBACK, SET TRANSACTION and SET CONSTRAINTS, and their modes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,20 @@ class TransactionParser(WithParser):
         """BEGIN [WORK | TRANSACTION] [modes]."""
         self._match_texts(("TRANSACTION", "WORK"))
         return self._parse_modes("begin")
+
+    def _parse_commit_or_rollback(self) -> exp.Commit | exp.Rollback:
+        """What follows COMMIT, END, ROLLBACK or ABORT: AND [NO] CHAIN. After ROLLBACK it may be TO a savepoint."""
+        word = self._prev.text.upper()
+        self._match_texts(("TRANSACTION", "WORK"))
+        if word == "ROLLBACK" and self._match_text_seq("TO"):
+            self._match_text_seq("SAVEPOINT")
+            return self.expression(exp.Rollback(savepoint=self._parse_id_var()))
+        made = self.expression(exp.Rollback() if word in ("ROLLBACK", "ABORT") else exp.Commit())
+        if self._match(TokenType.AND):
+            made.meta["chain"] = not self._match_text_seq("NO")
+            if not self._match_text_seq("CHAIN"):
+                self.raise_error("AND needs CHAIN")
+        return made
 
     def _parse_modes(self, this: str) -> exp.Expr:
         """ISOLATION LEVEL, READ ONLY or WRITE, DEFERRABLE, with or without commas; the last of each kind counts. No

@@ -80,7 +80,7 @@ def test_a_cursor_scrolls_after_its_transaction_and_in_binary(client: Any) -> No
 
 
 def test_a_cursor_of_changes_goes_forward(client: Any) -> None:
-    client.execute("COMMIT; CREATE TABLE t (k integer); CREATE MATERIALIZED VIEW v AS SELECT k FROM t; BEGIN")
+    client.execute("COMMIT; CREATE TABLE t (k integer); CREATE MATERIALIZED VIEW v AS SELECT k FROM t; COMMIT; BEGIN")
     with pytest.raises(psycopg.Error, match="a cursor for SUBSCRIBE goes forward"):
         client.execute("DECLARE c SCROLL CURSOR FOR SUBSCRIBE v")
     client.execute("ROLLBACK; BEGIN; DECLARE c CURSOR FOR SUBSCRIBE v")

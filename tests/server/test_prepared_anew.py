@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -62,3 +64,21 @@ def test_parameters_may_be_rows(server: Served) -> None:
         with pytest.raises(asyncpg.InvalidBinaryRepresentationError):
             await client.fetchval("SELECT $1::pair", (1,))
     connected(server, work)
+
+
+def test_a_change_whose_columns_another_client_alters_meanwhile_changes_nothing(server: Served) -> None:
+    with server.psycopg() as client:
+        client.execute("CREATE TABLE altered (a int)")
+        insert = "INSERT INTO altered VALUES (%s) RETURNING *"
+        assert client.execute(insert, (1,), prepare=True).fetchall() == [(1,)]
+        with ThreadPoolExecutor() as threads:
+            def alter(state: Any) -> Any:
+                made = threads.submit(client.execute, insert, (2,), prepare=True)
+                time.sleep(0.5)  # the statement reads what was there before, and waits for its turn
+                server.engine.execute("ALTER TABLE altered ADD b text")
+                return made
+
+            made = server.engine._locked(alter, writes=True)
+            with pytest.raises(Exception, match="cached plan must not change result type"):
+                made.result(20)
+        assert client.execute("SELECT * FROM altered").fetchall() == [(1, None)]

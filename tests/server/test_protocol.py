@@ -243,7 +243,7 @@ def test_cursors_and_prepared_statements_have_their_errors(raw: Raw) -> None:
     for sql, code in (
         ("FETCH 1 FROM c", "34000"), ("DECLARE c CURSOR FOR SELECT 1", "25P01"), ("DEALLOCATE p", "26000"),
         ("CLOSE c", "34000"), ("SET nope = 1", "42704"), ("SHOW nope", "42704"),
-        ("SET server_version = '9'", "55P02"), ("COMMIT AND CHAIN", "0A000"),
+        ("SET server_version = '9'", "55P02"), ("COMMIT AND CHAIN", "25P01"),
     ):  # fmt: skip
         assert fields(dict(raw.query(sql))["E"])["C"] == code, sql
     raw.send(_parse("SELECT 1", "p"), _parse("SELECT 1", "p"), SYNC)
