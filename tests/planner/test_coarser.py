@@ -28,6 +28,7 @@ QUERIES = (
 
 
 def rows(first: int, last: int) -> list[dict[str, Any]]:
+    """Rows with NULLs, and with keys that have no partner."""
     return [{"id": i, "k": i % 4 if i % 7 else None, "a": "xyz"[i % 3], "b": None if i % 5 == 0 else "pq"[i % 2],
              "x": i if i % 6 else None, "f": i / 3} for i in range(first, last)]  # fmt: skip
 
@@ -47,10 +48,15 @@ def test_answers_are_those_of_views_and_of_duckdb(sql: str) -> None:
     assert_same(tuples(engine.query(sql)), duck.execute(sql).fetchall(), sql)
 
 
-@pytest.mark.parametrize(("sql", "many"), zip(QUERIES, (2, 3, 4, 0, 0, 0), strict=True))
+@pytest.mark.parametrize(("sql", "many"), [*zip(QUERIES, (2, 3, 4, 1, 0, 0), strict=True)])
 def test_only_the_finest_groups_read_the_rows(sql: str, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made, real = list[object](), cut.rows_of
-    monkeypatch.setattr(cut, "rows_of", lambda *args: made.append(args) or real(*args))
+    
+    def spy(*args: Any) -> Any:
+        made.append(args)
+        return real(*args)
+
+    monkeypatch.setattr(cut, "rows_of", spy)
     engine = hj.Engine()
     engine.execute(f"{SCHEMA}; CREATE MATERIALIZED VIEW v AS {sql}")
     assert made == []  # a view keeps sums of the rows for each
