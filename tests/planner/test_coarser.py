@@ -9,6 +9,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.planner import cut
+from halfjoin.planner.reduces import coarser
 from tests.oracle.answers import assert_same
 from tests.oracle.rows import tuples
 
@@ -50,8 +51,8 @@ def test_answers_are_those_of_views_and_of_duckdb(sql: str) -> None:
 
 @pytest.mark.parametrize(("sql", "many"), [*zip(QUERIES, (2, 3, 4, 1, 0, 0), strict=True)])
 def test_only_the_finest_groups_read_the_rows(sql: str, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, real = list[object](), cut.rows_of
-    
+    made, real = list[object](), coarser.rows_of
+
     def spy(*args: Any) -> Any:
         made.append(args)
         return real(*args)
