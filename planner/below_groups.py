@@ -54,7 +54,9 @@ from halfjoin.sql.unseen import is_unseen
 _COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">=", "in", "is null"))
 _SAFE = frozenset((  # what fails of these fails above the groups, unless it is too long
     "count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or", "any_value", "array_agg",
-    "string_agg",
+    "string_agg", "bit_xor", "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev", "covar_pop",
+    "covar_samp", "corr", "regr_count", "regr_avgx", "regr_avgy", "regr_slope", "regr_intercept", "regr_r2", "regr_sxx",
+    "regr_syy", "regr_sxy",
 ))  # fmt: skip
 _RANKS = frozenset(("row_number", "rank", "dense_rank"))
 _OF_ROWS = frozenset(("lag", "lead", "first_value", "last_value"))

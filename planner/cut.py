@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 from typing import TypeAlias
 
@@ -38,11 +39,12 @@ from halfjoin.planner.one_partner import with_one_partner
 from halfjoin.planner.outer import simplified
 from halfjoin.planner.plan import ROUND, Reduce, round_names
 from halfjoin.planner.predicates import told
+from halfjoin.planner.reduces.coarser import added_up, finer_groups, rows_of
 from halfjoin.planner.reduces.items import Columns, Lowered
 from halfjoin.planner.reduces.key_first import key_first
 from halfjoin.planner.reduces.lower import lowered, output_columns
 from halfjoin.planner.reduces.parted import parted
-from halfjoin.planner.reduces.same_rows import SameRows, same_rows
+from halfjoin.planner.reduces.same_rows import SameRows, over_the_same, same_rows
 from halfjoin.planner.reduces.unique import without_counts
 from halfjoin.planner.regions import (
     CutNode,
@@ -104,6 +106,8 @@ def cut(
         cutter.shown = relation
     else:
         cutter.same = same_rows(relation)
+        if found is not None:
+            cutter.coarsen(relation)
     whole, _ = cutter.region(cutter.reduced(relation))
     return whole, tuple(cutter.nodes.values())
 
@@ -129,7 +133,9 @@ class _Cutter:
     asked: CutNode | None = None  # the binding that the next reduce of a loop is
     binding: tuple[str, ...] = ()  # the names of the columns of the binding that is being cut
     shown: Relation | None = None  # of a query that depends on chance: the whole
-    same: Mapping[Relation, SameRows] = field(default_factory=dict)  # by the join over which several aggregates are
+    same: dict[Relation, SameRows] = field(default_factory=dict)  # by the join over which several aggregates are
+    finer: dict[Aggregate, Aggregate] = field(default_factory=dict)  # of a query, by the coarser ones
+    made: dict[Aggregate, Scan] = field(default_factory=dict)  # of those, and of the finest
 
     def reduced(self, relation: Relation) -> Relation:
         """The relation with a scan of its output in place of each reduce and each loop."""
@@ -151,9 +157,34 @@ class _Cutter:
             if parts is not None:
                 return self.reduced(parts.over(self.rows(parts.rows)))
         low = lowered(relation)
-        first = self.by_key(relation, low) if isinstance(relation, Aggregate) else None
-        return low.above(self.groups(self.read(relation, low.input), low.keys, low.function, passing=low.passing)
-                         if first is None else first)  # fmt: skip
+        return low.above(self.groups_of(relation, low))
+
+    def coarsen(self, relation: Relation) -> None:
+        """Find the groups of a query that are made of finer ones. Rows that only the finest of them read are no rows
+        that several reduces have in common."""
+        for input, parts in over_the_same(relation).items():
+            finer = finer_groups(parts) if self._keeps_counts(input) else {}
+            self.finer |= finer
+            if len(finer) == len(parts) - 1:
+                self.same.pop(input, None)
+
+    def groups_of(self, relation: Reduced, low: Lowered) -> Scan:
+        """A scan of the output of a relation's reduce."""
+        made = self.of_finer(relation, low) or self.by_key(relation, low) if isinstance(relation, Aggregate) else None
+        return self.groups(self.read(relation, low.input), low.keys, low.function, passing=low.passing
+                           ) if made is None else made  # fmt: skip
+
+    def of_finer(self, relation: Aggregate, low: Lowered) -> Scan | None:
+        """As `groups`, of a query's groups that are made of finer ones; None: they are not."""
+        finer = None if self.loops else self.finer.get(relation)
+        if finer is None:
+            return None
+        if relation not in self.made:
+            own = lowered(finer)
+            if finer not in self.made:
+                self.made[finer] = self.groups_of(finer, own)
+            self.made[relation] = self.summed(rows_of(low, own, self.made[finer]), low)
+        return self._again(self.made[relation])
 
     def by_key(self, relation: Aggregate, low: Lowered) -> Scan | None:
         """As `groups`, of a query whose rows are grouped by a key first; None: they are not."""
@@ -161,10 +192,19 @@ class _Cutter:
         first = key_first(relation, low, self.facts) if alone else None
         if first is None or not self._keeps_counts(first.rows.input):
             return None
-        scan = self.groups(first.rows, first.keys, first.first)
-        made = self.groups(first.second(scan), low.keys, first.function)
+        return self.summed(first.second(self.groups(first.rows, first.keys, first.first)), low)
+
+    def summed(self, rows: Project, low: Lowered) -> Scan:
+        """As `groups`, of rows that are kept sums."""
+        made = self.groups(rows, low.keys, partial(added_up, low))
         keys, (_, *sums) = made.columns[: low.keys], made.columns[low.keys :]
         return replace(made, columns=(*keys, *sums))  # the count is a sum of counts
+
+    def _again(self, scan: Scan) -> Scan:
+        """The same groups under a name of their own."""
+        alias = f"={self.aliases.fresh('groups')}"
+        columns = (replace(c, name=f"{alias}.{c.name.removeprefix(f'{scan.alias}.')}") for c in scan.columns)
+        return replace(scan, alias=alias, columns=tuple(columns))
 
     def groups(
         self, rows: Project, keys: int, function: Callable[[Columns], OfGroups], *, passing: bool = True

@@ -20,7 +20,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from halfjoin.planner.facts import Facts
-from halfjoin.planner.group_functions import Aggregates, KeptSums, Sums
+from halfjoin.planner.group_functions import Aggregates, Sums
+from halfjoin.planner.reduces.coarser import added_up
 from halfjoin.planner.reduces.items import Columns, Lowered
 from halfjoin.planner.rules.fold_constants import fold
 from halfjoin.sql.bind.reading import expressions
@@ -89,15 +90,7 @@ class KeyFirst:
 
     def function(self, columns: Columns) -> Aggregates:
         """The function of the second reduce, over its input's columns: it adds kept sums up."""
-        many = self.low.keys
-        meant = self.low.function([*columns[:many], *self.low.input.columns[many:]])
-        assert isinstance(meant, Aggregates)
-        own = {column.name for column in (*columns, meant.count, *(part.column for part in meant.sums))}
-        groups = next(name for number in range(len(own) + 1) for name in [f"#groups:{number}"] if name not in own)
-        parts = [(meant.count, "count"), *((part.column, part.kind) for part in meant.sums)]
-        return Aggregates(Column(groups, BIGINT, nullable=False), tuple(
-            KeptSums(column, kind, (given,))
-            for (column, kind), given in zip(parts, columns[many:], strict=True)))  # fmt: skip
+        return added_up(self.low, columns)
 
     def _sums(self) -> list[tuple[str, tuple[Expr, ...]]]:
         """The different sums that the first reduce keeps."""

@@ -46,6 +46,8 @@ QUERIES = (
     "SELECT * FROM (SELECT k, array_agg(x ORDER BY id) AS q, bool_and(x > 1) AS b, every(f IS NULL) AS e, "
     "any_value(k) AS v, bit_or(x) AS o FROM t GROUP BY k) q WHERE k = 1",
     "SELECT * FROM (SELECT k, array_agg(10 / x) AS q FROM t GROUP BY k) q WHERE k = 1",
+    "SELECT * FROM (SELECT k, stddev(x) AS q, var_pop(f) AS v, regr_slope(f, x) AS r, bit_xor(x) AS o FROM t GROUP BY k"
+    ") q WHERE k = 1",
     *(f"WITH y AS (SELECT k, s, sum(x) AS m FROM t GROUP BY k, s) SELECT a.k, a.m, b.m AS o FROM y a {join} "
       f"WHERE {test}"
       for join in ("JOIN y b ON b.s = a.s", "LEFT JOIN y b ON b.s = a.s", "LEFT JOIN y b ON b.k = a.k AND b.s <> a.s")
@@ -118,6 +120,7 @@ def by_key(engine: hj.Engine, sql: str) -> bool:
     ("SELECT * FROM (SELECT k, sum(10 / x) AS q FROM t GROUP BY k) q WHERE k = 1", False),  # another group may fail
     ("SELECT k, count(*) AS n FROM loose GROUP BY k HAVING k = 1", False),  # another group may be below zero
     ("SELECT k, string_agg(s, '') AS n FROM t GROUP BY k HAVING k = 1", True),
+    ("SELECT k, stddev(x) AS n, corr(f, x) AS m, bit_xor(x) AS o FROM t GROUP BY k HAVING k = 1", True),
     ("SELECT k, string_agg(s, '') AS n, percentile_cont(0.5) WITHIN GROUP (ORDER BY f) AS m FROM t GROUP BY k "
      "HAVING k = 1", False),
 ])  # fmt: skip
