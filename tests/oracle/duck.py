@@ -17,6 +17,7 @@ from weakref import finalize
 
 import duckdb
 import pyarrow as pa
+from hypothesis import reject
 
 from tests.oracle.rows import Bag, hashable
 from tests.oracle.schema import Table
@@ -32,8 +33,9 @@ _NUMBERS = count()
 
 @cache
 def _process() -> duckdb.DuckDBPyConnection:
-    """The DuckDB of this process: to open one takes longer than most oracles live."""
-    return duckdb.connect(config={"threads": 1})
+    """The DuckDB of this process: to open one takes longer than most oracles live. A random query may need more memory
+    than the machine has."""
+    return duckdb.connect(config={"threads": 1, "memory_limit": "4GB", "max_temp_directory_size": "0GB"})
 
 
 def _forget(cursor: duckdb.DuckDBPyConnection, name: str) -> None:
@@ -114,5 +116,8 @@ class Oracle:
             moment = self._times[place - 1] if place else -1
         if (sql, moment) not in self._known:
             self._duck.execute(f"SET VARIABLE now = {time}; SET search_path = '{schema}'")
-            self._known[sql, moment] = counted(self._duck.execute(sql).fetchall())
+            try:
+                self._known[sql, moment] = counted(self._duck.execute(sql).fetchall())
+            except duckdb.OutOfMemoryException:
+                reject()
         return self._known[sql, moment].copy()
