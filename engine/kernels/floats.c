@@ -3,7 +3,7 @@
 
    A sum is a row of digits of 32 bits (engine.scalar.wide). While rows are added a digit lies in 64 bits, so nothing is
    carried. Only the digits are kept between the least and the greatest magnitude that occur. Most columns have values of
-   much the same magnitude, or integers: their sums fit into one wide integer until the end. NaN and infinities are no
+   much the same magnitude, or integers: their sums fit into one wide integer until the end. Without groups, the sums of the values of each exponent do. NaN and infinities are no
    such integers; the caller counts them apart. */
 
 #include <math.h>
@@ -19,6 +19,9 @@
 #define MOST_WEIGHT 1024 /* of a row, so that 2^30 rows do not overflow a digit */
 #define MOST_ROWS (INT64_C(1) << 30)
 #define MOST_DIGITS (INT64_C(1) << 24)
+#define EXPONENTS 2048
+#define TABLES 4
+#define BELOW INT64_C(0xFFFFFFFF)
 
 /* value = mantissa * 2^(shift - 1074); 0 for NaN and infinities, and 1 for the others. */
 static inline int split(double value, int64_t *mantissa, int *shift) {
@@ -209,6 +212,84 @@ static void add_integers(const Sums *sums, __int128 *totals, int size) {
     }
 }
 
+/* What has been added of an exponent: the lower 32 bits of mantissas, and the rest. */
+typedef struct {
+    int64_t low, high;
+} Mantissas;
+
+/* Adds mantissas up by their exponents, where all rows count the same: rows beside each other into tables of their own,
+   so that none waits for another. 0 if a value is not finite. */
+static int add_alike(const Sums *sums, __int128 *totals) {
+    const Column *column = &sums->values.at[0];
+    const int plain = column->valid == NULL && column->width == 8;
+    const double *values = (const double *)column->data + column->offset;
+    Mantissas(*tables)[EXPONENTS] = calloc(TABLES, sizeof *tables);
+    int finite = tables != NULL;
+    for (int64_t i = 0; finite && i < sums->diff.length; i++) {
+        double value = plain ? values[i] : is_valid(column, i) ? float_at(column, i) : 0;
+        int64_t mantissa;
+        int shift;
+        Mantissas *into;
+        finite = split(value, &mantissa, &shift);
+        into = &tables[i % TABLES][shift];
+        into->low += mantissa & BELOW, into->high += mantissa >> 32;
+    }
+    for (int shift = 0; finite && shift < EXPONENTS; shift++) {
+        for (int table = 0; table < TABLES; table++)
+            totals[shift] += (__int128)tables[table][shift].high * (BELOW + 1) + tables[table][shift].low;
+        totals[shift] *= int_at(&sums->diff, 0);
+    }
+    free(tables);
+    return finite;
+}
+
+/* As `add_alike`, also of rows that count differently. 0 too if one counts too often. */
+static int add_by_exponent(const Sums *sums, __int128 *totals) {
+    const Column *column = &sums->values.at[0];
+    for (int64_t i = 0; i < (sums->diff.step ? sums->diff.length : sums->diff.length > 0); i++) {
+        int64_t times = int_at(&sums->diff, i);
+        if (times > MOST_WEIGHT || times < -MOST_WEIGHT) return 0;
+    }
+    if (sums->diff.step == 0) return sums->diff.length == 0 || add_alike(sums, totals);
+    for (int64_t i = 0; i < sums->diff.length; i++) {
+        int64_t mantissa;
+        int shift;
+        if (!is_valid(column, i)) continue;
+        if (!split(float_at(column, i), &mantissa, &shift)) return 0;
+        totals[shift] += (__int128)mantissa * int_at(&sums->diff, i);
+    }
+    return 1;
+}
+
+/* As `py_float_sums`, of one group and one column. */
+static PyObject *sum_alone(Sums *sums) {
+    PyObject *made, *result = NULL;
+    int least = EXPONENTS, most = 0;
+    __int128 *totals = PyMem_Calloc(EXPONENTS, sizeof *totals);
+    if (totals == NULL) return PyErr_NoMemory();
+    PyThreadState *paused = pause_for(sums->diff.length);
+    int finite = add_by_exponent(sums, totals);
+    go_on(paused);
+    if (!finite) {
+        PyMem_Free(totals);
+        return Py_NewRef(Py_None);
+    }
+    for (int shift = 0; shift < EXPONENTS; shift++)
+        if (totals[shift] != 0) most = shift, least = least < shift ? least : shift;
+    least = least < most ? least : most;
+    sums->first = least / 32, sums->count = most / 32 - sums->first + 5;
+    if ((made = PyByteArray_FromStringAndSize(NULL, sums->count * 8)) != NULL) {
+        sums->digits = (int64_t *)PyByteArray_AsString(made);
+        memset(sums->digits, 0, sums->count * 8);
+        for (int shift = least; shift <= most; shift++)
+            if (totals[shift] != 0) add(sums, 0, totals[shift], shift);
+        result = Py_BuildValue("nO", (Py_ssize_t)sums->first, made);
+        Py_DECREF(made);
+    }
+    PyMem_Free(totals);
+    return result;
+}
+
 /* (first digit, digits): the sums of groups, or None. */
 PyObject *py_float_sums(PyObject *self, PyObject *args) {
     PyObject *list, *diffs, *groups, *made = NULL, *result = NULL;
@@ -225,6 +306,11 @@ PyObject *py_float_sums(PyObject *self, PyObject *args) {
         going = sums.values.at[c].kind == FLOATING && sums.values.at[c].length == sums.diff.length;
     if (going == 0) goto done;
     sums.groups = count;
+    if (count == 1 && sums.values.count == 1 && sums.group.step == 0) {
+        going = sums.group.length == 0 || int_at(&sums.group, 0) == 0;
+        if (going) result = sum_alone(&sums), going = -1;
+        goto done;
+    }
     PyThreadState *paused = pause_for(sums.diff.length);
     going = size = find_digits(&sums);
     go_on(paused);

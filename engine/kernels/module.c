@@ -54,6 +54,11 @@ static PyMethodDef functions[] = {
      "quotients(operands, left, right, scale, digits, width, length): the buffers of a column of decimals, or None"},
     {"compared", py_compared, METH_VARARGS,
      "compared(allowed, operands, left, right, length): the buffers of a column of booleans, or None"},
+    {"added", py_added, METH_VARARGS,
+     "added(values, args, diff): what each update adds to a sum, and the greatest absolute value of that; or None"},
+    {"added_up", py_added_up, METH_VARARGS, "added_up(values, args, diff): what all updates add, of 16 bytes, or None"},
+    {"extreme", py_extreme, METH_VARARGS,
+     "extreme(column, marks, greatest): the row of the least or greatest value, -1 if there is none; or None"},
     {"float_sums", py_float_sums, METH_VARARGS,
      "float_sums(values, diff, group, groups): the first digit of the sums of groups, and their digits; or None"},
     {"spread", py_spread, METH_VARARGS,
@@ -68,7 +73,7 @@ static PyMethodDef functions[] = {
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
 static int execute(PyObject *module) {
     make_powers();
-    return PyModule_AddIntConstant(module, "VERSION", 18);
+    return PyModule_AddIntConstant(module, "VERSION", 19);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 18  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 19  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -375,6 +375,25 @@ def read_kept(sums: pa.Array) -> Ints | None:
     """The numbers of kept sums, 0 for NULL; None also where one does not fit an int64."""
     made = _native.read_kept([sums]) if on else None
     return None if made is None else _ints(made)
+
+
+def added(values: pa.Array | None, args: list[pa.Array], diff: Ints) -> tuple[Ints, int] | None:
+    """What each update adds to a sum of integers or numerics (None: rows are counted), and the greatest absolute value
+    of that. A row in which a value or one of `args` is NULL adds nothing. None also where some update adds no int64."""
+    made = _native.added([] if values is None else [values], args, diff) if on else None
+    return None if made is None else (_ints(made[0]), made[1])
+
+
+def added_up(values: pa.Array | None, args: list[pa.Array], diff: Ints) -> int | None:
+    """The sum of what `added` gives, of numbers of any size. None also where it does not fit 128 bits."""
+    made = _native.added_up([] if values is None else [values], args, diff) if on else None
+    return None if made is None else int.from_bytes(made, "little", signed=True)
+
+
+def extreme(column: pa.Array, marks: NDArray[np.bool_] | None, greatest: bool) -> int | None:
+    """The row of the least or greatest value of those that are marked (None: all) and not NULL; -1 if there is none.
+    None also where one of them is NaN."""
+    return _native.extreme([column], marks, greatest) if on else None
 
 
 def float_sums(values: list[pa.Array], diff: Ints, group: Ints, groups: int) -> tuple[int, Ints] | None:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from halfjoin.engine.kernels import native
+from halfjoin.engine.reduce.alone import added_alone
 from halfjoin.engine.reduce.by_place import one_number, summed
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.reduce.words import of_word, words
@@ -39,10 +40,11 @@ def at_once(
     kinds = [updates.columns[name].type for name in keys]
     if not all(tells_apart(kind) or pt.is_floating(kind) for kind in kinds):
         return None
-    added = [_added(part, pieces) for part in parts]
+    alone = [None if keys else added_alone(part, pieces) for part in parts]
+    exact, firsts = {number: one for number, one in enumerate(alone) if one is not None}, None
+    added = [None if number in exact else _added(part, pieces) for number, part in enumerate(parts)]
     wide = {number for number, one in enumerate(added) if isinstance(one, _Wide)}
-    floats = [number for number, one in enumerate(added) if one is None]
-    exact, firsts = dict[int, Totals](), None
+    floats = [number for number, one in enumerate(added) if one is None and number not in exact]
     arrays = [[_exact(piece.columns[name]) for name in keys] for piece in pieces]
     if floats or any(map(pt.is_floating, kinds)):  # Arrow's hashes of such integers are often the same
         found = _numbered(arrays[0], rows) if len(pieces) == 1 else None
@@ -125,6 +127,9 @@ def numbers_added(kind: str, arrays: Sequence[pa.Array], diffs: Ints, rows: int)
     factors = {"count": 0, "integers": 1, "integer products": 2}.get(kind)
     if factors is None:
         return None
+    made = _by_kernel(factors, arrays, diffs, rows)
+    if made is not None:
+        return made
     diff: Ints | int = int(diffs[0]) if is_one(diffs) else diffs
     values: Ints | int = 1
     for array in arrays[:factors]:
@@ -139,6 +144,15 @@ def numbers_added(kind: str, arrays: Sequence[pa.Array], diffs: Ints, rows: int)
     if _greatest(values) * _greatest(diff) * rows >= _LIMIT:
         return None
     return values if isinstance(diff, int) and diff == 1 else values * diff
+
+
+def _by_kernel(factors: int, arrays: Sequence[pa.Array], diffs: Ints, rows: int) -> Ints | None:
+    """As `numbers_added`, where updates do not all add the same, by a kernel; None: the other way."""
+    asked = [array for array in arrays[factors:] if array.null_count]
+    if factors > 1 or not (factors or asked):
+        return None
+    made = native.added(arrays[0] if factors else None, asked, diffs)
+    return made[0] if made is not None and made[1] * rows < _LIMIT else None
 
 
 def _whole(array: pa.Array) -> Ints | None:

@@ -82,6 +82,16 @@ def are_extremes(function: Aggregates) -> bool:
                and one.args[0].type.kind in _KINDS for one in function.ordered)  # fmt: skip
 
 
+def extremes_of(parts: Sequence[Ordered]) -> list[str]:
+    """The columns of parts that are `are_extremes`."""
+    return [part.args[0].name for part in parts if isinstance(part.args[0], Column)]
+
+
+def of_all(part: Ordered, values: pa.Array) -> pa.Array:
+    """The least or greatest of some values, or NULL."""
+    return _one_zero(pa.repeat(_EXTREMES[part.function](values), 1))
+
+
 def extremes_and_sums(
     function: Aggregates, keys: Sequence[str], pieces: Iterable[Updates]
 ) -> tuple[Lifted, Extremes] | None:
@@ -132,7 +142,7 @@ def _of_piece(
         _InOrder: rows go or come at several times, or values have another order than Arrow's.
     """
     by = [piece.columns[name] for name in keys]
-    columns = [piece.columns[part.args[0].name] for part in parts if isinstance(part.args[0], Column)]
+    columns = [piece.columns[name] for name in extremes_of(parts)]
     if not is_one(piece.time) or not _only_comes(piece) or any(map(_has_nan, columns)):
         raise _InOrder
     if not all(tells_apart(array.type) for array in by):
@@ -145,8 +155,7 @@ def _grouped(
 ) -> tuple[list[pa.Array], list[pa.Array], Ints]:
     """The keys of the groups, for each part its value of every group, and how many rows each group has."""
     if not keys:
-        values = [_one_zero(pa.repeat(_EXTREMES[part.function](column), 1))
-                  for part, column in zip(parts, columns, strict=True)]  # fmt: skip
+        values = [of_all(part, column) for part, column in zip(parts, columns, strict=True)]
         return [], values, np.array([len(columns[0])])
     placed = extremes_by_place(keys, [part.function for part in parts], columns)
     if placed is not None:

@@ -20,6 +20,7 @@ from halfjoin.engine.reduce.by_kernel import summed_groups
 from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.extremes import Extremes, extremes_and_sums
 from halfjoin.engine.reduce.front import Front, Wanted
+from halfjoin.engine.reduce.in_place import extremes_in_place
 from halfjoin.engine.reduce.law import Moments, moments_of, moments_of_sums
 from halfjoin.engine.reduce.leaders import leaders, leaders_of
 from halfjoin.engine.reduce.lifted import Lifted, lift_all, lift_change
@@ -206,6 +207,10 @@ class ReduceFlow:
         if self._rows is None:
             yield self.filled(lift_all(self._sums, self._keys, pieces))
             return
+        placed = self._in_place(lookup, upper, closed)
+        if placed is not None:
+            yield placed
+            return
         held = list(pieces)
         many = sum(map(len, held)) >= at_once.FROM
         if many and all(part.in_memory for part in lookup(self.plan.input, Version.AFTER)):
@@ -232,6 +237,17 @@ class ReduceFlow:
         group = moments.group_of_rows
         contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
         yield self._made(self._lifted(updates), moments, None, contents, whole=True, gathered=gathered)
+
+    def _in_place(self, lookup: RunsOf, upper: int, closed: int) -> tuple[Updates, Updates] | None:
+        """As `fill`, of sums and extremes of all rows, none of which is copied; None if that cannot be."""
+        function, runs = self.plan.function, as_runs(lookup(self.plan.input, Version.AFTER))
+        if self._keys or runs is None or not isinstance(function, Aggregates):
+            return None
+        found = extremes_in_place(function, runs, upper, closed)
+        if found is None:
+            return None
+        lifted = lift_all(function, self._keys, self._history(lookup, upper, closed, apart=True))
+        return None if lifted is None else self._at_moments(function, *found.beside(lifted, function))
 
     def added_up(self, pieces: Iterable[Updates]) -> tuple[Updates, Updates] | None:
         """As `fill`, given the updates of the history, of which only one piece is in memory. None: values other than
@@ -292,10 +308,12 @@ class ReduceFlow:
         return lambda run: leaders_of(run, self._keys, wanted, upper, closed)
 
     def _history(
-        self, lookup: RunsOf, upper: int, closed: int, choose: Callable[[Run], Ints] | None = None
-    ) -> Iterator[Updates]:
-        """The input's updates below `upper`, one piece at a time. `choose`: of rows in memory only these."""
-        summed = self._rows is None  # sums do not need to know which rows cancel
+        self, lookup: RunsOf, upper: int, closed: int, choose: Callable[[Run], Ints] | None = None, *,
+        apart: bool | None = None,
+    ) -> Iterator[Updates]:  # fmt: skip
+        """The input's updates below `upper`, one piece at a time. `choose`: of rows in memory only these. `apart`: who
+        reads them adds them up, as sums do (None: if the reduce has only sums), and need not know which ones cancel."""
+        summed = self._rows is None if apart is None else apart
         for piece in present(lookup(self.plan.input, Version.AFTER), closed, self._names, choose, apart=summed):
             part = piece.select(self._names).before(upper)
             if len(part):
