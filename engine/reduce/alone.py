@@ -25,8 +25,8 @@ def added_alone(part: Sums, pieces: Sequence[Updates]) -> Totals | None:
     for updates in pieces:
         arrays = [updates.columns[arg.name] for arg in part.args]
         asked = [array for array in arrays[factors:] if array.null_count]
-        if not factors and len(asked) == 1 and updates.diff.strides == (0,):
-            total += (len(updates) - asked[0].null_count) * int(updates.diff[0])
+        if not factors and len(asked) < 2 and updates.diff.strides == (0,):
+            total += (len(updates) - sum(array.null_count for array in asked)) * int(updates.diff[:1].sum())
             continue
         one = native.added_up(arrays[0] if factors else None, asked, updates.diff)
         if one is None:

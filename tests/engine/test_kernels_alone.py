@@ -117,3 +117,15 @@ def test_a_changed_table_is_asked_in_place(monkeypatch: pytest.MonkeyPatch) -> N
     assert engine.query("SELECT * FROM v").to_pylist() == slow.rename_columns(list("abcdefghijklmno")).to_pylist()
     row = engine.query("SELECT * FROM t WHERE id = (SELECT max(id) FROM t)").to_pylist()
     assert [one["id"] for one in row] == [19_799]
+
+
+def test_a_sum_reads_its_column_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, read, added_up = _changed(), list[tuple[int, bool]](), native.added_up
+
+    def counted(values: pa.Array | None, asked: Any, diff: Any) -> int | None:
+        read.append((len(diff), values is None))
+        return added_up(values, asked, diff)
+
+    monkeypatch.setattr(native, "added_up", counted)
+    assert engine.query("SELECT sum(id) AS s FROM t").num_rows == 1
+    assert [counts for rows, counts in read if rows == 20_000] == [False]
