@@ -71,9 +71,9 @@ def _check(tables: Tables, table: Table, key: ForeignKey, changed: Mapping[str, 
     here = _referring(tables, table, key, missing, changed, first)
     broken = _dangling(missing, here, there, first)
     if broken is not None:
-        values = {name: cell(column, broken) for name, column in zip(key.columns, missing.columns.values(),
-                                                                       strict=True)}  # fmt: skip
         removed = table.name not in changed
+        names = key.references if removed else key.columns  # as the table has them that the error is about
+        values = {name: cell(column, broken) for name, column in zip(names, missing.columns.values(), strict=True)}
         text = f"violates foreign key constraint {key.name}: {key_text(values)} is "
         text += f"still referenced from {table.name}" if removed else f"not in {key.table}"
         raise InvalidRow(text, table=key.table if removed else table.name, constraint=key.name, code="23503",

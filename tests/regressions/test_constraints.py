@@ -146,3 +146,12 @@ def test_expressions_are_bound_once_not_for_each_batch(monkeypatch: pytest.Monke
     monkeypatch.setattr(generated, "bind_check", refused)
     engine.apply({"t": [{"a": 2}]}, time=2)
     assert sorted(row["b"] for row in engine.read("t").to_pylist()) == [2, 4]
+
+
+def test_a_key_that_is_referenced_has_the_names_of_its_own_table() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE q (id bigint PRIMARY KEY); CREATE TABLE p (of bigint REFERENCES q(id));"
+                   "INSERT INTO q VALUES (1); INSERT INTO p VALUES (1)")
+    with pytest.raises(hj.InvalidRow, match=r"\(id\) = \(1\) is still referenced from p") as caught:
+        engine.execute("DELETE FROM q")
+    assert caught.value.key == {"id": 1}
