@@ -31,27 +31,26 @@ class _Headroom:
     def __init__(self) -> None:
         self.lock, self.users, self.usual, self.raised = Lock(), set[tuple[int, int]](), 0, 0
 
-    def take(self, frames: int) -> None:
+    def take(self, thread: int, frames: int) -> None:
         """Raise the limit by the frames of a caller."""
         with self.lock:
             now = sys.getrecursionlimit()
             if now != self.raised:  # it is not left over from an interrupted call
                 self.usual = now
-            self._forget(frames)
-            self.users.add((get_ident(), frames))
+            self._forget(thread, frames)
+            self.users.add((thread, frames))
             more = 0 if 0 < stack_size() < _STACK else _MORE
             self.raised = max(now, self.usual + frames + more)
             sys.setrecursionlimit(self.raised)
 
-    def leave(self, frames: int) -> None:
+    def leave(self, thread: int, frames: int) -> None:
         """Lower the limit again after the last user."""
         with self.lock:
-            self._forget(frames)
+            self._forget(thread, frames)
             if not self.users and sys.getrecursionlimit() == self.raised:  # else the user has set another one
                 sys.setrecursionlimit(self.usual)
 
-    def _forget(self, frames: int) -> None:
-        thread = get_ident()
+    def _forget(self, thread: int, frames: int) -> None:
         self.users = {one for one in self.users if one[0] != thread or one[1] < frames}
 
 
@@ -69,12 +68,12 @@ os.register_at_fork(after_in_child=_forked)
 @contextmanager
 def headroom() -> Iterator[None]:
     """Let the `with` block use as many frames as the limit says, and more, beside those of its callers."""
-    room, frames = _headroom, _depth()
+    room, thread, frames = _headroom, get_ident(), _depth()
     try:
-        room.take(frames)
+        room.take(thread, frames)
         yield
     finally:
-        room.leave(frames)
+        room.leave(thread, frames)  # perhaps in another thread, which ends a task
 
 
 @contextmanager

@@ -160,7 +160,9 @@ static int add_up(const Terms *terms, Halves *sum) {
     const Column *column = terms->values.count ? &terms->values.at[0] : NULL;
     const int64_t length = terms->diff.length;
     if (length >= MOST_FACTOR) return 0;
-    if (column != NULL && terms->valid == column->valid && terms->diff.step == 0 && length && int_at(&terms->diff, 0) == 1) {
+    if (column != NULL && !terms->several && terms->valid == column->valid
+        && (terms->valid == NULL || terms->offset == column->offset) && terms->diff.step == 0 && length
+        && int_at(&terms->diff, 0) == 1) {
         (column->kind == INTEGER ? add_integers : add_decimals)(column, sum);
         return 1;
     }

@@ -21,6 +21,7 @@ from halfjoin.engine.scalar.kernels import kernel_of
 from halfjoin.engine.scalar.nodes import Batch, Node, apply, blank
 from halfjoin.engine.scalar.values import Datum, broadcast, call, mask_of
 from halfjoin.sql.expr import Call, Literal, columns_of
+from halfjoin.sql.functions.drawn import drawn
 from halfjoin.sql.functions.fallible import fallible
 
 
@@ -208,7 +209,7 @@ def _checked(expr: Call, children: Sequence[Node]) -> Node:
 
 def _by_chance(make: Callable[[int], Any]) -> Callable[[Call, Sequence[Node]], Node]:
     """A random value for each row. Only queries have such calls: a view's answer must not change by itself."""
-    return lambda expr, children: lambda batch: (make(batch.n), None)
+    return lambda expr, children: lambda batch: (drawn(batch.n, lambda: make(batch.n)), None)
 
 
 def _uuids(n: int) -> Any:

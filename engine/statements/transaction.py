@@ -29,6 +29,7 @@ from halfjoin.engine.system.counted import Counted
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, constant
 from halfjoin.errors import Conflict, InvalidRow, UnknownName, UnsupportedSQL
+from halfjoin.sql.functions.drawn import Drawn
 from halfjoin.sql.statements import CreateSink, RefreshPlan, Statement, Subscribe
 from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetConstraints, SetTransaction
 
@@ -71,11 +72,11 @@ def check(statements: Sequence[Statement], inside: bool) -> None:
 class _Done:
     """What the statements of a transaction have done: the rows that they changed, by table; the state with their
     definitions (None: there are none); and the definitions, to be repeated at COMMIT, each with the rows that were
-    changed before it; and the temporary things of the session."""
+    changed before it, and what it has drawn; and the temporary things of the session."""
 
     rows: Mapping[str, Updates]
     fork: State | None
-    definitions: tuple[tuple[Definition, Mapping[str, Updates]], ...]
+    definitions: tuple[tuple[Definition, Mapping[str, Updates], Drawn], ...]
     temporary: Temporary
 
 
@@ -130,25 +131,34 @@ class Transaction:
         Raises:
             HalfjoinError: it cannot be made. InvalidRow: the changed rows break a new constraint.
         """
-        after = forked(self.known(state))
+        after, drawn = forked(self.known(state)), Drawn()
         after.pend(self._done.rows)
-        change(after)
+        with drawn.again():
+            change(after)
         rows = {name: changed for name, changed in after.pending.items() if name in after.catalog.tables}
         after.pend({})
         self._check(after, rows, None)
-        definitions = (*self._done.definitions, (change, self._done.rows))
+        definitions = (*self._done.definitions, (change, self._done.rows, drawn))
         self._done = _Done(rows, after, definitions, self.temporary)
 
     def define_all(self, state: State) -> None:
-        """Make all definitions again. Numbers that a new sequence has given out stay given."""
-        fork = self._done.fork
+        """Make all definitions again, with what they have drawn. Numbers that a new sequence has given out stay given.
+
+        Raises:
+            Conflict: a definition gives other rows than those of which the transaction has removed some.
+        """
+        fork, before = self._done.fork, {id(table) for table in state.tables.values()}
         assert fork is not None
         try:
-            for change, rows in self._done.definitions:
+            for change, rows, drawn in self._done.definitions:
                 state.pend(rows)
-                change(state)
+                with drawn.again():
+                    change(state)
         finally:
             state.pend({})
+        for name, changed in self._done.rows.items():
+            if id(state.tables[name]) not in before and (changed.diff < 0).any():
+                _check_there(state, name, changed)
         sequences, numbers = state.catalog.sequences, state.catalog.numbers
         for name, one in fork.catalog.sequences.items():
             if name in sequences and sequences[name].id != one.id and one.id in numbers:
@@ -279,6 +289,15 @@ class Transaction:
             self._done, self.failed = self._savepoints[place][1], False
             place += 1
         del self._savepoints[place:]
+
+
+def _check_there(state: State, name: str, changed: Updates) -> None:
+    """Check that a table that was made anew has the rows that a transaction removes from it."""
+    there = state.tables[name].as_of(max(state.upper, 1) - 1, distinct=True)
+    left = consolidate(concat([there, changed.select([*there.columns])]), by_time=False)
+    if (left.diff < 0).any():
+        raise Conflict(f"could not serialize access: {name} has other rows than the transaction has seen",
+                       remedy="run the transaction again", name=name, code="40001")  # fmt: skip
 
 
 def _with(collection: Collection, staged: Updates, time: int, upper: int) -> Collection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "WITH", "COPY", "EXECUTE", "DECLARE", "CREATE", "DROP",
             "ALTER", "COMMENT")  # fmt: skip
@@ -14,7 +15,7 @@ _ENDS = ("BEGIN", "START", "COMMIT", "END", "ABORT")
 
 def changes(words: Sequence[str]) -> bool:
     """Whether a statement may change something that a transaction can undo."""
-    return words[0] in _CHANGES and not _alone(words)
+    return (words[0] in _CHANGES or (words[0] == "SELECT" and "INTO" in words)) and not _alone(words)
 
 
 def begins_or_ends(words: Sequence[str]) -> bool:
@@ -31,5 +32,5 @@ def together(statements: Sequence[Sequence[str]]) -> bool:
 def _alone(words: Sequence[str]) -> bool:
     if words[0] in ("CREATE", "DROP", "ALTER"):
         kind = words[3] if tuple(words[1:3]) == ("OR", "REPLACE") and len(words) > 3 else "".join(words[1:2])
-        return kind in _KINDS_ALONE or (words[0] == "ALTER" and "RETAIN" in words)
+        return kind in _KINDS_ALONE or (words[0] == "ALTER" and ("RETAIN", "HISTORY") in pairwise(words))
     return words[0] in _ALONE or tuple(words[:2]) == ("REFRESH", "PLAN")

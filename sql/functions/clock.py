@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from halfjoin.sql.functions.drawn import drawn
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -48,7 +50,11 @@ def was_read() -> bool:
 def moment() -> str:
     """What now() returns, as ISO text: the same moment."""
     now = _READ_AT.get()
-    return (datetime.now(UTC) if now is None else now.at).isoformat(" ")
+    return (_now() if now is None else now.at).isoformat(" ")
+
+
+def _now() -> datetime:
+    return drawn(0, lambda: datetime.now(UTC))
 
 
 def at_one_moment(bind: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -56,7 +62,7 @@ def at_one_moment(bind: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @wraps(bind)
     def bound(*args: _P.args, **named: _P.kwargs) -> _R:
-        token = _READ_AT.set(_Moment(datetime.now(UTC)))
+        token = _READ_AT.set(_Moment(_now()))
         try:
             return bind(*args, **named)
         finally:

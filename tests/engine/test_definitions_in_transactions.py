@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
+from halfjoin.sql.parse.prepared import prepared
 from tests.engine.test_alter_postgres import ALTERS, DDL, VIEWS, _change, _done
 from tests.engine.test_dml_postgres import _all, _rows
 from tests.support.seeds import first_seed
@@ -175,3 +176,35 @@ def test_a_table_is_dropped_made_anew_and_filled_in_one_transaction() -> None:
     engine.execute("BEGIN; INSERT INTO df VALUES (3); DROP TABLE df; CREATE TABLE df (b text);"
                    "INSERT INTO df VALUES ('x'); COMMIT")  # fmt: skip
     assert engine.read("df").to_pylist() == [{"b": "x"}]
+
+
+DRAWN = ("timestamptz DEFAULT now()", "timestamp DEFAULT localtimestamp", "uuid DEFAULT gen_random_uuid()",
+         "float8 DEFAULT random()", "timestamptz DEFAULT clock_timestamp()", "bigint DEFAULT nextval('s')")
+THREE = "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)"
+
+
+@pytest.mark.parametrize("value", DRAWN)
+@pytest.mark.parametrize("key", ["", " PRIMARY KEY"])
+def test_a_column_has_the_values_that_the_transaction_has_seen(value: str, key: str, tmp_path: Path) -> None:
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute(f"CREATE SEQUENCE s; CREATE TABLE t (a int{key}, b int); {THREE}")
+        there = engine.execute(f"BEGIN; ALTER TABLE t ADD COLUMN w {value}; SELECT a, w FROM t")
+        assert there is not None
+        seen = {row["a"]: row["w"] for row in there.to_pylist()}
+        assert len(seen) == 3 and None not in seen.values()
+        engine.execute("UPDATE t SET b = b + 10 WHERE a < 3; DELETE FROM t WHERE a = 3;"
+                       "CREATE TABLE u AS SELECT * FROM t; COMMIT")
+        found = engine.query("SELECT * FROM t ORDER BY a").to_pylist()
+        assert found == [{"a": a, "b": a + 10, "w": seen[a]} for a in (1, 2)]
+        assert engine.query("SELECT * FROM u ORDER BY a").to_pylist() == found
+
+
+def test_other_numbers_than_the_transaction_has_seen_are_a_conflict(tmp_path: Path) -> None:
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute(f"CREATE SEQUENCE s; CREATE TABLE t (a int, b int); {THREE}")
+        engine.execute("BEGIN; ALTER TABLE t ADD COLUMN w bigint DEFAULT nextval('s'); DELETE FROM t WHERE a = 1")
+        other = engine.connect()
+        other.run(prepared("SELECT nextval('s')"))
+        with pytest.raises(hj.Conflict, match="other rows than the transaction has seen"):
+            engine.execute("COMMIT")
+        assert engine.read("t").num_rows == 3

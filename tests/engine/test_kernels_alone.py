@@ -48,6 +48,9 @@ def test_sums_of_columns_are_those_of_integers(column: pa.Array, diff: str) -> N
         terms, alone = _plain(part, other, some), _plain(part, pa.array([1] * len(part)), some)
         assert native.added_up(part, [other], some) == sum(terms)
         assert native.added_up(part, [], some) == sum(alone)
+        for others in ([other, part], [column.slice(0, len(part))]):
+            rows = zip(part.to_pylist(), some.tolist(), *(one.to_pylist() for one in others), strict=True)
+            assert native.added_up(part, others, some) == sum(int(row[0]) * row[1] for row in rows if None not in row)
         made = native.added(part, [other], some)
         if max(map(abs, terms)) < 1 << 63:
             assert made is not None

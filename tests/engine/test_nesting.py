@@ -11,6 +11,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin import nesting
+from halfjoin.engine.spark.task_errors import call
 from halfjoin.nesting import bounded
 from halfjoin.sql.expr import Call, Column, Expr
 from halfjoin.sql.functions.growth import most_bytes
@@ -87,6 +88,15 @@ def test_a_limit_that_the_user_sets_meanwhile_stays() -> None:
         assert sys.getrecursionlimit() == before + 77
     finally:
         sys.setrecursionlimit(before)
+
+
+def test_a_task_that_ends_in_another_thread_lowers_the_limit() -> None:
+    before, task = sys.getrecursionlimit(), call(iter, iter([1, 2]))
+    next(task)
+    assert sys.getrecursionlimit() > before
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(task.close).result()
+    assert sys.getrecursionlimit() == before
 
 
 def test_an_interrupt_leaves_the_limit_to_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:

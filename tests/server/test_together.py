@@ -27,6 +27,10 @@ def test_a_script_that_fails_leaves_no_definitions(served: Served) -> None:  # n
         assert failing(client, "SELECT b FROM t") == "42703"
         assert failing(client, "SELECT * FROM u") == "42P01"
         assert client.execute("SELECT * FROM t").fetchall() == []
+        assert failing(client, "SELECT 1 AS a INTO q; SELECT 1/0") == "22012"
+        assert failing(client, "SELECT * FROM q") == "42P01"
+        assert failing(client, "CREATE TABLE q (a int); ALTER TABLE q ADD COLUMN retain int; SELECT 1/0") == "22012"
+        assert failing(client, "SELECT * FROM q") == "42P01"
         client.execute("CREATE TABLE u (a int); INSERT INTO u VALUES (1); CREATE MATERIALIZED VIEW v AS "
                        "SELECT sum(a) AS s FROM u; INSERT INTO u VALUES (2)")  # fmt: skip
         assert client.execute("SELECT s FROM v").fetchall() == [(3,)]
