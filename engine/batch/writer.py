@@ -8,7 +8,7 @@ The caller holds the engine's lock.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
@@ -210,8 +210,8 @@ class Writer:
     ) -> tuple[Staged, Applied]:
         """A batch, staged, and what is told of it."""
         runner, reason = chosen
-        with nullcontext() if runner is LOCAL else headroom():  # Spark gets whole expressions
-            staged = stage(self.state, runs, times.upper, runner, times.clock)
+        staging = stage if runner is LOCAL else headroom()(stage)  # Spark gets whole expressions
+        staged = staging(self.state, runs, times.upper, runner, times.clock)
         staged = self.store.adopt(self.state, staged)
         staged = self.store.make_room(self.state, staged)
         return staged, Applied(

@@ -8,7 +8,6 @@ decide which arguments a row needs (`forms`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -46,12 +45,12 @@ class Result:
 class Scalar:
     """A compiled expression. `column`: the name of a bare column; None: it is another expression."""
 
-    __slots__ = ("_deep", "_node", "arrow_type", "column", "expr")
+    __slots__ = ("_node", "arrow_type", "column", "expr")
 
     def __init__(self, expr: Expr) -> None:
         self.expr = expr
         self.arrow_type = arrow_type(expr.type)
-        self._node, self._deep = build(expr), depth_of(expr) > _DEEP
+        self._node = build(expr) if depth_of(expr) <= _DEEP else headroom()(build(expr))
         self.column = expr.name if isinstance(expr, Column) else None
 
     def evaluate(self, columns: Mapping[str, Any], n: int) -> Result:
@@ -60,8 +59,7 @@ class Scalar:
             return Result(pa.nulls(0, self.arrow_type), None)
         if self.column is not None and columns[self.column].type == self.arrow_type:  # shortcut for a bare column
             return Result(columns[self.column], None)
-        with headroom() if self._deep else nullcontext():
-            datum, failures = self._node(Batch(columns, n))
+        datum, failures = self._node(Batch(columns, n))
         if isinstance(datum, pa.Scalar):
             datum = broadcast(datum, n)
         if datum.type != self.arrow_type:
