@@ -3,8 +3,9 @@
 
    A sum is a row of digits of 32 bits (engine.scalar.wide). While rows are added a digit lies in 64 bits, so nothing is
    carried. Only the digits are kept between the least and the greatest magnitude that occur. Most columns have values of
-   much the same magnitude, or integers: their sums fit into one wide integer until the end. Without groups, the sums of the values of each exponent do. NaN and infinities are no
-   such integers; the caller counts them apart. */
+   much the same magnitude, or integers: their sums fit into one wide integer until the end. Without groups there is a
+   wide integer for each exponent, to which the mantissas of its values are added. NaN and infinities are no such
+   integers; the caller counts them apart. */
 
 #include <math.h>
 

@@ -47,7 +47,7 @@ def _only_comes(run: Run, closed: int) -> bool:
         return False
     if len(diff) and diff.strides == (0,):
         gone = diff.item(0) <= 0
-        if not gone or len(run) == run.hidden:
+        if not gone or len(run) == run.hidden:  # all rows come, or none is left but those of the net
             return net is None or bool((net.diffs > 0).all())
     below = diff <= 0
     if net is not None and net.there is not None:
