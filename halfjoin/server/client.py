@@ -16,6 +16,7 @@ from halfjoin.server import messages as m
 from halfjoin.server import reports
 from halfjoin.server.advisory import LocksOfClient
 from halfjoin.server.binding import bound
+from halfjoin.server.changing import begins_or_ends, changes, together
 from halfjoin.server.commands import Commands, parsed
 from halfjoin.server.copying import Copying
 from halfjoin.server.cursors import fetched
@@ -26,7 +27,6 @@ from halfjoin.server.portals import Held, Parsed, Portal, Result
 from halfjoin.server.rows import data_rows
 from halfjoin.server.sleeping import Sleep
 from halfjoin.server.splitting import Piece, split
-from halfjoin.server.together import begins_or_ends, changes, together
 from halfjoin.server.transactions import Transactions
 from halfjoin.server.variables import Variables
 from halfjoin.server.wire import Gone, Message, Wire
@@ -172,10 +172,10 @@ class Client:
         pieces = split(self._text)
         if not pieces:
             self._wire.put(m.EMPTY)
-        one = together([piece.words for piece in pieces])
+        one = together([piece.keywords for piece in pieces])
         for piece in pieces:
             self._start = piece.start
-            if one and not begins_or_ends(piece.words):
+            if one and not begins_or_ends(piece.keywords):
                 self._transactions.begin_implicit()
             await self._statement(piece)
             self.tell()
@@ -183,7 +183,7 @@ class Client:
     async def _statement(self, piece: Piece) -> None:
         self._transactions.check_savepoint(piece.words)
         if piece.words[0] == "COPY":
-            self._transactions.check(piece.words)
+            self._transactions.check(piece.keywords)
             await self._copying.run(piece)
             return
         await self._run(parsed(piece.text, piece, (), self._commands.database))
@@ -250,7 +250,7 @@ class Client:
             raise UnsupportedSQL("cannot insert multiple commands into a prepared statement", code="42601")
         piece = pieces[0] if pieces else None
         if piece is not None:
-            self._transactions.check(piece.words)
+            self._transactions.check(piece.keywords)
         one = known if known is not None else await self._commands.call(
             partial(parsed, self._text, piece, oids, self._commands.database))  # fmt: skip
         await self._commands.check(one)
@@ -261,7 +261,7 @@ class Client:
         name, statement = fields.text(), fields.text()
         one = self._at(self._held.statement(statement))
         if one.piece is not None:
-            self._transactions.check(one.piece.words)
+            self._transactions.check(one.piece.keywords)
         portal = await bound(one, fields, self._commands)
         self._held.keep_portal(name, portal)
         self._wire.put(m.BOUND)
@@ -301,7 +301,7 @@ class Client:
             return
         if portal.result is None:
             # A change with more messages before Sync is part of one transaction with them.
-            words = one.piece.words
+            words = one.piece.keywords
             self._transactions.check_savepoint(words)
             if changes(words) and (await self._wire.peek()).letter != "S":
                 self._transactions.begin_implicit()

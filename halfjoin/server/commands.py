@@ -129,7 +129,7 @@ class Commands:
         """
         piece = one.piece
         assert piece is not None
-        self._transactions.check(piece.words)
+        self._transactions.check(piece.keywords)
         if piece.words[0] == "DECLARE":
             return await self._declare(one, values, types)
         if one.prepared is None:

@@ -26,6 +26,11 @@ class Piece:
         """The tokens in upper case; a quoted name or text as it is."""
         return tuple(token.text if token.token_type in _QUOTED else token.text.upper() for token in self.tokens)
 
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        """The tokens in upper case; an empty text for a quoted name or text, which is no keyword whatever it says."""
+        return tuple("" if token.token_type in _QUOTED else token.text.upper() for token in self.tokens)
+
     def between(self, first: int, last: int) -> str:
         """The text from one token to before another."""
         end = self.tokens[last].start - self.start if last < len(self.tokens) else len(self.text)

@@ -6,13 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from halfjoin.engine.statements.connection import Connection
 from halfjoin.errors import UnsupportedSQL
+from halfjoin.server.changing import change_of
 from halfjoin.server.portals import Held
 from halfjoin.server.reports import notice
 from halfjoin.server.variables import Variables
 from halfjoin.sql.transactions import LEVELS
 
-_CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "CREATE", "DROP", "ALTER", "COMMENT", "REFRESH")
-_IN_WITH = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 _OUTSIDE = "SET TRANSACTION can only be used in transaction blocks"
 
 
@@ -161,10 +160,8 @@ class Transactions:
         if self._connection.transaction == "failed" and not ends:
             raise UnsupportedSQL("current transaction is aborted, commands ignored until end of transaction block",
                                  remedy="send ROLLBACK", code="25P02")
-        changes = words[0] in _CHANGES or (words[0] == "COPY" and "FROM" in words) or (
-            words[0] == "WITH" and not _IN_WITH.isdisjoint(words))  # fmt: skip
-        if changes:
-            self._check_change(words[0])
+        if (change := change_of(words)) is not None:
+            self._check_change(change)
 
     def check_savepoint(self, words: Sequence[str]) -> None:
         """Refuse SAVEPOINT, RELEASE and ROLLBACK TO where the client has begun no transaction.

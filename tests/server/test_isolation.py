@@ -232,6 +232,30 @@ def test_execute_of_a_change_is_refused_in_a_read_only_transaction(pair: tuple[R
     assert _code(one, "EXECUTE p") == ""
 
 
+@pytest.mark.parametrize("statement", [
+    "COPY (SELECT * FROM t) TO STDOUT", "COPY t TO STDOUT", "COPY (SELECT a AS \"into\" FROM t) TO STDOUT (FORMAT csv)",
+    "WITH x AS (SELECT 'a' AS delete) SELECT * FROM x", "SELECT 'INTO' AS \"INTO\" FROM t", "EXPLAIN DELETE FROM t",
+])  # fmt: skip
+def test_what_only_reads_goes_on_in_a_read_only_transaction(pair: tuple[Raw, Raw], statement: str) -> None:
+    one, _ = pair
+    one.query("BEGIN READ ONLY")
+    assert _code(one, statement) == ""
+
+
+@pytest.mark.parametrize(("statement", "change"), [
+    ("SELECT a INTO v FROM t", "SELECT INTO"), ("WITH x AS (SELECT * FROM t) SELECT * INTO v FROM x", "SELECT INTO"),
+    ("WITH x AS (SELECT 1) DELETE FROM t", "DELETE"),
+    ("WITH x AS (INSERT INTO u VALUES (1) RETURNING 1) TABLE x", "INSERT"),
+    ("COPY t FROM STDIN", "COPY FROM"), ("COPY public.t (a) FROM STDIN", "COPY FROM"),
+    ("CREATE TABLE v (a int)", "CREATE TABLE"), ("COMMENT ON TABLE t IS 'x'", "COMMENT"),
+])  # fmt: skip
+def test_each_change_is_refused_in_a_read_only_transaction(pair: tuple[Raw, Raw], statement: str, change: str) -> None:
+    one, _ = pair
+    one.query("BEGIN READ ONLY")
+    said = fields(dict(one.query(statement))["E"])
+    assert (said["C"], said["M"]) == ("25006", f"cannot execute {change} in a read-only transaction")
+
+
 def test_what_only_reads_takes_no_number(pair: tuple[Raw, Raw]) -> None:
     one, _ = pair
     one.query("CREATE SEQUENCE s")
