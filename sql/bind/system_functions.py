@@ -440,6 +440,7 @@ SESSION: Mapping[str, Callable[[System, Sequence[Expr]], Expr]] = {
     **dict.fromkeys(("current_database", "current_catalog"), lambda system, args: Literal(system.asker.database, NAME)),
     "current_schema": lambda system, args: Literal(next(iter(_lasting(system)), None), NAME),
     "current_schemas": _schemas,
+    "pg_my_temp_schema": lambda system, args: Literal(system.numbers("regnamespace").get(TEMPORARY, 0), OID),
     "current_setting": _setting,
     "pg_backend_pid": lambda system, args: Literal(system.asker.process, INTEGER),
     "version": lambda system, args: Literal(
@@ -463,7 +464,7 @@ CONSTANT: Mapping[str, Literal] = {
         "pg_get_ruledef", "pg_get_statisticsobjdef_columns", "pg_get_function_sqlbody", "pg_get_functiondef",
         "pg_describe_object", "pg_get_function_arg_default", "inet_server_addr",
         "inet_client_addr", "pg_last_wal_replay_lsn", "pg_current_wal_lsn", "pg_get_statisticsobjdef"), NULL),
-    **dict.fromkeys(("pg_my_temp_schema", "pg_get_replica_identity_index"), Literal(0, OID)),
+    "pg_get_replica_identity_index": Literal(0, OID),
     **dict.fromkeys(("pg_stat_get_numscans", "pg_stat_get_live_tuples", "txid_current", "pg_relation_filenode",
                      "pg_stat_get_dead_tuples"), Literal(0, BIGINT)),
     "getdatabaseencoding": Literal("UTF8", NAME),

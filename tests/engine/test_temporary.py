@@ -152,6 +152,17 @@ def test_catalogs_tell_what_is_temporary(engine: hj.Engine) -> None:
         ("LOCAL TEMPORARY",)]  # fmt: skip
 
 
+def test_a_connection_finds_the_schema_of_what_is_temporary(engine: hj.Engine) -> None:
+    """As clients look for their temporary tables: there is none before the first one."""
+    own = "SELECT nspname FROM pg_namespace WHERE oid = pg_my_temp_schema()"
+    one, other = engine.connect(), engine.connect()
+    assert run(one, own) == []
+    run(one, "CREATE TEMP VIEW s AS SELECT 1 AS a")
+    assert run(one, own) == [{"nspname": "pg_temp"}]
+    assert run(one, "SELECT relname FROM pg_class WHERE relnamespace = pg_my_temp_schema()") == [{"relname": "s"}]
+    assert run(other, own) == []
+
+
 def test_select_into_creates_a_table(engine: hj.Engine) -> None:
     engine.execute("SELECT a INTO u FROM t UNION SELECT 5; SELECT b INTO TEMP s FROM t")
     assert rows(engine, "SELECT * FROM u") == [(1,), (2,), (5,)]
