@@ -8,6 +8,7 @@ definitions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -27,18 +28,21 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.statements.changed_rows import counts, once, part_of
 from halfjoin.engine.statements.conflicting import inserted
 from halfjoin.engine.statements.evaluating import Evaluation, compiled, evaluate, planned_query, prepare, run
+from halfjoin.engine.statements.literal_rows import from_columns
 from halfjoin.engine.statements.querying import first
 from halfjoin.engine.statements.scratch import SCRATCH, B, OverRows, beside, nothing, singly
 from halfjoin.engine.statements.shapes import Unfit, fill_of
 from halfjoin.engine.statements.system_tables import system_tables
 from halfjoin.engine.updates.updates import Ints, Updates, concat
-from halfjoin.errors import InvalidRow, UnsupportedSQL
+from halfjoin.errors import HalfjoinError, InvalidRow, UnsupportedSQL
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.bind.conflicts import bind_do_update
 from halfjoin.sql.bind.merging import bind_merge
 from halfjoin.sql.bind.returning import BoundReturning, bind_returning
 from halfjoin.sql.bind.target import BoundChange, at_target
 from halfjoin.sql.expr import Column
+from halfjoin.sql.parse.literal_rows import rows_of
+from halfjoin.sql.parse.whole_rows import with_whole_rows
 from halfjoin.sql.relation import Relation, Scan, TopK, every_part
 from halfjoin.sql.statements import Change, Delete, Insert, Merge, Update
 from halfjoin.sql.types import SqlType
@@ -87,6 +91,11 @@ def carry_out(state: State, statement: Change, sql: str, keep: Keep | None = Non
         DataError: an expression fails for a row.
         InvalidRow: a row would be changed twice.
     """
+    if isinstance(statement, Insert) and (literals := rows_of(statement.query)) is not None:
+        if (found := from_columns(state, statement, literals)) is not None:
+            with suppress(HalfjoinError):  # told with its place
+                return carry_out(*found, sql)
+        return carry_out(state, with_whole_rows(statement, literals), sql)
     parts = _parts(state, statement, sql, prepare)
     if not _lasts(parts):
         rows = evaluate(state, parts.bound.relation, None, distinct=not parts.bound.order)
@@ -110,6 +119,9 @@ def ready_change(state: State, statement: Change, sql: str) -> ReadyChange | Non
     Raises:
         Looked, Unfit: the change depends on a value in another way than as a constant of its plan.
     """
+    if isinstance(statement, Insert) and rows_of(statement.query) is not None:
+        return None
+
     def planned(state: State, relation: Relation) -> Evaluation:
         made = planned_query(state, relation)
         return compiled(state, made, [node for node in made.nodes if fill_of(node) is None])

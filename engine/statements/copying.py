@@ -20,7 +20,7 @@ from halfjoin.engine.statements import querying
 from halfjoin.engine.statements.changing import Changed, carry_out
 from halfjoin.engine.statements.copied_lines import ESCAPES, read_lines
 from halfjoin.engine.statements.creating import identifier
-from halfjoin.engine.statements.with_changes import with_rows
+from halfjoin.engine.statements.given_rows import with_rows
 from halfjoin.errors import DataError, InvalidRow, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.expr import Column

@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.parse.dialect import Halfjoin
+from halfjoin.sql.parse.literal_rows import LiteralRows, literal_rows
 from halfjoin.sql.parse.unterminated import unterminated
 
 
@@ -47,6 +48,10 @@ def split(text: str) -> list[Piece]:
     Raises:
         UnsupportedSQL: a quote or comment does not end.
     """
+    if (rows := literal_rows(text)) is not None:
+        pieces = split(rows.shortened)
+        if len(pieces) == 1:  # else the places of the others would be wrong
+            return [_whole(pieces[0], rows)]
     try:
         tokens = Halfjoin().tokenize(text)
     except SqlglotError as problem:
@@ -60,6 +65,12 @@ def split(text: str) -> list[Piece]:
             pieces.append(_piece(text, held))
             held = []
     return [*pieces, _piece(text, held)] if held else pieces
+
+
+def _whole(piece: Piece, rows: LiteralRows) -> Piece:
+    """The piece with all of its text. Its tokens, of which the first ones matter, have one row."""
+    end = piece.start + len(piece.text) + len(rows.text) - len(rows.shortened)
+    return Piece(rows.text[piece.start : end], piece.start, piece.tokens)
 
 
 def _piece(text: str, tokens: list[Token]) -> Piece:

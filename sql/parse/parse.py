@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
@@ -20,6 +21,7 @@ from halfjoin.sql.parse.dialect import Halfjoin, HalfjoinParser
 from halfjoin.sql.parse.expanded import expanded
 from halfjoin.sql.parse.json_paths import CALLED, positional
 from halfjoin.sql.parse.junk import refuse_junk
+from halfjoin.sql.parse.literal_rows import literal_rows, marked
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse, schema_of, written
 from halfjoin.sql.parse.naming import alter_domain, alter_enum, alter_sequence, comment, schema_named
 from halfjoin.sql.parse.parameters import Params, check_nul, check_unicode, with_arguments, with_values
@@ -100,6 +102,11 @@ def _trees(text: str, databases: tuple[str, ...] = ()) -> list[exp.Expr]:
     if not isinstance(text, str):
         raise UnsupportedSQL(f"SQL is text, not {type(text).__name__}", remedy="write it as a str")
     check_unicode(text, "the SQL text")
+    if strict and (rows := literal_rows(text)) is not None:
+        with suppress(UnsupportedSQL):  # told of the whole text
+            trees = _trees(rows.shortened, databases)
+            if trees and marked(trees[0], rows):
+                return trees
     try:
         with bounded():
             dialect = Halfjoin()
