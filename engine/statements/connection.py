@@ -116,7 +116,7 @@ class Connection:
         """
         session = self._session
         asked = None
-        if not prepared.keeps:
+        if not prepared.keeps and prepared.rows is None:
             asked = asked_of(
                 prepared.text, values, session.settings, session.path,
                 lambda given: [prepared.with_values(cast("Sequence[Any]", given), types)], [repr(one) for one in types],

@@ -82,6 +82,8 @@ def describe(
             statement, text = executed(one, statement.values), one.text
         columns = _columns(catalog, statement, text)
     types = found | dict(given)
+    if prepared.rows is not None:  # of which one has told the types of all
+        types = {number: types[first] for number, first in prepared.rows.first.items() if first in types} | types
     return Described(tuple(types.get(number, TEXT) for number in range(1, count + 1)), columns)
 
 

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sqlglot import exp
 
+from halfjoin.sql.parse.parameters import name_of_parameter
+from halfjoin.sql.types import SqlType
+
 FEWEST, SHORTEST = 8, 100  # rows, and characters of a text, for which it is worth while
-_STRING = r"'[^']*(?:''[^']*)*'(?:::[A-Za-z_]\w*)?"
-_NUMBER = r"-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
-_CELL = rf"{_STRING}|{_NUMBER}|(?i:NULL|TRUE|FALSE)"
+_TO = r"(?:::[A-Za-z_]\w*)?"
+_NUMBER = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_CELL = rf"'[^']*(?:''[^']*)*'{_TO}|{_NUMBER}|\$[0-9]+{_TO}|(?i:NULL|TRUE|FALSE)"
 _NAMES = r'(?:[\w.\s]|"[^"]*")+(?:\((?:[\w\s,]|"[^"]*")*\)[\w\s]*)?'  # of the table and columns, and words after them
 _HEAD = re.compile(rf"\s*INSERT\s+INTO\s{_NAMES}\bVALUES\s*(?=\()", re.IGNORECASE)
 _FIRST = re.compile(rf"\(\s*(?:{_CELL})(?:\s*,\s*(?:{_CELL}))*\s*\)")
 _EACH = re.compile(_CELL)
+_PARAMETER = re.compile(r"\$([0-9]+)")
 
 
 @dataclass(frozen=True)
 class LiteralRows:
     """Rows of constants: `cells` has them as they are written, for each row. They are between `start` and `end` of the
-    statement's `text`."""
+    statement's `text`. A column may be parameters instead, each with a number of its own; `values` and `types` are
+    those of `$1`, `$2`, ..., if they are known."""
 
     text: str
     start: int
     end: int
     cells: list[tuple[str, ...]]
+    values: Sequence[str | None] = ()
+    types: Sequence[SqlType | None] = ()
 
     @property
     def width(self) -> int:
@@ -35,8 +44,20 @@ class LiteralRows:
 
     @property
     def shortened(self) -> str:
-        """The text with one row of NULLs instead."""
-        return f"{self.text[:self.start]}({', '.join(['NULL'] * self.width)}){self.text[self.end:]}"
+        """The text with one row instead: that of the first parameters, and NULL for constants."""
+        row = (cell if cell[0] == "$" else "NULL" for cell in self.cells[0])
+        return f"{self.text[:self.start]}({', '.join(row)}){self.text[self.end:]}"
+
+    @cached_property
+    def numbers(self) -> Mapping[int, Sequence[int]]:
+        """The numbers of the parameters of each column that has them."""
+        return {place: [int(cell.partition("::")[0][1:]) for cell in column]
+                for place, column in enumerate(zip(*self.cells, strict=True)) if column[0][0] == "$"}
+
+    @property
+    def first(self) -> Mapping[int, int]:
+        """For each parameter, that of the first row in its column."""
+        return {number: column[0] for column in self.numbers.values() for number in column}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LiteralRows:
         """Itself: sqlglot copies what a node carries with the node."""
@@ -44,7 +65,7 @@ class LiteralRows:
 
 
 def literal_rows(text: str) -> LiteralRows | None:
-    """The rows of the INSERT that a text begins with; None if they are few, or one has more than plain constants."""
+    """The rows of the INSERT that a text begins with; None if they are few, or one has more than constants."""
     head = _HEAD.match(text) if len(text) >= SHORTEST else None
     first = None if head is None else _FIRST.match(text, head.end())
     if head is None or first is None:
@@ -58,7 +79,8 @@ def literal_rows(text: str) -> LiteralRows | None:
         *values, comma = found.groups()
         cells.append(tuple(values))
         at, more = found.end(), comma is not None
-    return LiteralRows(text, head.end(), at, cells) if len(cells) >= FEWEST else None
+    made = LiteralRows(text, head.end(), at, cells)
+    return made if len(cells) >= FEWEST and ("$" not in text or _are_apart(made)) else None
 
 
 def marked(tree: exp.Expr, rows: LiteralRows) -> bool:
@@ -67,8 +89,11 @@ def marked(tree: exp.Expr, rows: LiteralRows) -> bool:
     if not isinstance(values, exp.Values) or len(values.expressions) != 1:
         return False
     (row,) = values.expressions
-    nulls = row.expressions if isinstance(row, exp.Tuple) else [row]
-    if len(nulls) != rows.width or not all(isinstance(one, exp.Null) for one in nulls):
+    nodes = row.expressions if isinstance(row, exp.Tuple) else [row]
+    bare = [one.this if isinstance(one, exp.Cast) else one for one in nodes]
+    if len(bare) != rows.width or any(
+            (name_of_parameter(one) is None) if place in rows.numbers else not isinstance(one, exp.Null)
+            for place, one in enumerate(bare)):  # fmt: skip
         return False
     values.meta["rows"] = rows
     return True
@@ -78,3 +103,14 @@ def rows_of(query: exp.Expr | None) -> LiteralRows | None:
     """The rows that a VALUES carries."""
     found = None if query is None else query.meta.get("rows")
     return found if isinstance(found, LiteralRows) else None
+
+
+def _are_apart(rows: LiteralRows) -> bool:
+    """Whether a column has parameters only or none, all cast to the same type, and each parameter is written once."""
+    for column in zip(*rows.cells, strict=True):
+        begun = {cell[0] for cell in column}
+        if "$" in begun and (len(begun) > 1 or len({cell.partition("::")[2] for cell in column}) > 1):
+            return False
+    numbers = [number for column in rows.numbers.values() for number in column]
+    numbers += map(int, set(_PARAMETER.findall(rows.text, rows.end)))
+    return len(set(numbers)) == len(numbers)

@@ -71,7 +71,7 @@ def parse(text: str, params: Params = None) -> list[Statement]:
 def trees_of(text: str, params: Params = None, database: str = DATABASE) -> list[exp.Expr]:
     """The statements of a text as syntax trees, with the values of parameters. `database`: its other name in them."""
     check_nul(text, "the SQL text")
-    trees = _trees(text, (DATABASE, database))
+    trees = _trees(text, (DATABASE, database), filled=params is not None)
     return list(trees if params is None else with_values(trees, params, text))
 
 
@@ -96,13 +96,14 @@ def parse_index(text: str) -> CreateIndex:
     return statement
 
 
-def _trees(text: str, databases: tuple[str, ...] = ()) -> list[exp.Expr]:
-    """`databases`: the names of the database; none of a text in the catalog, which may have the name of its client."""
+def _trees(text: str, databases: tuple[str, ...] = (), *, filled: bool = False) -> list[exp.Expr]:
+    """`databases`: the names of the database; none of a text in the catalog, which may have the name of its client.
+    `filled`: its parameters get values at once, so it needs all of them."""
     strict = bool(databases)
     if not isinstance(text, str):
         raise UnsupportedSQL(f"SQL is text, not {type(text).__name__}", remedy="write it as a str")
     check_unicode(text, "the SQL text")
-    if strict and (rows := literal_rows(text)) is not None:
+    if strict and (rows := literal_rows(text)) is not None and not (filled and rows.numbers):
         with suppress(UnsupportedSQL):  # told of the whole text
             trees = _trees(rows.shortened, databases)
             if trees and marked(trees[0], rows):

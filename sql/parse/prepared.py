@@ -6,13 +6,14 @@ A value is text, as PostgreSQL's input functions read it, with its type: `$1` be
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.functions.parameters import mark
+from halfjoin.sql.parse.literal_rows import LiteralRows, rows_of
 from halfjoin.sql.parse.locate import PUBLIC, name_of
 from halfjoin.sql.parse.parameters import Hidden, constant, exchanged, name_of_parameter, placed_as, takes_parameters
 from halfjoin.sql.parse.parse import statement_of, trees_of
@@ -56,17 +57,28 @@ class Prepared:
         """
         if self.known or self.tree is None or isinstance(self.tree, Prepare):  # its parameters are those of EXECUTE
             return frozenset()
-        numbers = frozenset(int(name) for node in self.tree.walk() if (name := name_of_parameter(node)) is not None)
+        numbers = self._written | (frozenset() if self.rows is None else self.rows.first.keys())
         if numbers and not takes_parameters(self.tree):
             raise UnsupportedSQL("this statement takes no parameters", remedy="write the values into it", code="42P02")
         if any(not 1 <= number <= MOST_PARAMETERS for number in numbers):
             raise UnsupportedSQL(f"there is no parameter ${max(numbers)}", code="42P02")
         return numbers
 
+    @cached_property
+    def rows(self) -> LiteralRows | None:
+        """The rows of an INSERT with many, of which the tree has one."""
+        return rows_of(self.tree.expression) if isinstance(self.tree, exp.Insert) else None
+
+    @cached_property
+    def _written(self) -> frozenset[int]:
+        """The numbers of the parameters in the tree."""
+        assert self.tree is not None
+        return frozenset(int(name) for node in self.tree.walk() if (name := name_of_parameter(node)) is not None)
+
     def marked(self, given: Mapping[int, SqlType]) -> exp.Expr:
         """The tree to describe: a mark for each parameter, or NULL of its type if that is given."""
         return self._with({n: exp.Literal.string(mark(n)) if n not in given
-                           else exp.Cast(this=exp.Null(), to=_node(given[n])) for n in self.parameters})  # fmt: skip
+                           else exp.Cast(this=exp.Null(), to=_node(given[n])) for n in self._written})  # fmt: skip
 
     def with_values(self, values: Sequence[str | Hidden | None], types: Sequence[SqlType | None]) -> exp.Expr:
         """The tree to run. A value is None for NULL; a type is None for a literal whose place gives it a type.
@@ -77,12 +89,11 @@ class Prepared:
         wanted = max(self.parameters, default=0)
         if len(values) < wanted:
             raise UnsupportedSQL(f"there is no parameter ${wanted}", code="42P02")
-        made: dict[int, exp.Expr] = {}
-        for number in self.parameters:
-            text, type = values[number - 1], types[number - 1]
-            value = exp.Literal.string(text) if isinstance(text, str) else constant(text)
-            made[number] = value if type is None else exp.Cast(this=value, to=_node(type))
-        return self._with(made)
+        made = self._with({n: typed_constant(values[n - 1], types[n - 1]) for n in self._written})
+        if self.rows is not None and self.rows.numbers:
+            given = [None if value is None else str(value) for value in values]
+            made.expression.meta["rows"] = replace(self.rows, values=given, types=types)
+        return made
 
     def statement(self) -> Statement | None:
         """What kind of statement it is. Its parameters have no values."""
@@ -112,6 +123,12 @@ class Prepared:
             return None if name is None else placed_as(values[int(name)].copy(), node)
 
         return exchanged(self.tree.copy(), changed) if values else self.tree.copy()
+
+
+def typed_constant(value: str | Hidden | None, type: SqlType | None) -> exp.Expr:
+    """The value of a parameter; None for NULL. `type`: None for a literal whose place gives it a type."""
+    made = exp.Literal.string(value) if isinstance(value, str) else constant(value)
+    return made if type is None else exp.Cast(this=made, to=_node(type))
 
 
 def change_in(tree: exp.Expr) -> str | None:

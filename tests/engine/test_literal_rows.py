@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -90,6 +92,62 @@ def test_no_parser_sees_the_rows(tokens: list[int]) -> None:
         client.execute(f"INSERT INTO t (a, b, c, d) VALUES {rows} ON CONFLICT (a) DO UPDATE SET b = excluded.b || '!'")
         again = client.execute("SELECT count(*), min(b), max(c), count(d) FROM t").fetchone()
     assert (again[0], again[1], str(again[2]), again[3]) == (2000, "x0!", "1999.5", 0)
+    assert max(tokens) < 100
+
+
+VALUES: dict[str, tuple[Any, ...]] = {
+    "integer": (1, 70000, "5", 2.5, None, True), "bigint": (1, 2**40, Decimal(7)), "smallint": (1, 70000),
+    "numeric": (1, Decimal("1.5"), Decimal("0.12345678912"), 2.5, "3.25"),
+    "numeric(8,2)": (Decimal("1.005"), Decimal(10**7)), "double precision": (0.1, 1, Decimal("0.3"), float("nan")),
+    "text": ("a", "it's", 5, 1.5, None, "\\x"), "varchar(3)": ("abc", "abcd"),
+    "date": (date(2024, 1, 31), "2024-02-01", datetime(2024, 1, 1)), "boolean": (True, False, "t"),
+    "timestamp": (datetime(2024, 1, 1, 10), "2024-01-01"), "bytea": (b"\0\1",), "integer[]": ([1, 2], []),
+    "mood": ("ok", "bad"), "jsonb": ('{"a": 1}', "["),
+}  # fmt: skip
+CASTS = {"integer": ("", "::integer", "::text"), "numeric": ("", "::numeric", "::float8"), "text": ("", "::varchar"),
+         "date": ("", "::date"), "double precision": ("", "::numeric")}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(first_seed(), first_seed() + 24))
+@pytest.mark.parametrize("binary", [False, True])
+def test_parameters_mean_what_they_mean_one_by_one(seed: int, binary: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    random = Random(seed)
+    for _ in range(3):
+        types = random.choices(list(VALUES), k=random.randint(1, 4))
+        own = [random.choice((VALUES[type], VALUES[type][:1])) for type in types]
+        mark = "%b" if binary else "%s"
+        row = ", ".join(mark + random.choice(CASTS.get(type, ("",))) for type in types)
+        count = FEWEST + 20
+        given = [None if random.random() < 0.05 else random.choice(one) for _ in range(count) for one in own]
+        names = ", ".join(f"c{number}" for number in range(len(types)))
+        columns = ", ".join(f"c{number} {type}" for number, type in enumerate(types))
+        sql = f"INSERT INTO t ({names}) VALUES {', '.join([f'({row})'] * count)} RETURNING *"
+
+        def carried_out() -> tuple[str, list[Any]]:
+            with serving() as server, server.psycopg() as client:
+                client.execute(f"{DEFINED} CREATE TABLE t ({columns}, n serial)")  # noqa: B023
+                try:
+                    found = repr(client.execute(sql, given, prepare=bool(seed % 2)).fetchall())  # noqa: B023
+                except psycopg.Error as problem:
+                    found = f"{problem.sqlstate}: {problem}"
+                return found, list(map(repr, client.execute("SELECT * FROM t ORDER BY n").fetchall()))
+
+        together = carried_out()
+        with monkeypatch.context() as patched:
+            patched.setattr(rows_module, "FEWEST", count + 1)
+            assert carried_out() == together, (sql, given)
+
+
+def test_no_parser_sees_the_parameters(tokens: list[int]) -> None:
+    with serving() as server, server.psycopg() as client:
+        server.engine.execute("CREATE TABLE t (a integer PRIMARY KEY, b text, c numeric(10, 1), d date)")
+        tokens.clear()
+        row = "(%s, %s::VARCHAR, %s::NUMERIC, %s)"
+        given = [value for n in range(2000) for value in (n * 40, f"x{n}", Decimal(n) / 2, date(2024, 1, 1 + n % 30))]
+        client.execute(f"INSERT INTO t (a, b, c, d) VALUES {', '.join([row] * 2000)}", given)
+        found = client.execute("SELECT sum(a), max(b), sum(c), count(DISTINCT d) FROM t").fetchone()
+    assert [str(one) for one in found] == ["79960000", "x999", "999500.0", "30"]
     assert max(tokens) < 100
 
 
