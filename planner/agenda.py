@@ -153,7 +153,7 @@ class Agenda:
     def _members(self, alone: Aliases, used: tuple[Expr, ...]) -> list[Step]:
         """Compute as columns the equality members and probes that read this input alone and may fail."""
         items: list[tuple[Column, Expr]] = []
-        every = (known for members in (*self.block.classes, self.block.probes) for known in members)
+        every = (known for members in (*self.block.classes, *self.block.probes.values()) for known in members)
         own = (known for known in every if known.fallible and known.inputs == alone)
         for member in dict.fromkeys(known.expr for known in own):
             if member not in used:

@@ -131,9 +131,9 @@ class Block:
         return tuple(tuple(map(self._known, equality.members)) for equality in self.equalities)
 
     @cached_property
-    def probes(self) -> tuple[Known, ...]:
-        """The probes of the inputs that are not plain."""
-        return tuple(self._known(match.probe) for item in self.inputs for match in item.on)
+    def probes(self) -> Mapping[str, tuple[Known, ...]]:
+        """The probes of each input; a plain one has none."""
+        return {item.alias: tuple(self._known(match.probe) for match in item.on) for item in self.inputs}
 
     @cached_property
     def early(self) -> Mapping[Column, Expr]:

@@ -108,7 +108,7 @@ def source(item: Input) -> list[Step]:
 
 def is_ready(agenda: Agenda, item: Input) -> bool:
     """Whether the whole key of an input is bound."""
-    return all(agenda.usable(known) for known in agenda.block.probes if any(known.expr == m.probe for m in item.on))
+    return all(map(agenda.usable, agenda.block.probes[item.alias]))
 
 
 def looked_up(agenda: Agenda, item: Input, number: int, version: Version) -> HalfJoin:
