@@ -478,8 +478,9 @@ def firsts(
 def arithmetic(
     operator: str, left: pa.Array, right: pa.Array, digits: tuple[int, int], length: int, type: pa.DataType
 ) -> pa.Array | None:
-    """The sum, difference or product of decimals in each row, of the decimal `type`, which has room for all. An operand
-    of one row stands for all rows. `digits`: the zeros to append to each operand, for a sum or difference."""
+    """The sum, difference or product of decimals or integers in each row, of the decimal `type`, which has room for
+    all. An operand of one row stands for all rows. `digits`: the zeros to append to each operand, for a sum or
+    difference."""
     made = _native.arithmetic(operator, [left, right], *digits, length) if on else None
     return None if made is None else _column(type, length, made)
 
