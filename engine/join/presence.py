@@ -151,14 +151,14 @@ class PresenceOperator:
         key = self.spec.arrangement
         if not keys or not native.on or self.rows.candidates or not all(part.in_memory for part in parts):
             return None
-        if 2 * sum(len(part) for part in parts if part.lacks(key)) <= sum(map(len, parts)):
+        runs = [run for part in parts for run in part.loaded(closed)]
+        if 2 * sum(len(run) for run in runs if run.grouped_for(key)) <= sum(map(len, runs)):
             return None
         pieces = list[tuple[list[pa.Array], list[pa.Array], Ints]]()
-        for part in parts:
-            for run in part.loaded(closed):
-                rows = run.updates.before(upper)
-                arrays, origins = self.rows.columns(rows)
-                pieces.append((arrays, [], rows.diff if origins is None else rows.diff[origins]))
+        for run in runs:
+            rows = run.updates.before(upper)
+            arrays, origins = self.rows.columns(rows)
+            pieces.append((arrays, [], rows.diff if origins is None else rows.diff[origins]))
         asked = len(keys[0])
         found = native.grouped([*pieces, (keys, [], constant(0, asked))], [(0, ())], numbered=True)
         if found is None or found.numbers is None or isinstance(found.sums[0], tuple):

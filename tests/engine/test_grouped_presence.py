@@ -14,6 +14,10 @@ from halfjoin.engine.arrange import query_run
 from halfjoin.engine.arrange.query_run import QueryRun
 from halfjoin.engine.join import presence, within
 from halfjoin.engine.kernels import native
+from halfjoin.engine.updates.updates import Updates
+from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.expr import Column
+from halfjoin.sql.types import BIGINT
 from tests.oracle.rows import bag
 
 pytestmark = pytest.mark.skipif(not native.on, reason="the native kernels are not used")
@@ -79,3 +83,9 @@ def test_no_index_is_made_of_rows_that_are_asked_once() -> None:
     with patch.object(QueryRun, "index", side_effect=AssertionError):
         found = engine.query("SELECT count(*) AS n FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.a = a.id)")
     assert found.to_pylist() == [{"n": 1_999}]
+
+
+def test_rows_that_are_asked_again_and_again_have_an_index() -> None:
+    run = QueryRun(Updates({"a": pa.array([1, 2])}, np.zeros(2, np.int64), np.ones(2, np.int64)))
+    key = ArrangementKey("t", (Column("a", BIGINT),))
+    assert [run.grouped_for(key) for _ in range(5)] == [True] * 3 + [False] * 2
