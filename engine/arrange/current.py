@@ -80,6 +80,10 @@ class CurrentRun(Run):
         """As of a run."""
         return self.behind.lacks(key)
 
+    def grouped_for(self, key: ArrangementKey) -> bool:
+        """As of a run."""
+        return self.behind.grouped_for(key)
+
     def among(self, key: ArrangementKey, columns: KeyColumns, keys: list[pa.Array]) -> Run:
         """As of a run."""
         own = self.behind.among(key, columns, keys)

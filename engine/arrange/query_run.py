@@ -25,6 +25,7 @@ from halfjoin.planner.plan import ArrangementKey
 _LARGE = 1 << 14  # rows; an index of fewer is there at once
 _LEFT = 4 / 3  # rows for each that a sieve leaves, at least
 _SHARE = 8  # so much of the work to sort all rows is to find those with some keys
+_PASSES = 3  # over all rows cost as much as to sort them
 _ASKED = 2  # one key for so many rows is asked for at most, or all of them are sorted
 
 
@@ -43,10 +44,11 @@ _NEVER = Asked(0, np.zeros(0, np.int64), None)
 @dataclass(slots=True)
 class QueryRun(Run):
     """A run that counts what a query asks. `asked` knows it by arrangement (None: too much for indexes of some rows);
-    `parts` are the stretches that the query has read."""
+    `parts` are the stretches that the query has read; `passes` counts how often all rows were grouped by keys."""
 
     asked: dict[ArrangementKey, Asked | None] = field(default_factory=dict, init=False, repr=False, compare=False)
     parts: dict[tuple[int, int], Run] = field(default_factory=dict, init=False, repr=False, compare=False)
+    passes: dict[ArrangementKey, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def apart(self) -> Run:
         """As of a run. Nothing is asked of it for a query."""
@@ -55,6 +57,13 @@ class QueryRun(Run):
     def lacks(self, key: ArrangementKey) -> bool:
         """Whether the query would have to make the index of an arrangement."""
         return key not in self.indexes
+
+    def grouped_for(self, key: ArrangementKey) -> bool:
+        """Whether the query may pass over all rows in place of an index that is not there. After a few times it is to
+        make the index."""
+        times = self.passes.get(key, 0)
+        self.passes[key] = times + 1
+        return key not in self.indexes and times < _PASSES
 
     def among(self, key: ArrangementKey, columns: KeyColumns, keys: list[pa.Array]) -> Run:
         """The same run, for a lookup of these keys. If a query asks for some of the rows of an arrangement that is not

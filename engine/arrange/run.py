@@ -157,6 +157,10 @@ class Run:
         """False: what serves a query alone is a `QueryRun`."""
         return False
 
+    def grouped_for(self, key: ArrangementKey) -> bool:
+        """False: as of `lacks`."""
+        return False
+
     def among(self, key: ArrangementKey, columns: KeyColumns, keys: list[pa.Array]) -> Run:
         """The same run."""
         return self

@@ -47,6 +47,7 @@ from halfjoin.engine.updates.updates import (
     gathered,
     indices_of,
     product,
+    repeated,
     where_true,
 )
 from halfjoin.planner.linear import Explode
@@ -268,7 +269,7 @@ class HalfJoinOperator:
             return
         wanted = [name for name in stream.columns if self.wanted is None or name in self.wanted]
         columns = {name: stream.columns[name] for name in wanted}
-        columns |= {name: pa.repeat(run.updates.columns[column][0], len(stream)) for column, name in self.made}
+        columns |= {name: repeated(run.updates.columns[column], len(stream)) for column, name in self.made}
         time, diff = run.updates.time.item(0), int(run.diffs(rows, closed)[0])
         yield Updates(columns, np.maximum(stream.time, time),
                       stream.diff if diff == 1 else product(stream.diff, constant(diff, len(stream))))  # fmt: skip

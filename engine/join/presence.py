@@ -31,6 +31,7 @@ from halfjoin.engine.arrange.part import Part, present
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.half_join import HalfJoinOperator, compile_half_join
 from halfjoin.engine.join.within import Within, WithinKnown, compile_within
+from halfjoin.engine.kernels import native
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import Scalar, compile
 from halfjoin.engine.updates.codes import codes, is_exact
@@ -55,6 +56,7 @@ from halfjoin.sql.expr import columns_of
 _FEW = 16  # rows; default rows so few are kept
 _FEW_ROWS = 4  # of a key; to find them again costs less than to tell keys apart
 _MANY = 1 << 10  # keys; fewer are told apart as fast
+_SHARE = 0.25  # of the rows that come; each time that fewer come all rows would be grouped anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class PresenceOperator:
         else:
             if self.spec.kind is InputKind.PADDED:
                 yield from self.rows(stream, runs, closed, begins)
-            positions, time, diff = self.presence(stream, runs, closed, upper)
+            positions, time, diff = self.presence(stream, runs, closed, upper, share=share)
         if self.spec.kind is not InputKind.PRESENT:
             if not len(positions) and len(stream):  # no key is there at any time
                 yield stream.with_columns({name: _repeated(scalar, len(stream)) for name, scalar in self.default})
@@ -116,14 +118,19 @@ class PresenceOperator:
         return positions[which], time, diff
 
     def presence(
-        self, stream: Updates, runs: Sequence[Part], closed: int, upper: int, *, unique: bool = False
-    ) -> tuple[Ints, Ints, Ints]:
+        self, stream: Updates, runs: Sequence[Part], closed: int, upper: int, *, unique: bool = False,
+        share: float = 0.0,
+    ) -> tuple[Ints, Ints, Ints]:  # fmt: skip
         """The presence of the keys of the stream's rows: positions of rows, times, diffs. `unique`: no key comes
-        twice."""
+        twice. `share`: as for a call."""
         arrays, alive = self.keys(stream)
         positions = where_true(alive)
         keys = arrays if len(positions) == len(stream) else [array.take(indices_of(positions)) for array in arrays]
         once, count = unique or len(positions) < 2, len(positions)
+        if share > _SHARE and count >= _MANY and upper <= closed:
+            here = self._grouped(keys, runs, closed, upper)
+            if here is not None:
+                return positions[here], constant(closed - 1, len(here)), constant(1, len(here))
         if once or (count >= _MANY and self._finds_few(runs, closed)):
             found = self._counts(keys, count, runs, closed, upper, MAXIMUM if once else _FEW_ROWS * count)
             if found is not None:
@@ -137,6 +144,26 @@ class PresenceOperator:
         starts, counts = (counts.cumsum() - counts)[numbers], counts[numbers]
         entries = np.arange(int(counts.sum())) + np.repeat(starts - (counts.cumsum() - counts), counts)
         return positions.repeat(counts), time[entries], diff[entries]
+
+    def _grouped(self, keys: list[pa.Array], parts: Sequence[Part], closed: int, upper: int) -> Ints | None:
+        """The positions of the keys that are present, in a query, where no index has the rows: to sort all of them
+        costs more than to group them by their keys. None: most rows are in an index, or there is no kernel."""
+        key = self.spec.arrangement
+        if not keys or not native.on or self.rows.candidates or not all(part.in_memory for part in parts):
+            return None
+        runs = [run for part in parts for run in part.loaded(closed)]
+        if 2 * sum(len(run) for run in runs if run.grouped_for(key)) <= sum(map(len, runs)):
+            return None
+        pieces = list[tuple[list[pa.Array], list[pa.Array], Ints]]()
+        for run in runs:
+            rows = run.updates.before(upper)
+            arrays, origins = self.rows.columns(rows)
+            pieces.append((arrays, [], rows.diff if origins is None else rows.diff[origins]))
+        asked = len(keys[0])
+        found = native.grouped([*pieces, (keys, [], constant(0, asked))], [(0, ())], numbered=True)
+        if found is None or found.numbers is None or isinstance(found.sums[0], tuple):
+            return None
+        return where_true((found.sums[0] > 0)[found.numbers[len(found.numbers) - asked :]])
 
     def _finds_few(self, parts: Sequence[Part], closed: int) -> bool:
         """Whether a key finds so few rows that it may be looked up as often as it comes."""

@@ -1,15 +1,14 @@
-/* Sums, differences and products of decimals of 128 bits, in units of their last digits.
+/* Sums, differences and products of decimals of 128 bits, in units of their last digits, and of integers.
 
    The caller knows from the types that no result has more digits than a decimal of 128 bits. Under a NULL anything may
    lie, so numbers wrap. */
 
-#include "columns.h"
+#include "sums.h"
 
 typedef unsigned __int128 Word;
 
 static int is_operand(const Column *column, int64_t length) {
-    return column->kind == WORDS && column->width == 16 && column->format[0] == 'd' &&
-           (column->length == length || column->length == 1);
+    return summable(column) && (column->length == length || column->length == 1);
 }
 
 /* Whether both operands of a row are there. A column of one value stands for as many as there are rows. */
@@ -20,8 +19,8 @@ static inline int both_valid(const Columns *operands, const int steps[2], int64_
 static void run(int operator, const Columns *operands, const int steps[2], const Word factors[2], int64_t length,
                 Word *out) {
     for (int64_t i = 0; i < length; i++) {
-        Word left = (Word)decimal_at(&operands->at[0], i * steps[0]) * factors[0];
-        Word right = (Word)decimal_at(&operands->at[1], i * steps[1]) * factors[1];
+        Word left = (Word)wide_at(&operands->at[0], i * steps[0]) * factors[0];
+        Word right = (Word)wide_at(&operands->at[1], i * steps[1]) * factors[1];
         Word made = operator == '+' ? left + right : operator == '-' ? left - right : left * right;
         memcpy(out + i, &made, sizeof made);
     }

@@ -160,6 +160,7 @@ PyObject *py_half_joins(PyObject *self, PyObject *args);
 PyObject *py_weights(PyObject *self, PyObject *args);
 PyObject *py_products(PyObject *self, PyObject *args);
 PyObject *py_groups(PyObject *self, PyObject *args);
+PyObject *py_grouped(PyObject *self, PyObject *args);
 PyObject *py_sums(PyObject *self, PyObject *args);
 PyObject *py_unique(PyObject *self, PyObject *args);
 PyObject *py_indexed(PyObject *self, PyObject *args);

@@ -23,6 +23,8 @@ static PyMethodDef functions[] = {
     {"weights", py_weights, METH_VARARGS, "weights(sources, rows, counts): times and diffs, or None"},
     {"products", py_products, METH_VARARGS, "products(positions, time, diff, times, diffs): times and diffs, or None"},
     {"groups", py_groups, METH_VARARGS, "groups(columns, time, length): group numbers and first rows, or None"},
+    {"grouped", py_grouped, METH_VARARGS,
+     "grouped(pieces, parts, numbered): the first row of each group, the sums of each part, and the rows' groups; or None"},
     {"sums", py_sums, METH_VARARGS, "sums(columns, time, diff): positions and sums that are not 0, or None"},
     {"unique", py_unique, METH_VARARGS,
      "unique(keys, columns, time, diff, sides, most): an index as of `indexed`, and the keys that plainly stay unique, if "
@@ -73,7 +75,7 @@ static PyMethodDef functions[] = {
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
 static int execute(PyObject *module) {
     make_powers();
-    return PyModule_AddIntConstant(module, "VERSION", 19);
+    return PyModule_AddIntConstant(module, "VERSION", 20);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_VERSION = 19  # of the extension; each change of what its functions take or give raises it, here and in module.c
+_VERSION = 20  # of the extension; each change of what its functions take or give raises it, here and in module.c
 
 try:
     from halfjoin.engine.kernels import _native
@@ -30,6 +30,7 @@ else:
 
 Ints = NDArray[np.int64]
 RowNumbers = NDArray[np.uint32]
+Words = NDArray[np.uint64]
 Positions = NDArray[Any]  # int64 or uint32
 # Codes in order, the row of each, and the guide: starts of ranges (None: there is no guide), least code, shift.
 SortedCodes: TypeAlias = tuple[Ints, RowNumbers, RowNumbers | None, int, int]
@@ -233,6 +234,39 @@ def groups(columns: list[pa.Array], time: Ints | None, length: int) -> tuple[Int
     number."""
     made = _native.groups(columns, time, length) if on else None
     return None if made is None else (_ints(made[0]), _ints(made[1]))
+
+
+class Grouped(NamedTuple):
+    """The groups of rows: the first row of each, in order, and for each part its sums: of 64 bits, or the lower and the
+    higher 64 bits. `numbers`: of each row's group, if the caller has asked for them."""
+
+    firsts: Ints
+    sums: list[Ints | tuple[Words, Ints]]
+    numbers: Ints | None
+
+
+def grouped(
+    pieces: list[tuple[list[pa.Array], list[pa.Array], Ints]], parts: list[tuple[int, tuple[int, ...]]], *,
+    numbered: bool,
+) -> Grouped | None:  # fmt: skip
+    """The groups of the rows of pieces by their keys, which come first, and what they add to sums.
+
+    A row adds the product of the first arguments of a part, so many as are told, as often as its diff says; but nothing
+    if an argument is NULL. Arguments are positions among the second columns of a piece. None also where a sum does not
+    fit 128 bits.
+    """
+    made = _native.grouped(pieces, parts, numbered) if on else None
+    if made is None:
+        return None
+    firsts, sums, numbers = made
+    found = list[Ints | tuple[Words, Ints]]()
+    for one in sums:
+        if len(one) == len(firsts):
+            found.append(_ints(one))
+        else:
+            words = np.frombuffer(one, np.uint64).reshape(-1, 2)
+            found.append((words[:, 0], words[:, 1].view(np.int64)))
+    return Grouped(_ints(firsts), found, None if numbers is None else _ints(numbers))
 
 
 def sums(columns: list[pa.Array], time: Ints | None, diff: Ints) -> tuple[Ints, Ints] | None:
@@ -444,8 +478,9 @@ def firsts(
 def arithmetic(
     operator: str, left: pa.Array, right: pa.Array, digits: tuple[int, int], length: int, type: pa.DataType
 ) -> pa.Array | None:
-    """The sum, difference or product of decimals in each row, of the decimal `type`, which has room for all. An operand
-    of one row stands for all rows. `digits`: the zeros to append to each operand, for a sum or difference."""
+    """The sum, difference or product of decimals or integers in each row, of the decimal `type`, which has room for
+    all. An operand of one row stands for all rows. `digits`: the zeros to append to each operand, for a sum or
+    difference."""
     made = _native.arithmetic(operator, [left, right], *digits, length) if on else None
     return None if made is None else _column(type, length, made)
 

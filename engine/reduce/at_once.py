@@ -1,8 +1,9 @@
 """What many updates at one time add to sums, in a few passes over whole columns: for counts, and sums of numbers.
 
 Sums are linear in the diffs. So a piece of a collection needs no consolidation before it is added up: each row adds its
-value, as often as it is there. That is exact in 64 bits if the greatest value, as often as the greatest diff, in every
-row, would still fit. A kernel adds floats up exactly. Where neither is so, rows are lifted one by one (`lifted.lift`).
+value, as often as it is there. A kernel does so with values of any size, and with floats. Without it, or where each
+group has its place, that is exact in 64 bits if the greatest value, as often as the greatest diff, in every row, would
+still fit. Where neither is so, rows are lifted one by one (`lifted.lift`).
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import pyarrow.types as pt
 
 from halfjoin.engine.kernels import native
 from halfjoin.engine.reduce.alone import added_alone
-from halfjoin.engine.reduce.by_place import one_number, summed
+from halfjoin.engine.reduce.by_place import is_dense, one_number, summed
+from halfjoin.engine.reduce.by_rows import FLOATS, by_rows
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.reduce.words import of_word, words
 from halfjoin.engine.scalar.values import valid
 from halfjoin.engine.scalar.wide import MASK, Wide, most
-from halfjoin.engine.updates.updates import Ints, Updates, constant, gather, indices_of
+from halfjoin.engine.updates.updates import Ints, Updates, constant
 from halfjoin.planner.group_functions import Sums
 
 FROM = 1 << 12  # updates; fewer are lifted as fast
@@ -40,35 +42,49 @@ def at_once(
     kinds = [updates.columns[name].type for name in keys]
     if not all(tells_apart(kind) or pt.is_floating(kind) for kind in kinds):
         return None
-    alone = [None if keys else added_alone(part, pieces) for part in parts]
-    exact, firsts = {number: one for number, one in enumerate(alone) if one is not None}, None
+    own = [[piece.columns[name] for name in keys] for piece in pieces]
+    if not keys or is_dense(own):
+        made = _added_up(parts, pieces, own) or (by_rows(parts, keys, pieces) if keys else None)
+    else:
+        made = by_rows(parts, keys, pieces) or _added_up(parts, pieces, own)
+    if made is None:
+        return None
+    by_group = [_one_form(array) for array in made[0]]
+    time = constant(int(updates.time[0]), 1 if not keys else len(by_group[0]))
+    return Updates(dict(zip(keys, by_group, strict=True)), time, constant(1, len(time))), tuple(made[1])
+
+
+def _added_up(
+    parts: Sequence[Sums], pieces: Sequence[Updates], keys: Sequence[Sequence[pa.Array]]
+) -> tuple[list[pa.Array], list[Totals]] | None:
+    """The keys of the groups, and what the updates add to each of the sums, by Arrow and NumPy, or without groups."""
+    if any(pt.is_floating(array.type) for array in keys[0]):  # Arrow's hashes of their bits are often the same
+        return None
+    if keys[0] and any(part.kind in FLOATS for part in parts):
+        return None
+    alone = [None if keys[0] else added_alone(part, pieces) for part in parts]
+    exact = {number: one for number, one in enumerate(alone) if one is not None}
     added = [None if number in exact else _added(part, pieces) for number, part in enumerate(parts)]
     wide = {number for number, one in enumerate(added) if isinstance(one, _Wide)}
-    floats = [number for number, one in enumerate(added) if one is None and number not in exact]
-    arrays = [[_exact(piece.columns[name]) for name in keys] for piece in pieces]
-    if floats or any(map(pt.is_floating, kinds)):  # Arrow's hashes of such integers are often the same
-        found = _numbered(arrays[0], rows) if len(pieces) == 1 else None
-        if found is None:
+    for number, one in enumerate(added):
+        if one is not None or number in exact:
+            continue
+        of_floats = None if keys[0] or len(pieces) > 1 else _of_floats(parts[number], pieces[0])
+        if of_floats is None:
             return None
-        group, firsts = found
-        for number in floats:
-            read = [updates.columns[arg.name] for arg in parts[number].args]
-            one = None if parts[number].kept else Totals.of_floats(
-                parts[number].kind, read, updates.diff, group, len(firsts))  # fmt: skip
-            if one is None:
-                return None
-            exact[number] = one
-        own, arrays = arrays[0], [[pa.array(group)] if keys else []]
+        exact[number] = of_floats
     terms = [term for one in added if one is not None for term in (one if isinstance(one, _Wide) else (one,))]
-    by_group, sums = _grouped(arrays, terms, [*map(len, pieces)])
-    if firsts is not None:
-        by_group = [gather(array, indices_of(firsts)) for array in own]
-    by_group = [_given(array, kind) for array, kind in zip(by_group, kinds, strict=True)]
-    time, rest = constant(int(updates.time[0]), 1 if not keys else len(by_group[0])), iter(sums)
-    totals = tuple(exact[number] if number in exact else Totals(part.kind, _Wide.sum(next(rest), next(rest))
-                                                                if number in wide else Wide.of(next(rest)))
-                   for number, part in enumerate(parts))  # fmt: skip
-    return Updates(dict(zip(keys, by_group, strict=True)), time, constant(1, len(time))), totals
+    by_group, sums = _grouped(keys, terms, [*map(len, pieces)])
+    rest = iter(sums)
+    return by_group, [exact[number] if number in exact else Totals(part.kind, _Wide.sum(next(rest), next(rest))
+                                                                   if number in wide else Wide.of(next(rest)))
+                      for number, part in enumerate(parts)]  # fmt: skip
+
+
+def _of_floats(part: Sums, piece: Updates) -> Totals | None:
+    """The sum of floats of all rows; None without a kernel."""
+    arrays = [piece.columns[arg.name] for arg in part.args]
+    return None if part.kept else Totals.of_floats(part.kind, arrays, piece.diff, constant(0, len(piece)), 1)
 
 
 class _Wide(NamedTuple):
@@ -87,11 +103,6 @@ class _Wide(NamedTuple):
     def sum(low: Ints, high: Ints) -> Wide:
         """The sums of groups, given those of the parts."""
         return Wide(np.stack([low, high]), np.zeros(len(low), np.int64), max(most(low), most(high)))
-
-
-def _numbered(keys: Sequence[pa.Array], length: int) -> tuple[Ints, Ints] | None:
-    """The number of each row's group, and the first row of each group, in order of these; None without a kernel."""
-    return native.groups(list(keys), None, length) if keys else (constant(0, length), np.zeros(1, np.int64))
 
 
 def _added(part: Sums, pieces: Sequence[Updates]) -> Sequence[Ints | int] | _Wide | None:
@@ -202,20 +213,13 @@ def _grouped(
     ]
 
 
-def _exact(keys: pa.Array) -> pa.Array:
-    """Keys that Arrow tells apart exactly: floats as the integers that their bits spell."""
+def _one_form(keys: pa.Array) -> pa.Array:
+    """The keys; NaN and 0 have one form."""
     if not pt.is_floating(keys.type):
         return keys
     (word,) = words(keys)
-    return pa.array(word, mask=~valid(keys) if keys.null_count else None)
-
-
-def _given(keys: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The keys of this type, from what `_exact` gave. NaN and 0 have one form."""
-    if not pt.is_floating(kind):
-        return keys
-    made = of_word(pc.fill_null(keys, 0).to_numpy(), kind)
-    return pc.if_else(keys.is_valid(), made, pa.scalar(None, kind)) if keys.null_count else made
+    made = of_word(word, keys.type)
+    return pc.if_else(keys.is_valid(), made, pa.scalar(None, keys.type)) if keys.null_count else made
 
 
 def _repeated(numbers: Ints | int, length: int) -> pa.Array:

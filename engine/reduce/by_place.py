@@ -1,7 +1,7 @@
 """Sums of groups whose keys are integers, dates or few texts: each combination of them is one number to group by.
 
 Where the rows nearly fill the range of these numbers, each group has a place in it: counts and sums are arrays over the
-range, and each row adds to its place. Where there are very many groups, the rows are put in the order of their numbers.
+range, and each row adds to its place.
 """
 
 from __future__ import annotations
@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from halfjoin.engine.kernels import native
 from halfjoin.engine.scalar.values import raw, valid
 from halfjoin.engine.updates.updates import Ints, where_true
 
 _FROM = 1 << 10  # places; fewer are added up as fast by hashing
-_SAMPLE = 1 << 16
 _TEXTS, _OFTEN = 1 << 12, 8  # a sample of texts, and how often one comes there on average
 _MOST = 1 << 62
 
@@ -83,10 +80,8 @@ class Numbers:
 def numbers_of(columns: Sequence[Sequence[pa.Array]]) -> Numbers | None:
     """The numbers of rows with these columns of keys, each of them piece by piece. None: there is no key, some key is
     neither an integer nor a date nor one of a few texts, or their combinations are too few or too many."""
-    ranges = [_range(pieces) if _is_number(pieces[0].type) else None for pieces in columns]
-    about = [_words_of(pieces) if one is None else one.count for one, pieces in zip(ranges, columns, strict=True)]
-    sizes = [one for one in about if one is not None]
-    if not columns or len(sizes) < len(columns) or not _FROM <= prod(sizes) < _MOST:
+    ranges, about = _sizes(columns)
+    if not _FROM <= about < _MOST:
         return None
     digits, given = list[_Range | _Words](), [*columns]
     for number, one in enumerate(ranges):
@@ -102,6 +97,21 @@ def numbers_of(columns: Sequence[Sequence[pa.Array]]) -> Numbers | None:
     for digit, pieces in rest:
         numbers = [high * digit.count + digit.of(piece) for high, piece in zip(numbers, pieces, strict=True)]
     return Numbers(tuple(digits), count, numbers)
+
+
+def is_dense(pieces: Sequence[Sequence[pa.Array]]) -> bool:
+    """Whether rows with these keys, given piece by piece, are added up by place (`summed`), as a sample has it."""
+    _, about = _sizes([*zip(*pieces, strict=True)])
+    return _FROM <= about <= sum(len(piece[0]) for piece in pieces)
+
+
+def _sizes(columns: Sequence[Sequence[pa.Array]]) -> tuple[list[_Range | None], int]:
+    """The ranges of the keys that are numbers, and about how many combinations of keys there are; 0: they have no
+    number."""
+    ranges = [_range(pieces) if _is_number(pieces[0].type) else None for pieces in columns]
+    about = [_words_of(pieces) if one is None else one.count for one, pieces in zip(ranges, columns, strict=True)]
+    sizes = [one for one in about if one is not None]
+    return ranges, prod(sizes) if columns and len(sizes) == len(columns) else 0
 
 
 def _is_number(type: pa.DataType) -> bool:
@@ -131,14 +141,9 @@ def summed(
     """The keys of the groups, and for each of `added`, what rows add, its sums. All are given piece by piece. None:
     hashing the keys costs less, or is all there is."""
     found, rows = numbers_of([*zip(*keys, strict=True)]), sum(len(piece[0]) for piece in keys)
-    if found is None:
+    if found is None or found.count > rows:
         return None
-    if found.count <= rows:
-        there, sums = _by_place(found.numbers, added, found.count)
-    elif native.on and _are_many(found.numbers):
-        there, sums = _in_order(found.numbers, added)
-    else:
-        return None
+    there, sums = _by_place(found.numbers, added, found.count)
     return found.keys(there), sums
 
 
@@ -158,28 +163,3 @@ def _by_place(numbers: Sequence[Ints], added: Sequence[Sequence[Ints | int]], co
                 np.add.at(total, piece, parts[number])
     there = where_true(counts != 0)
     return there, [total[there] * (1 if one is None else one) for total, one in zip(sums, same, strict=True)]
-
-
-def _in_order(numbers: Sequence[Ints], added: Sequence[Sequence[Ints | int]]) -> tuple[Ints, list[Ints]]:
-    whole, lengths = np.concatenate(numbers), [*map(len, numbers)]
-    made = native.ordered(whole)
-    assert made is not None  # else nobody comes here
-    ordered, rows = made
-    starts = where_true(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    counts, sums = np.diff(starts, append=len(whole)), list[Ints]()
-    for parts in added:
-        one = one_number(parts)
-        if one is not None:
-            sums.append(counts * one)
-            continue
-        values: Any = np.concatenate([np.broadcast_to(part, length)
-                                      for part, length in zip(parts, lengths, strict=True)])  # fmt: skip
-        sums.append(np.add.reduceat(values[rows], starts))
-    return ordered[starts], sums
-
-
-def _are_many(numbers: Sequence[Ints]) -> bool:
-    """Whether most rows of a sample have a number of their own."""
-    piece = max(numbers, key=len)
-    sample = np.sort(piece[:: max(len(piece) // _SAMPLE, 1)])
-    return bool(10 * np.count_nonzero(sample[1:] != sample[:-1]) > 9 * len(sample))

@@ -205,7 +205,8 @@ class ReduceFlow:
         added up; then their times are not told apart. `gathered`: the caller adds up equal updates."""
         pieces = self._history(lookup, upper, closed, self._leading(lookup, upper, closed))
         if self._rows is None:
-            yield self.filled(lift_all(self._sums, self._keys, pieces))
+            in_memory = all(part.in_memory for part in lookup(self.plan.input, Version.AFTER))
+            yield self.filled(lift_all(self._sums, self._keys, pieces, together=in_memory))
             return
         placed = self._in_place(lookup, upper, closed)
         if placed is not None:

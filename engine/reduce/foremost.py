@@ -1,7 +1,8 @@
 """Finds the rows among which the first ones of an order are, so that only these are put in order.
 
 Of many rows few are asked for. A row is not among the first k if k rows come before it, and the first key alone tells
-that of nearly all rows. Only rows that tie with the k-th one are compared by the next key.
+that of nearly all rows. Only rows that tie with the k-th one are compared by the next key. Of the rows behind an OFFSET
+the first key tells so, too, where it differs between the first and the last of them.
 """
 
 from __future__ import annotations
@@ -46,6 +47,33 @@ def foremost(groups: Groups, order: Sequence[SortKey], wanted: int, *, with_ties
         if isinstance(key, str) and has_intervals(groups.columns[key].type):
             break  # rows that tie come in the order of how equal intervals look, before the next column counts
     return np.sort(np.concatenate([*before, tied]))
+
+
+def middle(groups: Groups, order: Sequence[SortKey], offset: int, wanted: int) -> tuple[Ints, int] | None:
+    """Positions in ascending order, among which the rows are that follow `offset` others in the order of
+    `sorting.sort`, and those that tie with the last of them; and how many of the others are left out. None: it is
+    better to sort all, or some rows have copies."""
+    length = len(groups.count)
+    if min(length, offset) < FROM or len(groups) > 1 or not 0 < wanted <= length // _SHARE:
+        return None
+    if not bool((groups.count == 1).all()):
+        return None
+    rows, skipped = np.arange(length), 0
+    keys: Sequence[SortKey | str] = (*order, *groups.columns)
+    for key in keys:
+        for word in _words(groups, key, np.arange(length)):
+            here, place = word[rows], offset - skipped
+            if place >= len(rows):
+                return rows[:0], skipped
+            ends = np.partition(here, [place, min(place + wanted, len(rows)) - 1])
+            least, most = ends[place], ends[min(place + wanted, len(rows)) - 1]
+            skipped += int(np.count_nonzero(here < least))
+            rows = rows[(here >= least) & (here <= most)]
+            if least != most or len(rows) < FROM:
+                return rows, skipped
+        if isinstance(key, str) and has_intervals(groups.columns[key].type):
+            break  # as above
+    return rows, skipped
 
 
 def _least(groups: Groups, key: SortKey) -> Ints:

@@ -100,10 +100,14 @@ def _entries(keys: Sequence[str], updates: Updates) -> Updates:
     return Updates(columns, updates.time, constant(1, len(updates)))
 
 
-def lift_all(function: Aggregates, keys: Sequence[str], pieces: Iterable[Updates]) -> Lifted | None:
+def lift_all(
+    function: Aggregates, keys: Sequence[str], pieces: Iterable[Updates], *, together: bool = False
+) -> Lifted | None:
     """What all updates of a history add, by group and time; None if there are none. Only one piece is in memory, and
-    perhaps the next ones, if they are small."""
-    return add_up(part for some in _with_small(pieces) for part in _lifted(function, keys, some))
+    perhaps the next ones, if they are small. `together`: all may be, as they are in memory anyway; so the groups of
+    several pieces are found once."""
+    some = filter(None, [list(pieces)]) if together else _with_small(pieces)
+    return add_up(part for one in some for part in _lifted(function, keys, one))
 
 
 def _with_small(pieces: Iterable[Updates]) -> Iterator[list[Updates]]:

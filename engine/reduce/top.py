@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from halfjoin.engine.reduce.foremost import foremost
+from halfjoin.engine.reduce.foremost import foremost, middle
 from halfjoin.engine.reduce.groups import Groups, starts_of
 from halfjoin.engine.reduce.sorting import sort
 from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, where_true
@@ -29,6 +31,12 @@ def evaluate(spec: Top, groups: Groups) -> tuple[Ints, Ints]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     if spec.limit is None:
         return _of_sorted(spec, groups)
+    behind = middle(groups, spec.order, spec.offset, spec.limit)
+    if behind is not None:
+        rows, skipped = behind
+        rest = groups.take(rows, np.array([0, len(rows)]))
+        positions, taken = _of_sorted(replace(spec, offset=spec.offset - skipped), rest)
+        return rows[positions], taken
     few = foremost(groups, spec.order, spec.offset + spec.limit, with_ties=spec.with_ties)
     if few is None:
         return _of_sorted(spec, groups)

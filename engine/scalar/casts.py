@@ -102,9 +102,7 @@ def _from_integer(source: SqlType, target: SqlType) -> Kernel:
         limit = 1 << (type.bit_width - 1)
         return _within(type, f"{target} out of range", lambda a: _or(pc.less(a, -limit), pc.greater_equal(a, limit)))
     if target.kind is Kind.NUMERIC:
-        whole = pa.decimal128(19, 0)
-        resize = decimals.rescale(whole, type)
-        return lambda a: resize(a.cast(whole))
+        return decimals.of_integers(arrow_type(source), type)
     options = pc.CastOptions.unsafe(type)
     return lambda a: pc.cast(a, options=options)
 

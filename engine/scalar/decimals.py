@@ -23,6 +23,7 @@ from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.types import STORED_DIGITS, WORKING_DIGITS
 
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
+_ZERO = pa.array([Decimal(0)], pa.decimal128(1, 0))
 _NAMES = {"+": "add_checked", "-": "subtract_checked", "*": "multiply_checked", "neg": "negate", "abs": "abs"}
 
 
@@ -106,6 +107,21 @@ def row_by_row(operator: str, result: Any) -> Kernel:
     compute = _EXACTLY[operator]
     unit = Decimal(1).scaleb(-result.scale)
     return each_row(lambda x, y: compute(x, y).quantize(unit, context=_EXACT), result)
+
+
+def of_integers(given: Any, type: Any) -> Kernel:
+    """Integers of a type as decimals. Those with too many digits fail."""
+    whole = pa.decimal128(19, 0)
+    resize, fits = rescale(whole, type), type.precision - type.scale >= len(str(1 << given.bit_width - 1))
+
+    def run(a: Datum) -> Datum:
+        if fits and type.bit_width == 128 and isinstance(a, pa.Array) and a.type == given:
+            made = native.arithmetic("+", a, _ZERO, (type.scale, 0), len(a), type)
+            if made is not None:
+                return made
+        return resize(a.cast(whole))
+
+    return run
 
 
 def rescale(type: Any, result: Any) -> Kernel:

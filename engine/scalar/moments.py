@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.repeated import once
 from halfjoin.engine.scalar.values import Kernel, from_numpy, on_arrays, raw, valid
 from halfjoin.engine.updates.intervals import DAY, fields, intervals
 from halfjoin.sql.expr import Call
@@ -43,7 +44,7 @@ def moment_arithmetic(expr: Call) -> Kernel:
             return on_arrays(lambda a, b: from_numpy(raw(a) - raw(b), pa.int32(), _null(a, b)))
         case (Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ), (Kind.INTERVAL | Kind.TIME):
             type = pa.timestamp("us", "UTC") if left is Kind.TIMESTAMPTZ else pa.timestamp("us")
-            return on_arrays(lambda a, b: _shift(a, b, sign, type))
+            return once(on_arrays(lambda a, b: _shift(a, b, sign, type)))
         case (Kind.TIMESTAMP | Kind.TIMESTAMPTZ), _:
             return on_arrays(_between)
         case Kind.TIME, Kind.TIME:

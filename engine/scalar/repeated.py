@@ -1,7 +1,8 @@
 """Kernels whose arguments are mostly the same few: they compute each of these once.
 
 What a group keeps of its sums comes once for each row that meets the group in a join, and a sum that is read or divided
-costs a hundred times what it costs to see that it is the one of the row before.
+costs a hundred times what it costs to see that it is the one of the row before. So does a month before the latest time
+that a subquery finds for all rows.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from halfjoin.engine.kernels import native
@@ -339,6 +340,15 @@ def concat(parts: Sequence[Updates]) -> Updates:
         raise DataError(TOO_LONG) from None
     times, diffs = [part.time for part in parts], [part.diff for part in parts]
     return Updates(columns, _concat_ints(times), _concat_ints(diffs))
+
+
+def repeated(one: pa.Array, length: int) -> pa.Array:
+    """The value of an array of one, so many times (of lists, at least once). The caller knows that texts fit."""
+    size = one.type.bit_width // 8 if pt.is_primitive(one.type) or pt.is_decimal(one.type) else 0
+    if not size or one.type.bit_width % 8 or one.null_count:
+        return pa.repeat(one[0], length)
+    value = one.buffers()[1][one.offset * size : (one.offset + 1) * size].to_pybytes()
+    return pa.Array.from_buffers(one.type, length, [None, pa.py_buffer(value * length)])
 
 
 def chained(arrays: Iterable[pa.Array]) -> pa.Array:

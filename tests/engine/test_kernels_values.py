@@ -16,7 +16,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.sound import DAYS, MICROS, Unsound, check_sound
 from halfjoin.engine.scalar.wide import Wide
 from halfjoin.engine.updates.updates import both_ways, constant, ends, some_below_zero
-from halfjoin.sql.expr import Call, Column, Expr, Literal
+from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
 from halfjoin.sql.types import Kind, SqlType
 from tests.support.any_updates import SEEDS, both
 
@@ -152,3 +152,43 @@ def _values(random: np.random.Generator, type: SqlType, length: int) -> Any:
     numbers[0] = most - 1
     unit = Decimal(1).scaleb(-(type.scale or 0))
     return pa.array([None if n is None else n * unit for n in numbers], arrow_type(type)).slice(1)
+
+
+@given(SEEDS)
+def test_quotients_of_any_size_are_those_of_the_other_way(seed: int) -> None:
+    """Around powers of two and ten, where a quotient is a half or has more than 64 bits."""
+    random = np.random.default_rng(seed)
+
+    def some() -> int:
+        base = int(random.choice([2, 10, 10_000]))
+        power = base ** int(random.integers(0, 1 + int(62 / np.log2(base))))
+        number = power * int(random.choice([1, 1, 3, 5, 7, 9_999])) + int(random.integers(-1, 2))
+        return min(number, 10**18 - 1) * int(random.choice([-1, 1]))
+
+    scales = [int(one) for one in random.integers(0, 19, 2)]
+    types = [SqlType(Kind.NUMERIC, 18, scale) for scale in scales]
+    length = int(random.integers(1, 40))
+    arrays = [pa.array([Decimal(some() or 1).scaleb(-type.scale) for _ in range(length)], arrow_type(type))
+              for type in types]  # fmt: skip
+    operands: list[Expr] = [Column(name, one) for name, one in zip("ab", types, strict=True)]
+    if seed % 3 == 0:
+        operands[seed % 2] = Literal(arrays[seed % 2][0].as_py(), types[seed % 2])
+    scale = max(int(random.integers(0, 24)), *scales)
+    expr = Call("/", tuple(operands), SqlType(Kind.NUMERIC, int(random.choice([38, 60])), scale))
+    fast, slow = both(lambda: _values_or_error(compile(expr), dict(zip("ab", arrays, strict=True)), length))
+    assert fast == slow
+
+
+@given(SEEDS)
+def test_integers_become_the_decimals_of_the_other_way(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    kind = [Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT][seed % 3]
+    given_type = arrow_type(SqlType(kind))
+    most, length = 2 ** (given_type.bit_width - 1), int(random.integers(0, 30))
+    numbers = random.choice([-most, most - 1, 0, -1, 9, 100, 12_345], length)
+    array = pa.array(numbers, given_type, mask=random.random(length) < random.choice([0.0, 0.3])).slice(seed % 2)
+    precision = int(random.integers(1, 50))
+    target = SqlType(Kind.NUMERIC, precision, int(random.integers(0, precision + 1)))
+    scalar = compile(Cast(Column("a", SqlType(kind)), target))
+    fast, slow = both(lambda: _values_or_error(scalar, {"a": array}, len(array)))
+    assert fast == slow

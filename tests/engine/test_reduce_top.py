@@ -63,13 +63,28 @@ def test_rows_left_out_before_sorting_are_not_asked_for(seed: int, monkeypatch: 
     for _ in range(10):
         rows = groups_of(random_rows(random))
         groups = rows if random.random() < 0.5 else Groups(rows.columns, rows.count, np.array([0, len(rows.count)]))
+        if random.random() < 0.5:
+            groups = Groups(groups.columns, np.ones_like(groups.count), groups.starts)
         order = tuple(random_key(random, COLUMNS) for _ in range(random.randint(0, 2)))
         ties = bool(order) and random.random() < 0.4
         spec = Top(order, random.choice([0, 1, 3, 8]), random.choice([0, 0, 1, 4]), ties)
-        with patch.object(top, "foremost", lambda *_, **__: None):
+        with patch.object(top, "foremost", lambda *_, **__: None), patch.object(top, "middle", lambda *_: None):
             wanted = evaluate(spec, groups)
         positions, counts = evaluate(spec, groups)
         assert positions.tolist() == wanted[0].tolist() and counts.tolist() == wanted[1].tolist(), spec
+
+
+def test_few_rows_are_sorted_behind_an_offset() -> None:
+    random = np.random.default_rng(3)
+    columns = {"i": pa.array(random.integers(0, 1000, 50_000)), "n": pa.array(random.permutation(50_000))}
+    groups = Groups(columns, np.ones(50_000, np.int64), np.array([0, 50_000]))
+    rows = sorted(range(50_000), key=lambda row: (columns["i"][row].as_py(), columns["n"][row].as_py()))
+    for order in ((), (SortKey(Column("i", BIGINT)),)):
+        with patch.object(top, "sort", wraps=top.sort) as asked:
+            positions, _ = evaluate(Top(order, 20, 30_000), groups)
+        assert positions.tolist() == rows[30_000:30_020]
+        assert len(asked.call_args.args[0].count) < 500
+        assert not len(evaluate(Top(order, 20, 50_000), groups)[0])
 
 
 def test_few_rows_are_sorted_for_a_limit() -> None:
