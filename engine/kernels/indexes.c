@@ -2,32 +2,62 @@
 
 #include "indexes.h"
 
-/* A digit of a code such that the order of digits, least first, is the order of signed codes. */
-static inline unsigned digit(int64_t code, int shift) {
-    return (unsigned)(((uint64_t)code ^ UINT64_C(1) << 63) >> shift) & 0xFF;
+#define DIGIT 11 /* bits; the counts of so many values stay in the nearest memory */
+#define LOOSE 3  /* so many more bits than entries have tell most codes apart */
+#define MOVES 4  /* for each entry; more mean that the first bits of codes tell little */
+
+/* Puts entries in order, if few are far from their place. 0: they are not; equal codes are still in their order. */
+static int insert_all(Entry *entries, int64_t length, int64_t most) {
+    for (int64_t i = 1; i < length; i++) {
+        Entry moving = entries[i];
+        int64_t j = i;
+        for (; j > 0 && entries[j - 1].code > moving.code; j--) entries[j] = entries[j - 1];
+        entries[j] = moving;
+        if ((most -= i - j) < 0) return 0;
+    }
+    return 1;
 }
 
-/* LSD radix sort. A digit that all codes share costs no pass. */
-Entry *sort_entries(Entry *one, Entry *other, int64_t length) {
-    if (length <= 48) {
-        for (int64_t i = 1; i < length; i++) {
-            Entry moving = one[i];
-            int64_t j = i;
-            for (; j > 0 && one[j - 1].code > moving.code; j--) one[j] = one[j - 1];
-            one[j] = moving;
-        }
-        return one;
-    }
-    for (int shift = 0; shift < 64; shift += 8) {
-        int64_t counts[257] = {0};
+/* LSD radix sort by the bits of `code - least` from `low` on, before `high`. A digit that all codes share costs no pass. */
+static Entry *sort_by(Entry *one, Entry *other, int64_t length, int64_t least, int low, int high) {
+    int passes = (high - low + DIGIT - 1) / DIGIT;
+    for (int pass = 0; pass < passes; pass++) {
+        int shift = low + (high - low) * pass / passes, end = low + (high - low) * (pass + 1) / passes;
+        uint64_t mask = (UINT64_C(1) << (end - shift)) - 1, base = (uint64_t)least;
+        int64_t places[1 << DIGIT] = {0}, before = 0;
         Entry *sorted = other;
-        for (int64_t i = 0; i < length; i++) counts[digit(one[i].code, shift) + 1]++;
-        if (counts[digit(one[0].code, shift) + 1] == length) continue;
-        for (int value = 0; value < 256; value++) counts[value + 1] += counts[value];
-        for (int64_t i = 0; i < length; i++) sorted[counts[digit(one[i].code, shift)]++] = one[i];
+        for (int64_t i = 0; i < length; i++) places[((uint64_t)one[i].code - base) >> shift & mask]++;
+        if (places[((uint64_t)one[0].code - base) >> shift & mask] == length) continue;
+        for (uint64_t digit = 0; digit <= mask; digit++) {
+            int64_t count = places[digit];
+            places[digit] = before, before += count;
+        }
+        for (int64_t i = 0; i < length; i++) sorted[places[((uint64_t)one[i].code - base) >> shift & mask]++] = one[i];
         other = one, one = sorted;
     }
     return one;
+}
+
+Entry *sort_entries(Entry *one, Entry *other, int64_t length) {
+    int64_t least = INT64_MAX, greatest = INT64_MIN;
+    int bits, loose = LOOSE;
+    if (length <= 48) {
+        insert_all(one, length, INT64_MAX);
+        return one;
+    }
+    for (int64_t i = 0; i < length; i++) {
+        least = one[i].code < least ? one[i].code : least;
+        greatest = one[i].code > greatest ? one[i].code : greatest;
+    }
+    if (least == greatest) return one;
+    bits = 64 - __builtin_clzll((uint64_t)greatest - (uint64_t)least);
+    for (int64_t rest = length; rest; rest >>= 1) loose++;
+    if (bits > loose + DIGIT) { /* hashes: their first bits put them nearly in order */
+        Entry *near = sort_by(one, other, length, least, bits - loose, bits);
+        if (insert_all(near, length, MOVES * length)) return near;
+        other = near == one ? other : one, one = near;
+    }
+    return sort_by(one, other, length, least, 0, bits);
 }
 
 PyObject *columns_of(const Entry *entries, int64_t length) {
@@ -99,8 +129,14 @@ static inline uint64_t place_of(int64_t code, int bits) { return mixed((uint64_t
 /* The sorted entries of the rows whose code is among some codes, and of a few more: a bit for each of the codes tells,
    and codes may share one. Their `count` is -1 if they are more than `most`. */
 static Entry *entries_among(const Columns *keys, int64_t length, const Array *among, int64_t most, int64_t *count) {
-    int bits = 12;
+    int bits = 12, near;
+    int64_t least = INT64_MAX, greatest = INT64_MIN;
     while (bits < 40 && INT64_C(1) << bits < 16 * among->length) bits++;
+    for (int64_t i = 0; i < among->length; i++) {
+        int64_t code = int_at(among, i);
+        least = code < least ? code : least, greatest = code > greatest ? code : greatest;
+    }
+    near = least <= greatest && (uint64_t)greatest - (uint64_t)least < UINT64_C(1) << bits; /* then no two share a bit */
     uint8_t *there = calloc(INT64_C(1) << (bits - 3), 1);
     Columns part = {malloc(keys->count * sizeof *keys->at), keys->count};
     int64_t codes[BLOCK], found = 0, room = BLOCK;
@@ -108,12 +144,10 @@ static Entry *entries_among(const Columns *keys, int64_t length, const Array *am
     int going = there != NULL && part.at != NULL && entries != NULL;
     *count = 0;
     PyThreadState *paused = pause_for(length);
-    int64_t least = INT64_MAX, greatest = INT64_MIN;
     for (int64_t i = 0; going && i < among->length; i++) {
         int64_t code = int_at(among, i);
-        uint64_t place = place_of(code, bits);
+        uint64_t place = near ? (uint64_t)code - (uint64_t)least : place_of(code, bits);
         there[place >> 3] |= (uint8_t)(1 << (place & 7));
-        least = code < least ? code : least, greatest = code > greatest ? code : greatest;
     }
     for (int64_t from = 0, size; going && found <= most && from < length; from += size) {
         size = length - from < BLOCK ? length - from : BLOCK;
@@ -129,7 +163,12 @@ static Entry *entries_among(const Columns *keys, int64_t length, const Array *am
         int64_t low = INT64_MAX, high = INT64_MIN; /* rows often come in the order of a date or a number */
         for (int64_t i = 0; i < size; i++) low = codes[i] < low ? codes[i] : low, high = codes[i] > high ? codes[i] : high;
         if (high < least || low > greatest) continue;
-        for (int64_t i = 0; i < size; i++) {
+        for (int64_t i = 0; near && i < size; i++) {
+            uint64_t place = (uint64_t)codes[i] - (uint64_t)least;
+            entries[found] = (Entry){codes[i], (uint32_t)(from + i)};
+            found += place >> bits == 0 && (there[place >> 3] >> (place & 7) & 1);
+        }
+        for (int64_t i = 0; !near && i < size; i++) {
             uint64_t place = place_of(codes[i], bits);
             entries[found] = (Entry){codes[i], (uint32_t)(from + i)};
             found += there[place >> 3] >> (place & 7) & 1;
