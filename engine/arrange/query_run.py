@@ -66,7 +66,7 @@ class QueryRun(Run):
         if before is None:
             return self
         wanted = codes(keys, len(keys[0]))
-        if before.found is not None and np.array_equal(wanted, before.codes):  # as parts that are alike ask
+        if before.found is not None and _are_among(wanted, before.codes):  # as parts that are alike ask
             return before.found
         left = len(self) - before.work  # of the work in which all rows are sorted
         arrays, rows = columns(self.updates) if left > 0 else ([], None)
@@ -109,6 +109,11 @@ class QueryRun(Run):
         if column not in self.ends:
             self.ends[column] = blocks.ends_of(self.updates.columns[column])
         return self.ends[column]
+
+
+def _are_among(some: Ints, known: Ints) -> bool:
+    """Whether all codes are known. To find out costs less than to find the rows that have them."""
+    return len(some) <= len(known) and (np.array_equal(some, known) or bool(np.isin(some, known).all()))
 
 
 def of_query(run: Run) -> Run:

@@ -61,6 +61,7 @@ NET_FROM = 256  # partners; adding fewer up costs more than carrying on those th
 _MANY = 8  # so does adding up where fewer than one partner in so many goes
 _SHORT = 1 << 8  # bytes of a text that is repeated for each row of a stream
 _PLACES = tuple(range(1 << 12))  # as many as columns, and more
+_COUNTED = 1 << 14  # rows; to count the partners of so few costs less than joining them
 _SORT_FROM = 1 << 14  # probes; a sorted search of so many stays in nearby memory
 Note = Callable[[tuple[Ints, Ints, Ints]], None]  # takes positions in the stream; partners' times and diffs
 
@@ -179,6 +180,23 @@ class HalfJoinOperator:
     def narrowed(self, parts: Sequence[Part], keys: list[pa.Array]) -> Sequence[Part]:
         """The same parts, for a lookup of these keys that is no batch's."""
         return [part.among(self.spec.arrangement, self.columns, keys) for part in parts]
+
+    def shares(self, stream: Updates, parts: Sequence[Part], closed: int) -> Iterator[Updates]:
+        """The stream of a query in parts that have no more partners than a kernel joins at once; a row may have more.
+        """
+        runs = as_runs(parts) if native.on and self.direct is not None and 1 < len(stream) <= _COUNTED else None
+        if runs is None or self.direct is None or sum(map(len, runs)) <= limits.PIECE_ROWS:
+            yield stream
+            return
+        keys = [stream.columns[name] for name in self.direct]
+        ends = self.counts_of(keys, len(stream), self.narrowed(runs, keys), closed).cumsum()
+        start, before = 0, 0
+        while start < len(stream):
+            stop = len(stream)
+            if ends.item(-1) - before > limits.PIECE_ROWS:
+                stop = max(int(ends.searchsorted(before + limits.MORSEL_ROWS, "right")), start + 1)
+            yield stream.slice(start, stop)
+            start, before = stop, ends.item(stop - 1)
 
     def opened(self, parts: Sequence[Part], closed: int, begins: int) -> list[Side] | None:
         """Each run, opened for a kernel. None: some are in files, or have a type that it does not know."""
