@@ -91,14 +91,15 @@ Found: TypeAlias = Callable[[Side], bool]
 
 
 def cut(
-    relation: Relation, facts: Facts, found: Found | None = None
-) -> tuple[Relation, tuple[CutNode | Reduce, ...]]:
-    """The relation with scans of node collections in place of the parts cut out; the nodes in order of dependency.
+    relation: Relation, facts: Facts, found: Found | None = None, *, daring: bool = False
+) -> tuple[Relation, tuple[CutNode | Reduce, ...], bool]:
+    """The relation with scans of node collections in place of the parts cut out; the nodes in order of dependency; and
+    whether a node may fail for rows that the relation leaves out, which only a `daring` query may.
 
     `found`: of a query, whether the keys of a looked-up side find its rows. Such a side is a node, since an index of
     the rows that meet its conditions would be made of all rows. So are the rows with which a loop begins.
     """
-    cutter = _Cutter(facts, _repeated(relation), found)
+    cutter = _Cutter(facts, _repeated(relation), found, daring)
     relation = with_nearest(relation, facts, cutter.aliases, query=found is not None)
     relation = by_length(simplified(with_one_partner(relation, facts)), cutter.aliases)
     relation = narrowed(relation, calls=found is not None)
@@ -109,7 +110,7 @@ def cut(
         if found is not None:
             cutter.coarsen(relation)
     whole, _ = cutter.region(cutter.reduced(relation))
-    return whole, tuple(cutter.nodes.values())
+    return whole, tuple(cutter.nodes.values()), cutter.dares
 
 
 def _aliases(relation: Relation) -> list[str]:
@@ -126,6 +127,8 @@ class _Cutter:
     facts: Facts
     repeated: frozenset[str]  # aliases of several scans: a domain has those of the rows that it is of
     found: Found | None
+    daring: bool
+    dares: bool = False
     nodes: dict[str, CutNode | Reduce] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=Aliases)
     loops: dict[str, Sequence[CutNode]] = field(default_factory=dict)
@@ -190,8 +193,9 @@ class _Cutter:
         """As `groups`, of a query whose rows are grouped by a key first; None: they are not."""
         alone = self.found is not None and self.shown is None and not self.loops and relation.input not in self.same
         first = key_first(relation, low, self.facts) if alone else None
-        if first is None or not self._keeps_counts(first.rows.input):
+        if first is None or (first.dares and not self.daring) or not self._keeps_counts(first.rows.input):
             return None
+        self.dares = self.dares or first.dares
         return self.summed(first.second(self.groups(first.rows, first.keys, first.first)), low)
 
     def summed(self, rows: Project, low: Lowered) -> Scan:
