@@ -15,14 +15,17 @@ the sum of `s.price` by the first key, which counts where the condition holds.
 Conditions on a late table leave out rows of the others. Such a table is joined twice: its rows that meet the conditions
 are few, so they are joined below the first reduce as well, where each row has one partner or none.
 
+Aggregates without groups that differ in the conditions on one table, as `SELECT count(*) ... WHERE hour = 8` beside one
+with `hour = 9`, read the same groups of its keys. So one first reduce reads the rows for all of them.
+
 What is put before the late join may fail for rows without a partner, for which the query does not compute it. Then the
 query is asked again, with one reduce: whatever fails there has failed before, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple, TypeAlias, TypeGuard
 
@@ -31,7 +34,10 @@ from halfjoin.planner.group_functions import Aggregates, Sums
 from halfjoin.planner.predicates import fewest, told
 from halfjoin.planner.reduces.coarser import added_up
 from halfjoin.planner.reduces.items import Columns, Lowered
+from halfjoin.planner.reduces.lower import lowered
+from halfjoin.planner.reduces.parted import parted
 from halfjoin.planner.rules.fold_constants import fold
+from halfjoin.sql.bind.context import Aliases
 from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import (
     Call,
@@ -43,6 +49,7 @@ from halfjoin.sql.expr import (
     conjuncts,
     is_temporal,
     replaced,
+    rewrite,
 )
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import Aggregate, Filter, Join, Project, Relation, Scan, every_part
@@ -50,6 +57,7 @@ from halfjoin.sql.types import BIGINT, BYTEA, STRINGS, looks_vary
 
 _PAYS = 4  # so many rows for each row of the joined table, at least
 _LESS = 2  # so many rows for each group of the first reduce, at least, if conditions leave out as many of both
+_SHARED = 4  # so many aggregates must share a first reduce, at least, if they have no groups
 _COLUMNS = 2  # keys of groups and conditions of sums that are its own, at least, or one text
 _Link: TypeAlias = tuple[Column, Expr]  # a column of a late table, and what it is equal to of the others
 
@@ -109,17 +117,30 @@ class KeyFirst:
 
 def key_first(relation: Aggregate, low: Lowered, facts: Facts) -> KeyFirst | None:
     """How to group by keys first; None if there are no such keys, or it would not pay."""
-    function = low.function(low.input.columns)
-    if not low.keys or not isinstance(function, Aggregates) or function.ordered:
+    grouped, found = _grouped(low, facts) if low.keys else None, None
+    if grouped is None:
         return None
-    joined = _joined(low.input.input)
-    if joined is None or any(map(is_temporal, _exprs(low))):
-        return None
-    grouped, found = _grouped(low, function, joined, facts), None
-    for scan in sorted(filter(_is_scan, joined.inputs), key=lambda one: facts.rows(one.collection)):
-        made = None if grouped is None else grouped.by((*(() if found is None else found.joined), scan))
+    for scan in sorted(filter(_is_scan, grouped.inputs), key=lambda one: facts.rows(one.collection)):
+        made = grouped.by((*(() if found is None else found.joined), scan))
         found = found if made is None else made
     return found
+
+
+def shared_first(aggregates: Iterable[Aggregate], facts: Facts) -> dict[Aggregate, KeyFirst]:
+    """How to group by a key first, for aggregates without groups of which many take the same groups of the key."""
+    alone = [part for part in dict.fromkeys(aggregates) if not part.keys and parted(part, Aliases()) is None]
+    found = dict[Hashable, dict[Aggregate, KeyFirst]]()
+    for part in alone if len(alone) >= _SHARED else ():
+        grouped = _grouped(lowered(part), facts)
+        for scan in () if grouped is None else filter(_is_scan, grouped.inputs):
+            made = None if grouped is None else grouped.by((scan,), shared=True)
+            if made is not None:
+                found.setdefault(_form(made.rows), {})[part] = made
+    chosen = dict[Aggregate, KeyFirst]()
+    for each in sorted(found.values(), key=len):
+        if len(each) >= _SHARED:
+            chosen |= each
+    return chosen
 
 
 class _Joined(NamedTuple):
@@ -143,8 +164,9 @@ class _Grouped:
     values: Callable[[str], int]
     facts: Facts
 
-    def by(self, late: tuple[Scan, ...]) -> KeyFirst | None:
-        """How to group by the keys of these tables first."""
+    def by(self, late: tuple[Scan, ...], *, shared: bool = False) -> KeyFirst | None:
+        """How to group by the keys of these tables first. `shared`: as aggregates do that have other conditions on
+        them."""
         names = _names(late)
         own = {scan.alias: [one for one in self.conditions if columns_of(one) and columns_of(one) <= _names((scan,))]
                for scan in late}  # fmt: skip
@@ -164,12 +186,13 @@ class _Grouped:
         if any(looks_vary(expr.type) for expr in keys):
             return None
         others = tuple(one for one in self.inputs if one not in late)
-        if not all(self._pays(scan, links, after, parts, others) for scan in late):
+        if not all(self._pays(scan, links, others) and
+                   (bool(own[scan.alias]) if shared else _costs(scan, after, parts)) for scan in late):  # fmt: skip
             return None
         if self._groups(late, before) * _LESS > _most(others, self.facts):
             return None
         items = [*dict.fromkeys((*keys, *(arg for part in parts for arg in part.args)))]
-        twice = [scan for scan in late if own[scan.alias]]
+        twice = [scan for scan in late if own[scan.alias] and not shared]
         below = (*others, *twice)
         also = [one for scan in twice for one in (*own[scan.alias], *_about(about, scan))]
         joined: Relation = below[0] if len(below) == 1 else Join(below)
@@ -180,19 +203,13 @@ class _Grouped:
         return KeyFirst(rows, len(keys), self.low, late, conjunction((*about, *tested)), self.shown,
                         self.dares, parts)  # fmt: skip
 
-    def _pays(
-        self, scan: Scan, links: Iterable[_Link], after: Iterable[Expr], parts: Iterable[_Part],
-        others: Iterable[Relation],
-    ) -> bool:  # fmt: skip
-        """Whether a table has one row for many of the others, with columns that cost more than a key."""
+    def _pays(self, scan: Scan, links: Iterable[_Link], others: Iterable[Relation]) -> bool:
+        """Whether a table has one row for many of the others."""
         names = _names((scan,))
         bare = {column.name.removeprefix(f"{scan.alias}.") for column, _ in links if column.name in names}
         if not any(bare >= {*key} for key in self.facts.unique_keys(scan.collection)):
             return False
-        own = [expr for expr in after if columns_of(expr) & names]
-        gates = sum(part.gate is not None and bool(columns_of(part.gate) & names) for part in parts)
-        many = _PAYS * max(1, self.facts.rows(scan.collection)) <= _most(others, self.facts)
-        return many and (len(own) + gates >= _COLUMNS or any(map(_is_text, own)))
+        return _PAYS * max(1, self.facts.rows(scan.collection)) <= _most(others, self.facts)
 
     def _groups(self, late: Iterable[Scan], before: Iterable[Expr]) -> int:
         """About how many groups the first reduce has, if no condition on the late tables leaves any out."""
@@ -200,12 +217,15 @@ class _Grouped:
         return groups * prod(self.values(name) for name in frozenset[str]().union(*map(columns_of, before)))
 
 
-def _grouped(low: Lowered, function: Aggregates, joined: _Joined, facts: Facts) -> _Grouped | None:
-    """The rows that are grouped; None: some column is not one of the inputs."""
+def _grouped(low: Lowered, facts: Facts) -> _Grouped | None:
+    """The rows that are grouped and added up; None: they are no inner join, or more is done with them."""
+    function, joined = low.function(low.input.columns), _joined(low.input.input)
+    if not isinstance(function, Aggregates) or function.ordered or joined is None or any(map(is_temporal, _exprs(low))):
+        return None
     meaning = {column.name: replaced(expr, joined.meaning) for column, expr in low.input.items}
     conditions = [replaced(one, joined.meaning) for one in joined.conditions]
     read = frozenset[str]().union(*map(columns_of, (*meaning.values(), *conditions)))
-    if not read <= _names(joined.inputs):
+    if not read <= _names(joined.inputs):  # a column has another name somewhere
         return None
     sums = [(part.kind, tuple(meaning[column.name] for column in part.args)) for part in function.sums]
     shown = tuple(meaning[column.name] for column, _ in low.input.items[: low.keys])
@@ -220,6 +240,25 @@ def _grouped(low: Lowered, function: Aggregates, joined: _Joined, facts: Facts) 
 
     return _Grouped(low, joined.inputs, conditions, shown, sums,
                     any(fallible(fold(one)) for one in _exprs(low)), values, facts)  # fmt: skip
+
+
+def _costs(scan: Scan, after: Iterable[Expr], parts: Iterable[_Part]) -> bool:
+    """Whether a table has columns that cost more than a key."""
+    names = _names((scan,))
+    own = [expr for expr in after if columns_of(expr) & names]
+    gates = sum(part.gate is not None and bool(columns_of(part.gate) & names) for part in parts)
+    return len(own) + gates >= _COLUMNS or any(map(_is_text, own))
+
+
+def _form(rows: Project) -> Hashable:
+    """What rows are, whatever their inputs are called. Equal forms have the same name as a node."""
+    scans = _scans((rows,))
+    new = {column.name: f"{number}.{column.name.removeprefix(scan.alias)}"
+           for number, scan in enumerate(scans) for column in scan.columns}  # fmt: skip
+    exprs = [*(expr for _, expr in rows.items), *_exprs_below(rows.input)]
+    told = (rewrite(expr, lambda node: replace(node, name=new.get(node.name, node.name))
+                    if isinstance(node, Column) else node) for expr in exprs)  # fmt: skip
+    return tuple(scan.collection for scan in scans), tuple(told)
 
 
 def _names(inputs: Iterable[Relation]) -> frozenset[str]:
@@ -270,7 +309,11 @@ def _joined(relation: Relation) -> _Joined | None:
 
 def _exprs(low: Lowered) -> Iterator[Expr]:
     yield from (expr for _, expr in low.input.items)
-    for part in every_part(low.input.input):
+    yield from _exprs_below(low.input.input)
+
+
+def _exprs_below(relation: Relation) -> Iterator[Expr]:
+    for part in every_part(relation):
         yield from expressions(part)
 
 

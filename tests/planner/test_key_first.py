@@ -11,8 +11,14 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.batch.readable import closed
+from halfjoin.engine.statements import querying
+from halfjoin.engine.statements.evaluating import planned_query
 from halfjoin.planner import cut
+from halfjoin.planner.plan import Reduce
 from halfjoin.planner.reduces import key_first
+from halfjoin.sql.bind.query import bind_query
+from halfjoin.sql.parse.parse import parse_query
 from tests.oracle.answers import assert_same
 from tests.oracle.rows import tuples
 from tests.support.kernels import both_ways
@@ -53,6 +59,8 @@ BY_KEY = (
     f"SELECT name, max(p) AS m FROM (SELECT c.name, c.land, sum(s.price) AS p {JOINED} GROUP BY c.name, c.land) q "
     "GROUP BY name",
 )  # fmt: skip
+COUNTED = "SELECT count(*) AS n, sum(s.q) AS p FROM s, c, d WHERE s.c = c.id AND s.d = d.x AND s.q = d.y AND c.day = {}"
+SHARED = "SELECT * FROM " + ", ".join(f"({COUNTED.format(day)}) q{day}" for day in range(4))  # no row has the last day
 AT_ONCE = (  # and why
     f"SELECT c.name, max(s.price) AS p {JOINED} GROUP BY c.name",  # it does not add up
     f"SELECT c.name, sum(s.q * c.day) AS p {JOINED} GROUP BY c.name",  # a row's value is of both
@@ -130,6 +138,7 @@ def test_answers_are_those_of_views_and_of_duckdb(seed: int, both_ways: None) ->
             assert got, sql
             assert_same(got, tuples(engine.read(f"v{number}")), sql)
             assert_same(got, duck.execute(sql).fetchall(), sql)
+        assert_same(tuples(engine.query(SHARED)), duck.execute(SHARED).fetchall(), SHARED)
         for number, sql in enumerate(BY_KEY if time else ()):
             before = tuples(engine.read(f"v{number}", as_of=time - 1))
             assert_same(tuples(engine.query(sql, as_of=time - 1)), before, sql)
@@ -141,6 +150,38 @@ def test_a_query_groups_by_a_key_first(sql: str, made: list[bool]) -> None:
     engine.execute(SCHEMA)
     engine.query(sql)
     assert True in made
+
+
+@pytest.mark.parametrize(("days", "firsts"), [(3, 0), (4, 1)])
+def test_aggregates_without_groups_share_the_groups_of_a_key(days: int, firsts: int) -> None:
+    engine = hj.Engine()
+    engine.execute(SCHEMA)
+    sql = "SELECT * FROM " + ", ".join(f"({COUNTED.format(day)}) q{day}" for day in range(days))
+    plan = planned_query(closed(engine._state), bind_query(parse_query(sql), engine._state.catalog, sql).relation)
+    by_key = [node for node in plan.nodes if isinstance(node, Reduce) and node.keys]
+    assert len(by_key) == firsts
+    assert engine.query(sql).num_rows == 1
+
+
+def test_what_fails_only_without_a_partner_does_not_fail() -> None:
+    """The first reduce divides by zero for a row that the join leaves out. The query is asked again without it."""
+    engine, sql = hj.Engine(), f"SELECT c.name, sum(60 / s.q) AS p {JOINED} GROUP BY c.name"
+    engine.execute(SCHEMA)
+    engine.apply({"c": [{"id": 1, "name": "a"}], "s": [{"k": 1, "c": 1, "q": 3}, {"k": 2, "c": 9, "q": 0}]})
+    asked = [engine.query(sql).to_pylist() for _ in range(2)]
+    assert asked == [[{"name": "a", "p": 20}]] * 2
+    engine.apply({"s": [{"k": 3, "c": 1, "q": 0}]})
+    with pytest.raises(hj.DataError, match=r"division by zero in 60 / s\.q, for a row with s\.q = 0"):
+        engine.query(sql)
+
+
+def test_a_query_that_has_dared_too_much_is_remembered_as_it_was_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, sql = hj.Engine(), f"SELECT c.name, sum(60 / s.q) AS p {JOINED} GROUP BY c.name"
+    engine.execute(SCHEMA)
+    engine.apply({"c": [{"id": 1, "name": "a"}], "s": [{"k": 1, "c": 1, "q": 3}, {"k": 2, "c": 9, "q": 0}]})
+    engine.query(sql)
+    monkeypatch.setattr(querying, "prepare", None)
+    assert engine.query(sql).to_pylist() == [{"name": "a", "p": 20}]
 
 
 @pytest.mark.parametrize("sql", AT_ONCE)
