@@ -184,7 +184,7 @@ class CompiledPath:
     ) -> Iterator[tuple[Updates, int]]:
         """As `_joined`, of a share of the rows."""
         chain = stages[0].chain
-        if chain is not None and native.on:
+        if chain is not None and native.on and (not chain.asks or closing.begins == MINIMUM):
             columns = [stream.columns[name] for name in chain.names]
             walked = chain.walk(columns, stream.time, stream.diff, lookup, closing, size)
             if walked is not None:
