@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import isqrt, prod
 from typing import NamedTuple, TypeAlias, TypeGuard
 
 from halfjoin.planner.facts import Facts
@@ -57,6 +57,7 @@ from halfjoin.sql.types import BIGINT, BYTEA, STRINGS, looks_vary
 
 _PAYS = 4  # so many rows for each row of the joined table, at least
 _LESS = 2  # so many rows for each group of the first reduce, at least, if conditions leave out as many of both
+_FEW = 16  # so many rows for each group, at least, if a table only has to be joined with groups instead of rows
 _SHARED = 4  # so many aggregates must share a first reduce, at least, if they have no groups
 _COLUMNS = 2  # keys of groups and conditions of sums that are its own, at least, or one text
 _Link: TypeAlias = tuple[Column, Expr]  # a column of a late table, and what it is equal to of the others
@@ -186,10 +187,12 @@ class _Grouped:
         if any(looks_vary(expr.type) for expr in keys):
             return None
         others = tuple(one for one in self.inputs if one not in late)
-        if not all(self._pays(scan, links, others) and
-                   (bool(own[scan.alias]) if shared else _costs(scan, after, parts)) for scan in late):  # fmt: skip
+        groups, most = self._groups(late, before), _most(others, self.facts)
+        if groups * _LESS > most or not all(self._pays(scan, links, others) for scan in late):
             return None
-        if self._groups(late, before) * _LESS > _most(others, self.facts):
+        few = groups * _FEW <= most
+        if not all(bool(own[scan.alias]) if shared else _costs(scan, after, parts) or (few and not own[scan.alias])
+                   for scan in late):  # fmt: skip
             return None
         items = [*dict.fromkeys((*keys, *(arg for part in parts for arg in part.args)))]
         twice = [scan for scan in late if own[scan.alias] and not shared]
@@ -230,12 +233,14 @@ def _grouped(low: Lowered, facts: Facts) -> _Grouped | None:
     sums = [(part.kind, tuple(meaning[column.name] for column in part.args)) for part in function.sums]
     shown = tuple(meaning[column.name] for column, _ in low.input.items[: low.keys])
     places = {column.name: one for one in _scans(joined.inputs) for column in one.columns}
-    equal = fewest(*map(told, conditions))
+    folded = [fold(one) for one in conditions]
+    equal, alone = fewest(*map(told, folded)), [columns_of(one) for one in folded]
 
     def values(name: str) -> int:
         one = places.get(name)
         known = None if one is None else facts.values(one.collection, name.removeprefix(f"{one.alias}."))
         asked = [len(constants) for expr, constants in equal.items() if isinstance(expr, Column) and expr.name == name]
+        known = isqrt(known) if known and not asked and {name} in alone else known  # as many as a range leaves, perhaps
         return max(1, min([*asked, known or 1]))
 
     return _Grouped(low, joined.inputs, conditions, shown, sums,
