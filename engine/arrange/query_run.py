@@ -25,6 +25,7 @@ from halfjoin.planner.plan import ArrangementKey
 _LARGE = 1 << 14  # rows; an index of fewer is there at once
 _LEFT = 4 / 3  # rows for each that a sieve leaves, at least
 _SHARE = 8  # so much of the work to sort all rows is to find those with some keys
+_COMPARED = 1 << 14  # codes
 _ASKED = 2  # one key for so many rows is asked for at most, or all of them are sorted
 
 
@@ -112,8 +113,10 @@ class QueryRun(Run):
 
 
 def _are_among(some: Ints, known: Ints) -> bool:
-    """Whether all codes are known. To find out costs less than to find the rows that have them."""
-    return len(some) <= len(known) and (np.array_equal(some, known) or bool(np.isin(some, known).all()))
+    """Whether all codes are known, as far as it costs less to find that out than to find the rows that have them."""
+    if np.array_equal(some, known):
+        return True
+    return len(some) <= len(known) <= _COMPARED and bool(np.isin(some, known).all())
 
 
 def of_query(run: Run) -> Run:
