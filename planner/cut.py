@@ -41,7 +41,7 @@ from halfjoin.planner.plan import ROUND, Reduce, round_names
 from halfjoin.planner.predicates import told
 from halfjoin.planner.reduces.coarser import added_up, finer_groups, rows_of
 from halfjoin.planner.reduces.items import Columns, Lowered
-from halfjoin.planner.reduces.key_first import key_first
+from halfjoin.planner.reduces.key_first import KeyFirst, key_first, shared_first
 from halfjoin.planner.reduces.lower import lowered, output_columns
 from halfjoin.planner.reduces.parted import parted
 from halfjoin.planner.reduces.same_rows import SameRows, over_the_same, same_rows
@@ -78,8 +78,10 @@ from halfjoin.sql.relation import (
     Relation,
     Scan,
     Semi,
+    TopK,
     UnionAll,
     Values,
+    Window,
     every_part,
     inputs_below,
     parts_inside,
@@ -91,14 +93,15 @@ Found: TypeAlias = Callable[[Side], bool]
 
 
 def cut(
-    relation: Relation, facts: Facts, found: Found | None = None
-) -> tuple[Relation, tuple[CutNode | Reduce, ...]]:
-    """The relation with scans of node collections in place of the parts cut out; the nodes in order of dependency.
+    relation: Relation, facts: Facts, found: Found | None = None, *, daring: bool = False
+) -> tuple[Relation, tuple[CutNode | Reduce, ...], bool]:
+    """The relation with scans of node collections in place of the parts cut out; the nodes in order of dependency; and
+    whether a node may fail for rows that the relation leaves out, which only a `daring` query may.
 
     `found`: of a query, whether the keys of a looked-up side find its rows. Such a side is a node, since an index of
     the rows that meet its conditions would be made of all rows. So are the rows with which a loop begins.
     """
-    cutter = _Cutter(facts, _repeated(relation), found)
+    cutter = _Cutter(facts, _repeated(relation), found, daring)
     relation = with_nearest(relation, facts, cutter.aliases, query=found is not None)
     relation = by_length(simplified(with_one_partner(relation, facts)), cutter.aliases)
     relation = narrowed(relation, calls=found is not None)
@@ -108,8 +111,9 @@ def cut(
         cutter.same = same_rows(relation)
         if found is not None:
             cutter.coarsen(relation)
+            cutter.share(relation)
     whole, _ = cutter.region(cutter.reduced(relation))
-    return whole, tuple(cutter.nodes.values())
+    return whole, tuple(cutter.nodes.values()), cutter.dares
 
 
 def _aliases(relation: Relation) -> list[str]:
@@ -126,6 +130,8 @@ class _Cutter:
     facts: Facts
     repeated: frozenset[str]  # aliases of several scans: a domain has those of the rows that it is of
     found: Found | None
+    daring: bool
+    dares: bool = False
     nodes: dict[str, CutNode | Reduce] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=Aliases)
     loops: dict[str, Sequence[CutNode]] = field(default_factory=dict)
@@ -135,6 +141,7 @@ class _Cutter:
     shown: Relation | None = None  # of a query that depends on chance: the whole
     same: dict[Relation, SameRows] = field(default_factory=dict)  # by the join over which several aggregates are
     finer: dict[Aggregate, Aggregate] = field(default_factory=dict)  # of a query, by the coarser ones
+    firsts: dict[Aggregate, KeyFirst] = field(default_factory=dict)  # of a query, those that several take
     made: dict[Aggregate, Scan] = field(default_factory=dict)  # of those, and of the finest
 
     def reduced(self, relation: Relation) -> Relation:
@@ -168,6 +175,11 @@ class _Cutter:
             if len(finer) == len(parts) - 1:
                 self.same.pop(input, None)
 
+    def share(self, relation: Relation) -> None:
+        """Find the groups by keys that several aggregates of a query take."""
+        every = (without_counts(part, self.facts) for part in every_part(relation) if isinstance(part, Aggregate))
+        self.firsts = shared_first((one for one in every if isinstance(one, Aggregate)), self.facts)
+
     def groups_of(self, relation: Reduced, low: Lowered) -> Scan:
         """A scan of the output of a relation's reduce."""
         made = self.of_finer(relation, low) or self.by_key(relation, low) if isinstance(relation, Aggregate) else None
@@ -189,9 +201,10 @@ class _Cutter:
     def by_key(self, relation: Aggregate, low: Lowered) -> Scan | None:
         """As `groups`, of a query whose rows are grouped by a key first; None: they are not."""
         alone = self.found is not None and self.shown is None and not self.loops and relation.input not in self.same
-        first = key_first(relation, low, self.facts) if alone else None
-        if first is None or not self._keeps_counts(first.rows.input):
+        first = self.firsts.get(relation) or key_first(relation, low, self.facts) if alone else None
+        if first is None or (first.dares and not self.daring) or not self._keeps_counts(first.rows.input):
             return None
+        self.dares = self.dares or first.dares
         return self.summed(first.second(self.groups(first.rows, first.keys, first.first)), low)
 
     def summed(self, rows: Project, low: Lowered) -> Scan:
@@ -236,7 +249,9 @@ class _Cutter:
                 return self._is_checked(collection)
             case Values():
                 return True
-            case Filter() | Project() | Join() | UnionAll() | Outer() | Semi():
+            case Aggregate():
+                return True
+            case Filter() | Project() | Join() | UnionAll() | Outer() | Semi() | TopK() | Window():
                 return all(map(self._keeps_counts, inputs_below(relation)))
         return False
 

@@ -386,6 +386,7 @@ class ViewPlan:
 
     nodes: tuple[Node, ...]
     warnings: tuple[str, ...] = ()
+    dares: bool = False  # it may fail for rows that the query leaves out (`planner.reduces.key_first`)
 
     @property
     def output(self) -> Node:

@@ -31,21 +31,24 @@ def plan(relation: Relation, facts: Facts, name: str = "query") -> ViewPlan:
     return trace(relation, facts, name)[1]
 
 
-def plan_of_query(relation: Relation, facts: Facts, name: str, arranged: Arranged) -> ViewPlan:
-    """As `plan`, with the paths that a query needs, and the known keys of its inputs (`planner.known`)."""
-    return trace(relation, facts, name, arranged)[1]
+def plan_of_query(
+    relation: Relation, facts: Facts, name: str, arranged: Arranged, daring: bool = False
+) -> ViewPlan:
+    """As `plan`, with the paths that a query needs, and the known keys of its inputs (`planner.known`). `daring`: the
+    caller has another plan made if this one fails."""
+    return trace(relation, facts, name, arranged, daring=daring)[1]
 
 
 def trace(
-    relation: Relation, facts: Facts, name: str = "query", arranged: Arranged | None = None
+    relation: Relation, facts: Facts, name: str = "query", arranged: Arranged | None = None, *, daring: bool = False
 ) -> tuple[tuple[tuple[str, Blocks], ...], ViewPlan]:
     """The normal form after each rule, by the rule's name, and the plan. For a node the name is `rule of node`.
-    `arranged`: of a query, see `plan_of_query`."""
+    `arranged`, `daring`: of a query, see `plan_of_query`."""
     estimates = Estimates(facts, {}, name)
     steps: list[tuple[str, Blocks]] = []
     nodes: list[Node] = []
-    relation, below = cut(relation, facts) if arranged is None else cut(
-        relation, facts, partial(found_by_keys, estimates=estimates, arranged=arranged))  # fmt: skip
+    relation, below, dares = cut(relation, facts) if arranged is None else cut(
+        relation, facts, partial(found_by_keys, estimates=estimates, arranged=arranged), daring=daring)  # fmt: skip
     for one in below:
         if isinstance(one, Reduce):
             nodes.append(one)
@@ -63,7 +66,7 @@ def trace(
     own = normal_form(relation)
     made = _join(name, relation, own[-1][1], estimates, arranged, nodes)
     estimates = estimates.with_constants(made.constants)
-    return (*steps, *own), ViewPlan((*nodes, made), warnings(made, estimates) if arranged is None else ())
+    return (*steps, *own), ViewPlan((*nodes, made), warnings(made, estimates) if arranged is None else (), dares)
 
 
 def _join(

@@ -26,6 +26,7 @@ _LARGE = 1 << 14  # rows; an index of fewer is there at once
 _LEFT = 4 / 3  # rows for each that a sieve leaves, at least
 _SHARE = 8  # so much of the work to sort all rows is to find those with some keys
 _PASSES = 3  # over all rows cost as much as to sort them
+_COMPARED = 1 << 14  # codes
 _ASKED = 2  # one key for so many rows is asked for at most, or all of them are sorted
 
 
@@ -75,7 +76,7 @@ class QueryRun(Run):
         if before is None:
             return self
         wanted = codes(keys, len(keys[0]))
-        if before.found is not None and np.array_equal(wanted, before.codes):  # as parts that are alike ask
+        if before.found is not None and _are_among(wanted, before.codes):  # as parts that are alike ask
             return before.found
         left = len(self) - before.work  # of the work in which all rows are sorted
         arrays, rows = columns(self.updates) if left > 0 else ([], None)
@@ -118,6 +119,13 @@ class QueryRun(Run):
         if column not in self.ends:
             self.ends[column] = blocks.ends_of(self.updates.columns[column])
         return self.ends[column]
+
+
+def _are_among(some: Ints, known: Ints) -> bool:
+    """Whether all codes are known, as far as it costs less to find that out than to find the rows that have them."""
+    if np.array_equal(some, known):
+        return True
+    return len(some) <= len(known) <= _COMPARED and bool(np.isin(some, known).all())
 
 
 def of_query(run: Run) -> Run:

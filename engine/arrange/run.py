@@ -293,15 +293,17 @@ class Run:
 
     def side(
         self, key: ArrangementKey, columns: KeyColumns, names: tuple[Sequence[str], Sequence[str], Sequence[str]],
-        closed: int, wants: Wants, begins: int,
+        closed: int, wants: Wants, begins: int, wanted: Mask | None = None,
     ) -> Side | None:  # fmt: skip
         """The run, opened for a half-join's kernel. `names`: the columns with the keys to compare, those that
-        conditions read, and those to gather; the rest is as in `entries`. None: there is no kernel for some type."""
+        conditions read, and those to gather; `wanted`: marks the rows that other conditions leave; the rest is as in
+        `entries`. None: there is no kernel for some type."""
         own, opened, exact, bounded = self.updates.columns.__getitem__, list[object](), True, MINIMUM
         keys, tested, fetched = [*map(own, names[0])], [*map(own, names[1])], [*map(own, names[2])]
-        weights = self.weights(closed)
+        weights, mask = self.weights(closed), self.mask(closed)
+        mask = mask if wanted is None else wanted if mask is None else wanted & mask
         for index in self.entries(key, columns, closed, wants, begins):
-            made = native.side(index.sorted_codes, index.exact, keys, tested, fetched, weights, self.mask(closed))
+            made = native.side(index.sorted_codes, index.exact, keys, tested, fetched, weights, mask)
             if made is None:
                 return None
             opened.append(made)

@@ -54,6 +54,7 @@ class Chain:
 
     names: tuple[str, ...]
     links: tuple[Link, ...]
+    asks: bool  # only a query goes through the first of them: a condition is tested before
 
     def walk(
         self, columns: list[pa.Array], time: Ints, diff: Ints, lookup: RunsOf, closing: Closing, size: int,
@@ -67,12 +68,16 @@ class Chain:
         links = list[native.Link]()
         for link in self.links:
             spec = link.lookup.spec
+            if link.lookup.rest and closing.begins > MINIMUM:
+                break
             if links and not closing.at_hand(spec.arrangement.collection):
                 break
             runs = lookup(spec.arrangement.collection, spec.version)
             if not links and not tests.constants and closing.begins == MINIMUM:
                 runs = link.lookup.narrowed(runs, [columns[place] for place in link.keys])
-            opened = link.lookup.opened(runs, closing.netted, closing.begins)
+            tested = link.lookup.tests(runs, len(time), closing.begins) if link.lookup.rest else False
+            opened = None if link.lookup.rest and not tested else link.lookup.opened(
+                runs, closing.netted, closing.begins, tested=tested)  # fmt: skip
             if not opened:
                 break
             links.append(link.lookup.link(opened, link.keys, link.kept, False))
@@ -113,11 +118,12 @@ class Entrance:
 def chain_of(names: Sequence[str], stages: Sequence[tuple[HalfJoinOperator, Sequence[Step]]]) -> Chain | None:
     """The chain with which these half-joins begin, each with the steps after it; None if the first one is no link.
 
-    `names`: the columns of the rows that come. A link looks up columns as they are, and its partners meet thresholds.
+    `names`: the columns of the rows that come. A link looks up columns as they are. Its partners meet
+    thresholds; of a query also other conditions.
     """
     links, taken = list[Link](), list[str]()
     for lookup, steps in stages:
-        if lookup.direct is None or lookup.rest:
+        if lookup.direct is None:
             break
         kept = [name for name in names if lookup.wanted is None or name in lookup.wanted]
         if not links:
@@ -130,13 +136,15 @@ def chain_of(names: Sequence[str], stages: Sequence[tuple[HalfJoinOperator, Sequ
         if not all(isinstance(step, Keep) for step in steps):
             break
         names = joined
-    return Chain(tuple(taken), tuple(links)) if links else None
+    return Chain(tuple(taken), tuple(links), links[0].lookup.rest != ()) if links else None
 
 
 def entrance_of(path: Path, chain: Chain | None) -> Entrance | None:
     """The entrance of a path whose first stages are a chain; None if its rows are computed before."""
     steps = path.source.steps
-    if chain is None or path.appearing is not None or not all(isinstance(step, Filter | Keep) for step in steps):
+    if chain is None or chain.asks or path.appearing is not None:
+        return None
+    if not all(isinstance(step, Filter | Keep) for step in steps):
         return None
     found = [threshold_of(predicate) for step in steps if isinstance(step, Filter) for predicate in step.predicates]
     tests = [one for one in found if isinstance(one, Threshold)]

@@ -55,6 +55,7 @@ from halfjoin.planner.liveness import reads
 from halfjoin.planner.plan import ArrangementKey, HalfJoin
 from halfjoin.planner.wants import ALL, Wants
 from halfjoin.sql.expr import Column, Expr, columns_of
+from halfjoin.sql.functions.chance import draws
 from halfjoin.sql.kept import is_small
 
 _PROBE = "#probe"  # no SQL column has such a name
@@ -62,6 +63,8 @@ NET_FROM = 256  # partners; adding fewer up costs more than carrying on those th
 _MANY = 8  # so does adding up where fewer than one partner in so many goes
 _SHORT = 1 << 8  # bytes of a text that is repeated for each row of a stream
 _PLACES = tuple(range(1 << 12))  # as many as columns, and more
+_TESTED, _OFTEN = 1 << 10, 2  # rows of which each is tested, for any stream, and for each row of it
+_COUNTED = 1 << 14  # rows; to count the partners of so few costs less than joining them
 _SORT_FROM = 1 << 14  # probes; a sorted search of so many stays in nearby memory
 Note = Callable[[tuple[Ints, Ints, Ints]], None]  # takes positions in the stream; partners' times and diffs
 
@@ -147,7 +150,8 @@ class HalfJoinOperator:
     ) -> Iterable[Updates] | None:
         """As `__call__`, by one call of a kernel where it can join all rows. None: it cannot find the partners, as they
         are in files, too many, or of a type that it does not know."""
-        opened = self.opened(parts, closed, begins)
+        tested = self.tests(parts, len(stream), begins)
+        opened = self.opened(parts, closed, begins, tested=tested)
         if not opened:
             return None if opened is None else ()
         if self.direct is None:
@@ -165,7 +169,7 @@ class HalfJoinOperator:
         made = native.half_joins(
             given, stream.time, stream.diff, [link], size=0, growth=0, closed=closed if self.adds_up else MINIMUM,
             least=NET_FROM, most=limits.PIECE_ROWS, most_bytes=limits.PIECE_BYTES,
-            apart=note is not None or self.rest != (),
+            apart=note is not None or (self.rest != () and not tested),
         )  # fmt: skip
         if made is None:
             return None
@@ -181,9 +185,37 @@ class HalfJoinOperator:
         """The same parts, for a lookup of these keys that is no batch's."""
         return [part.among(self.spec.arrangement, self.columns, keys) for part in parts]
 
-    def opened(self, parts: Sequence[Part], closed: int, begins: int) -> list[Side] | None:
-        """Each run, opened for a kernel. None: some are in files, or have a type that it does not know."""
+    def shares(self, stream: Updates, parts: Sequence[Part], closed: int) -> Iterator[Updates]:
+        """The stream of a query in parts that have no more partners than a kernel joins at once; a row may have more.
+        """
+        runs = as_runs(parts) if native.on and self.direct is not None and 1 < len(stream) <= _COUNTED else None
+        if runs is None or self.direct is None or sum(map(len, runs)) <= limits.PIECE_ROWS:
+            yield stream
+            return
+        keys = [stream.columns[name] for name in self.direct]
+        ends = self.counts_of(keys, len(stream), self.narrowed(runs, keys), closed).cumsum()
+        start, before = 0, 0
+        while start < len(stream):
+            stop = len(stream)
+            if ends.item(-1) - before > limits.PIECE_ROWS:
+                stop = max(int(ends.searchsorted(before + limits.MORSEL_ROWS, "right")), start + 1)
+            yield stream.slice(start, stop)
+            start, before = stop, ends.item(stop - 1)
+
+    def tests(self, parts: Sequence[Part], length: int, begins: int) -> bool:
+        """Whether conditions that no kernel decides are tested for each row of the runs, before a stream of so many
+        rows is joined: a query may find each of them many times. A batch finds few of them."""
+        return (self.rest != () and begins == MINIMUM and sum(map(len, parts)) <= max(_TESTED, _OFTEN * length)
+                and not any(draws(one.scalar.expr) for one in self.rest))  # fmt: skip
+
+    def opened(
+        self, parts: Sequence[Part], closed: int, begins: int, *, tested: bool = False
+    ) -> list[Side] | None:
+        """Each run, opened for a kernel. `tested`: without rows that do not meet the conditions that it cannot decide.
+        None: some are in files, or have a type that it does not know."""
         number, runs = self.opens, cast("Sequence[Run]", parts)
+        if tested:
+            return self._opened_tested(parts, closed)
         try:  # each batch comes here for each half-join, and has opened most runs before
             known = [run.sides[number] for run in runs]
         except (KeyError, AttributeError):  # a part in files has no sides
@@ -202,6 +234,20 @@ class HalfJoinOperator:
                         run.sides[number] = one
                 known.append(one)
         return known
+
+    def _opened_tested(self, parts: Sequence[Part], closed: int) -> list[Side] | None:
+        """As `opened`, of a query."""
+        known = list[Side]()
+        for run in as_runs(parts) or ():
+            wanted = np.ones(len(run), np.bool_)
+            for condition in self.rest:
+                columns = {name: run.updates.columns[column] for column, name in condition.fetch}
+                wanted &= mask_of(condition.scalar.evaluate(columns, len(run)).values)
+            one = run.side(self.spec.arrangement, self.columns, self.read, closed, self.wants, MINIMUM, wanted)
+            if one is None:
+                return None
+            known.append(one)
+        return known if len(known) == len(parts) else None
 
     def link(self, opened: list[Side], keys: tuple[int, ...], kept: tuple[int, ...], certain: bool) -> native.Link:
         """This half-join of some opened runs, as a kernel takes it; `keys`, `kept` and `certain` as there."""

@@ -18,7 +18,7 @@ from halfjoin.engine.linear.operators import LinearOperator, compile_linear
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import Updates, both_ways, is_wide
+from halfjoin.engine.updates.updates import MINIMUM, Updates, both_ways, is_wide
 from halfjoin.planner.linear import Extend, Filter, Keep
 from halfjoin.planner.plan import InputKind, Path, Version
 
@@ -171,8 +171,20 @@ class CompiledPath:
         self, stream: Updates, stages: Stages, half_join: HalfJoinOperator, lookup: RunsOf, closing: Closing, size: int
     ) -> Iterator[tuple[Updates, int]]:
         """The stream joined by the first stage, in pieces, or by several at once; and how many stages that are."""
+        if closing.begins > MINIMUM or len(stream) == 1:  # a batch of rows that find so many is rare
+            yield from self._share_joined(stream, stages, half_join, lookup, closing, size)
+            return
+        runs = lookup(half_join.spec.arrangement.collection, half_join.spec.version)
+        for part in half_join.shares(stream, runs, closing.netted):
+            own = size if len(part) == len(stream) else -(-size * len(part) // len(stream))
+            yield from self._share_joined(part, stages, half_join, lookup, closing, own)
+
+    def _share_joined(
+        self, stream: Updates, stages: Stages, half_join: HalfJoinOperator, lookup: RunsOf, closing: Closing, size: int
+    ) -> Iterator[tuple[Updates, int]]:
+        """As `_joined`, of a share of the rows."""
         chain = stages[0].chain
-        if chain is not None and native.on:
+        if chain is not None and native.on and (not chain.asks or closing.begins == MINIMUM):
             columns = [stream.columns[name] for name in chain.names]
             walked = chain.walk(columns, stream.time, stream.diff, lookup, closing, size)
             if walked is not None:

@@ -249,6 +249,13 @@ void codes_of(const Columns *columns, int64_t length, int64_t *codes) {
         memcpy(codes, (const int64_t *)only->data + only->offset, length * sizeof *codes);
         return;
     }
+    if (only->kind == INTEGER && only->width == 4) { /* the kind of most keys */
+        const int32_t *values = (const int32_t *)only->data + only->offset;
+        for (int64_t i = 0; i < length; i++) codes[i] = values[i];
+        for (int64_t i = 0; only->valid != NULL && i < length; i++)
+            if (!is_valid(only, i)) codes[i] = (int64_t)NULL_HASH;
+        return;
+    }
     for (int64_t i = 0; i < length; i++)
         codes[i] = !is_valid(only, i) ? (int64_t)NULL_HASH : only->kind == BITS ? bit_at(only, i) : integer_at(only, i);
 }

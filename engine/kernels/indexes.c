@@ -1,34 +1,6 @@
-/* Builds indexes: sorts codes, merges sorted ones, and makes the guide of a large one. */
+/* Builds indexes: of all rows or of those with some keys, merges sorted ones, and makes the guide of a large one. */
 
 #include "indexes.h"
-
-/* A digit of a code such that the order of digits, least first, is the order of signed codes. */
-static inline unsigned digit(int64_t code, int shift) {
-    return (unsigned)(((uint64_t)code ^ UINT64_C(1) << 63) >> shift) & 0xFF;
-}
-
-/* LSD radix sort. A digit that all codes share costs no pass. */
-Entry *sort_entries(Entry *one, Entry *other, int64_t length) {
-    if (length <= 48) {
-        for (int64_t i = 1; i < length; i++) {
-            Entry moving = one[i];
-            int64_t j = i;
-            for (; j > 0 && one[j - 1].code > moving.code; j--) one[j] = one[j - 1];
-            one[j] = moving;
-        }
-        return one;
-    }
-    for (int shift = 0; shift < 64; shift += 8) {
-        int64_t counts[257] = {0};
-        Entry *sorted = other;
-        for (int64_t i = 0; i < length; i++) counts[digit(one[i].code, shift) + 1]++;
-        if (counts[digit(one[0].code, shift) + 1] == length) continue;
-        for (int value = 0; value < 256; value++) counts[value + 1] += counts[value];
-        for (int64_t i = 0; i < length; i++) sorted[counts[digit(one[i].code, shift)]++] = one[i];
-        other = one, one = sorted;
-    }
-    return one;
-}
 
 PyObject *columns_of(const Entry *entries, int64_t length) {
     PyObject *codes = PyByteArray_FromStringAndSize(NULL, length * 8), *result = NULL;
@@ -69,25 +41,18 @@ Entry *entries_of(const Columns *keys, int64_t length) {
 PyObject *py_sorted(PyObject *self, PyObject *args) {
     PyObject *given, *result = NULL;
     Array codes = {0};
-    Entry *entries = NULL;
+    int64_t *beside = NULL;
     int going;
     if (!PyArg_ParseTuple(args, "O", &given)) return NULL;
     going = open_ints(given, &codes);
     if (going == 1) going = codes.length < UINT32_MAX;
-    if (going == 1 && (entries = malloc((2 * codes.length + 1) * sizeof *entries)) == NULL) {
-        PyErr_NoMemory();
-        going = -1;
+    if (going == 1 && codes.step != 1) {
+        if ((beside = malloc((codes.length + 1) * sizeof *beside)) == NULL) PyErr_NoMemory(), going = -1;
+        for (int64_t i = 0; going == 1 && i < codes.length; i++) beside[i] = int_at(&codes, i);
     }
-    if (going == 1) {
-        PyThreadState *paused = pause_for(codes.length);
-        Entry *found;
-        for (int64_t i = 0; i < codes.length; i++) entries[i] = (Entry){int_at(&codes, i), (uint32_t)i};
-        found = sort_entries(entries, entries + codes.length, codes.length);
-        go_on(paused);
-        result = columns_of(found, codes.length);
-    }
+    if (going == 1) result = sorted_columns(beside == NULL ? codes.at : beside, NULL, codes.length);
     if (going == 0) result = Py_NewRef(Py_None);
-    free(entries);
+    free(beside);
     close_array(&codes);
     return result;
 }
@@ -96,33 +61,48 @@ PyObject *py_sorted(PyObject *self, PyObject *args) {
 
 static inline uint64_t place_of(int64_t code, int bits) { return mixed((uint64_t)code) >> (64 - bits); }
 
-/* The sorted entries of the rows whose code is among some codes, and of a few more: a bit for each of the codes tells,
-   and codes may share one. Their `count` is -1 if they are more than `most`. */
-static Entry *entries_among(const Columns *keys, int64_t length, const Array *among, int64_t most, int64_t *count) {
-    int bits = 12;
+/* Codes, and the rows that have them. */
+typedef struct {
+    int64_t *codes;
+    uint32_t *rows;
+    int64_t count, room;
+} Some;
+
+/* Makes room for more of them. 0: there is no memory. */
+static int make_room(Some *some, int64_t more) {
+    if (some->count + more <= some->room) return 1;
+    int64_t room = 2 * some->room + more;
+    int64_t *codes = realloc(some->codes, room * sizeof *codes);
+    if (codes != NULL) some->codes = codes;
+    uint32_t *rows = realloc(some->rows, room * sizeof *rows);
+    if (rows != NULL) some->rows = rows;
+    if (codes == NULL || rows == NULL) return 0;
+    some->room = room;
+    return 1;
+}
+
+/* The rows whose code is among some codes, and a few more: a bit for each of the codes tells, and codes that are far from
+   each other may share one. No more than a block beyond `most` are found. 0, with an exception: there is no memory. */
+static int find_among(const Columns *keys, int64_t length, const Array *among, int64_t most, Some *some) {
+    int bits = 12, near;
+    int64_t least = INT64_MAX, greatest = INT64_MIN, codes[BLOCK];
     while (bits < 40 && INT64_C(1) << bits < 16 * among->length) bits++;
-    uint8_t *there = calloc(INT64_C(1) << (bits - 3), 1);
-    Columns part = {malloc(keys->count * sizeof *keys->at), keys->count};
-    int64_t codes[BLOCK], found = 0, room = BLOCK;
-    Entry *entries = malloc((2 * room + 1) * sizeof *entries);
-    int going = there != NULL && part.at != NULL && entries != NULL;
-    *count = 0;
-    PyThreadState *paused = pause_for(length);
-    int64_t least = INT64_MAX, greatest = INT64_MIN;
-    for (int64_t i = 0; going && i < among->length; i++) {
+    for (int64_t i = 0; i < among->length; i++) {
         int64_t code = int_at(among, i);
-        uint64_t place = place_of(code, bits);
-        there[place >> 3] |= (uint8_t)(1 << (place & 7));
         least = code < least ? code : least, greatest = code > greatest ? code : greatest;
     }
-    for (int64_t from = 0, size; going && found <= most && from < length; from += size) {
+    near = least <= greatest && (uint64_t)greatest - (uint64_t)least < UINT64_C(1) << bits;
+    uint8_t *there = calloc(INT64_C(1) << (bits - 3), 1);
+    Columns part = {malloc(keys->count * sizeof *keys->at), keys->count};
+    int going = there != NULL && part.at != NULL;
+    PyThreadState *paused = pause_for(length);
+    for (int64_t i = 0; going && i < among->length; i++) {
+        uint64_t code = (uint64_t)int_at(among, i), place = near ? code - (uint64_t)least : place_of((int64_t)code, bits);
+        there[place >> 3] |= (uint8_t)(1 << (place & 7));
+    }
+    for (int64_t from = 0, size; going && some->count <= most && from < length; from += size) {
         size = length - from < BLOCK ? length - from : BLOCK;
-        if (found + size > room) { /* half of what is allocated is room to sort */
-            Entry *more = realloc(entries, (4 * room + 1) * sizeof *entries);
-            if (more == NULL) going = 0;
-            else entries = more, room *= 2;
-        }
-        if (!going) break;
+        if (!(going = make_room(some, size))) break;
         memcpy(part.at, keys->at, keys->count * sizeof *keys->at);
         for (Py_ssize_t c = 0; c < part.count; c++) part.at[c].offset += from, part.at[c].length = size;
         codes_of(&part, size, codes);
@@ -130,26 +110,29 @@ static Entry *entries_among(const Columns *keys, int64_t length, const Array *am
         for (int64_t i = 0; i < size; i++) low = codes[i] < low ? codes[i] : low, high = codes[i] > high ? codes[i] : high;
         if (high < least || low > greatest) continue;
         for (int64_t i = 0; i < size; i++) {
-            uint64_t place = place_of(codes[i], bits);
-            entries[found] = (Entry){codes[i], (uint32_t)(from + i)};
-            found += there[place >> 3] >> (place & 7) & 1;
+            uint64_t place = near ? (uint64_t)codes[i] - (uint64_t)least : place_of(codes[i], bits);
+            some->codes[some->count] = codes[i], some->rows[some->count] = (uint32_t)(from + i);
+            some->count += place >> bits == 0 && (there[place >> 3] >> (place & 7) & 1);
         }
-    }
-    if (going && found > most) *count = -1;
-    else if (going) {
-        *count = found;
-        Entry *sorted = sort_entries(entries, entries + found, found);
-        if (sorted != entries) memcpy(entries, sorted, found * sizeof *entries);
     }
     go_on(paused);
     if (!going) PyErr_NoMemory();
     free(there);
     free(part.at);
-    if (!going || *count < 0) {
-        free(entries);
-        return NULL;
-    }
-    return entries;
+    return going;
+}
+
+/* The index of all rows by their keys. NULL with an exception. */
+static PyObject *index_all(const Columns *keys, int64_t length) {
+    int64_t *codes = malloc((length + 1) * sizeof *codes);
+    PyObject *result;
+    if (codes == NULL) return PyErr_NoMemory();
+    PyThreadState *paused = pause_for(length);
+    codes_of(keys, length, codes);
+    go_on(paused);
+    result = sorted_columns(codes, NULL, length);
+    free(codes);
+    return result;
 }
 
 /* The index of rows by their keys: codes in order, and the row of each. */
@@ -158,22 +141,21 @@ PyObject *py_indexed(PyObject *self, PyObject *args) {
     Py_ssize_t length, most;
     Columns keys = {0};
     Array among = {0};
-    Entry *entries = NULL;
-    int64_t count;
+    Some some = {0};
     int going;
     if (!PyArg_ParseTuple(args, "OnOn", &list, &length, &asked, &most)) return NULL;
     going = open_columns(list, &keys);
     if (going == 1 && asked != Py_None) going = open_ints(asked, &among);
     if (going == 1) going = length >= 0 && length < UINT32_MAX && keys.count > 0;
     for (Py_ssize_t c = 0; going == 1 && c < keys.count; c++) going = keys.at[c].length == length;
-    if (going == 1) {
-        count = length;
-        entries = among.open ? entries_among(&keys, length, &among, most, &count) : entries_of(&keys, length);
-        if (count < 0) going = 0;
-        if (entries != NULL) result = columns_of(entries, count);
+    if (going == 1 && !among.open) result = index_all(&keys, length);
+    else if (going == 1 && find_among(&keys, length, &among, most, &some)) {
+        if (some.count > most) going = 0;
+        else result = sorted_columns(some.codes, some.rows, some.count);
     }
     if (going == 0) result = Py_NewRef(Py_None);
-    free(entries);
+    free(some.codes);
+    free(some.rows);
     close_columns(&keys);
     close_array(&among);
     return result;

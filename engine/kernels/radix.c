@@ -1,13 +1,11 @@
 /* Puts rows in the order of words, as `engine.updates.radix` does. */
 
-#include "columns.h"
+#include "indexes.h"
 
 #define MOST_WORDS 64 /* of a row */
-#define DIGIT 10 /* bits; the counts of so many values stay in the cache of one core */
+#define DIGIT 11 /* bits; the counts of so many values stay in the cache of one core */
 
-/* LSD radix sort by the bits from `low` on, before `high`. What ties stays in its order. The sorted numbers are in the
-   one that it gives. */
-static uint64_t *sort_by(uint64_t *one, uint64_t *other, int64_t length, int low, int high) {
+uint64_t *sort_words(uint64_t *one, uint64_t *other, int64_t length, int low, int high) {
     int passes = (high - low + DIGIT - 1) / DIGIT;
     for (int pass = 0; pass < passes; pass++) {
         int shift = low + (high - low) * pass / passes, end = low + (high - low) * (pass + 1) / passes;
@@ -54,7 +52,7 @@ static void order_rows(const Array *words, const int *bits, int last, int64_t le
                 number |= ((uint64_t)int_at(pieces[k].numbers, row) >> pieces[k].shift & pieces[k].mask) << pieces[k].at;
             one[i] = number;
         }
-        uint64_t *found = sort_by(one, other, length, size, size + used);
+        uint64_t *found = sort_words(one, other, length, size, size + used);
         for (int64_t i = 0; i < length; i++) {
             uint64_t at = found[i] & place;
             found[i] = first ? at : (uint64_t)positions[at];

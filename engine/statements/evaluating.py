@@ -57,14 +57,14 @@ class Evaluation:
     by_key: bool  # whether it scans nothing
 
 
-def prepare(state: State, relation: Relation) -> Evaluation:
-    """Plan a bound query, and compile it."""
-    planned = planned_query(state, relation)
+def prepare(state: State, relation: Relation, *, daring: bool = False) -> Evaluation:
+    """Plan a bound query, and compile it. `daring`: see `planner.plan_view.plan_of_query`."""
+    planned = planned_query(state, relation, daring=daring)
     return compiled(state, planned, planned.nodes)
 
 
-def planned_query(state: State, relation: Relation) -> ViewPlan:
-    """The plan of a bound query."""
+def planned_query(state: State, relation: Relation, *, daring: bool = False) -> ViewPlan:
+    """The plan of a bound query. `daring`: see `planner.plan_view.plan_of_query`."""
 
     def checked(name: str) -> bool:
         return bool(state.unique_keys(name))
@@ -72,7 +72,7 @@ def planned_query(state: State, relation: Relation) -> ViewPlan:
     estimates = Estimates(state, {}, QUERY.name)
     few = partial(are_few, estimates=estimates, arranged=state.arranged)
     asked = asked_groups(below_groups(with_one_partner(relation, state), checked), checked, few, estimates)
-    return plan_of_query(with_exact_quotients(asked), state, QUERY.name, state.arranged)
+    return plan_of_query(with_exact_quotients(asked), state, QUERY.name, state.arranged, daring)
 
 
 def compiled(state: State, planned: ViewPlan, nodes: Iterable[Node]) -> Evaluation:

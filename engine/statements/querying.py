@@ -75,9 +75,9 @@ def answer(
     halves = numbered_rows(statement, now.catalog)
     bound = bind_query(statement if halves is None else halves.first, now.catalog, text)
     if not bound.fleeting and halves is None:
-        made = Ready(reads, bound, prepare(now, bound.relation))
+        made = Ready(reads, bound, prepare(now, bound.relation, daring=True))
         try:
-            answers = answered(state, made, as_of)
+            made, answers = _answered(state, made, as_of)
         except DataError:
             found = first_rounds(bound, lambda one: run(now, prepare(now, one), time, distinct=False))
             if found is None:
@@ -119,11 +119,22 @@ def ready(state: State, statement: Query, text: str) -> Ready | None:
 @bounded()
 def answered(state: State, ready: Ready, as_of: int | None) -> tuple[pa.Table, tuple[Column, ...]]:
     """As `answer`, of a query that is ready."""
+    return _answered(state, ready, as_of)[1]
+
+
+def _answered(state: State, ready: Ready, as_of: int | None) -> tuple[Ready, tuple[pa.Table, tuple[Column, ...]]]:
+    """As `answered`, with the query as it was answered: one that has dared too much is planned again."""
     state = closed(state)
     time = readable(state, ready.reads, as_of)
-    later = replace(state, upper=max(state.upper, time + 1))
-    found = run_in_parts(later, ready.evaluation, time, order=ready.bound.top)
-    return _shown(ready.bound, found if ready.bound.top is None else [_ordered(state, ready.bound, concat(found))])
+    later, top = replace(state, upper=max(state.upper, time + 1)), ready.bound.top
+    try:
+        found = run_in_parts(later, ready.evaluation, time, order=top)
+    except DataError:
+        if not ready.evaluation.plan.dares:
+            raise
+        ready = replace(ready, evaluation=prepare(state, ready.bound.relation))
+        found = run_in_parts(later, ready.evaluation, time, order=top)
+    return ready, _shown(ready.bound, found if top is None else [_ordered(state, ready.bound, concat(found))])
 
 
 def _ordered(state: State, bound: BoundQuery, found: Updates) -> Updates:

@@ -41,6 +41,26 @@ def test_find_agrees_with_a_scan(codes, probes, guided, most):
     assert index.distinct() == len(set(codes))
 
 
+@pytest.mark.parametrize("count", [2, 48, 49, 5000])
+@pytest.mark.parametrize("kind", ["near", "few", "far", "hashes", "same bits", "one far", "one very far", "falling"])
+def test_codes_are_sorted_whatever_tells_them_apart(kind, count, both_ways):  # noqa: F811
+    random, ends = np.random.default_rng(count), (-(2**63), 2**63 - 1)
+    codes = {
+        "near": random.integers(2_450_000, 2_452_000, count),
+        "few": random.integers(-1, 2, count),
+        "far": random.integers(0, 2**40, count) // 1000 * 1000,
+        "hashes": random.integers(*ends, count),
+        "same bits": random.integers(0, 9, count) * 2**57 + random.integers(0, 100, count),  # the first ones
+        "one far": np.append(random.integers(0, 50, count - 1), 2**40),
+        "one very far": np.append(random.integers(0, 2**62, count - 1), ends[0]),
+        "falling": np.arange(count)[::-1],
+    }[kind]
+    index, order = build([pa.array(codes)], None, count), codes.argsort(kind="stable")
+    assert index.codes.tolist() == codes[order].tolist()
+    assert codes[index.rows].tolist() == codes[order].tolist()
+    assert sorted(index.rows.tolist()) == list(range(count))
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=30))
 def test_a_row_has_one_entry_for_a_code(entries):
     rows, values = (np.array([entry[side] for entry in entries], np.int64) for side in (0, 1))
