@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from halfjoin.engine.storage.place import LOG, Place
+from halfjoin.engine.storage.place import LOG, UPLOADED, Place
 
 MARK = "halfjoin.collection"
 _CHECKPOINT = ".checkpoint.parquet"
@@ -99,9 +99,14 @@ def shorten(place: Place, hours: float) -> None:
             return
 
 
+def entries(place: Place) -> list[str]:
+    """The files of the log, in order, as names in the log's folder."""
+    return sorted(name for name in _entries(place) if UPLOADED not in name)
+
+
 def entries_up_to(place: Place, version: int) -> list[str]:
     """The files of the log that tell what a version holds, in order, as names in the log's folder."""
-    return sorted(name for name in _entries(place) if _version(name) <= version)
+    return [name for name in entries(place) if _version(name) <= version]
 
 
 def _entries(place: Place, ending: str = "") -> Iterator[str]:

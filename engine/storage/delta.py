@@ -18,11 +18,11 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Tr
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from halfjoin.engine.storage.commits import MARK, Commit, Torn, commit_file, commits, shorten
+from halfjoin.engine.storage.commits import MARK, Commit, Torn, commit_file, commits, entries, shorten
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.merging import merged
 from halfjoin.engine.storage.parquet import StoredFile, file_schema, is_ours, run_of, write
-from halfjoin.engine.storage.place import LOG, LocalPlace, Place
+from halfjoin.engine.storage.place import LocalPlace, Place
 from halfjoin.engine.updates.codes import is_exact
 from halfjoin.engine.updates.updates import MINIMUM, Updates
 from halfjoin.errors import StorageError
@@ -165,7 +165,7 @@ class DeltaFolder:
         """Check a table that the journal does not know: it must be empty, or belong to an earlier collection of this
         warehouse."""
         if not found and not torn:
-            strange = any(name[:20].isdigit() for name in (self.place / LOG).names())
+            strange = bool(entries(self.place))  # the first of them is not there
         else:
             strange = not all(map(self._is_ours, found)) and bool(_listing(DeltaTable(self.place.uri)))
         if strange:
