@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,3 +92,73 @@ def test_new_folders_above_a_backup_are_synced(tmp_path: Path, synced: list[Path
     hj.Engine(tmp_path / "w").close()
     hj.backup(tmp_path / "w", tmp_path / "a" / "b" / "made")
     assert {tmp_path, tmp_path / "a", tmp_path / "a" / "b"} <= set(synced)
+
+
+_FLUSHING = """
+import os, sys
+import halfjoin as hj
+from halfjoin.engine.storage.place import LOG, LocalPlace
+def ended(self):
+    if list((self.path / LOG).glob("*.checkpoint.parquet")):
+        os._exit(0)
+LocalPlace.make_durable = ended
+engine = hj.Engine(sys.argv[1])
+engine.execute("CREATE TABLE t (k bigint)")
+while True:
+    engine.execute("INSERT INTO t VALUES (1)")
+    engine.flush()
+"""
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse whose process ended after a commit with a checkpoint, before any of it was synced."""
+    folder = tmp_path_factory.mktemp("ended") / "w"
+    subprocess.run([sys.executable, "-c", _FLUSHING, str(folder)], check=True)
+    return folder
+
+
+def _harm(log: Path, harm: str) -> None:
+    """What a power failure may do to the newest checkpoint."""
+    (newest,) = log.glob("*.checkpoint.parquet")
+    if harm == "gone":
+        newest.unlink()
+    else:
+        newest.write_bytes(newest.read_bytes()[: 0 if harm == "empty" else 1000])
+
+
+@pytest.mark.parametrize("harm", ["none", "empty", "half", "gone"])
+def test_a_power_failure_after_a_checkpoint_of_a_table(
+    tmp_path: Path, ended: Path, synced: list[Path], harm: str
+) -> None:
+    shutil.copytree(ended, tmp_path / "w")
+    log = tmp_path / "w" / "tables" / "t" / LOG
+    newest = max(log.glob("*.json"))
+    if harm != "none":
+        _harm(log, harm)
+    with hj.Engine(tmp_path / "w") as engine:
+        rows = engine.read("t").num_rows
+        engine.flush()
+        assert newest in synced  # the journal forgets what is in it
+        engine.execute("INSERT INTO t VALUES (2)")
+        engine.flush()
+    with hj.Engine(tmp_path / "w", memory=1) as engine:
+        assert engine.read("t").num_rows == rows + 1 == DeltaTable(log.parent).to_pyarrow_table().num_rows
+
+
+@pytest.mark.parametrize("harm", ["empty", "half", "gone"])
+def test_a_power_failure_after_a_checkpoint_of_a_sink(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str
+) -> None:
+    monkeypatch.setattr("halfjoin.engine.sinks.table.CHECKPOINT_EVERY", 3)
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE t (k bigint); CREATE SINK s FROM t INTO DELTA 's'")
+        while not list((log := tmp_path / "w" / "sinks" / "s" / LOG).glob("*.checkpoint.parquet")):
+            engine.execute("INSERT INTO t VALUES (1)")
+            engine.flush()
+        rows = engine.read("t").num_rows
+    _harm(log, harm)
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("INSERT INTO t VALUES (2)")
+        engine.flush()
+    assert DeltaTable(log.parent).to_pyarrow_table().num_rows == rows + 1
