@@ -6,9 +6,10 @@ import time as clock
 
 import pyarrow as pa
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import RemoveAction
 
-from halfjoin.engine.storage.commits import Torn, commit
+from halfjoin.engine.storage.commits import Torn, commit, drop_checkpoints
 from halfjoin.engine.storage.place import LOG, LocalPlace, Place
 
 
@@ -33,6 +34,19 @@ def mend(place: Place) -> None:
         commit(place, last)
     except Torn:
         place.cut(last - 1)
+
+
+def opened(place: Place) -> DeltaTable | None:
+    """The table at its newest version. None: there is none. If it cannot be read, without its newest checkpoint."""
+    try:
+        return DeltaTable(place.uri)
+    except TableNotFoundError:
+        return None
+    except DeltaError:
+        if not isinstance(place, LocalPlace):
+            raise
+        drop_checkpoints(place)
+        return DeltaTable(place.uri)
 
 
 def strange(place: Place, version: int) -> str:

@@ -29,10 +29,10 @@ from deltalake import (
     Transaction,
     write_deltalake,
 )
-from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.exceptions import DeltaError
 
 from halfjoin.engine.sinks.files import group_of, groups, holders, without
-from halfjoin.engine.sinks.log import files_of, mend, removed_file, strange
+from halfjoin.engine.sinks.log import files_of, mend, opened, removed_file, strange
 from halfjoin.engine.sinks.target import SINK
 from halfjoin.engine.storage.commits import commit, commit_file
 from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
@@ -97,9 +97,8 @@ class SinkTable:
         with self._reaching():
             self.place = self._find()
             mend(self.place)
-            try:
-                table = DeltaTable(self.place.uri)
-            except TableNotFoundError:
+            table = opened(self.place)
+            if table is None:
                 self.is_open = True
                 return None
             last = commit(self.place, table.version())

@@ -24,7 +24,7 @@ from halfjoin.engine.storage.journal import Journal, app_of
 from halfjoin.engine.storage.ownership import FILE
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.paths import is_url, local_path
-from halfjoin.engine.storage.place import LOG, sync
+from halfjoin.engine.storage.place import LOG, make_folder, sync
 from halfjoin.engine.storage.site import LocalSite, arrangements_folder, folder_of, in_site, site_of
 from halfjoin.errors import HalfjoinError, StorageError
 
@@ -100,7 +100,7 @@ def _target(to: str | PathLike[str]) -> Path:
 def _copied(site: LocalSite, journal: Journal, target: Path) -> Backup:
     """One try. Everything goes into a folder beside the target, which gets the target's name at the end."""
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
             made = Path(scratch) / target.name
             made.mkdir()

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from halfjoin.engine.storage.place import LOG, Place
+from halfjoin.engine.storage.place import LOG, UPLOADED, Place
 
 MARK = "halfjoin.collection"
 _CHECKPOINT = ".checkpoint.parquet"
@@ -99,9 +99,28 @@ def shorten(place: Place, hours: float) -> None:
             return
 
 
+def drop_checkpoints(place: Place, after: int | None = None) -> None:
+    """Remove the checkpoints after a version (None: the newest one), as far as the other entries tell what they do: a
+    power failure can leave a part of one that was just made, or its name alone, and then nobody can read the table."""
+    (place / LOG).remove("_last_checkpoint")  # first: what names a checkpoint that is gone is as bad
+    names = entries(place)
+    checkpoints = {name: _version(name) for name in names if name.endswith(_CHECKPOINT)}
+    after = max(checkpoints.values(), default=0) - 1 if after is None else after
+    kept = max((version for version in checkpoints.values() if version <= after), default=-1)
+    if {commit_file(version) for version in range(kept + 1, after + 1)} <= {f"{LOG}/{name}" for name in names}:
+        for name, version in checkpoints.items():
+            if version > after:
+                (place / LOG).remove(name)
+
+
+def entries(place: Place) -> list[str]:
+    """The files of the log, in order, as names in the log's folder."""
+    return sorted(name for name in _entries(place) if UPLOADED not in name)
+
+
 def entries_up_to(place: Place, version: int) -> list[str]:
     """The files of the log that tell what a version holds, in order, as names in the log's folder."""
-    return sorted(name for name in _entries(place) if _version(name) <= version)
+    return [name for name in entries(place) if _version(name) <= version]
 
 
 def _entries(place: Place, ending: str = "") -> Iterator[str]:

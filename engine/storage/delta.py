@@ -18,11 +18,11 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Tr
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from halfjoin.engine.storage.commits import MARK, Commit, Torn, commit_file, commits, shorten
+from halfjoin.engine.storage.commits import MARK, Commit, Torn, commit_file, commits, drop_checkpoints, entries, shorten
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.merging import merged
 from halfjoin.engine.storage.parquet import StoredFile, file_schema, is_ours, run_of, write
-from halfjoin.engine.storage.place import LOG, LocalPlace, Place
+from halfjoin.engine.storage.place import LocalPlace, Place
 from halfjoin.engine.updates.codes import is_exact
 from halfjoin.engine.updates.updates import MINIMUM, Updates
 from halfjoin.errors import StorageError
@@ -75,10 +75,12 @@ class DeltaFolder:
         if not later:
             self._check_there(self._open(), version)
             return entry, version
+        self._distrust(version)
         theirs = self._untouched(version, later)
         table = DeltaTable(self.place.uri)
         found = table.transaction_version(self._app)
         if found is not None and found >= entry and self._whole(table):
+            self.place.make_durable()  # who committed may have ended before that
             return int(found), table.version()
         self.place.cut(theirs)  # our commits after it; earlier ones may be part of what somebody else has merged
         found = DeltaTable(self.place.uri).transaction_version(self._app)
@@ -110,6 +112,7 @@ class DeltaFolder:
             later, torn = self._later(version)
             if not later or torn:
                 return  # the next flush puts it right, and looks then
+            self._distrust(version)
             self.check_entry(DeltaTable(self.place.uri).transaction_version(self._app), last)
 
     def check_entry(self, entry: int | None, last: int) -> None:
@@ -121,6 +124,11 @@ class DeltaFolder:
                 remedy="put the whole folder back as it was at one moment, the journal with its -wal; read_only=True "
                 "reads it as the journal has it", path=str(self.place),
             )  # fmt: skip
+
+    def _distrust(self, version: int | None) -> None:
+        """Remove checkpoints that the journal does not know of. They may not be whole; the entries beside them are."""
+        if version is not None and isinstance(self.place, LocalPlace):
+            drop_checkpoints(self.place, version)
 
     def is_newer(self, version: int | None) -> bool:
         """Whether the table has a commit after a version."""
@@ -165,7 +173,7 @@ class DeltaFolder:
         """Check a table that the journal does not know: it must be empty, or belong to an earlier collection of this
         warehouse."""
         if not found and not torn:
-            strange = any(name[:20].isdigit() for name in (self.place / LOG).names())
+            strange = bool(entries(self.place))  # the first of them is not there
         else:
             strange = not all(map(self._is_ours, found)) and bool(_listing(DeltaTable(self.place.uri)))
         if strange:

@@ -92,16 +92,17 @@ class JournalFile:
         return not Path(f"{self.where}-shm").exists() and not os.access(self._folder, os.W_OK, effective_ids=effective)
 
     def _prepare(self, read_only: bool) -> None:
-        with self._guarded():
-            if not read_only:
+        if not read_only:
+            with self._guarded():
                 self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-                self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")
                 self._db.execute("PRAGMA secure_delete = OFF")  # where it is on, a flush writes zeros and batches wait
+            if not self._has("meta"):  # before there is a write-ahead file: one beside an empty journal means a loss
+                self._make()
+            with self._guarded():
+                self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
                 self._db.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")
-        if not read_only and not self._has("meta"):
-            self._make()
         self._check_format(read_only=read_only)
 
     def _has(self, table: str) -> bool:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 LOG = "_delta_log"
+UPLOADED = "#"  # in the name of a file that delta-rs writes before it gets its own: a kill in between leaves it behind
 
 
 class Place(Protocol):
@@ -164,7 +165,8 @@ class LocalPlace:
     def make_durable(self) -> None:
         """Sync the log's newest files, its folder, and the folder's entry to disk."""
         log = self.path / LOG
-        for name in nlargest(3, os.listdir(log)):  # a table with many small commits has thousands
+        whole = (name for name in os.listdir(log) if UPLOADED not in name)
+        for name in nlargest(3, whole):  # a table with many small commits has thousands
             sync(log / name)
         sync(log)
         sync(self.path)
@@ -264,6 +266,14 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, with those above it that are not there, so that it survives a power failure."""
+    new = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in new:
+        sync(folder.parent)
 
 
 def _is_after(name: str, version: int) -> bool:

@@ -19,7 +19,7 @@ from halfjoin.engine.storage.names import folder_name
 from halfjoin.engine.storage.object_journal import ObjectJournal
 from halfjoin.engine.storage.ownership import FILE, check_folder
 from halfjoin.engine.storage.paths import check_url, is_url, local_path
-from halfjoin.engine.storage.place import LocalPlace, ObjectPlace, Place, sync
+from halfjoin.engine.storage.place import LocalPlace, ObjectPlace, Place, make_folder
 from halfjoin.engine.system.process import check_inherited, check_threads
 from halfjoin.errors import HalfjoinError, StorageError
 
@@ -59,11 +59,7 @@ class LocalSite:
         """Become the only writer. Creates the folder if it does not exist."""
         self._check()
         try:
-            folder = self._folder
-            new = [path for path in (folder, *folder.parents) if not path.exists()]
-            folder.mkdir(parents=True, exist_ok=True)
-            for path in new:
-                sync(path.parent)
+            make_folder(self._folder)
         except OSError as problem:
             raise StorageError(f"cannot make the warehouse {self._folder}: {problem}",
                                path=str(self._folder)) from problem

@@ -23,7 +23,7 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.sinks.sinks import Sinks
-from halfjoin.engine.storage import delta, filing, parquet, place, site, stored_run
+from halfjoin.engine.storage import delta, filing, parquet, place, stored_run
 from halfjoin.engine.storage import reader as reader_module
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.place import LocalPlace
@@ -126,7 +126,6 @@ def test_every_folder_that_is_made_outlives_a_power_failure(tmp_path: Path, monk
         synced.add(path.resolve())
 
     monkeypatch.setattr(place, "sync", noting)
-    monkeypatch.setattr(site, "sync", noting)
     folder = tmp_path / "a" / "b" / "w"
     with hj.Engine(folder) as engine:
         engine.execute("CREATE TABLE t (k bigint, v bigint)")
