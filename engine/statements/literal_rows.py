@@ -28,7 +28,7 @@ from halfjoin.sql.types import BIGINT, BOOLEAN, INTEGER, INTEGERS, STRINGS, TEXT
 _ROWS, _NUMBER = "\0values", "\0number"  # the table of the rows, and their order; no user can name them
 _WHOLE, _LONGEST = re.compile(r"-?[0-9]{1,18}"), 30  # digits that an int64 has; characters of a number that is exact
 _BITS = 31
-_OWN_SCALE = ("numeric", "decimal", "dec")  # a constant has the decimals of its text, and a column the same for all
+_OWN_SCALE = ("numeric", "decimal")  # a constant has the decimals of its text, and a column the same for all
 # A column of constants: its values, their type, and the types that they are cast to before INSERT assigns them.
 Made: TypeAlias = tuple[pa.Array, SqlType, Sequence[str]]
 

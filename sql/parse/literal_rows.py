@@ -14,7 +14,9 @@ from halfjoin.sql.parse.parameters import name_of_parameter
 from halfjoin.sql.types import SqlType
 
 FEWEST, SHORTEST = 8, 100  # rows, and characters of a text, for which it is worth while
-_TO = r"(?:::[A-Za-z_]\w*)?"
+# Types that may follow a value: names that mean the same with every search_path.
+_TO = (r"(?:::(?i:date|time|timestamp|timestamptz|interval|bytea|uuid|json|jsonb|text|varchar|bool|boolean|smallint|"
+       r"int|integer|bigint|int2|int4|int8|real|float4|float8|numeric|decimal))?")  # fmt: skip
 _NUMBER = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _CELL = rf"'[^']*(?:''[^']*)*'{_TO}|{_NUMBER}|\$[0-9]+{_TO}|(?i:NULL|TRUE|FALSE)"
 _NAMES = r'(?:[\w.\s]|"[^"]*")+(?:\((?:[\w\s,]|"[^"]*")*\)[\w\s]*)?'  # of the table and columns, and words after them

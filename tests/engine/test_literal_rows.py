@@ -173,6 +173,17 @@ def test_a_wrong_row_is_told_at_its_place(rows: list[str], said: str) -> None:
         assert engine.query("SELECT * FROM t").num_rows == 0
 
 
+def test_a_type_after_a_value_is_found_by_the_search_path() -> None:
+    rows = ", ".join(["('ok', 'ok'::mood)"] * 40)
+    with hj.Engine() as engine:
+        engine.execute("CREATE SCHEMA app; CREATE TYPE mood AS ENUM ('bad'); CREATE TYPE app.mood AS ENUM ('ok')")
+        engine.execute("CREATE TABLE app.t (a app.mood, b text); SET search_path = app")
+        engine.execute(f"INSERT INTO t VALUES {rows}")
+        assert engine.query("SELECT count(*) AS n FROM app.t").to_pylist() == [{"n": 40}]
+        with pytest.raises(hj.HalfjoinError, match="bad"):
+            engine.execute(f"INSERT INTO t VALUES {rows.replace('ok', 'bad')}")
+
+
 @pytest.mark.parametrize("sql", [
     "SELECT values FROM t WHERE a IN {}", "INSERT INTO t SELECT a FROM u WHERE a IN {}",
     "INSERT INTO t VALUES {}, (DEFAULT)", "INSERT INTO t VALUES {}, (1 + 1)", "INSERT INTO t VALUES {}, ('a' 'b')",
