@@ -55,10 +55,8 @@ class Prepared:
         Raises:
             UnsupportedSQL: the statement takes none, or not so many.
         """
-        if self.known or self.tree is None or isinstance(self.tree, Prepare):  # its parameters are those of EXECUTE
-            return frozenset()
         numbers = self._written | (frozenset() if self.rows is None else self.rows.first.keys())
-        if numbers and not takes_parameters(self.tree):
+        if numbers and (self.tree is None or not takes_parameters(self.tree)):
             raise UnsupportedSQL("this statement takes no parameters", remedy="write the values into it", code="42P02")
         if any(not 1 <= number <= MOST_PARAMETERS for number in numbers):
             raise UnsupportedSQL(f"there is no parameter ${max(numbers)}", code="42P02")
@@ -67,12 +65,13 @@ class Prepared:
     @cached_property
     def rows(self) -> LiteralRows | None:
         """The rows of an INSERT with many, of which the tree has one."""
-        return rows_of(self.tree.expression) if isinstance(self.tree, exp.Insert) else None
+        return rows_of(self.tree.expression) if not self.known and isinstance(self.tree, exp.Insert) else None
 
     @cached_property
     def _written(self) -> frozenset[int]:
         """The numbers of the parameters in the tree."""
-        assert self.tree is not None
+        if self.known or self.tree is None or isinstance(self.tree, Prepare):  # its parameters are those of EXECUTE
+            return frozenset()
         return frozenset(int(name) for node in self.tree.walk() if (name := name_of_parameter(node)) is not None)
 
     def marked(self, given: Mapping[int, SqlType]) -> exp.Expr:
