@@ -138,7 +138,7 @@ static int add_part(const Grouped *given, const Part *part, Py_ssize_t piece, in
 /* Room for the sums of all groups, of which those from `first` on are new. */
 static int make_room(Grouped *given, int64_t first) {
     if (given->keyed.count > given->room) {
-        Wide *sums = realloc(given->sums, given->keyed.room * given->parts * sizeof *sums);
+        Wide *sums = realloc(given->sums, given->keyed.room * given->parts * sizeof *sums + 1);  /* of no parts, too */
         if (sums == NULL) return -1;
         given->sums = sums, given->room = given->keyed.room;
     }

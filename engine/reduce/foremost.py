@@ -49,26 +49,30 @@ def foremost(groups: Groups, order: Sequence[SortKey], wanted: int, *, with_ties
     return np.sort(np.concatenate([*before, tied]))
 
 
-def middle(groups: Groups, order: Sequence[SortKey], offset: int, wanted: int) -> tuple[Ints, int] | None:
+def middle(
+    groups: Groups, order: Sequence[SortKey], offset: int, wanted: int, *, with_ties: bool
+) -> tuple[Ints, int] | None:
     """Positions in ascending order, among which the rows are that follow `offset` others in the order of
-    `sorting.sort`, and those that tie with the last of them; and how many of the others are left out. None: it is
-    better to sort all, or some rows have copies."""
+    `sorting.sort`, and those that tie with the last of them in the sort keys, if asked; and how many of the others are
+    left out. None: it is better to sort all, or some rows have copies."""
     length = len(groups.count)
     if min(length, offset) < FROM or len(groups) > 1 or not 0 < wanted <= length // _SHARE:
         return None
     if not bool((groups.count == 1).all()):
         return None
     rows, skipped = np.arange(length), 0
-    keys: Sequence[SortKey | str] = (*order, *groups.columns)
-    for key in keys:
-        for word in _words(groups, key, np.arange(length)):
-            here, place = word[rows], offset - skipped
+    for key in (*order, *(() if with_ties else groups.columns)):
+        words = _words(groups, key, rows)
+        while words:
+            word, *words = words
+            place = offset - skipped
             if place >= len(rows):
                 return rows[:0], skipped
-            ends = np.partition(here, [place, min(place + wanted, len(rows)) - 1])
+            ends = np.partition(word, [place, min(place + wanted, len(rows)) - 1])
             least, most = ends[place], ends[min(place + wanted, len(rows)) - 1]
-            skipped += int(np.count_nonzero(here < least))
-            rows = rows[(here >= least) & (here <= most)]
+            skipped += int(np.count_nonzero(word < least))
+            kept = where_true((word >= least) & (word <= most))
+            rows, words = rows[kept], [one[kept] for one in words]
             if least != most or len(rows) < FROM:
                 return rows, skipped
         if isinstance(key, str) and has_intervals(groups.columns[key].type):

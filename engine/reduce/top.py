@@ -31,7 +31,7 @@ def evaluate(spec: Top, groups: Groups) -> tuple[Ints, Ints]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     if spec.limit is None:
         return _of_sorted(spec, groups)
-    behind = middle(groups, spec.order, spec.offset, spec.limit)
+    behind = middle(groups, spec.order, spec.offset, spec.limit, with_ties=spec.with_ties)
     if behind is not None:
         rows, skipped = behind
         rest = groups.take(rows, np.array([0, len(rows)]))

@@ -28,8 +28,8 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.statements.changed_rows import counts, once, part_of
 from halfjoin.engine.statements.conflicting import inserted
 from halfjoin.engine.statements.evaluating import Evaluation, compiled, evaluate, planned_query, prepare, run
-from halfjoin.engine.statements.literal_rows import from_columns
 from halfjoin.engine.statements.querying import first
+from halfjoin.engine.statements.rows_at_once import from_columns
 from halfjoin.engine.statements.scratch import SCRATCH, B, OverRows, beside, nothing, singly
 from halfjoin.engine.statements.shapes import Unfit, fill_of
 from halfjoin.engine.statements.system_tables import system_tables
@@ -92,8 +92,8 @@ def carry_out(state: State, statement: Change, sql: str, keep: Keep | None = Non
         InvalidRow: a row would be changed twice.
     """
     if isinstance(statement, Insert) and (literals := rows_of(statement.query)) is not None:
-        if (found := from_columns(state, statement, literals)) is not None:
-            with suppress(HalfjoinError):  # told with its place
+        with suppress(HalfjoinError):  # told with its place
+            if (found := from_columns(state, statement, literals)) is not None:
                 return carry_out(*found, sql)
         return carry_out(state, with_whole_rows(statement, literals), sql)
     parts = _parts(state, statement, sql, prepare)

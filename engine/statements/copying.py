@@ -25,6 +25,7 @@ from halfjoin.errors import DataError, InvalidRow, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.parse import parse_query
+from halfjoin.sql.parse.prepared import type_text
 from halfjoin.sql.statements import Copy, Insert
 from halfjoin.sql.types import STRINGS, TEXT, of_any_length
 
@@ -45,7 +46,8 @@ def copied_in(state: State, statement: Copy, data: bytes | pa.Table, sql: str) -
             raise UnsupportedSQL("COPY in the binary format needs a client of the server", remedy="write FORMAT csv")
         _check_forced(statement, names)
         made, columns = read_lines(statement, data, names), tuple(Column(name, TEXT) for name in names)
-        values = [identifier(name) if column.type.kind in STRINGS else f"CAST({identifier(name)} AS {column.type})"
+        values = [identifier(name) if column.type.kind in STRINGS else
+                  f"CAST({identifier(name)} AS {type_text(column.type)})"
                   for name, column in zip(names, loose, strict=True)]  # fmt: skip
     else:
         made, columns = data.rename_columns(names), loose

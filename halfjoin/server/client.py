@@ -16,10 +16,10 @@ from halfjoin.server import messages as m
 from halfjoin.server import reports
 from halfjoin.server.advisory import LocksOfClient
 from halfjoin.server.binding import bound
-from halfjoin.server.changing import begins_or_ends, changes, together
 from halfjoin.server.commands import Commands, parsed
 from halfjoin.server.copying import Copying
 from halfjoin.server.cursors import fetched
+from halfjoin.server.effects import begins_or_ends, changes, together
 from halfjoin.server.interval_styles import ISO, styled
 from halfjoin.server.limits import Limits
 from halfjoin.server.notifying import Mail, next_message

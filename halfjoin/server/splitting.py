@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.parse.dialect import Halfjoin
-from halfjoin.sql.parse.literal_rows import LiteralRows, literal_rows
+from halfjoin.sql.parse.literal_rows import literal_rows
 from halfjoin.sql.parse.unterminated import unterminated
 
 
@@ -49,9 +49,9 @@ def split(text: str) -> list[Piece]:
         UnsupportedSQL: a quote or comment does not end.
     """
     if (rows := literal_rows(text)) is not None:
-        pieces = split(rows.shortened)
-        if len(pieces) == 1:  # else the places of the others would be wrong
-            return [_whole(pieces[0], rows)]
+        first, *others = split(rows.shortened)
+        end = max(first.start + len(first.text), rows.end)  # blanks may end the shortened text
+        return [replace(first, text=text[first.start : end]), *others]
     try:
         tokens = Halfjoin().tokenize(text)
     except SqlglotError as problem:
@@ -65,12 +65,6 @@ def split(text: str) -> list[Piece]:
             pieces.append(_piece(text, held))
             held = []
     return [*pieces, _piece(text, held)] if held else pieces
-
-
-def _whole(piece: Piece, rows: LiteralRows) -> Piece:
-    """The piece with all of its text. Its tokens, of which the first ones matter, have one row."""
-    end = piece.start + len(piece.text) + len(rows.text) - len(rows.shortened)
-    return Piece(rows.text[piece.start : end], piece.start, piece.tokens)
 
 
 def _piece(text: str, tokens: list[Token]) -> Piece:

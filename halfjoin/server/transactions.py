@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from halfjoin.engine.statements.connection import Connection
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.server.changing import change_of
+from halfjoin.server.effects import change_of
 from halfjoin.server.portals import Held
 from halfjoin.server.reports import notice
 from halfjoin.server.variables import Variables

@@ -21,8 +21,8 @@ _NUMBER = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _CELL = rf"'[^']*(?:''[^']*)*'{_TO}|{_NUMBER}|\$[0-9]+{_TO}|(?i:NULL|TRUE|FALSE)"
 _NAMES = r'(?:[\w.\s]|"[^"]*")+(?:\((?:[\w\s,]|"[^"]*")*\)[\w\s]*)?'  # of the table and columns, and words after them
 _HEAD = re.compile(rf"\s*INSERT\s+INTO\s{_NAMES}\bVALUES\s*(?=\()", re.IGNORECASE)
-_FIRST = re.compile(rf"\(\s*(?:{_CELL})(?:\s*,\s*(?:{_CELL}))*\s*\)")
-_EACH = re.compile(_CELL)
+_ROW = re.compile(rf"(\(\s*(?:{_CELL})(?:\s*,\s*(?:{_CELL}))*\s*\))(\s*,\s*)?", re.ASCII)
+_EACH = re.compile(_CELL, re.ASCII)
 _PARAMETER = re.compile(r"\$([0-9]+)")
 
 
@@ -35,7 +35,7 @@ class LiteralRows:
     text: str
     start: int
     end: int
-    cells: list[tuple[str, ...]]
+    cells: list[list[str]]
     values: Sequence[str | None] = ()
     types: Sequence[SqlType | None] = ()
 
@@ -46,9 +46,10 @@ class LiteralRows:
 
     @property
     def shortened(self) -> str:
-        """The text with one row instead: that of the first parameters, and NULL for constants."""
-        row = (cell if cell[0] == "$" else "NULL" for cell in self.cells[0])
-        return f"{self.text[:self.start]}({', '.join(row)}){self.text[self.end:]}"
+        """The text with one row instead: that of the first parameters, and NULL for constants. Blanks follow it, so all
+        else is at its place."""
+        row = ", ".join(cell if cell[0] == "$" else "NULL" for cell in self.cells[0])
+        return f"{self.text[:self.start]}{f'({row})':<{self.end - self.start}}{self.text[self.end:]}"
 
     @cached_property
     def numbers(self) -> Mapping[int, Sequence[int]]:
@@ -69,19 +70,21 @@ class LiteralRows:
 def literal_rows(text: str) -> LiteralRows | None:
     """The rows of the INSERT that a text begins with; None if they are few, or one has more than constants."""
     head = _HEAD.match(text) if len(text) >= SHORTEST else None
-    first = None if head is None else _FIRST.match(text, head.end())
+    first = None if head is None else _ROW.match(text, head.end())
     if head is None or first is None:
         return None
-    row = re.compile(r"\(\s*" + r"\s*,\s*".join([f"({_CELL})"] * len(_EACH.findall(first[0]))) + r"\s*\)(\s*,\s*)?")
-    cells, at, more = list[tuple[str, ...]](), head.end(), True
-    while more:
-        found = row.match(text, at)
-        if found is None:
+    cells, found = list[list[str]](), first
+    while True:
+        cells.append(_EACH.findall(found[1]))
+        if len(cells[-1]) != len(cells[0]):
             return None
-        *values, comma = found.groups()
-        cells.append(tuple(values))
-        at, more = found.end(), comma is not None
-    made = LiteralRows(text, head.end(), at, cells)
+        if not found[2]:
+            break
+        following = _ROW.match(text, found.end())
+        if following is None:
+            return None
+        found = following
+    made = LiteralRows(text, head.end(), found.end(), cells)
     return made if len(cells) >= FEWEST and ("$" not in text or _are_apart(made)) else None
 
 

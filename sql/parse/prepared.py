@@ -161,15 +161,16 @@ def _checked(text: str, database: str) -> Prepared:
 
 @lru_cache(maxsize=1024)
 def _made(type: SqlType) -> exp.Expr:
-    (tree,) = trees_of(f"SELECT CAST(NULL AS {_written(type)})")
+    (tree,) = trees_of(f"SELECT CAST(NULL AS {type_text(type)})")
     found = tree.find(exp.Cast)
     assert found is not None
     return found.to
 
 
-def _written(type: SqlType) -> str:
+def type_text(type: SqlType) -> str:
+    """A type as SQL text, which is found whatever its name and the search_path are."""
     if type.kind is Kind.ARRAY and type.element is not None:
-        return f"{_written(type.element)}[]"
+        return f"{type_text(type.element)}[]"
     if type.named and type.kind in (Kind.ENUM, Kind.RECORD):  # with its schema, whatever the search_path is
         parts = type.named.split(".") if "." in type.named else (PUBLIC, type.named)
         return ".".join(f'"{part}"' for part in parts)

@@ -151,6 +151,18 @@ def test_no_parser_sees_the_parameters(tokens: list[int]) -> None:
     assert max(tokens) < 100
 
 
+@pytest.mark.parametrize("rest", ["", " ;", "\n", "; SELECT 1", " RETURNING a", "; INSERT INTO t VALUES (1, 2)"])
+def test_all_rows_reach_the_table_whatever_follows(rest: str) -> None:
+    sql = "INSERT INTO t VALUES " + ", ".join(["(1, 2)"] * 40) + rest
+    with serving() as server, server.psycopg() as client:
+        server.engine.execute("CREATE TABLE t (a integer, b integer)")
+        client.execute(sql)
+        if ";" not in rest[:1]:
+            client.execute(sql.replace("(1, 2)", "(%s, %s)"), [3, 4] * 40)
+        found = client.execute("SELECT a, count(*) FROM t GROUP BY a ORDER BY a").fetchall()
+    assert found == ([(1, 40), (3, 40)] if ";" not in rest[:1] else [(1, 40 + rest.count("INSERT"))])
+
+
 def test_the_order_of_the_rows_counts() -> None:
     """The first row of a key stays, and a serial column numbers the rows as they are written."""
     with hj.Engine() as engine:
@@ -171,6 +183,26 @@ def test_a_wrong_row_is_told_at_its_place(rows: list[str], said: str) -> None:
         with pytest.raises(hj.HalfjoinError, match=said):
             engine.execute(sql)
         assert engine.query("SELECT * FROM t").num_rows == 0
+
+
+@pytest.mark.parametrize("name", ['"My Mood"', '"select"', '"a-b"', 'app."My Mood"'])
+def test_types_may_have_any_name(name: str) -> None:
+    with hj.Engine() as engine:
+        engine.execute(f"CREATE SCHEMA app; CREATE TYPE {name} AS ENUM ('A'); CREATE TABLE t (a {name}, b {name}[])")
+        engine.execute("INSERT INTO t VALUES " + ", ".join(["('A', '{A}')"] * 40))
+        engine.copy_from("COPY t FROM STDIN", "A\t{A}\n")
+        assert engine.query("SELECT count(*) AS n FROM t").to_pylist() == [{"n": 41}]
+
+
+@pytest.mark.parametrize("rest", ["RETURNING a + 1, nope", "; SELECT\n nope FROM t"])
+def test_what_is_wrong_behind_the_rows_is_told_at_its_place(rest: str) -> None:
+    sql = f"INSERT INTO t VALUES {', '.join(['(1)'] * 40)} {rest}"
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (a integer)")
+        with pytest.raises(hj.UnknownName) as raised:
+            engine.execute(sql)
+    line = sql[: sql.index("nope")].count("\n")
+    assert (raised.value.line, raised.value.column) == (line + 1, sql.split("\n")[line].index("nope") + 1)
 
 
 def test_a_type_after_a_value_is_found_by_the_search_path() -> None:

@@ -68,10 +68,21 @@ def test_rows_left_out_before_sorting_are_not_asked_for(seed: int, monkeypatch: 
         order = tuple(random_key(random, COLUMNS) for _ in range(random.randint(0, 2)))
         ties = bool(order) and random.random() < 0.4
         spec = Top(order, random.choice([0, 1, 3, 8]), random.choice([0, 0, 1, 4]), ties)
-        with patch.object(top, "foremost", lambda *_, **__: None), patch.object(top, "middle", lambda *_: None):
+        with patch.object(top, "foremost", lambda *_, **__: None), patch.object(top, "middle", lambda *_, **__: None):
             wanted = evaluate(spec, groups)
         positions, counts = evaluate(spec, groups)
         assert positions.tolist() == wanted[0].tolist() and counts.tolist() == wanted[1].tolist(), spec
+
+
+@pytest.mark.parametrize("kinds", [1, 3, 1000])
+def test_ties_of_the_last_row_behind_a_large_offset_are_there(kinds: int) -> None:
+    values = np.random.default_rng(4).integers(0, kinds, 60_000)
+    groups = Groups({"n": pa.array(np.arange(60_000)), "x": pa.array(values)}, np.ones(60_000, np.int64),
+                    np.array([0, 60_000]))  # fmt: skip
+    positions, _ = evaluate(Top((SortKey(Column("x", BIGINT)),), 10, 5_000, with_ties=True), groups)
+    last = np.sort(values)[5_009]
+    assert len(positions) == np.count_nonzero(values <= last) - 5_000
+    assert (values[positions] <= last).all()
 
 
 def test_few_rows_are_sorted_behind_an_offset() -> None:

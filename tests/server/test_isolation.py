@@ -246,6 +246,8 @@ def test_what_only_reads_goes_on_in_a_read_only_transaction(pair: tuple[Raw, Raw
     ("SELECT a INTO v FROM t", "SELECT INTO"), ("WITH x AS (SELECT * FROM t) SELECT * INTO v FROM x", "SELECT INTO"),
     ("WITH x AS (SELECT 1) DELETE FROM t", "DELETE"),
     ("WITH x AS (INSERT INTO u VALUES (1) RETURNING 1) TABLE x", "INSERT"),
+    ("WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r WHERE x < 3) CYCLE x SET c USING p DELETE FROM t",
+     "DELETE"), ("WITH x AS (SELECT 1) SEARCH DEPTH FIRST BY a SET b UPDATE t SET a = 1", "UPDATE"),
     ("COPY t FROM STDIN", "COPY FROM"), ("COPY public.t (a) FROM STDIN", "COPY FROM"),
     ("CREATE TABLE v (a int)", "CREATE TABLE"), ("COMMENT ON TABLE t IS 'x'", "COMMENT"),
 ])  # fmt: skip

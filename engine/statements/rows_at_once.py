@@ -22,6 +22,7 @@ from halfjoin.errors import UnknownName
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.literal_rows import LiteralRows
 from halfjoin.sql.parse.parse import parse_query
+from halfjoin.sql.parse.prepared import type_text
 from halfjoin.sql.statements import Insert
 from halfjoin.sql.types import BIGINT, BOOLEAN, INTEGER, INTEGERS, STRINGS, TEXT, Kind, SqlType, of_any_length
 
@@ -114,11 +115,11 @@ def _parameters(rows: LiteralRows, place: int, type: SqlType) -> Made | None:
         if type.kind is not Kind.NUMERIC or not (exact or own is None) or written.lower() not in ("", *_OWN_SCALE):
             return None
         own, written = None, ""
-    casts = [str(one) for one in (own, written) if one]
+    casts = [*([] if own is None else [type_text(own)]), *([written] if written else [])]
     return pa.array(given, pa.string()), TEXT, casts or _to(type)
 
 
 def _to(type: SqlType) -> Sequence[str]:
     """The cast of a text to a column's type, whose length INSERT checks."""
     loose = of_any_length(type)
-    return () if loose.kind in STRINGS else (str(loose),)
+    return () if loose.kind in STRINGS else (type_text(loose),)

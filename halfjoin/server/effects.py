@@ -9,6 +9,7 @@ from halfjoin.server.tags import tag_of
 
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "CREATE", "DROP", "ALTER", "COMMENT", "REFRESH")
 _IN_WITH = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
+_MAIN = frozenset({"SELECT", "VALUES", "TABLE", *_IN_WITH})  # what may follow the queries of WITH
 _PERHAPS = ("EXECUTE", "DECLARE")  # what PREPARE or WITH HOLD has kept decides
 # What no transaction contains, or changes nothing that a transaction could undo.
 _ALONE = ("SUBSCRIBE", "DISCARD", "VACUUM")
@@ -26,8 +27,9 @@ def change_of(words: Sequence[str]) -> str | None:
             ways = (word for word in list(_outside(words))[2:] if word in ("FROM", "TO"))
             return "COPY FROM" if next(ways, "TO") == "FROM" else None
         case "WITH" if not _IN_WITH.isdisjoint(words):
+            main = next((word for word in _outside(words) if word in _MAIN), "")
             begun = (word for before, word in pairwise(words) if before in ("(", ")") and word in _IN_WITH)
-            if (found := next(begun, None)) is not None:
+            if (found := next(begun, main)) in _IN_WITH:
                 return found
     into = words[0] in ("SELECT", "WITH") and "INTO" in words and "INTO" in _outside(words)
     return "SELECT INTO" if into else None
