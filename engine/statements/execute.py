@@ -168,8 +168,10 @@ def query(session: Session, state: State, sql: str, as_of: int | None, params: P
     asked = asked_of(sql, params, session.settings, session.path)
     state = session.temporary.over(state)
     ready = known_query(session, state, asked)
-    if ready is not None:
-        return querying.answered(state, ready[0], as_of if as_of is not None else time_of(ready[1]))[0]
+    answers = None if ready is None else querying.answered(
+        state, ready[0], as_of if as_of is not None else time_of(ready[1]))  # fmt: skip
+    if answers is not None:
+        return answers[0]
     trees = trees_of(sql, params)
     for tree in trees:
         check_dots(tree, sql, state.catalog.schemas)

@@ -77,7 +77,11 @@ def answer(
     if not bound.fleeting and halves is None:
         made = Ready(reads, bound, prepare(now, bound.relation, daring=True))
         try:
-            made, answers = _answered(state, made, as_of)
+            answers = answered(state, made, as_of)
+            if answers is None:
+                made = replace(made, evaluation=prepare(now, bound.relation))
+                answers = answered(state, made, as_of)
+            assert answers is not None
         except DataError:
             found = first_rounds(bound, lambda one: run(now, prepare(now, one), time, distinct=False))
             if found is None:
@@ -107,7 +111,7 @@ def ready(state: State, statement: Query, text: str) -> Ready | None:
     bound = bind_query(statement, state.catalog, text)
     if bound.fleeting or numbered_rows(statement, state.catalog) is not None:
         return None
-    planned = planned_query(state, bound.relation)
+    planned = planned_query(state, bound.relation, daring=True)
     evaluation = compiled(state, planned, [node for node in planned.nodes if fill_of(node) is None])
     top = bound.top
     order = () if top is None else (top.order, top.limit, top.offset, top.with_ties)
@@ -117,24 +121,18 @@ def ready(state: State, statement: Query, text: str) -> Ready | None:
 
 
 @bounded()
-def answered(state: State, ready: Ready, as_of: int | None) -> tuple[pa.Table, tuple[Column, ...]]:
-    """As `answer`, of a query that is ready."""
-    return _answered(state, ready, as_of)[1]
-
-
-def _answered(state: State, ready: Ready, as_of: int | None) -> tuple[Ready, tuple[pa.Table, tuple[Column, ...]]]:
-    """As `answered`, with the query as it was answered: one that has dared too much is planned again."""
+def answered(state: State, ready: Ready, as_of: int | None) -> tuple[pa.Table, tuple[Column, ...]] | None:
+    """As `answer`, of a query that is ready. None: it has dared too much, and has to be planned for what is there."""
     state = closed(state)
     time = readable(state, ready.reads, as_of)
     later, top = replace(state, upper=max(state.upper, time + 1)), ready.bound.top
     try:
         found = run_in_parts(later, ready.evaluation, time, order=top)
     except DataError:
-        if not ready.evaluation.plan.dares:
-            raise
-        ready = replace(ready, evaluation=prepare(state, ready.bound.relation))
-        found = run_in_parts(later, ready.evaluation, time, order=top)
-    return ready, _shown(ready.bound, found if top is None else [_ordered(state, ready.bound, concat(found))])
+        if ready.evaluation.plan.dares:
+            return None
+        raise
+    return _shown(ready.bound, found if top is None else [_ordered(state, ready.bound, concat(found))])
 
 
 def _ordered(state: State, bound: BoundQuery, found: Updates) -> Updates:

@@ -43,7 +43,10 @@ def _query(session: Session, state: State, asked: Asked) -> pa.Table | None:
     found = known_query(session, seen, asked)
     if found is None:
         return None
-    rows, session.columns = querying.answered(seen, found[0], time_of(found[1]))
+    answers = querying.answered(seen, found[0], time_of(found[1]))
+    if answers is None:
+        return None
+    rows, session.columns = answers
     return rows
 
 

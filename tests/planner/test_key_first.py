@@ -12,6 +12,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.batch.readable import closed
+from halfjoin.engine.batch.state import State
 from halfjoin.engine.statements import querying
 from halfjoin.engine.statements.evaluating import planned_query
 from halfjoin.planner import cut
@@ -19,6 +20,7 @@ from halfjoin.planner.plan import Reduce
 from halfjoin.planner.reduces import key_first
 from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.parse.parse import parse_query
+from halfjoin.sql.parse.prepared import prepared
 from tests.oracle.answers import assert_same
 from tests.oracle.rows import tuples
 from tests.support.kernels import both_ways
@@ -182,6 +184,27 @@ def test_a_query_that_has_dared_too_much_is_remembered_as_it_was_answered(monkey
     engine.query(sql)
     monkeypatch.setattr(querying, "prepare", None)
     assert engine.query(sql).to_pylist() == [{"name": "a", "p": 20}]
+
+
+def test_a_query_with_other_constants_dares_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, sql = hj.Engine(), f"SELECT c.name, sum({{}} / s.q) AS p {JOINED} GROUP BY c.name"
+    engine.execute(SCHEMA)
+    engine.apply({"c": [{"id": 1, "name": "a"}], "s": [{"k": 1, "c": 1, "q": 3}]})
+    seen, answered = list[bool](), querying.answered
+
+    def noted(state: State, ready: querying.Ready, as_of: int | None) -> Any:
+        seen.append(ready.evaluation.plan.dares)
+        return answered(state, ready, as_of)
+
+    monkeypatch.setattr(querying, "answered", noted)
+    for value in (30, 60, 90, 120):
+        assert engine.query(sql.format(value)).to_pylist() == [{"name": "a", "p": value // 3}]
+    assert seen == [True] * 4
+    engine.apply({"s": [{"k": 2, "c": 9, "q": 0}]})
+    for value in (150, 180):
+        assert engine.query(sql.format(value)).to_pylist() == [{"name": "a", "p": value // 3}]
+        found = engine.connect().run(prepared(sql.format(value + 3))).rows
+        assert found is not None and found.to_pylist() == [{"name": "a", "p": value // 3 + 1}]
 
 
 @pytest.mark.parametrize("sql", AT_ONCE)
