@@ -32,8 +32,8 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
     found = list[list[str]]()
     prepare = evaluating.prepare
 
-    def noted(*args: object) -> evaluating.Evaluation:
-        made = prepare(*args)  # type: ignore[arg-type]
+    def noted(*args: object, **options: bool) -> evaluating.Evaluation:
+        made = prepare(*args, **options)  # type: ignore[arg-type]
         found.append(list(scans(made.plan)))
         return made
 
