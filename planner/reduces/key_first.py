@@ -37,6 +37,7 @@ from halfjoin.planner.reduces.items import Columns, Lowered
 from halfjoin.planner.reduces.lower import lowered
 from halfjoin.planner.reduces.parted import parted
 from halfjoin.planner.rules.fold_constants import fold
+from halfjoin.planner.rules.inline import inlined
 from halfjoin.sql.bind.context import Aliases
 from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import (
@@ -145,11 +146,11 @@ def shared_first(aggregates: Iterable[Aggregate], facts: Facts) -> dict[Aggregat
 
 
 class _Joined(NamedTuple):
-    """The inputs of an inner join and its conditions. `meaning`: of the columns that projections below it compute."""
+    """The inputs of an inner join and its conditions. `meanings`: of the columns that projections below it compute."""
 
     inputs: list[Relation]
     conditions: list[Expr]
-    meaning: dict[Expr, Expr]
+    meanings: dict[str, Expr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +226,8 @@ def _grouped(low: Lowered, facts: Facts) -> _Grouped | None:
     function, joined = low.function(low.input.columns), _joined(low.input.input)
     if not isinstance(function, Aggregates) or function.ordered or joined is None or any(map(is_temporal, _exprs(low))):
         return None
-    meaning = {column.name: replaced(expr, joined.meaning) for column, expr in low.input.items}
-    conditions = [replaced(one, joined.meaning) for one in joined.conditions]
+    meaning = {column.name: inlined(expr, joined.meanings) for column, expr in low.input.items}
+    conditions = [inlined(one, joined.meanings) for one in joined.conditions]
     read = frozenset[str]().union(*map(columns_of, (*meaning.values(), *conditions)))
     if not read <= _names(joined.inputs):  # a column has another name somewhere
         return None
@@ -300,13 +301,13 @@ def _joined(relation: Relation) -> _Joined | None:
             made = _joined(input)
             if made is None:
                 return None
-            own: dict[Expr, Expr] = {column: replaced(expr, made.meaning) for column, expr in items}
-            return made._replace(meaning={**made.meaning, **own})
+            own = {column.name: inlined(expr, made.meanings) for column, expr in items}
+            return made._replace(meanings={**made.meanings, **own})
         case Join(inputs):
             each = [(one, _joined(one)) for one in inputs]
             return _Joined([one for input, made in each for one in ([input] if made is None else made.inputs)],
                            [one for _, made in each if made is not None for one in made.conditions],
-                           {key: expr for _, made in each if made is not None for key, expr in made.meaning.items()},
+                           {key: expr for _, made in each if made is not None for key, expr in made.meanings.items()},
                            )  # fmt: skip
         case _:
             return None
