@@ -19,6 +19,7 @@ from halfjoin.sql.bind.subscripts import subscript
 from halfjoin.sql.bind.system_functions import cast_system
 from halfjoin.sql.expr import TRUE, Expr, Literal
 from halfjoin.sql.functions.parameters import untyped
+from halfjoin.sql.parse.collations import check_collation
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.parse.syntax import Given
 from halfjoin.sql.parse.type_names import sql_type
@@ -267,10 +268,9 @@ def _at_time_zone(scalars: Scalars, node: exp.AtTimeZone) -> Expr:
 
 
 def _collate(scalars: Scalars, node: exp.Collate) -> Expr:
-    if node.expression.name not in ("C", "POSIX", "ucs_basic", "default"):
-        raise scalars.context.refuse(node.expression, "text compares by code point only",
-                                     'write COLLATE "C" or nothing')
-    return scalars.value(node.this)
+    value = scalars.value(node.this)
+    check_collation(node.expression, value.type, scalars.context.sql)
+    return value
 
 
 def _array(scalars: Scalars, node: exp.Array) -> Expr:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from halfjoin.sql.named import SequenceOptions
 from halfjoin.sql.parse import syntax
+from halfjoin.sql.parse.collations import check_collation
 from halfjoin.sql.parse.constraints import column, constraints, identity_of
 from halfjoin.sql.parse.create import check_dots, table_name
 from halfjoin.sql.parse.locate import in_schema, name_of, only, refuse, written
@@ -84,7 +85,10 @@ def _altered(node: exp.AlterColumn, text: str) -> AlterAction:
     name = name_of(node.this)
     using, dtype = node.args.get("using"), node.args.get("dtype")
     if dtype:
-        return AlterAction("type", name, type=stored_type(dtype, text), to=node.meta["text"] if using else None)
+        type, collation = stored_type(dtype, text), node.args.get("collate")
+        if collation is not None:
+            check_collation(collation, type, text)
+        return AlterAction("type", name, type=type, to=node.meta["text"] if using else None)
     if node.args.get("allow_null") is not None:
         return AlterAction("drop not null" if node.args["allow_null"] else "set not null", name)
     if node.args.get("drop"):

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
+from halfjoin.sql.parse.collations import check_collation
 from halfjoin.sql.parse.locate import catalog_name, name_of, refuse, written
 from halfjoin.sql.parse.sequences import options
 from halfjoin.sql.parse.type_names import stored_type
@@ -62,6 +63,8 @@ def column(node: exp.ColumnDef, text: str) -> tuple[ColumnDef, list[Constraint]]
             made = constraint(kind, item.this and name_of(item.this), text, (name,))
             constraints.append(made)
             not_null |= made.kind == "primary key"
+        elif isinstance(kind, exp.CollateColumnConstraint):
+            check_collation(kind.this, type, text)
         else:
             raise unknown(kind, text)
     if identity is not None and (default is not None or generated is not None):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from halfjoin.sql.parse import commands, naming, syntax
+from halfjoin.sql.parse.collations import check_collation
 from halfjoin.sql.parse.constraints import column, constraints
 from halfjoin.sql.parse.locate import as_query, catalog_name, name_of, only, refuse
 from halfjoin.sql.parse.sourced import options_of
@@ -27,6 +28,7 @@ from halfjoin.sql.statements import (
     Statement,
 )
 from halfjoin.sql.system import is_temporary
+from halfjoin.sql.types import UNKNOWN
 
 INCLUDED = ("defaults", "constraints", "generated", "identity", "indexes")  # what LIKE can include
 # Of PostgreSQL's tables, besides those of autovacuum. Rows lie otherwise here, so they change nothing.
@@ -287,6 +289,10 @@ def _index(node: exp.Create, text: str) -> CreateIndex | AlterTable:
 
 def _unique_index(node: exp.Create, keys: Sequence[exp.Expr], text: str) -> AlterTable:
     """CREATE UNIQUE INDEX: a UNIQUE constraint with the index's name."""
+    for key in keys:
+        if isinstance(key, exp.Collate):
+            check_collation(key.expression, UNKNOWN, text)
+    keys = [key.this if isinstance(key, exp.Collate) else key for key in keys]
     if not all(isinstance(key, exp.Column) and not key.table for key in keys):
         raise refuse(node, text, "a unique index over an expression is not supported", "name columns")
     table, columns = table_name(node.this.args["table"], text), tuple(name_of(key) for key in keys)
