@@ -130,4 +130,7 @@ def _values(when: When, target: Target, context: Context) -> dict[str, exp.Expr]
     if len(names) < len(when.values) or (when.columns and len(names) > len(when.values)):
         raise context.wrong(when.values[0], f"INSERT has {len(when.values)} values for {len(names)} columns")
     values = dict(zip(names, when.values, strict=False))
+    if len(values) < len(when.values):
+        twice = next(name for number, name in enumerate(names) if name in names[:number])
+        raise context.wrong(when.values[0], f"column {twice} is named twice").with_(code="42701")
     return {**every, **{name: given(target, name, node, context, when.overriding) for name, node in values.items()}}

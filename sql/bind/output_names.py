@@ -16,7 +16,7 @@ FIXED: dict[type[exp.Expr], str] = {
     exp.Array: "array", exp.Tuple: "row", exp.Extract: "extract", exp.StrPosition: "position",
     exp.Substring: "substring", exp.AtTimeZone: "timezone", exp.CurrentDate: "current_date",
     exp.CurrentTimestamp: "current_timestamp", exp.Localtime: "localtime", exp.Localtimestamp: "localtimestamp",
-    exp.Exists: "exists",
+    exp.Exists: "exists", exp.Overlay: "overlay",
     exp.CurrentUser: "current_user", exp.SessionUser: "session_user", exp.CurrentRole: "current_role",
     exp.CurrentCatalog: "current_catalog", exp.CurrentSchema: "current_schema",
 }

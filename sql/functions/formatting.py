@@ -11,7 +11,7 @@ from halfjoin.sql.functions.coercion import NUMBERS
 from halfjoin.sql.functions.date_format import interval_tokens, tokens
 from halfjoin.sql.functions.number_format import number_format
 from halfjoin.sql.functions.signature import Resolve, function
-from halfjoin.sql.types import INTEGER, STRINGS, TEXT, TIMESTAMPTZ, WORKING_DIGITS, Kind, SqlType
+from halfjoin.sql.types import INTEGER, INTERVAL, STRINGS, TEXT, TIMESTAMPTZ, WORKING_DIGITS, Kind, SqlType
 
 
 def _to_char(resolve: Resolve, args: Sequence[Expr]) -> Expr:
@@ -20,6 +20,8 @@ def _to_char(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     value, pattern = args
     if value.type.kind is Kind.DATE:
         value = cast(value, TIMESTAMPTZ)  # PostgreSQL prefers it to timestamp: TZ is UTC, and OF +00
+    if value.type.kind is Kind.TIME:
+        value = cast(value, INTERVAL)
     constant = pattern.value if isinstance(pattern, Literal) and isinstance(pattern.value, str) else None
     if value.type.kind in NUMBERS:
         if constant is not None:
@@ -27,7 +29,8 @@ def _to_char(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         number = cast(value, INTEGER) if value.type.kind is Kind.SMALLINT else value
         return Call("to_char", (number, coerce(pattern, TEXT)), TEXT)
     if value.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL):
-        raise UnsupportedSQL(f"to_char of {value.type}", remedy="give a date, a timestamp, an interval or a number")
+        raise UnsupportedSQL(f"to_char of {value.type}",
+                             remedy="give a date, a time, a timestamp, an interval or a number")
     if constant is not None:
         (interval_tokens if value.type.kind is Kind.INTERVAL else tokens)(constant)
     return Call("to_char", (value, coerce(pattern, TEXT)), TEXT)
@@ -60,6 +63,7 @@ FORMATTING = (
         ("to_char('-Infinity'::float8, 'S99999999')", "-Infinity"), ("to_char('Infinity'::float8, '9.9')", " #.#"),
         ("to_char(interval '3 days 26:02:12', 'DD HH24:MI:SS')", "03 26:02:12"),
         ("to_char(interval '-14 months 5 days -00:00:01.5', 'YYYY FMMM DDD SS.MS')", "-0001 -2 -415 -01.-500"),
+        ("to_char(time '12:34:56.789', 'HH12:MI:SS.MS am')", "12:34:56.789 pm"),
         ("to_char(interval '1 day', 'Month')",
          'ERROR: invalid format specification for an interval value: "Month"'),
         ("to_char(timestamp '2024-01-05 00:07:09.012345', 'Dy, DD Mon YYYY HH24:MI:SS.US')",

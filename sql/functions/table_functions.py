@@ -109,7 +109,7 @@ def _generate_series(args: Sequence[Expr]) -> Signature:
     if kinds and kinds <= {*INTEGERS, Kind.NUMERIC}:
         return _series_of_numerics(args)
     ends = {arg.type.kind for arg in args[:2]} - {Kind.UNKNOWN}
-    if ends and ends <= set(MOMENTS):
+    if (ends or len(kinds) == 1) and ends <= set(MOMENTS):  # two texts and an interval are moments with a zone
         if len(args) == 2 or args[2].type.kind not in (Kind.INTERVAL, Kind.UNKNOWN):
             raise UnsupportedSQL("generate_series over dates or timestamps needs an interval as its step",
                                  remedy="write generate_series(first, last, interval '1 day')")

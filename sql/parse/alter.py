@@ -86,7 +86,7 @@ def _altered(node: exp.AlterColumn, text: str) -> AlterAction:
     using, dtype = node.args.get("using"), node.args.get("dtype")
     if dtype:
         type, collation = stored_type(dtype, text), node.args.get("collate")
-        if collation is not None:
+        if collation:
             check_collation(collation, type, text)
         return AlterAction("type", name, type=type, to=node.meta["text"] if using else None)
     if node.args.get("allow_null") is not None:

@@ -75,6 +75,8 @@ def merge(node: exp.Merge, text: str) -> Merge:
 def truncate(node: exp.TruncateTable, text: str) -> Truncate:
     """A TRUNCATE statement."""
     only(node, text, "TRUNCATE", ("expressions", "identity", "option"))
+    for table in node.expressions:
+        table.set("only", None)  # no table inherits from it
     return Truncate(tuple(dict.fromkeys(table_name(table, text) for table in node.expressions)),
                     node.args.get("identity") == "RESTART", str(node.args.get("option")).upper() == "CASCADE")
 

@@ -38,7 +38,12 @@ SCRIPTS = {
     "names of any letters": """SELECT parse_ident('€x.́a'), parse_ident('aé.Ü1$'), parse_ident('"€ "." "')""",
     "only": """CREATE TABLE t (k integer); INSERT INTO t VALUES (1), (2); SELECT * FROM ONLY (t); SELECT * FROM ONLY t
         AS x; SELECT x.k FROM ONLY (public.t) AS x JOIN ONLY (t) AS y ON x.k = y.k; TABLE t; TABLE ONLY t; DELETE FROM
-        ONLY (t) WHERE k = 1; UPDATE ONLY (t) SET k = 3; UPDATE ONLY t AS z SET k = z.k + 1; SELECT * FROM ONLY (u)""",
+        ONLY (t) WHERE k = 1; UPDATE ONLY (t) SET k = 3; UPDATE ONLY t AS z SET k = z.k + 1; SELECT * FROM ONLY (u);
+        TRUNCATE ONLY t; TABLE t; TRUNCATE TABLE ONLY t, u RESTART IDENTITY""",
+    "names and types of what functions give": """SELECT overlay('abc' PLACING 'X' FROM 2), to_char(time '12:34:56.7',
+        'HH12:MI:SS.MS am'); SELECT * FROM generate_series('2024-01-01', '2024-01-02', interval '12 hours') AS g;
+        SELECT generate_series('2024-01-01', '2024-01-03', interval '1 day'); CREATE TABLE t (k integer, n integer);
+        MERGE INTO t USING (VALUES (9)) AS s (x) ON k = x WHEN NOT MATCHED THEN INSERT (k, K) VALUES (1, 2); TABLE t""",
     "types of other databases": """CREATE DOMAIN short AS integer CHECK (VALUE > 0); CREATE DOMAIN string AS
         varchar(3); CREATE TYPE tinyint AS ENUM ('a', 'b'); CREATE TABLE t (a short, b string, c tinyint); INSERT INTO
         t VALUES (1, 'x', 'a'); INSERT INTO t VALUES (0, 'x', 'a'); INSERT INTO t VALUES (1, 'long', 'a'); INSERT INTO

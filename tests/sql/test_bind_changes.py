@@ -88,6 +88,8 @@ new.a integer = u.c::integer, new.c bigint = u.a, new.x double precision = u.x
     ("UPDATE u SET a = 1 FROM u", UnsupportedSQL, "table name u appears in FROM twice"),
     ("DELETE FROM u WHERE max(c) = 1", UnsupportedSQL, "aggregate functions are not allowed in DELETE"),
     ("MERGE INTO u USING t ON u.a = t.a WHEN MATCHED THEN UPDATE SET nosuch = 1", UnknownName, "unknown column"),
+    ("MERGE INTO u USING t ON u.a = t.a WHEN NOT MATCHED THEN INSERT (a, A) VALUES (1, 2)", UnsupportedSQL,
+     "column a is named twice"),
     ("DELETE FROM u WHERE nosuch = 1", UnknownName, "unknown column 'nosuch'"),
     ("DELETE FROM u AS k WHERE u.a = 1", UnknownName, "unknown table or alias 'u'"),
     ("DELETE FROM t WHERE mz_now() < ts", UnsupportedSQL, "mz_now() is not supported in INSERT, UPDATE"),

@@ -46,6 +46,7 @@ def test_stands_between_joins() -> None:
 @pytest.mark.parametrize(("sql", "columns"), [
     ("SELECT * FROM generate_series(1, 2)", ["generate_series integer"]),
     ("SELECT * FROM generate_series(1, 2) g", ["g integer"]),
+    ("SELECT * FROM generate_series('2024-01-01', '2024-01-03', interval '1 day') g", ["g timestamptz"]),
     ("SELECT g FROM generate_series(1, 2) AS g (x)", ["g integer"]),
     ("SELECT x FROM generate_series(1, 2) AS g (x)", ["x integer"]),
     ("SELECT g.g, g.ordinality FROM generate_series(1, 2) WITH ORDINALITY AS g", ["g integer", "ordinality bigint"]),
