@@ -15,7 +15,7 @@ from halfjoin.engine.storage.journal import NODES, Kept
 from halfjoin.errors import StorageError
 from halfjoin.nesting import bounded
 from halfjoin.sql.bind.bind import bind
-from halfjoin.sql.bind.meaning import differs
+from halfjoin.sql.bind.meaning import differs, reads_otherwise
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Scan, parts_inside
 
@@ -88,10 +88,12 @@ def restore(
     for view in document.views:
         catalog.add(view)
         if view.materialized:
-            relation = bind(parse_query(view.text), catalog, view.text)
+            query = parse_query(view.text)
+            other = reads_otherwise(query, catalog, view.text, document.meaning)
+            relation = bind(query, catalog, view.text)
             reads = {part.collection for part in parts_inside(relation) if isinstance(part, Scan)}
             entered = enter_view(state, view, relation)
-            if reads & anew or differs(relation, document.meaning) or catalog.views[view.name] != view:
+            if reads & anew or other or differs(relation, document.meaning) or catalog.views[view.name] != view:
                 anew.add(view.name)
                 _check_sinks(view, document)
             for name, maintained in entered.items():

@@ -27,11 +27,11 @@ from halfjoin.sql.bind.scope import FromItem, Scope, Visible
 from halfjoin.sql.bind.selected import column_for
 from halfjoin.sql.bind.subqueries import bind_values, filtered
 from halfjoin.sql.bind.system_functions import not_in_catalog
-from halfjoin.sql.bind.tables import sequence_name, system_name
+from halfjoin.sql.bind.tables import schema_within, sequence_name, system_name
 from halfjoin.sql.bind.unmaintained import refuse_join, side_of
 from halfjoin.sql.bind.windows import windows_in
 from halfjoin.sql.expr import TRUE, Column, Expr, Literal, conjunction, conjuncts, substitute
-from halfjoin.sql.parse.locate import bare_values, catalog_name, name_of, only, written
+from halfjoin.sql.parse.locate import bare_values, catalog_name, name_of, only, schema_of, written
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, SortKey, Values
 from halfjoin.sql.system import SEQUENCE
@@ -351,10 +351,12 @@ class From:
         if common is not None:
             selected = self.common(common)
             names = renamed(selected.names, exp.TableAlias(columns=list(common.columns)), table, context)
-            return self.derived(selected.renamed(names), alias, table)
+            relation, item = self.derived(selected.renamed(names), alias, table)
+            return relation, replace(item, schema=schema_within(own, item.name))
         if (text := context.schema.plain_view(table)) is not None:
             inner = replace(context, sql=text, common={})
-            return self.derived(bind_select.select(parse_query(text), inner), alias, own)
+            relation, item = self.derived(bind_select.select(parse_query(text), inner), alias, own)
+            return relation, item if alias is not None else replace(item, schema=schema_of(node, context.sql))
         columns = context.schema.columns(table)
         if columns is None:
             if (sequence := sequence_name(table, context.schema)) is not None:
@@ -364,7 +366,8 @@ class From:
         name, unique, names = self.named(alias, own, [column.name for column in columns])
         qualified = tuple(Column(f"{unique}.{column.name}", column.type, column.nullable) for column in columns)
         context.note_rows(qualified)
-        return Scan(table, unique, qualified), FromItem(name, tuple(zip(names, qualified, strict=True)))
+        schema = "" if alias is not None else schema_of(node, context.sql)
+        return Scan(table, unique, qualified), FromItem(name, tuple(zip(names, qualified, strict=True)), schema=schema)
 
     def system(self, node: exp.Table, table: str, own: str) -> tuple[Relation, FromItem]:
         """A table of PostgreSQL's catalog, in a query."""
@@ -381,7 +384,8 @@ class From:
         qualified = tuple(replace(column, name=f"{unique}.{column.name}") for column in columns)
         hidden = tuple((one.name, replace(one, name=f"{unique}.{one.name}")) for one in context.system.hidden())
         scan = Scan(table, unique, (*qualified, *(column for _, column in hidden)))
-        return scan, FromItem(name, tuple(zip(names, qualified, strict=True)), hidden=hidden)
+        schema = schema if node.args.get("alias") is None else ""
+        return scan, FromItem(name, tuple(zip(names, qualified, strict=True)), hidden=hidden, schema=schema)
 
     def common(self, table: CommonTable) -> bind_select.Selected:
         """The outputs of a query of WITH."""

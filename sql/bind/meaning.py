@@ -8,16 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sqlglot import exp
+
 from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.bind.row_parts import IS_THERE
 from halfjoin.sql.bind.row_sequence import is_carried
+from halfjoin.sql.bind.tables import names_of
 from halfjoin.sql.expr import Call, Cast, Expr, Literal, walk
 from halfjoin.sql.functions import always_null
 from halfjoin.sql.functions.order import POSITION
+from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Aggregate, AggregateCall, Loop, Relation, SortKey, TopK, Window, parts_inside
+from halfjoin.sql.schema import Schema
 from halfjoin.sql.types import FLOATS, STRINGS, Kind, SqlType, all_digits, dimensions, parts_of
 from halfjoin.version import MEANING
 
+# 14: of tables with the same name in several schemas, a column whose schema is written is that schema's.
 # 13: of equal intervals that look different, windows, loops and functions of arrays pick the one that groups pick.
 # 12: aggregates of an enum's label that is written, as max('ok'::mood), give the label, not its place.
 # 11: a row that is NULL is one key with a row that an outer join does not find.
@@ -56,9 +62,21 @@ _QUOTIENTS = frozenset({"/", "power", "^", "sqrt", "exp", "ln", "log", "avg", "v
 _MOMENTS = (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL)
 
 
+_LAST_OF_VALUES = 13  # no later one gives an expression another value
+
+
+def reads_otherwise(query: exp.Query, schema: Schema, sql: str, meaning: int) -> bool:
+    """Whether a version with that `MEANING` may have read other columns than this one for a query of views."""
+    if meaning >= MEANING:
+        return False
+    texts = [text for name in names_of(query, schema, sql) if (text := schema.plain_view(name)) is not None]
+    every = (query, *map(parse_query, texts))
+    return any(column.args.get("db") is not None for one in every for column in one.find_all(exp.Column))
+
+
 def differs(relation: Relation, meaning: int) -> bool:
     """Whether a version with that `MEANING` may have given the relation other rows than this one."""
-    if meaning >= MEANING:
+    if meaning >= _LAST_OF_VALUES:
         return False
     for part in parts_inside(relation):
         calls = part.calls if isinstance(part, Aggregate | Window) else ()

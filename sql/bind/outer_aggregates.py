@@ -31,7 +31,7 @@ from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope, find, find_star
 from halfjoin.sql.bind.subqueries import bind_values
 from halfjoin.sql.expr import Column, Expr, columns_of
-from halfjoin.sql.parse.locate import name_of
+from halfjoin.sql.parse.locate import name_of, owner_of
 from halfjoin.sql.relation import Values
 from halfjoin.sql.schema import Schema
 from halfjoin.sql.types import INTEGER, SqlType
@@ -147,13 +147,12 @@ def _all(scope: Scope) -> Iterator[Column]:
 
 def _level_of(column: exp.Column, scopes: tuple[Scope, ...]) -> int:
     """The first scope that has a column, or their number if none has it."""
-    table = column.args.get("table")
     for level, scope in enumerate(scopes):
         try:
             if isinstance(column.this, exp.Star):
-                find_star((scope,), name_of(column.args["table"]))
+                find_star((scope,), name_of(column.args["table"]), owner_of(column)[1])
                 return level
-            find((scope,), name_of(column), table and name_of(table))
+            find((scope,), name_of(column), *owner_of(column))
         except UnknownName:
             continue
         except UnsupportedSQL:  # it has several, or has grouped them away

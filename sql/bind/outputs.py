@@ -15,7 +15,7 @@ from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope, find, find_star
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions.record_values import is_record, members
-from halfjoin.sql.parse.locate import name_of
+from halfjoin.sql.parse.locate import name_of, owner_of
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def star(node: exp.Expr, scopes: tuple[Scope, ...], context: Context) -> list[tu
         raise context.refuse(node, "* takes no EXCEPT or REPLACE", "name the columns")
     if isinstance(node, exp.Column):
         with context.at(node):
-            return list(find_star(scopes, name_of(node.args["table"])))
+            return list(find_star(scopes, name_of(node.args["table"]), owner_of(node)[1]))
     if not scopes[0].sources:
         raise context.wrong(node, "SELECT * needs FROM")
     return [(column.name, column.expr) for column in scopes[0].visible]
@@ -111,6 +111,5 @@ def _meaning(node: exp.Expr, scalars: Scalars) -> Expr | exp.Expr:
     """What an output computes: equal for `k` and the k of `*`."""
     value, plain = scalars.bound.get(id(node)), node.unnest()
     if value is None and isinstance(plain, exp.Column) and isinstance(plain.this, exp.Identifier):
-        table = plain.args.get("table")
-        return find(scalars.scopes, name_of(plain), table and name_of(table))
+        return find(scalars.scopes, name_of(plain), *owner_of(plain))
     return plain if value is None else value

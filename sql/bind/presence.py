@@ -23,13 +23,13 @@ def with_presence(relation: Relation, scope: Scope, join: exp.Join, context: Con
     columns = () if query is None else query.find_all(exp.Column)
     read = {name for node in columns if node.parent is not query or not isinstance(node.this, exp.Star)
             for name in [_may_mean(node)] if name}
-    made = {source.name: Column(f"{context.aliases.fresh(source.name)}.there", BOOLEAN, nullable=False)
+    made = {source: Column(f"{context.aliases.fresh(source.name)}.there", BOOLEAN, nullable=False)
             for source in items if source.name in read}  # fmt: skip
     if not made:
         return relation, scope
     kept = ((column, column) for column in relation.columns)
     return (Project(relation, (*kept, *((column, TRUE) for column in made.values()))),
-            scope.with_hidden({name: (THERE, column) for name, column in made.items()}))  # fmt: skip
+            scope.with_hidden({source: (THERE, column) for source, column in made.items()}))  # fmt: skip
 
 
 def _may_mean(node: exp.Column) -> str:

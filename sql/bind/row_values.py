@@ -19,12 +19,12 @@ from sqlglot import exp
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.row_order import compared, of_records
-from halfjoin.sql.bind.scope import THERE
+from halfjoin.sql.bind.scope import THERE, named
 from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import TRUE, Expr
 from halfjoin.sql.functions import record_values
 from halfjoin.sql.functions.records import member_test
-from halfjoin.sql.parse.locate import name_of
+from halfjoin.sql.parse.locate import name_of, owner_of
 from halfjoin.sql.types import UNKNOWN
 
 if TYPE_CHECKING:
@@ -87,10 +87,9 @@ def _item(node: exp.Expr, scalars: Scalars) -> FromItem | None:
         for scope in scalars.scopes:
             if _has_column(scope, name_of(node)):
                 return None
-    name = name_of(node.args["table"]) if _is_star(node) else name_of(node)
-    for scope in scalars.scopes:
-        if (item := (scope.rows or scope).source(name)) is not None:
-            return None if item.scalar and not _is_star(node) else item
+    table, schema = owner_of(node)
+    for _, item in named([scope.rows or scope for scope in scalars.scopes], table or name_of(node), schema):
+        return None if item.scalar and not _is_star(node) else item
     return None
 
 
@@ -107,7 +106,8 @@ def _columns(item: FromItem, place: exp.Expr) -> list[exp.Expr]:
 
 
 def _column(item: FromItem, name: str, place: exp.Expr) -> exp.Expr:
-    made = exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(item.name, quoted=True))
+    schema = exp.to_identifier(item.schema, quoted=True) if item.schema else None
+    made = exp.column(exp.to_identifier(name, quoted=True), exp.to_identifier(item.name, quoted=True), schema)
     made.parent = place  # for its place in the text
     return made
 

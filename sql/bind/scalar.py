@@ -28,7 +28,7 @@ from halfjoin.sql.functions import record_values
 from halfjoin.sql.functions.chance import CALLED, CHANCE
 from halfjoin.sql.functions.jsonb_records import POPULATED_ONE, populated
 from halfjoin.sql.functions.table_functions import returns_rows
-from halfjoin.sql.parse.locate import name_of
+from halfjoin.sql.parse.locate import name_of, owner_of
 from halfjoin.sql.parse.syntax import FieldChange, OrderText, Variadic
 from halfjoin.sql.parse.type_names import FUNCTIONS as TYPE_FUNCTIONS
 from halfjoin.sql.types import (
@@ -180,9 +180,8 @@ def _column(scalars: Scalars, node: exp.Column) -> Expr:
         return _row(scalars, node)
     if node.meta.get("asker"):
         return _session(name_of(node))(scalars, node)
-    table = node.args.get("table")
     try:
-        return find(scalars.scopes, name_of(node), table and name_of(table))
+        return find(scalars.scopes, name_of(node), *owner_of(node))
     except UnsupportedSQL:
         if (row := row_of(node, scalars)) is None:
             raise

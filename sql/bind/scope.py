@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
@@ -32,6 +32,7 @@ class FromItem:
     scalar: bool = False  # a function with one column: the alias alone means that column
     hidden: tuple[tuple[str, Column], ...] = ()  # columns that `*` leaves out; a name means them if no other has it
     order: tuple[SortKey, ...] = ()  # the order in which its rows come, if a query asks for it
+    schema: str = ""  # of a table or view without an alias
 
     def visible(self) -> tuple[Visible, ...]:
         """Its columns, as visible without the alias."""
@@ -59,9 +60,9 @@ class Scope:
         """The sources of both scopes, as after a cross join."""
         if not self.sources and not self.visible:
             return other
-        taken = {source.name for source in self.sources}
         for source in other.sources:
-            if source.name in taken:
+            if any(source.name == one.name and (source.schema == one.schema or not source.schema or not one.schema)
+                   for one in self.sources):  # fmt: skip
                 raise UnsupportedSQL(f"table name {source.name} appears in FROM twice", code="42712",
                                      remedy=f"give one an alias: {source.name} AS {source.name}2")
         return Scope(self.sources + other.sources, self.visible + other.visible)
@@ -85,10 +86,10 @@ class Scope:
                      if columns_of(column.expr) <= change.keys())
         return Scope(sources, seen)
 
-    def with_hidden(self, columns: Mapping[str, tuple[str, Column]]) -> Scope:
-        """The scope with a hidden column in each of the sources that are named."""
+    def with_hidden(self, columns: Mapping[FromItem, tuple[str, Column]]) -> Scope:
+        """The scope with a hidden column in each of these sources."""
         return replace(self, sources=tuple(
-            replace(source, hidden=(*source.hidden, columns[source.name])) if source.name in columns else source
+            replace(source, hidden=(*source.hidden, columns[source])) if source in columns else source
             for source in self.sources))  # fmt: skip
 
     def nullable(self) -> Scope:
@@ -106,12 +107,16 @@ class Scope:
                                  remedy="write one of them" if " or " in owners else "give one an alias")
         return found[0].expr if found else None
 
-    def source(self, name: str) -> FromItem | None:
-        """The source with that alias, None if none has it."""
-        return next((source for source in self.sources if source.name == name), None)
+    def source(self, name: str, schema: str | None = None) -> FromItem | None:
+        """The source with that alias, None if none has it. `schema`: which it must have."""
+        found = [one for one in self.sources if one.name == name and schema in (None, one.schema)]
+        if len(found) > 1:
+            raise UnsupportedSQL(f"table reference {name} is ambiguous", code="42P09",
+                                 remedy=" or ".join(f"{one.schema}.{name}" for one in found))
+        return found[0] if found else None
 
 
-def find(scopes: tuple[Scope, ...], name: str, table: str | None) -> Expr:
+def find(scopes: tuple[Scope, ...], name: str, table: str | None, schema: str = "") -> Expr:
     """The column that a name means, searched from the innermost scope outward; UnknownName if no scope has it.
 
     UnsupportedSQL if it is a column of grouped rows, and not one of the groups.
@@ -122,29 +127,40 @@ def find(scopes: tuple[Scope, ...], name: str, table: str | None) -> Expr:
                 return expr
             if scope.rows is not None and scope.rows.column(name) is not None:
                 raise _ungrouped(name, scope.rows)
-    for scope in scopes:
-        if (source := scope.source(table or name)) is not None:
-            if table is not None and scope.rows is not None and all(
-                name != known for known, _ in (*source.columns, *source.hidden)):
-                find((scope.rows,), name, table)
-                raise _ungrouped(name, scope.rows, table)
-            return _of_source(source, name) if table is not None else _whole(source)
+    for scope, source in named(scopes, table or name, schema):
+        if table is not None and scope.rows is not None and all(
+            name != known for known, _ in (*source.columns, *source.hidden)):
+            find((scope.rows,), name, table, schema)
+            raise _ungrouped(name, scope.rows, table)
+        return _of_source(source, name) if table is not None else _whole(source)
     if table is not None:
-        known = (source.name for scope in scopes for source in scope.sources)
-        raise UnknownName("table or alias", table, dict.fromkeys(known))
+        raise _no_table(scopes, table, schema)
     raise _unknown(name, name, dict.fromkeys(column.name for scope in scopes for column in scope.visible))
 
 
-def find_star(scopes: tuple[Scope, ...], table: str) -> tuple[tuple[str, Column], ...]:
+def find_star(scopes: tuple[Scope, ...], table: str, schema: str = "") -> tuple[tuple[str, Column], ...]:
     """The columns of `table.*`, searched from the innermost scope outward; raises as `find`."""
-    for scope in scopes:
-        if (source := scope.source(table)) is not None:
-            whole = None if scope.rows is None else scope.rows.source(table)
-            for name, _ in whole.columns if whole is not None else ():
-                find((scope,), name, table)  # refused unless it is one of the groups
-            return source.columns
-    known = (source.name for scope in scopes for source in scope.sources)
-    raise UnknownName("table or alias", table, dict.fromkeys(known))
+    for scope, source in named(scopes, table, schema):
+        whole = next(named(() if scope.rows is None else (scope.rows,), table, schema), None)
+        for name, _ in () if whole is None else whole[1].columns:
+            find((scope,), name, table, schema)  # refused unless it is one of the groups
+        return source.columns
+    raise _no_table(scopes, table, schema)
+
+
+def named(scopes: Iterable[Scope], name: str, schema: str) -> Iterator[tuple[Scope, FromItem]]:
+    """The sources that a name means, from the innermost scope outward. With a schema, those of that schema come first;
+    then those of none, as a view's table that was renamed has an alias in its text."""
+    for known in (schema, "") if schema else (None,):
+        for scope in scopes:
+            source = scope.source(name, known)
+            if source is not None:
+                yield scope, source
+
+
+def _no_table(scopes: Iterable[Scope], table: str, schema: str) -> UnknownName:
+    known = dict.fromkeys(source.name for scope in scopes for source in scope.sources)
+    return UnknownName("table or alias", f"{schema}.{table}" if schema else table, known)
 
 
 def _ungrouped(name: str, rows: Scope, table: str | None = None) -> UnsupportedSQL:

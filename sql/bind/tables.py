@@ -68,14 +68,16 @@ def tables_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
 def without_schema(text: str, name: str) -> tuple[str, tuple[str, ...]]:
     """A query that names a table or view without its schema, and the names by which it does so.
 
-    Where the text has the schema, the new name is one that the text has for nothing else. The alias stays.
+    Where the text has the schema, the new name is one that the text has for nothing else. The alias stays. So it is
+    where columns have schemas, as in `public.t.k`, so that these still tell tables of one name apart.
 
     >>> without_schema("SELECT t.k FROM public.t, t AS u", "t")
     ('SELECT t.k FROM "public.t" AS t, t AS u', ('public.t', 't'))
     """
     query = parse_query(text)
     tables = [table for table in references(query) if catalog_name(table, text) == name]
-    written = [table for table in tables if table.args.get("db") is not None]
+    every = any(column.args.get("db") is not None for column in query.find_all(exp.Column))
+    written = [table for table in tables if every or table.args.get("db") is not None]
     names = [name] if len(written) < len(tables) else []
     if written:
         new, taken = name if "." in name else f"{PUBLIC}.{name}", {one.name for one in query.find_all(exp.Identifier)}
@@ -88,6 +90,12 @@ def without_schema(text: str, name: str) -> tuple[str, tuple[str, ...]]:
             alias = "" if table.args.get("alias") or _is_query(table, text) else f" AS {own}"
             text = f'{text[:start]}"{new.replace(chr(34), chr(34) * 2)}"{alias}{text[end:]}'
     return text, tuple(names)
+
+
+def schema_within(name: str, alias: str) -> str:
+    """The schema of a table that `without_schema` has given a name, and its own as an alias; nothing of other names."""
+    schema, _, table = name.partition(".")
+    return schema if table.startswith(alias) and not table.removeprefix(alias).strip("_") else ""
 
 
 def _is_query(table: exp.Table, text: str) -> bool:
@@ -103,10 +111,17 @@ def types_of(query: exp.Query) -> set[str]:
 
 
 def references(query: exp.Expr) -> Iterator[exp.Table]:
-    """The tables that a query names, except those that its WITH clauses define."""
+    """The tables that a query or a change names, except those that its WITH clauses define."""
     for table in query.find_all(exp.Table):
-        if isinstance(table.this, exp.Identifier) and (table.args.get("db") or name_of(table) not in _common(table)):
+        if isinstance(table.this, exp.Identifier) and (
+            table.args.get("db") or _is_changed(table) or name_of(table) not in _common(table)):
             yield table
+
+
+def _is_changed(table: exp.Table) -> bool:
+    """Whether a table is the one that a statement changes, which no query of WITH is."""
+    inside = table.parent if isinstance(table.parent, exp.Schema) else table
+    return inside.arg_key == "this" and isinstance(inside.parent, (exp.Insert, exp.Update, exp.Delete, exp.Merge))
 
 
 def _common(node: exp.Expr) -> set[str]:

@@ -29,7 +29,7 @@ from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.clock import moment
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.change import is_default
-from halfjoin.sql.parse.locate import place
+from halfjoin.sql.parse.locate import PUBLIC, place
 from halfjoin.sql.parse.syntax import FieldChange
 from halfjoin.sql.relation import Relation, Scan, SortKey
 from halfjoin.sql.statements import Change
@@ -50,7 +50,8 @@ class Target:
 
     def placed(self, columns: Sequence[Column]) -> FromItem:
         """The table's names for other columns."""
-        return FromItem(self.item.name, tuple(zip((c.name for c in self.columns), columns, strict=True)))
+        named = tuple(zip((column.name for column in self.columns), columns, strict=True))
+        return FromItem(self.item.name, named, schema=self.item.schema)
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,9 @@ def target_of(statement: Change, context: Context) -> Target:
     qualified = tuple(Column(f"{alias}.{column.name}", column.type, column.nullable) for column in columns)
     context.note_rows(qualified)
     named = tuple((column.name, inner) for column, inner in zip(columns, qualified, strict=True))
-    return Target(table, columns, Scan(table, alias, qualified), FromItem(statement.alias, named))
+    schema, _, name = table.rpartition(".")
+    item = FromItem(statement.alias, named, schema=(schema or PUBLIC) if statement.alias == name else "")
+    return Target(table, columns, Scan(table, alias, qualified), item)
 
 
 def items_of(first: exp.Expr, joins: Sequence[exp.Join], context: Context) -> tuple[Relation, Scope]:
@@ -152,6 +155,7 @@ def given(target: Target, name: str, node: exp.Expr, context: Context, overridin
         raise error.with_(code="428C9")
     if isinstance(node, FieldChange):
         node.this.set("table", exp.to_identifier(target.item.name, quoted=True))
+        node.this.set("db", exp.to_identifier(target.item.schema, quoted=True) if target.item.schema else None)
     return default(target, name, context) if is_default(node) else node
 
 

@@ -50,6 +50,12 @@ def name_of(node: exp.Expr | str) -> str:
     return name if node.args.get("quoted") else name.lower()
 
 
+def owner_of(column: exp.Column) -> tuple[str | None, str]:
+    """The table that a column's name has before it, or None, and the table's schema, or nothing."""
+    table, schema = column.args.get("table"), column.args.get("db")
+    return table and name_of(table), name_of(schema) if schema else ""
+
+
 PUBLIC = "public"
 
 

@@ -40,6 +40,25 @@ SCRIPTS = {
         AS x; SELECT x.k FROM ONLY (public.t) AS x JOIN ONLY (t) AS y ON x.k = y.k; TABLE t; TABLE ONLY t; DELETE FROM
         ONLY (t) WHERE k = 1; UPDATE ONLY (t) SET k = 3; UPDATE ONLY t AS z SET k = z.k + 1; SELECT * FROM ONLY (u);
         TRUNCATE ONLY t; TABLE t; TRUNCATE TABLE ONLY t, u RESTART IDENTITY""",
+    "tables of one name in two schemas": """CREATE SCHEMA a; CREATE TABLE a.t (k integer, n integer); CREATE TABLE
+        t (k integer, n integer); INSERT INTO a.t VALUES (1, 10), (2, 20); INSERT INTO t VALUES (2, 21), (3, 30);
+        SELECT * FROM t JOIN a.t ON a.t.k = public.t.k; SELECT public.t.*, a.t.n FROM t FULL JOIN a.t ON a.t.k =
+        public.t.k; SELECT k FROM t JOIN a.t USING (k); SELECT t.k FROM t JOIN a.t USING (k); SELECT n FROM t JOIN
+        a.t USING (k); SELECT count(a.t), count(public.t), count(*) FROM t FULL JOIN a.t ON a.t.k = public.t.k;
+        SELECT count(a.t.*), count(public.t.*) FROM t LEFT JOIN a.t ON a.t.k = public.t.k; SELECT a.t.k,
+        sum(public.t.n) FROM t, a.t GROUP BY a.t.k; SELECT a.t.k, public.t.n FROM t, a.t GROUP BY a.t.k; SELECT
+        a.t.k, (SELECT max(public.t.n) FROM t WHERE public.t.k >= a.t.k) FROM a.t; SELECT (SELECT a.t.n FROM t
+        LIMIT 1) FROM a.t; SELECT (SELECT sum(a.t.n) FROM t) FROM a.t; SELECT x.n FROM a.t, LATERAL (SELECT a.t.n +
+        public.t.n AS n FROM t WHERE public.t.k = a.t.k) AS x; SELECT a.t, (a.t).n FROM a.t; SELECT
+        to_jsonb(a.t.*)::text FROM a.t, t WHERE a.t.k = public.t.k; SELECT a.t.n, rank() OVER (PARTITION BY
+        public.t.k ORDER BY a.t.n) FROM t, a.t; SELECT a.t.k FROM t; SELECT public.t.k FROM a.t; SELECT nosuch.t.k
+        FROM t; SELECT * FROM t, public.t; SELECT * FROM a.t AS t, t; WITH t AS (SELECT 5 AS k) SELECT t.k FROM t;
+        WITH t AS (SELECT 5 AS k) SELECT a.t.k FROM t, a.t; UPDATE t SET n = a.t.n FROM a.t WHERE a.t.k =
+        public.t.k RETURNING public.t.k, a.t.n, *; INSERT INTO t SELECT public.t.k + 10, a.t.n FROM t, a.t WHERE
+        public.t.k = a.t.k RETURNING public.t.k; DELETE FROM a.t WHERE EXISTS (SELECT FROM t WHERE public.t.k =
+        a.t.k AND a.t.k > 5); DELETE FROM t WHERE NOT EXISTS (SELECT FROM a.t WHERE a.t.k = public.t.k); DELETE
+        FROM t USING a.t WHERE a.t.k = public.t.k RETURNING a.t.n, public.t.n; WITH t AS (SELECT 7 AS k, 70 AS n)
+        INSERT INTO t SELECT * FROM t RETURNING k; DROP SCHEMA a CASCADE""",
     "names and types of what functions give": """SELECT overlay('abc' PLACING 'X' FROM 2), to_char(time '12:34:56.7',
         'HH12:MI:SS.MS am'); SELECT * FROM generate_series('2024-01-01', '2024-01-02', interval '12 hours') AS g;
         SELECT generate_series('2024-01-01', '2024-01-03', interval '1 day'); CREATE TABLE t (k integer, n integer);

@@ -31,6 +31,7 @@ VIEWS = {
           "SELECT k, min(ARRAY[interval '1 day']) AS x FROM s GROUP BY k"),
     "u": ("WITH RECURSIVE u(k, x) AS (SELECT k, i FROM s UNION SELECT k, x FROM u) SELECT k, x FROM u",
           "SELECT DISTINCT k, interval '1 day' AS x FROM s"),
+    "n": ("SELECT y.t.k, (SELECT count(*) FROM t WHERE y.t.k = 7) AS x FROM y.t", "SELECT k, 0::bigint AS x FROM y.t"),
     "above": ("SELECT x, count(*) AS c FROM f GROUP BY x", "SELECT x, count(*) AS c FROM f GROUP BY x"),
     "same": ("SELECT k, sum(n) AS x FROM t GROUP BY k", "SELECT k, sum(n) AS x FROM t GROUP BY k"),
 }
@@ -43,7 +44,7 @@ def test_views_are_filled_anew_once(tmp_path: Path, caplog: pytest.LogCaptureFix
     with hj.Engine(tmp_path) as engine:
         said = [record.getMessage() for record in caplog.records]
         named = sorted(text.split(" view ")[1].split()[0] for text in said)
-        assert named == ["a", "above", "c", "e", "f", "j", "l", "p", "q", "r", "u", "w"]
+        assert named == ["a", "above", "c", "e", "f", "j", "l", "n", "p", "q", "r", "u", "w"]
         _check(engine, range(2, 5))
         engine.apply({"t": [{"k": 0, "n": 0, "__diff": -1}, {"k": 1, "n": 10}]}, time=5)
         _check(engine, range(2, 6))
@@ -86,8 +87,9 @@ def _older(folder: Path, more: str = "") -> dict[str, int]:
     with hj.Engine(folder, clock="own") as engine:
         engine.execute("CREATE TABLE t (k integer, n numeric(10,2)); CREATE TYPE pair AS (a integer, b text)")
         engine.execute("CREATE TYPE mood AS ENUM ('sad', 'ok')")
-        engine.execute("CREATE TABLE s (k integer, i interval)")
-        engine.execute("CREATE TABLE o (k integer, r pair); SET TIME = 0; INSERT INTO o VALUES (1, NULL)")
+        engine.execute("CREATE TABLE s (k integer, i interval); CREATE SCHEMA y; CREATE TABLE y.t (k integer)")
+        engine.execute("CREATE TABLE o (k integer, r pair); SET TIME = 0; BEGIN; INSERT INTO o VALUES (1, NULL)")
+        engine.execute("INSERT INTO y.t VALUES (7); COMMIT")
         engine.execute("SET TIME = 1; INSERT INTO s VALUES (1, '1 day'), (1, '24:00')")
         for name, (_, older) in VIEWS.items():
             engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {older}")
