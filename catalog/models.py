@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import PydanticSerializationError
 
 from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.definitions import OptionValue
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import Domain
-from halfjoin.sql.statements import OptionValue
 from halfjoin.sql.types import SqlType
 from halfjoin.sql.user_aggregate import UserAggregate
 

@@ -57,9 +57,9 @@ from halfjoin.engine.system.process import is_this
 from halfjoin.engine.system.turns import Turns
 from halfjoin.errors import Conflict, HalfjoinError
 from halfjoin.notebook.view import View
+from halfjoin.sql.definitions import CreateSource
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.times import duration
-from halfjoin.sql.statements import CreateSource
 
 
 class Engine(Registering, Connecting, Feeding, Sourcing):

@@ -23,7 +23,7 @@ from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.system.process import check_process
 from halfjoin.engine.system.turns import Turns
 from halfjoin.errors import HalfjoinError, UnsupportedSQL
-from halfjoin.sql.statements import CreateSource, OptionValue
+from halfjoin.sql.definitions import CreateSource, OptionValue
 
 T = TypeVar("T")
 _SHARE = 16  # of the memory budget: a batch is there as texts, as typed rows, and as what the views make of it

@@ -29,9 +29,9 @@ from halfjoin.engine.updates.updates import Updates, constant
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.constraints import bind_default, names_read, sequence_of_default
+from halfjoin.sql.definitions import AlterAction, AlterTable, Constraint
 from halfjoin.sql.expr import Call, Expr, Literal, walk
 from halfjoin.sql.functions.chance import CHANCE
-from halfjoin.sql.statements import AlterAction, AlterTable, Constraint
 
 
 def alter_table(state: State, statement: AlterTable, gone: list[str] | None = None) -> None:

@@ -29,9 +29,9 @@ from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind, bind_keys
 from halfjoin.sql.bind.tables import names_of
+from halfjoin.sql.definitions import CreateIndex, CreateSink, CreateTable, CreateTableAs, CreateView
 from halfjoin.sql.expr import is_temporal
 from halfjoin.sql.functions import render
-from halfjoin.sql.statements import CreateIndex, CreateSink, CreateTable, CreateTableAs, CreateView
 
 _log = logging.getLogger("halfjoin")
 

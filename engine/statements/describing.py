@@ -28,14 +28,13 @@ from halfjoin.sql.origins import Told, origins
 from halfjoin.sql.parse.locate import PUBLIC
 from halfjoin.sql.parse.parse import executed, statement_of
 from halfjoin.sql.parse.prepared import Prepared
+from halfjoin.sql.prepared import Execute, Prepare
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import (
     Delete,
-    Execute,
     Explain,
     Insert,
     Merge,
-    Prepare,
     Select,
     Show,
     Statement,

@@ -14,8 +14,8 @@ from halfjoin.engine.statements.reshaping import put
 from halfjoin.engine.statements.tables import check_schema
 from halfjoin.errors import Conflict, UnknownName
 from halfjoin.sql.bind.tables import types_of
+from halfjoin.sql.definitions import AlterAction, AlterTable, Drop
 from halfjoin.sql.parse.parse import parse_query
-from halfjoin.sql.statements import AlterAction, AlterTable, Drop
 from halfjoin.sql.types import SqlType, innermost, parts_of
 
 

@@ -25,9 +25,9 @@ from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.constraints import bind_check, relabelled
 from halfjoin.sql.bind.named_types import condition
+from halfjoin.sql.definitions import CreateView
 from halfjoin.sql.named import AlterDomain, AlterEnum
 from halfjoin.sql.parse.parse import parse_index, parse_query
-from halfjoin.sql.statements import CreateView
 from halfjoin.sql.types import Kind, SqlType
 
 

@@ -44,6 +44,19 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.nesting import bounded
 from halfjoin.sql.bind.locking import locked_in
 from halfjoin.sql.bind.search_path import check_dots, placed
+from halfjoin.sql.definitions import (
+    AlterRetention,
+    AlterSource,
+    AlterTable,
+    CreateIndex,
+    CreateSink,
+    CreateSource,
+    CreateTable,
+    CreateTableAs,
+    CreateView,
+    Drop,
+    Rename,
+)
 from halfjoin.sql.expr import Column
 from halfjoin.sql.named import (
     AlterDomain,
@@ -60,29 +73,16 @@ from halfjoin.sql.parse.locate import PUBLIC
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.parse import Tree, executed, statement_of, trees_of
 from halfjoin.sql.parse.prepared import change_in
+from halfjoin.sql.prepared import Deallocate, Execute, Prepare
 from halfjoin.sql.statements import (
-    AlterRetention,
-    AlterSource,
-    AlterTable,
     Copy,
-    CreateIndex,
-    CreateSink,
-    CreateSource,
-    CreateTable,
-    CreateTableAs,
-    CreateView,
-    Deallocate,
     Delete,
-    Drop,
-    Execute,
     Explain,
     Insert,
     Maintain,
     Merge,
-    Prepare,
     Refresh,
     RefreshPlan,
-    Rename,
     Select,
     SetSetting,
     SetTime,

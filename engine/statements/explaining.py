@@ -21,8 +21,9 @@ from halfjoin.planner.plan import ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.bind.query import bind_query
+from halfjoin.sql.definitions import CreateView
 from halfjoin.sql.parse.parse import parse, parse_query
-from halfjoin.sql.statements import Change, CreateView, Explain, Query, Select
+from halfjoin.sql.statements import Change, Explain, Query, Select
 from halfjoin.sql.system import SCHEMAS
 
 Format: TypeAlias = Literal["text", "mermaid", "json", "html"]

@@ -8,8 +8,8 @@ from halfjoin.engine.statements.sequence_options import new_sequence
 from halfjoin.engine.statements.sequences import alter_sequence
 from halfjoin.engine.statements.tables import free_sequence
 from halfjoin.errors import UnknownName, UnsupportedSQL
+from halfjoin.sql.definitions import AlterAction
 from halfjoin.sql.named import AlterSequence
-from halfjoin.sql.statements import AlterAction
 from halfjoin.sql.types import INTEGERS
 
 

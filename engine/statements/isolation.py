@@ -18,20 +18,8 @@ from dataclasses import dataclass
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.statements.snapshot import snapshot
 from halfjoin.errors import Conflict, UnsupportedSQL
-from halfjoin.sql.statements import (
-    Copy,
-    Deallocate,
-    Execute,
-    Explain,
-    Maintain,
-    Prepare,
-    Select,
-    SetSetting,
-    SetTime,
-    Show,
-    Statement,
-    Subscribe,
-)
+from halfjoin.sql.prepared import Deallocate, Execute, Prepare
+from halfjoin.sql.statements import Copy, Explain, Maintain, Select, SetSetting, SetTime, Show, Statement, Subscribe
 from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetConstraints, SetTransaction
 
 COMMITTED = "read committed"

@@ -20,11 +20,11 @@ from halfjoin.engine.statements.reshaping import put
 from halfjoin.engine.statements.tables import check_schema
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind_scalar
+from halfjoin.sql.definitions import CreateView, Rename
 from halfjoin.sql.functions import render
 from halfjoin.sql.parse.locate import PUBLIC, in_schema
 from halfjoin.sql.parse.parse import parse_index, parse_query
 from halfjoin.sql.parse.renaming import names_in, renamed, renamed_in, without_names
-from halfjoin.sql.statements import CreateView, Rename
 
 
 def rename(state: State, runners: Runners, statement: Rename) -> None:

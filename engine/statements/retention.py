@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from halfjoin.engine.batch.state import State
 from halfjoin.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.statements import AlterRetention
+from halfjoin.sql.definitions import AlterRetention
 
 
 def alter_retention(state: State, statement: AlterRetention) -> None:

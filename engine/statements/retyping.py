@@ -21,10 +21,10 @@ from halfjoin.errors import Conflict, DataError, InvalidRow, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.constraints import bind_using, casting, names_read
 from halfjoin.sql.bind.named_types import resolved
+from halfjoin.sql.definitions import AlterAction
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions.coercion import same_values
 from halfjoin.sql.functions.fallible import cast_fallible
-from halfjoin.sql.statements import AlterAction
 from halfjoin.sql.types import INTEGERS, SECONDS, STRINGS, Kind, SqlType
 
 

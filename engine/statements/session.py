@@ -35,7 +35,8 @@ from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, HalfjoinError, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.search_path import path_of
 from halfjoin.sql.expr import Column
-from halfjoin.sql.statements import Prepare, Statement
+from halfjoin.sql.prepared import Prepare
+from halfjoin.sql.statements import Statement
 from halfjoin.sql.system import SCHEMAS, TEMPORARY, Asker, is_temporary
 from halfjoin.sql.transactions import Commit, Rollback, Savepoint
 

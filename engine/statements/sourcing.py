@@ -20,10 +20,10 @@ from halfjoin.engine.statements.naming import name_things
 from halfjoin.engine.statements.stats import SourceStats
 from halfjoin.engine.statements.tables import check_schema
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.sql.definitions import AlterSource, ColumnDef, CreateSource, CreateTable
 from halfjoin.sql.named import CreateDomain, CreateEnum, CreateSchema
 from halfjoin.sql.parse.parse import parse
 from halfjoin.sql.parse.type_names import type_named
-from halfjoin.sql.statements import AlterSource, ColumnDef, CreateSource, CreateTable
 
 _SHOWN = 80  # characters of a position
 _log = logging.getLogger("halfjoin")

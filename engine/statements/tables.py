@@ -16,9 +16,10 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind_columns
 from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, casting, names_read
 from halfjoin.sql.bind.named_types import resolved
+from halfjoin.sql.definitions import ColumnDef, Constraint, CreateTable, CreateTableAs, Identity, Like
 from halfjoin.sql.named import SequenceOptions
 from halfjoin.sql.parse.renaming import renamed
-from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Execute, Identity, Like
+from halfjoin.sql.prepared import Execute
 from halfjoin.sql.types import INTEGERS, Kind, SqlType, has_rows, innermost, looks_vary
 
 

@@ -27,9 +27,7 @@ from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, constant
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.bind.tables import names_of
-from halfjoin.sql.named import AlterSequence, Comment, CreateSequence
-from halfjoin.sql.parse.temporary import not_materialized
-from halfjoin.sql.statements import (
+from halfjoin.sql.definitions import (
     AlterRetention,
     AlterTable,
     CreateIndex,
@@ -38,8 +36,10 @@ from halfjoin.sql.statements import (
     CreateView,
     Drop,
     Rename,
-    Statement,
 )
+from halfjoin.sql.named import AlterSequence, Comment, CreateSequence
+from halfjoin.sql.parse.temporary import not_materialized
+from halfjoin.sql.statements import Statement
 from halfjoin.sql.system import TEMPORARY, is_temporary
 
 Definition: TypeAlias = CreateTable | CreateView | CreateIndex | CreateSink

@@ -29,8 +29,9 @@ from halfjoin.engine.system.counted import Counted
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, constant
 from halfjoin.errors import Conflict, InvalidRow, UnknownName, UnsupportedSQL
+from halfjoin.sql.definitions import CreateSink
 from halfjoin.sql.functions.drawn import Drawn
-from halfjoin.sql.statements import CreateSink, RefreshPlan, Statement, Subscribe
+from halfjoin.sql.statements import RefreshPlan, Statement, Subscribe
 from halfjoin.sql.transactions import Begin, Commit, Rollback, Savepoint, SetConstraints, SetTransaction
 
 Definition: TypeAlias = Callable[[State], None]  # carries out a statement that defines something

@@ -14,19 +14,22 @@ from halfjoin.engine.statements.connection import Connection, Expecting
 from halfjoin.engine.statements.describing import Described
 from halfjoin.engine.statements.maintaining import NOTHING
 from halfjoin.errors import HalfjoinError, UnsupportedSQL
-from halfjoin.server.blocks import Block, Choose, Run, Step, block_of
+from halfjoin.server.block_steps import BlockSteps
+from halfjoin.server.blocks import block_of
 from halfjoin.server.changes import Changes
 from halfjoin.server.cursors import declared, fetched, name_at
-from halfjoin.server.explained import explained, explains_prepared
+from halfjoin.server.explained import explained
 from halfjoin.server.heard import heard
 from halfjoin.server.limits import Limits
 from halfjoin.server.locking import locking
+from halfjoin.server.own import extension_of, is_own
 from halfjoin.server.portals import Held, Parsed, Portal, Result
 from halfjoin.server.reports import notice
+from halfjoin.server.settings import Settings
 from halfjoin.server.splitting import QUERY, Piece, split
 from halfjoin.server.tags import counted, tag_of
-from halfjoin.server.transactions import Transactions, level_of, read_only_of
-from halfjoin.server.variables import OF_TRANSACTIONS, Variables
+from halfjoin.server.transactions import Transactions
+from halfjoin.server.variables import Variables
 from halfjoin.server.working import Worker
 from halfjoin.sql.expr import Column
 from halfjoin.sql.oids import FIRST_OWN, type_of
@@ -36,46 +39,12 @@ from halfjoin.sql.transactions import Savepoint
 from halfjoin.sql.types import JSON, TEXT, SqlType
 
 T = TypeVar("T")
-_SHOWS = ("TABLES", "VIEWS", "MATERIALIZED", "INDEXES", "SINKS", "COLUMNS", "CREATE", "SETTINGS", "COMMENTS", "SOURCES")
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
-_OWN = ("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SET", "RESET", "SHOW", "DISCARD", "DECLARE", "FETCH",
-        "MOVE", "CLOSE", "DEALLOCATE", "UNLISTEN", "LISTEN", "NOTIFY", "DO", "GRANT", "REVOKE", "LOCK",
-        "CHECKPOINT", "REINDEX", "CLUSTER")  # fmt: skip
 _PLAN = "QUERY PLAN"
-_TWO_WORDS = (("TIME", "ZONE"), ("SESSION", "AUTHORIZATION"))  # names of settings
-# Extensions that there is no need to make: PostgreSQL has the first from the beginning, and so Rails' schemas make it;
-# of the others programs use the function that makes a UUID.
-EXTENSIONS = ("plpgsql", "uuid-ossp", "pgcrypto")
 _VAIN = {"CHECKPOINT": "what is acknowledged is kept", "REINDEX": "indexes are made anew by themselves",
          "CLUSTER": "rows are kept in no order"}  # fmt: skip
 _SAVEPOINTS = ("SAVEPOINT", "ROLLBACK", "RELEASE")
 _OUTSIDE = ("BEGIN", "START", "COMMIT", "END", "ABORT")  # what begins or ends transactions
-
-
-def is_own(words: Sequence[str]) -> bool:
-    """Whether the server carries the statement out by itself."""
-    first, second = words[0], words[1] if len(words) > 1 else ""
-    if first == "SHOW":
-        return second not in _SHOWS
-    if first in ("SET", "RESET"):
-        return second != "TIME" or words[2:3] == ("ZONE",)
-    if first == "ROLLBACK":
-        return "TO" not in words
-    if (first, second) in (("PREPARE", "TRANSACTION"), ("ALTER", "DEFAULT")):
-        return True
-    return first in _OWN or explains_prepared(words) or bool(_extension(words)) or _is_owner(words)
-
-
-def _extension(words: Sequence[str]) -> str:
-    """The extension that a statement makes, if what clients use of it is there; else an empty text."""
-    rest = words[5:] if tuple(words[2:5]) == ("IF", "NOT", "EXISTS") else words[2:]
-    made = rest[0].lower() if rest and tuple(words[:2]) == ("CREATE", "EXTENSION") else ""
-    return made if made in EXTENSIONS else ""
-
-
-def _is_owner(words: Sequence[str]) -> bool:
-    """Whether a statement gives a table or another thing an owner and does no more, as pg_dump writes for each."""
-    return words[0] == "ALTER" and tuple(words[-3:-1]) == ("OWNER", "TO") and {",", "RENAME"}.isdisjoint(words)
 
 
 def parsed(text: str, piece: Piece | None, oids: Sequence[int] = (), database: str = DATABASE) -> Parsed:
@@ -101,6 +70,7 @@ class Commands:
                  transactions: Transactions, limits: Limits, database: str) -> None:
         self._connection, self._worker, self._variables = connection, worker, variables
         self._held, self._transactions, self._limits, self.database = held, transactions, limits, database
+        self._settings = Settings(connection, variables, transactions)
 
     def recalled(self, text: str, oids: Sequence[int] = ()) -> Parsed | None:
         """A text that is one query which the engine remembers, maybe with other constants; None if it has to be parsed.
@@ -226,11 +196,11 @@ class Commands:
                 await self._set_constraints(words)
                 return Result("SET CONSTRAINTS")
             case "SET":
-                self._set(piece)
+                self._settings.set(piece)
             case "RESET":
-                self._reset(piece)
+                self._settings.reset(piece)
             case "SHOW":
-                return self._show(piece)
+                return self._settings.show(piece)
             case "DISCARD":
                 return self._discard(words)
             case "DEALLOCATE":
@@ -243,7 +213,7 @@ class Commands:
                 return await self._explain(piece)
             case "DO":
                 self._transactions.begin_implicit()
-                await self._block(block_of(piece))
+                await BlockSteps(self._inside, self._transactions.fail).run(block_of(piece))
             case "LOCK":
                 if self._connection.transaction == "idle":
                     raise UnsupportedSQL("LOCK TABLE can only be used in transaction blocks", code="25P01",
@@ -268,7 +238,7 @@ class Commands:
                 self._transactions.say(notice("each user may do everything: OWNER TO changes nothing"))
                 return Result(" ".join(words[: 3 if words[1] == "MATERIALIZED" else 2]))
             case "CREATE":
-                self._transactions.say(notice(f'extension "{_extension(words)}" already exists, skipping', "42710"))
+                self._transactions.say(notice(f'extension "{extension_of(words)}" already exists, skipping', "42710"))
                 return Result("CREATE EXTENSION")
             case "LISTEN" | "NOTIFY" | "UNLISTEN":
                 self._held.mail.ask(piece)
@@ -294,39 +264,6 @@ class Commands:
         columns = (await self._described(Parsed(piece.text, piece, None))).columns
         return Result("EXPLAIN", pa.table({_PLAN: pa.array(lines, pa.string())}), columns)
 
-    async def _block(self, block: Block) -> None:
-        """A block of DO. What a handler catches is undone before its steps."""
-        name = f"halfjoin do {id(block)}"
-        if block.handlers:
-            await self._inside(f'SAVEPOINT "{name}"')
-        try:
-            await self._steps(block.steps)
-        except HalfjoinError as problem:
-            if (steps := block.handler(problem)) is None:
-                raise
-            self._transactions.fail()
-            await self._inside(f'ROLLBACK TO SAVEPOINT "{name}"')
-            await self._steps(steps)
-        if block.handlers:
-            await self._inside(f'RELEASE SAVEPOINT "{name}"')
-
-    async def _steps(self, steps: Sequence[Step]) -> None:
-        for step in steps:
-            match step:
-                case Run(text):
-                    await self._inside(text)
-                case Block():
-                    await self._block(step)
-                case Choose(cases):
-                    for condition, chosen in cases:
-                        if condition is None or await self._holds(condition):
-                            await self._steps(chosen)
-                            break
-
-    async def _holds(self, condition: str) -> bool:
-        rows = (await self._inside(f"SELECT ({condition}) IS TRUE")).rows
-        return rows is not None and bool(rows.column(0)[0].as_py())
-
     async def _inside(self, text: str) -> Result:
         """Carry out a statement of a block."""
         (piece,) = split(text)
@@ -343,73 +280,6 @@ class Commands:
             self._transactions.say(notice("SET CONSTRAINTS can only be used in transaction blocks", "25P01", "WARNING"))
         elif words[-1] == "IMMEDIATE":
             await self.call(self._connection.check_deferred)
-
-    def _set(self, piece: Piece) -> None:
-        """SET [SESSION | LOCAL] name = | TO value, SET TIME ZONE, SET TRANSACTION, SET SESSION CHARACTERISTICS."""
-        words = list(piece.words[1:])
-        at, local = 1, words[:1] == ["LOCAL"]
-        if words[:1] == ["TRANSACTION"]:
-            self._transactions.take(words)
-            return
-        if words[:2] == ["SESSION", "CHARACTERISTICS"]:
-            read_only, level = read_only_of(words), level_of(words)
-            if read_only is not None:
-                self._variables.set("default_transaction_read_only", "on" if read_only else "off")
-            if level is not None:
-                self._variables.set("default_transaction_isolation", level)
-            return
-        if words[:1] in (["LOCAL"], ["SESSION"]) and words[1:2] != ["AUTHORIZATION"]:
-            at += 1
-        words = list(piece.words[at:])
-        if words[:2] == ["TIME", "ZONE"]:
-            name, first = "timezone", at + 2
-            if words[2:3] == ["INTERVAL"]:  # Sequelize: SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE
-                return self._variables.set(name, piece.tokens[first + 1].text if words[3:] else "", local=local)
-        elif words[:1] == ["NAMES"]:
-            name, first = "client_encoding", at + 1
-        elif words[:1] == ["ROLE"] and words[1:2] not in (["="], ["TO"]):
-            name, first = "role", at + 1
-        elif words[:2] == ["SESSION", "AUTHORIZATION"]:
-            name, first = "session_authorization", at + 2
-        else:
-            sign = next((n for n, word in enumerate(words) if word in ("=", "TO")), None)
-            if not sign:
-                raise UnsupportedSQL("this form of SET is not supported", remedy="write SET name = value", code="42601")
-            name, first = "".join(name_at(piece, at + n) for n in range(sign)), at + sign + 1
-        if first >= len(piece.tokens):
-            raise UnsupportedSQL("SET needs a value", remedy="write SET name = value", code="42601")
-        local = local or name in OF_TRANSACTIONS  # it holds for one transaction, and outside that is this statement
-        if local and self._connection.transaction == "idle":
-            return
-        values = [piece.tokens[n].text for n in range(first, len(piece.tokens)) if piece.words[n] != ","]
-        default = len(values) == 1 and piece.words[first] in ("DEFAULT", "LOCAL") and values[0].upper() != "'DEFAULT'"
-        value = (", " if name == "search_path" else "" if values[0] in "-+" else ", ").join(values)
-        if name == "transaction_isolation":
-            self._transactions.isolate(self._variables.get("default_transaction_isolation") if default else value)
-        else:
-            self._variables.set(name, None if default else value, local=local)
-
-    def _reset(self, piece: Piece) -> None:
-        if piece.words[1:2] == ("ALL",):
-            self._variables.reset()
-        else:
-            two = piece.words[1:3] in _TWO_WORDS
-            self._variables.set(" ".join(piece.words[1:]) if two else name_at(piece, 1), None)
-
-    def _show(self, piece: Piece) -> Result:
-        said = " ".join(piece.words[1:]).lower()
-        if said == "all":
-            known = self._variables.all()
-            rows = pa.table({"name": list(known), "setting": list(known.values()), "description": [""] * len(known)})
-            columns = tuple(Column(name, TEXT) for name in rows.column_names)
-            return Result("SHOW", rows, columns)
-        name = {"time zone": "timezone", "transaction isolation level": "transaction_isolation",
-                "session authorization": "session_authorization"}.get(said)  # fmt: skip
-        name = name or "".join(name_at(piece, n) for n in range(1, len(piece.tokens)))
-        if name == "time":
-            raise UnsupportedSQL("SHOW TIME is not known to clients", remedy="write SHOW SETTINGS")
-        value = self._variables.get(name)
-        return Result("SHOW", pa.table({name: pa.array([value])}), (Column(name, TEXT),))
 
     def _discard(self, words: Sequence[str]) -> Result:
         if self._connection.transaction != "idle" and words[1:2] == ("ALL",):

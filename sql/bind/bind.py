@@ -12,12 +12,12 @@ from halfjoin.sql.bind.constraints import check_alone
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.output_names import UNNAMED, output_name
+from halfjoin.sql.bind.reg_types import shown
 from halfjoin.sql.bind.row_parts import over_columns
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.select import project, select
 from halfjoin.sql.bind.sequences import CALLS
-from halfjoin.sql.bind.system_functions import shown
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import length_of
 from halfjoin.sql.functions.clock import at_one_moment, moment

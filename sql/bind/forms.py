@@ -13,10 +13,10 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind.named_types import cast_to_domain, resolved
 from halfjoin.sql.bind.patterns import PATTERNS
 from halfjoin.sql.bind.precision import interval, modified, precision_of
+from halfjoin.sql.bind.reg_types import cast_system
 from halfjoin.sql.bind.row_made import as_text
 from halfjoin.sql.bind.row_values import compared_rows, row_of
 from halfjoin.sql.bind.subscripts import subscript
-from halfjoin.sql.bind.system_functions import cast_system
 from halfjoin.sql.expr import TRUE, Expr, Literal
 from halfjoin.sql.functions.parameters import untyped
 from halfjoin.sql.parse.collations import check_collation

@@ -26,7 +26,8 @@ from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.selected import column_for, known
 from halfjoin.sql.bind.sequences import argument, constants, of_column
-from halfjoin.sql.bind.system_functions import NOTIFY, VOID
+from halfjoin.sql.bind.session_functions import VOID
+from halfjoin.sql.bind.system_functions import NOTIFY
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.relation import Project, Scan

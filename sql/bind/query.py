@@ -12,9 +12,9 @@ from halfjoin.sql.bind.apart import at_rest, order_apart
 from halfjoin.sql.bind.context import Aliases, Context
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.fleeting import fleeting_in, noting
+from halfjoin.sql.bind.reg_types import shown
 from halfjoin.sql.bind.select import select
 from halfjoin.sql.bind.selected import Selected, column_for, known
-from halfjoin.sql.bind.system_functions import shown
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.clock import at_one_moment, moment
 from halfjoin.sql.functions.record_values import is_record

@@ -17,11 +17,12 @@ from halfjoin.sql.bind.forms import FORMS
 from halfjoin.sql.bind.modifiers import of_rows
 from halfjoin.sql.bind.named_arguments import positional
 from halfjoin.sql.bind.operators import OPERATORS as NAMED_OPERATORS
+from halfjoin.sql.bind.reg_types import named
 from halfjoin.sql.bind.row_made import arguments, as_value
 from halfjoin.sql.bind.row_values import compared_rows, row_of, tested
 from halfjoin.sql.bind.scope import Scope, find
 from halfjoin.sql.bind.sequences import CALLS, sequence_value
-from halfjoin.sql.bind.system_functions import named, system_call
+from halfjoin.sql.bind.system_functions import system_call
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions import record_values

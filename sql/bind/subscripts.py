@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
-from halfjoin.sql.bind.system_functions import from_one
+from halfjoin.sql.bind.reg_types import from_one
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.system import VECTORS
 from halfjoin.sql.types import INTEGER, INTEGERS, STRINGS, TEXT, Kind, dimensions, innermost

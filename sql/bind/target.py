@@ -18,11 +18,11 @@ from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.fleeting import noting
 from halfjoin.sql.bind.from_clause import From
 from halfjoin.sql.bind.outer_aggregates import outer_aggregates
+from halfjoin.sql.bind.reg_types import shown
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.selected import Selected
 from halfjoin.sql.bind.sequences import NEXT, argument, quoted
-from halfjoin.sql.bind.system_functions import shown
 from halfjoin.sql.bind.temporal import is_now
 from halfjoin.sql.bind.windows import windows_in
 from halfjoin.sql.expr import Column, Expr

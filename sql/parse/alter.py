@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from halfjoin.sql.definitions import AlterAction, AlterRetention, AlterTable, Identity, Rename
 from halfjoin.sql.named import SequenceOptions
 from halfjoin.sql.parse import syntax
 from halfjoin.sql.parse.collations import check_collation
@@ -17,7 +18,6 @@ from halfjoin.sql.parse.sequences import number, options
 from halfjoin.sql.parse.syntax import AlterConstraint, AlterIdentity
 from halfjoin.sql.parse.times import constant_duration
 from halfjoin.sql.parse.type_names import stored_type
-from halfjoin.sql.statements import AlterAction, AlterRetention, AlterTable, Identity, Rename
 from halfjoin.sql.types import BIGINT
 
 

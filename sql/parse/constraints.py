@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
+from halfjoin.sql.definitions import ColumnDef, Constraint, Identity
 from halfjoin.sql.parse.collations import check_collation
 from halfjoin.sql.parse.locate import catalog_name, name_of, refuse, written
 from halfjoin.sql.parse.sequences import options
 from halfjoin.sql.parse.type_names import stored_type
-from halfjoin.sql.statements import ColumnDef, Constraint, Identity
 from halfjoin.sql.types import BIGINT, INTEGER, INTEGERS, SMALLINT, SqlType
 
 _GENERATED = re.compile(r"\s*always\s+as\s*(.*?)(\s+stored)?\s*", re.IGNORECASE | re.DOTALL)

@@ -7,13 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from halfjoin.sql.parse import commands, naming, syntax
-from halfjoin.sql.parse.collations import check_collation
-from halfjoin.sql.parse.constraints import column, constraints
-from halfjoin.sql.parse.locate import as_query, catalog_name, name_of, only, refuse
-from halfjoin.sql.parse.sourced import options_of
-from halfjoin.sql.parse.times import constant_duration
-from halfjoin.sql.statements import (
+from halfjoin.sql.definitions import (
     AlterAction,
     AlterTable,
     ColumnDef,
@@ -23,10 +17,16 @@ from halfjoin.sql.statements import (
     CreateTable,
     CreateTableAs,
     CreateView,
-    Execute,
     Like,
-    Statement,
 )
+from halfjoin.sql.parse import commands, naming, syntax
+from halfjoin.sql.parse.collations import check_collation
+from halfjoin.sql.parse.constraints import column, constraints
+from halfjoin.sql.parse.locate import as_query, catalog_name, name_of, only, refuse
+from halfjoin.sql.parse.sourced import options_of
+from halfjoin.sql.parse.times import constant_duration
+from halfjoin.sql.prepared import Execute
+from halfjoin.sql.statements import Statement
 from halfjoin.sql.system import is_temporary
 from halfjoin.sql.types import UNKNOWN
 

@@ -16,13 +16,13 @@ from sqlglot.generators.materialize import MaterializeGenerator
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from halfjoin.sql.parse.catalog_rows import of_catalog
+from halfjoin.sql.parse.arguments import ArgumentParser
+from halfjoin.sql.parse.clauses import ClauseParser
 from halfjoin.sql.parse.constants import ConstantParser
 from halfjoin.sql.parse.keys import KeyParser
 from halfjoin.sql.parse.locate import as_query
 from halfjoin.sql.parse.operators import OperatorParser
 from halfjoin.sql.parse.syntax import (
-    AsOf,
     Deallocate,
     Execute,
     Iterate,
@@ -33,15 +33,11 @@ from halfjoin.sql.parse.syntax import (
     RetainHistory,
     Savepoint,
     ShowObjects,
-    Subscribe,
     TableArgument,
     Variadic,
 )
 from halfjoin.sql.parse.tokens import HalfjoinTokenizer
 
-TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a query
-AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.VAR,
-               TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
 # What may begin an action of PostgreSQL's ALTER that is not one here.
 _ALTERS = {"OWNER", "SET", "RESET", "DROP", "ENABLE", "DISABLE", "FORCE", "NO", "REPLICA", "CLUSTER",
            "INHERIT", "ATTACH", "DETACH", "SCHEMA", "OF", "NOT"}  # fmt: skip
@@ -55,7 +51,7 @@ _NOT_MADE = {"ROLE": _ALL_MAY, "USER": _ALL_MAY, "GROUP": _ALL_MAY,
              "EXTENSION": "leave it out: gen_random_uuid() and other functions are there without one"}  # fmt: skip
 
 
-class HalfjoinParser(OperatorParser, ConstantParser, KeyParser):
+class HalfjoinParser(OperatorParser, ConstantParser, ClauseParser, ArgumentParser, KeyParser):
     """Parses SQL text to sqlglot's syntax trees, and to those of `syntax`."""
 
     _fills = False  # within CREATE MATERIALIZED VIEW, whose query may end with WITH DATA
@@ -156,13 +152,6 @@ class HalfjoinParser(OperatorParser, ConstantParser, KeyParser):
             return self.expression(made)
         return statement
 
-    def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
-        """The SELECT list. It may be empty, but not a comma alone."""
-        made: tuple[list[exp.Expr], list[exp.Expr] | None] = super()._parse_projections()
-        if not made[0] and self._prev is not None and self._prev.token_type is TokenType.COMMA:
-            self.raise_error("an expression is missing", self._prev)
-        return made
-
     def _parse_session(self) -> exp.Expr | None:
         """Parse PREPARE, EXECUTE, DEALLOCATE, and the statements of transactions that sqlglot does not know."""
         if self._match_text_seq("PREPARE"):
@@ -193,53 +182,9 @@ class HalfjoinParser(OperatorParser, ConstantParser, KeyParser):
             return self._parse_transaction()
         return None
 
-    def _with_as_of(self, statement: exp.Expr | None) -> exp.Expr | None:
-        """The statement together with the AS OF that follows it."""
-        if not self._after_with and isinstance(statement, (exp.Query, exp.Values)) and (time := self._parse_as_of()):
-            return self.expression(AsOf(this=statement, expression=time))
-        return statement
-
     def _parse_file_location(self) -> exp.Expr | None:
         """STDIN or STDOUT after COPY: a word, not the call of a function, whatever follows it."""
         return self._parse_string() or self._parse_var(any_token=True)
-
-    def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
-        """Parse an argument of a call."""
-        if self._curr and self._curr.text.upper() == "VARIADIC" and not self._next_ends_argument():
-            self._advance()
-            return self.expression(Variadic(this=self._parse_assignment()))
-        return self._parse_table_argument() or super()._parse_lambda(alias)
-
-    def _next_ends_argument(self) -> bool:
-        """Whether the word here is the whole argument: a column."""
-        return self._next is None or self._next.token_type in (TokenType.COMMA, TokenType.R_PAREN)
-
-    def _parse_table_argument(self) -> exp.Expr | None:
-        called = self._tokens[self._index - 2].text.upper() if self._index > 1 else ""
-        if called in TAKE_QUERIES or not self._match(TokenType.TABLE):
-            return None
-        table = self._parse_table()
-        if table is None:
-            raise self._refused("TABLE needs a table, a view or a subquery", "write f(TABLE t PARTITION BY k)")
-        by = [part for one in self._parse_partition_by() for part in _columns(one)]
-        return self.expression(TableArgument(this=table, partition_by=by, order=self._parse_order()))
-
-    def _parse_as_of(self) -> exp.Expr | None:
-        if not self._match_text_seq("AS", "OF"):
-            return None
-        time: exp.Expr | None = self._parse_disjunction()
-        if time is None:
-            raise self._refused("AS OF needs a time", "write AS OF 5, or AS OF '2024-01-31 10:00'")
-        return time
-
-    def _parse_subscribe(self) -> exp.Expr:
-        self._match_text_seq("TO")
-        if self._curr and self._curr.token_type is TokenType.L_PAREN:
-            raise self._refused("SUBSCRIBE takes the name of a view", "create a materialized view of the query first")
-        collection = self._parse_table_parts()
-        as_of = self._parse_as_of()
-        up_to = self._parse_disjunction() if self._match_text_seq("UP", "TO") else None
-        return self.expression(Subscribe(this=collection, as_of=as_of, up_to=up_to))
 
     def _parse_retain_history(self) -> exp.Expr:
         if not self._match_text_seq("HISTORY"):
@@ -248,14 +193,6 @@ class HalfjoinParser(OperatorParser, ConstantParser, KeyParser):
         self._match_text_seq("FOR")
         return self.expression(RetainHistory(this=self._parse_disjunction()))
 
-    def _at_as_of(self) -> bool:
-        """Whether AS OF and a time come next, not an alias named `of`."""
-        if not (self._curr and self._curr.token_type is TokenType.ALIAS and self._next):
-            return False
-        after = self._tokens[self._index + 2] if self._index + 2 < len(self._tokens) else None
-        named_of = self._next.token_type is TokenType.VAR and self._next.text.upper() == "OF"
-        return named_of and after is not None and after.token_type in AFTER_AS_OF
-
     def _parse_csv(self, parse_method: Callable[[], Any], sep: TokenType = TokenType.COMMA) -> list[Any]:
         """Parse a list, which does not end in a comma. After a comma, ALTER TABLE may go on with another action."""
         items = super()._parse_csv(parse_method, sep)
@@ -263,80 +200,6 @@ class HalfjoinParser(OperatorParser, ConstantParser, KeyParser):
         if items and self._prev is not None and self._prev.token_type is sep and not action:
             self.raise_error("Expecting another item")
         return items
-
-    def _parse_table(self, schema: bool = False, joins: bool = False, *args: Any, **options: Any) -> exp.Expr | None:
-        """Parse an item of FROM. With `joins`, as in UPDATE, what is joined to VALUES or to a function belongs to it.
-
-        ROWS FROM may always read the items to its left, so LATERAL before it says nothing.
-        """
-        if self._at(TokenType.LATERAL) and self._matches_after("ROWS", "FROM"):
-            self._match(TokenType.LATERAL)
-        made = of_catalog(super()._parse_table(schema, joins, *args, **options))
-        if joins and made is not None:
-            for join in self._parse_joins():
-                made.append("joins", join)
-        return made
-
-    def _parse_derived_table_values(self, allow_value_synonym: bool = False) -> exp.Values | None:
-        """Parse VALUES, unless it is the first part of a query in parentheses."""
-        if self._curr and self._curr.token_type is TokenType.L_PAREN and self._after_values() is not TokenType.R_PAREN:
-            return None
-        return super()._parse_derived_table_values(allow_value_synonym)
-
-    def _after_values(self) -> TokenType | None:
-        """What follows the rows of VALUES, which comes after the parenthesis that is next."""
-        depth, tokens = 0, self._tokens[self._index + 2 :]
-        for token in tokens:
-            if not depth and token.token_type not in (TokenType.L_PAREN, TokenType.COMMA):
-                return token.token_type
-            depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
-        return None
-
-    def _parse_ordered(self, parse_method: Callable[[], exp.Expr | None] | None = None) -> exp.Ordered | None:
-        """Parse a key of ORDER BY. `USING <` is ASC, `USING >` is DESC."""
-        using: list[bool] = []
-
-        def key() -> exp.Expr | None:
-            node = parse_method() if parse_method else self._parse_disjunction()
-            if node is not None and self._match(TokenType.USING):
-                if not self._match_set((TokenType.LT, TokenType.GT)):
-                    raise self._refused("ORDER BY ... USING takes < or > only", "write ASC or DESC")
-                using.append(self._prev.token_type is TokenType.GT)
-            return node
-
-        made = super()._parse_ordered(key)
-        if made is not None and using and using[0]:
-            made.set("desc", True)
-            made.set("nulls_first", made.args.get("nulls_first") or self._prev.text.upper() != "LAST")
-        return made
-
-    def _parse_query_modifiers(self, this: Any) -> Any:
-        """Parse the clauses after a query. Those after `(SELECT ...)` are the query's own, as without parentheses.
-
-        LATERAL may be the first of joined items in parentheses.
-        """
-        made = super()._parse_query_modifiers(this)
-        for join in self._parse_joins() if isinstance(made, exp.Lateral) else ():
-            made.append("joins", join)
-        if isinstance(made, exp.Subquery) and not made.args.get("alias"):
-            inner = made.unnest()
-            for key in ("order", "limit", "offset"):
-                if (clause := made.args.get(key)) is not None:
-                    if inner.args.get(key):
-                        clauses = "ORDER BY" if key == "order" else key.upper()
-                        raise self._refused(f"multiple {clauses} clauses not allowed").with_(code="42601")
-                    inner.set(key, clause.pop())
-        return made
-
-    def _parse_cube_or_rollup(self, with_prefix: bool = False) -> exp.Cube | exp.Rollup | None:
-        """Parse CUBE or ROLLUP. Their keys may be conditions, as those of GROUP BY."""
-        if with_prefix or not self._match_set((TokenType.CUBE, TokenType.ROLLUP)):
-            return super()._parse_cube_or_rollup(with_prefix)
-        kind = exp.Cube if self._prev.token_type is TokenType.CUBE else exp.Rollup
-        return self.expression(kind(expressions=self._parse_wrapped_csv(self._parse_disjunction)))
-
-    def _parse_grouping_set(self) -> exp.Expr | None:
-        return self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
 
     def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
         """Parse what follows IS. Of a row, IS NOT NULL is not the same as NOT (... IS NULL)."""
@@ -359,44 +222,11 @@ class HalfjoinParser(OperatorParser, ConstantParser, KeyParser):
         """Parse a subscript. `[:n]` is a slice up to the column n, not a parameter."""
         return self._parse_slice(None if self._at(TokenType.COLON) else self._parse_disjunction())
 
-    def _parse_table_parts(self, *given: Any, **more: Any) -> Any:
-        """Parse a table's name, which may be in parentheses after ONLY."""
-        if self._prev and self._prev.token_type is TokenType.ON:  # CREATE INDEX ON ONLY t
-            self._match(TokenType.ONLY)
-        if self._prev and self._prev.token_type is TokenType.ONLY and self._match(TokenType.L_PAREN):
-            table = super()._parse_table_parts(*given, **more)
-            self._match_r_paren()
-            return table
-        return super()._parse_table_parts(*given, **more)
-
-    def _at(self, token: TokenType) -> bool:
-        return self._curr is not None and self._curr.token_type is token
-
-    def _matches_after(self, *words: str) -> bool:
-        """Whether these words follow the next token."""
-        after = self._tokens[self._index + 1 : self._index + 1 + len(words)]
-        return tuple(token.text.upper() for token in after) == words
-
     def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
         return this if self._at_as_of() or self._at_iterate() else super()._parse_alias(this, explicit)
 
     def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
         return None if self._at_as_of() or self._at_iterate() else super()._parse_table_alias(alias_tokens)
-
-    def _parse_locks(self) -> list[exp.Lock]:
-        """FOR UPDATE OF x: the name of an item of FROM, and of no table."""
-        locks = super()._parse_locks()
-        for lock in locks:
-            names = [table.this for table in lock.expressions]
-            lock.set("expressions", [name for name in names if isinstance(name, exp.Identifier)])
-        return locks
-
-    def _parse_where(self, skip_where_token: bool = False) -> exp.Where | None:
-        words = [token.text.upper() for token in self._tokens[self._index : self._index + 3]]
-        if words == ["WHERE", "CURRENT", "OF"]:
-            raise self._refused("WHERE CURRENT OF is not supported: no cursor stays at a row",
-                                "name the row by its key, as in WHERE id = 5")  # fmt: skip
-        return super()._parse_where(skip_where_token)
 
     def _parse_on_property(self) -> exp.Expr | None:
         if self._match_text_seq("COMMIT", "DROP"):
@@ -452,36 +282,12 @@ class HalfjoinParser(OperatorParser, ConstantParser, KeyParser):
             self._match_text_seq("WITH", "DATA")
         return query
 
-    def _parse_unnest(self, with_alias: bool = True) -> exp.Unnest | None:
-        return None  # parse UNNEST as an ordinary function, which keeps its alias and ordinality
-
-    def _parse_join(self, skip_join_token: bool = False, parse_bracket: bool = False,
-                    alias_tokens: Collection[TokenType] | None = None) -> exp.Join | None:
-        comma = bool(self._curr and self._curr.token_type is TokenType.COMMA)
-        join = super()._parse_join(skip_join_token, parse_bracket, alias_tokens)
-        if comma and join is None:
-            self.raise_error("an item is missing after the comma")
-        if join is not None and comma:
-            join.meta["comma"] = True  # a comma binds looser than JOIN, and needs no condition
-        if join is not None and join.args.get("using") and not self._at_as_of() and self._match(TokenType.ALIAS):
-            join.meta["alias"] = self._parse_id_var(any_token=False)  # JOIN ... USING (...) AS name
-            if join.meta["alias"] is None:
-                raise self._refused("USING (...) AS needs a name")
-        return join
-
     def _parse_as_command(self, start: Token) -> exp.Command:
         word = (self._curr or self._prev).text.upper()
         if start.text.upper() == "ALTER" and word in _ALTERS:
             raise self._refused(f"this ALTER is not supported: {word}", "ADD, DROP or RENAME a column, ADD or DROP a "
                                 "constraint, or ALTER a column's DEFAULT, NOT NULL, TYPE or IDENTITY")  # fmt: skip
         raise self._refused(f"syntax error at {(self._curr or self._prev).text!r}").with_(code="42601")
-
-
-def _columns(node: exp.Expr) -> list[exp.Expr]:
-    """The parts of `(a, b)` and `(a)`."""
-    if isinstance(node, exp.Tuple):
-        return list(node.expressions)
-    return [node.unnest() if isinstance(node, exp.Paren) else node]
 
 
 def _written(writer: MaterializeGenerator, node: TableArgument) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from halfjoin.sql.definitions import ColumnDef, Rename
 from halfjoin.sql.named import (
     AlterDomain,
     AlterEnum,
@@ -20,7 +21,6 @@ from halfjoin.sql.parse import syntax
 from halfjoin.sql.parse.constraints import column, inside
 from halfjoin.sql.parse.locate import catalog_name, in_schema, name_of, only, refuse
 from halfjoin.sql.parse.sequences import number, options
-from halfjoin.sql.statements import ColumnDef, Rename
 from halfjoin.sql.types import SqlType
 
 

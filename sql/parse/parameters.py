@@ -19,7 +19,7 @@ from sqlglot import exp
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.parse.locate import refuse
 from halfjoin.sql.parse.syntax import Given
-from halfjoin.sql.statements import Prepare
+from halfjoin.sql.prepared import Prepare
 from halfjoin.sql.unseen import Unseen
 
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any] | None

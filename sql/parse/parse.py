@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.nesting import bounded
+from halfjoin.sql.definitions import CreateIndex, Drop
 from halfjoin.sql.parse import change, keywords, syntax
 from halfjoin.sql.parse.alter import alter
 from halfjoin.sql.parse.copying import copy
@@ -32,17 +33,13 @@ from halfjoin.sql.parse.transactions import modes
 from halfjoin.sql.parse.unqualified import unqualified
 from halfjoin.sql.parse.unterminated import unterminated
 from halfjoin.sql.parse.with_changes import split
+from halfjoin.sql.prepared import Deallocate, Execute, Prepare
 from halfjoin.sql.statements import (
-    CreateIndex,
-    Deallocate,
     Delete,
-    Drop,
-    Execute,
     Explain,
     Insert,
     Maintain,
     Merge,
-    Prepare,
     Refresh,
     RefreshPlan,
     Select,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from halfjoin.sql.definitions import AlterSource as Altered
+from halfjoin.sql.definitions import CreateSource as Created
+from halfjoin.sql.definitions import OptionValue
 from halfjoin.sql.parse.locate import catalog_name, refuse
 from halfjoin.sql.parse.syntax import AlterSource, CreateSource
 from halfjoin.sql.parse.transactions import TransactionParser
-from halfjoin.sql.statements import AlterSource as Altered
-from halfjoin.sql.statements import CreateSource as Created
-from halfjoin.sql.statements import OptionValue
 
 SYNTAXES = {
     "FILES": "write CREATE SOURCE s FROM FILES (path 'folder', format 'csv') INTO t [WITH (errors = 'table')]",

@@ -7,11 +7,11 @@ from textwrap import dedent
 import pytest
 
 from halfjoin.sql.bind.bind import bind_scalar
+from halfjoin.sql.definitions import CreateIndex
 from halfjoin.sql.expr import Call, Column, Literal
 from halfjoin.sql.functions import render
 from halfjoin.sql.parse.parse import parse, parse_query
 from halfjoin.sql.relation import Project, Values
-from halfjoin.sql.statements import CreateIndex
 from halfjoin.sql.types import BIGINT, BOOLEAN, INTEGER, UNKNOWN, numeric
 from tests.support.front import SCHEMA, bound, outputs, shown
 

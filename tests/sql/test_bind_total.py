@@ -12,8 +12,9 @@ from halfjoin.sql.bind.describe import describe
 from halfjoin.sql.bind.merging import bind_merge
 from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.bind.tables import names_of
+from halfjoin.sql.definitions import CreateView
 from halfjoin.sql.parse.parse import parse
-from halfjoin.sql.statements import CreateView, Delete, Explain, Insert, Merge, Select, Statement, Update
+from halfjoin.sql.statements import Delete, Explain, Insert, Merge, Select, Statement, Update
 from tests.support.front import SCHEMA
 
 SNIPPETS = r"""

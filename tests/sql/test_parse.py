@@ -7,26 +7,11 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.definitions import ColumnDef, Constraint, CreateIndex, CreateSink, CreateTable, CreateView, Drop
 from halfjoin.sql.expr import Literal
 from halfjoin.sql.parse.dialect import Halfjoin
 from halfjoin.sql.parse.parse import parse, parse_query
-from halfjoin.sql.statements import (
-    ColumnDef,
-    Constraint,
-    CreateIndex,
-    CreateSink,
-    CreateTable,
-    CreateView,
-    Delete,
-    Drop,
-    Explain,
-    Insert,
-    Maintain,
-    Select,
-    Show,
-    Subscribe,
-    Update,
-)
+from halfjoin.sql.statements import Delete, Explain, Insert, Maintain, Select, Show, Subscribe, Update
 from halfjoin.sql.types import (
     BIGINT,
     BOOLEAN,

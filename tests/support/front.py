@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.bind.describe import describe
+from halfjoin.sql.definitions import CreateTable, CreateView
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.parse import parse
 from halfjoin.sql.relation import Relation
-from halfjoin.sql.statements import CreateTable, CreateView, Select
+from halfjoin.sql.statements import Select
 from halfjoin.sql.types import BIGINT, DOUBLE, TEXT, SqlType
 from halfjoin.sql.user_aggregate import UserAggregate
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from halfjoin.planner.plan import ArrangementKey, Node, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
+from halfjoin.sql.definitions import CreateTable
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.parse import parse, parse_query
 from halfjoin.sql.relation import Relation
-from halfjoin.sql.statements import CreateTable
 from tests.support.front import FakeSchema
 
 

@@ -17,8 +17,8 @@ from halfjoin.engine.feeds.postgres.slot import ANEW, refuse_taken
 from halfjoin.engine.feeds.postgres.wire import Relation
 from halfjoin.engine.feeds.source import Definition
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.sql.definitions import CreateTable, OptionValue
 from halfjoin.sql.parse.parse import parse
-from halfjoin.sql.statements import CreateTable, OptionValue
 from halfjoin.sql.types import Kind, innermost
 
 _VARCHAR = 1043  # the oid of varchar, whose length may grow without a change of values
