@@ -18,8 +18,9 @@ from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.scalar.arrow_types import sql_type
 from halfjoin.engine.statements.asked import Asked, asked_of
+from halfjoin.engine.statements.copy_statements import copied_columns, copy_from, copy_lines, copy_rows
 from halfjoin.engine.statements.describing import Described, describe
-from halfjoin.engine.statements.execute import copied_columns, copy_from, copy_lines, copy_rows, run_one
+from halfjoin.engine.statements.execute import run_one
 from halfjoin.engine.statements.outcomes import RETURNED, TAG
 from halfjoin.engine.statements.repeated import columns_known
 from halfjoin.engine.statements.sequences import changes_sequence

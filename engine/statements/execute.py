@@ -15,7 +15,6 @@ from halfjoin.engine.statements import querying, reading
 from halfjoin.engine.statements.altering import alter_table
 from halfjoin.engine.statements.asked import Asked, asked_of
 from halfjoin.engine.statements.changing import carry_out
-from halfjoin.engine.statements.copying import columns_of, copied_in, copied_out, rows_out
 from halfjoin.engine.statements.definitions import define, say_ignored
 from halfjoin.engine.statements.dependents import truncated
 from halfjoin.engine.statements.dropping import drop
@@ -57,7 +56,6 @@ from halfjoin.sql.definitions import (
     Drop,
     Rename,
 )
-from halfjoin.sql.expr import Column
 from halfjoin.sql.named import (
     AlterDomain,
     AlterEnum,
@@ -103,7 +101,7 @@ _MOST_GONE = 100  # things of which a message names what CASCADE has dropped
 def execute(session: Session, state: State, sql: str, params: Params = None) -> pa.Table | None:
     """Run the statements in order, and return the rows of the last one, if it returns any."""
     result: pa.Table | None = None
-    with _failing(session):
+    with failing(session):
         asked = asked_of(sql, params, session.settings, session.path)
         if not session.isolation.repeatable and (found := known(session, state, asked)) is not None:
             session.isolation.asked = True
@@ -121,7 +119,7 @@ def execute(session: Session, state: State, sql: str, params: Params = None) -> 
 
 
 @contextmanager
-def _failing(session: Session) -> Iterator[None]:
+def failing(session: Session) -> Iterator[None]:
     """A failure inside the `with` block ends what is open; a transaction from before it waits for ROLLBACK."""
     open_before = session.transaction is not None
     try:
@@ -151,7 +149,7 @@ def run_one(
     """Run one statement, whose tree `make` makes. Its rows, and in `session.columns` their columns. `asked`: a query
     that may be remembered."""
     open_before = session.transaction is not None
-    with _failing(session):
+    with failing(session):
         if (found := known(session, state, asked)) is not None:
             return found
         tree = make()
@@ -190,53 +188,6 @@ def query(session: Session, state: State, sql: str, as_of: int | None, params: P
         state.catalog.unkept.clear()
         raise UnsupportedSQL("a query cannot change a sequence", remedy="call nextval in engine.execute")
     return found
-
-
-@bounded()
-def copy_from(session: Session, state: State, sql: str, data: bytes | pa.Table) -> int:
-    """COPY FROM STDIN: insert the rows of a text, or rows. Returns their number."""
-    with _failing(session):
-        statement = _copy(session, state, sql, incoming=True)
-        session.check_alive(statement)
-        made = copied_in(session.seen(state), statement, data, sql)
-        session.change(state, statement.table, made.updates)
-    session.report(f"COPY {made.count}")
-    return made.count
-
-
-@bounded()
-def copy_lines(session: Session, state: State, sql: str) -> pa.Array:
-    """COPY TO STDOUT: the rows as lines of text, without their ends."""
-    with _failing(session):
-        statement = _copy(session, state, sql, incoming=False)
-        session.check_alive(statement)
-        return copied_out(session.seen(state), statement, sql)
-
-
-@bounded()
-def copy_rows(session: Session, state: State, sql: str) -> pa.Table:
-    """COPY TO STDOUT: the rows, for a format that is not text. `session.columns` has their columns."""
-    with _failing(session):
-        statement = _copy(session, state, sql, incoming=False)
-        session.check_alive(statement)
-        found, session.columns = rows_out(session.seen(state), statement, sql)
-        return found
-
-
-@bounded()
-def copied_columns(session: Session, state: State, sql: str) -> tuple[Column, ...]:
-    """The columns of the rows that COPY takes or gives."""
-    return columns_of(session.seen(state), _copy(session, state, sql), sql)
-
-
-def _copy(session: Session, state: State, sql: str, *, incoming: bool | None = None) -> Copy:
-    trees = trees_of(sql)
-    if len(trees) == 1 and session.path != (PUBLIC,):
-        trees = [placed(trees[0], session.known(state).catalog, session.path)]
-    statement = statement_of(trees[0], sql) if len(trees) == 1 else None
-    if not isinstance(statement, Copy) or incoming not in (None, statement.incoming):
-        raise UnsupportedSQL(f"expected one COPY {'... FROM STDIN' if incoming else '... TO STDOUT'}")
-    return statement
 
 
 @bounded()
