@@ -17,10 +17,13 @@ class Links:
     def __init__(self, classes: Sequence[Sequence[Known]]) -> None:
         self._classes = classes
         self._groups = [list(range(len(members))) for members in classes]  # the number of each member's group
-        # The classes to look at: one of their inputs is bound, and they are not one group yet.
-        self._open = {
-            position for position, members in enumerate(classes) if sum(not member.inputs for member in members) > 1
-        }
+        self._bound = frozenset[str]()
+        # The classes to look at: the inputs of several members are bound, and they are not one group yet.
+        self._open = {position for position in range(len(classes)) if self._several(position)}
+        self._of: dict[str, list[int]] = {}  # the classes of each input
+        for position, members in enumerate(classes):
+            for alias in frozenset[str]().union(*(member.inputs for member in members)):
+                self._of.setdefault(alias, []).append(position)
 
     def copy(self) -> Links:
         """The same links, that change by themselves."""
@@ -35,9 +38,13 @@ class Links:
 
     def arrive(self, alias: str) -> None:
         """Note that an input is bound."""
-        for position, members in enumerate(self._classes):
-            if any(alias in member.inputs for member in members) and len(set(self._groups[position])) > 1:
+        self._bound |= {alias}
+        for position in self._of.get(alias, ()):
+            if self._several(position) and len(set(self._groups[position])) > 1:
                 self._open.add(position)
+
+    def _several(self, position: int) -> bool:
+        return sum(member.inputs <= self._bound for member in self._classes[position]) > 1
 
     def join(self, position: int, left: Expr, right: Expr) -> None:
         """Note that two members of a class are equal from now on."""

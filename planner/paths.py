@@ -8,12 +8,14 @@ and `j > i` before.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from halfjoin.planner import identity, kinds
 from halfjoin.planner.agenda import Agenda
 from halfjoin.planner.block import Block
 from halfjoin.planner.choices import Choices, every_stage
 from halfjoin.planner.cost import path_cost
+from halfjoin.planner.cycles import Links as CycleLinks
 from halfjoin.planner.cycles import cyclic
 from halfjoin.planner.estimates import Estimates, selectivity
 from halfjoin.planner.kinds import PathJoin
@@ -53,19 +55,31 @@ def path_maker(
     """What makes the path of an input, given its number; the rest is as in `branch`. `fills`: of a query, whose paths
     take all rows of an input, and not changes of it."""
     kinds.check(block)
-    shares, lookups = _Shares(block, estimates), Lookups(block, estimates, chosen)
+    shares, seen = _Shares(block, estimates), _seen(PathJoin(block), estimates, chosen)
 
     def make(i: int) -> Path:
-        if block.inputs[i].kind is InputKind.PLAIN:
-            return _path(block, PathJoin(block), number, i, estimates, lookups, shares, fills=fills)
-        view = kinds.seen_from(block, block.inputs[i])
-        return _path(block, view, number, i, estimates, Lookups(view.block, estimates, chosen), shares, fills=fills)
+        plain = block.inputs[i].kind is InputKind.PLAIN
+        own = seen if plain else _seen(kinds.seen_from(block, block.inputs[i]), estimates, chosen)
+        return _path(block, own, number, i, estimates, shares, fills=fills)
 
     return make
 
 
-def _path(block: Block, view: PathJoin, branch: int, start: int, estimates: Estimates, lookups: Lookups,
-          shares: Mapping[str, float], *, fills: bool) -> Path:
+class _Seen(NamedTuple):
+    """What paths see of a block: all paths from plain inputs see the same."""
+
+    join: PathJoin
+    lookups: Lookups
+    cycles: Mapping[str, CycleLinks]
+
+
+def _seen(join: PathJoin, estimates: Estimates, chosen: set[ArrangementKey]) -> _Seen:
+    return _Seen(join, Lookups(join.block, estimates, chosen), cyclic(join.block, join.is_plain, estimates))
+
+
+def _path(block: Block, seen: _Seen, branch: int, start: int, estimates: Estimates, shares: Mapping[str, float], *,
+          fills: bool) -> Path:
+    view, lookups = seen.join, seen.lookups
     agenda = Agenda(view.block)
     first = view.block.inputs[start]
     source = agenda.arrive(first, report=True)
@@ -92,7 +106,7 @@ def _path(block: Block, view: PathJoin, branch: int, start: int, estimates: Esti
         """
         return fills and way.unique and shares[way.input.alias] < 1
 
-    choices = Choices(cyclic(view.block, view.is_plain, estimates), lookups, estimates, take, best)
+    choices = Choices(seen.cycles, lookups, estimates, take, best)
     stages: list[DraftStage] = []
     while len(agenda.bound) < len(numbers):
         waiting = [item for item in view.block.inputs if item.alias not in agenda.bound]

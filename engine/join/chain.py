@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -115,14 +116,27 @@ class Entrance:
                                self.tests)  # fmt: skip
 
 
-def chain_of(names: Sequence[str], stages: Sequence[tuple[HalfJoinOperator, Sequence[Step]]]) -> Chain | None:
+# What follows in a chain, by the number of half-joins that are left and the columns that come. Each stage of a path
+# begins a chain, and all of them end alike: without this, n stages would take n * n steps.
+Known: TypeAlias = dict[tuple[int, tuple[str, ...]], tuple[Link, ...]]
+
+
+def chain_of(names: Sequence[str], stages: Sequence[tuple[HalfJoinOperator, Sequence[Step]]],
+             known: Known) -> Chain | None:
     """The chain with which these half-joins begin, each with the steps after it; None if the first one is no link.
 
     `names`: the columns of the rows that come. A link looks up columns as they are. Its partners meet
-    thresholds; of a query also other conditions.
+    thresholds; of a query also other conditions. `known`: filled and used by all chains that end where this one does.
     """
     links, taken = list[Link](), list[str]()
-    for lookup, steps in stages:
+    after = list[tuple[int, tuple[str, ...]]]()  # for each link but the first: where it is, and the columns that come
+    for left, (lookup, steps) in zip(range(len(stages), 0, -1), stages, strict=True):
+        if links:
+            here = left, tuple(names)
+            if here in known:
+                links += known[here]
+                break
+            after.append(here)
         if lookup.direct is None:
             break
         kept = [name for name in names if lookup.wanted is None or name in lookup.wanted]
@@ -136,6 +150,7 @@ def chain_of(names: Sequence[str], stages: Sequence[tuple[HalfJoinOperator, Sequ
         if not all(isinstance(step, Keep) for step in steps):
             break
         names = joined
+    known.update({here: tuple(links[number:]) for number, here in enumerate(after, 1)})
     return Chain(tuple(taken), tuple(links), links[0].lookup.rest != ()) if links else None
 
 

@@ -6,14 +6,15 @@ order. A row without partners in one of them has no result, so it goes no furthe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from halfjoin.engine.arrange.part import Part
-from halfjoin.engine.join.chain import Chain, chain_of, names_after
+from halfjoin.engine.join.chain import Chain, Known, chain_of, names_after
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.join.presence import PresenceOperator, compile_presence
 from halfjoin.engine.join.stages import compile_stage
@@ -100,14 +101,16 @@ def compiled(
             joined = (*names, *(name for _, name in stage.half_join.fetch))
         found.append(CompiledStage(lookup, then, tuple(names), orders_of))
         names = names_after(joined, then.spec.steps)
-    return tuple(replace(stage, chain=_chain(found[number:])) for number, stage in enumerate(found))
+    known = defaultdict[int, Known](dict)  # by where chains end
+    return tuple(replace(stage, chain=_chain(found, number, known)) for number, stage in enumerate(found))
 
 
-def _chain(stages: Sequence[CompiledStage]) -> Chain | None:
-    """The chain with which stages begin. A row chooses its order anew before each stage that has several."""
+def _chain(every: Sequence[CompiledStage], first: int, known: Mapping[int, Known]) -> Chain | None:
+    """The chain that begins with a stage. A row chooses its order anew before each stage that has several."""
+    stages = every[first:]
     links = list[tuple[HalfJoinOperator, Sequence[Step]]]()
     for stage in stages:
         if isinstance(stage.lookup, PresenceOperator) or (links and stage.otherwise):
             break
         links.append((stage.lookup, stage.then.spec.steps))
-    return chain_of(stages[0].entering, links)
+    return chain_of(stages[0].entering, links, known[first + len(links)])

@@ -5,6 +5,7 @@ What needs no data is prepared once (`Evaluation`), and may be used again for th
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -134,7 +135,7 @@ def run_in_parts(
     state, planned = closed(state), evaluation.plan
     time = readable(state, [name for name in evaluation.collections if name not in made], as_of)
     moment = Moment(state, time, partial(scanned, planned, evaluation.flows), by_key=evaluation.by_key)
-    held, keys = 0, evaluation.keys
+    held, keys, readers = 0, evaluation.keys, _readers(planned)
     try:
         for key in keys:
             if state.users(key) is None:
@@ -144,13 +145,14 @@ def run_in_parts(
                 if node.output not in moment.found:
                     _run_loop(moment, evaluation, [one for one in planned.below if one.loop == node.loop])
                 continue
-            if isinstance(node, Join) and _adds_up_alone(planned, node):
+            if isinstance(node, Join) and _adds_up_alone(readers[node.output]):
                 continue
             flow = alone(evaluation.flows[node.output])
             if isinstance(node, Reduce) and node.input not in moment.found and node.input in evaluation.flows:
-                output = concat(_added_up(moment, planned, alone(evaluation.flows[node.input]), flow))
+                output = concat(_added_up(moment, planned, alone(evaluation.flows[node.input]), flow,
+                                          summed=_is_summed(readers[node.input])))  # fmt: skip
             else:
-                output = concat(_at(moment, planned, flow, summed=_is_summed(planned, node.output)))
+                output = concat(_at(moment, planned, flow, summed=_is_summed(readers[node.output])))
             held += output.nbytes if isinstance(node, Reduce) else 0
             check_memory(state, held)
             moment.found[node.output] = (make_run(output, state.upper),)
@@ -197,31 +199,38 @@ def _filled(moment: Moment, flow: Flow, summed: bool) -> Iterator[tuple[Updates,
     return flow.fill(moment, moment.time + 1, moment.closed, gathered=True)
 
 
-def _is_summed(planned: ViewPlan, name: str) -> bool:
+def _readers(planned: ViewPlan) -> Mapping[str, Sequence[Node]]:
+    """The nodes that read each collection. A node may have very many inputs, so it is asked once which they are."""
+    found = defaultdict[str, list[Node]](list)
+    for node in planned.nodes if planned.below else ():
+        for name in node.collections:
+            found[name].append(node)
+    return found
+
+
+def _is_summed(readers: Sequence[Node]) -> bool:
     """Whether reduces that only add up are all that reads a node."""
-    readers = [node for node in planned.nodes if name in node.collections]
     return all(isinstance(node, Reduce) and not node.loop and isinstance(node.function, Aggregates)
                and not node.function.ordered for node in readers)  # fmt: skip
 
 
-def _adds_up_alone(planned: ViewPlan, join: Join) -> bool:
+def _adds_up_alone(readers: Sequence[Node]) -> bool:
     """Whether nothing but one reduce without keys reads a join, and adds its rows up, or finds their extremes. Then
     they are never there all at once."""
-    readers = [node for node in planned.nodes if join.output in node.collections]
     if len(readers) != 1 or not isinstance(readers[0], Reduce) or readers[0].loop:
         return False
     function = readers[0].function
     return isinstance(function, Aggregates) and not readers[0].keys and are_extremes(function)
 
 
-def _added_up(moment: Moment, planned: ViewPlan, join: Flow, reduce: Flow) -> list[Updates]:
+def _added_up(moment: Moment, planned: ViewPlan, join: Flow, reduce: Flow, *, summed: bool) -> list[Updates]:
     """As `_at`, of a reduce for which `_adds_up_alone`, from the rows that the join makes."""
     assert isinstance(reduce, ReduceFlow)
     end, failed = moment.time + 1, [NO_ERRORS]
 
     def parts() -> Iterator[Updates]:
         few = list[Updates]()
-        for output, errors in _filled(moment, join, _is_summed(planned, join.plan.output)):
+        for output, errors in _filled(moment, join, summed):
             failed.append(errors.before(end))
             few += [part.settled(end) for part in [output.before(end)] if len(part)]
             if sum(map(len, few)) >= _TOGETHER:
