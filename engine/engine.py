@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from halfjoin.collections.collection import Collection
 from halfjoin.collections.text import name as named
+from halfjoin.engine.answering import Answering
 from halfjoin.engine.arrange.changes import Changes
 from halfjoin.engine.arrange.memory import Memory, to_bytes
 from halfjoin.engine.batch.activity import Activity
@@ -33,7 +34,6 @@ from halfjoin.engine.intake.times import Time
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners, Setting
 from halfjoin.engine.statements import evaluating
-from halfjoin.engine.statements.answering import Answering
 from halfjoin.engine.statements.connecting import Connecting
 from halfjoin.engine.statements.copy_statements import copy_from, copy_lines
 from halfjoin.engine.statements.copying import joined

@@ -101,11 +101,11 @@ def compiled(
             joined = (*names, *(name for _, name in stage.half_join.fetch))
         found.append(CompiledStage(lookup, then, tuple(names), orders_of))
         names = names_after(joined, then.spec.steps)
-    known = defaultdict[int, Known](dict)  # by where chains end
-    return tuple(replace(stage, chain=_chain(found, number, known)) for number, stage in enumerate(found))
+    rests = defaultdict[int, Known](dict)  # by where chains end
+    return tuple(replace(stage, chain=_chain(found, number, rests)) for number, stage in enumerate(found))
 
 
-def _chain(every: Sequence[CompiledStage], first: int, known: Mapping[int, Known]) -> Chain | None:
+def _chain(every: Sequence[CompiledStage], first: int, rests: Mapping[int, Known]) -> Chain | None:
     """The chain that begins with a stage. A row chooses its order anew before each stage that has several."""
     stages = every[first:]
     links = list[tuple[HalfJoinOperator, Sequence[Step]]]()
@@ -113,4 +113,4 @@ def _chain(every: Sequence[CompiledStage], first: int, known: Mapping[int, Known
         if isinstance(stage.lookup, PresenceOperator) or (links and stage.otherwise):
             break
         links.append((stage.lookup, stage.then.spec.steps))
-    return chain_of(stages[0].entering, links, known[first + len(links)])
+    return chain_of(stages[0].entering, links, rests[first + len(links)])

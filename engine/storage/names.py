@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from halfjoin.engine.storage.place import LOG
 from halfjoin.errors import UnsupportedSQL
@@ -12,6 +13,7 @@ from halfjoin.errors import UnsupportedSQL
 _LONGEST = 120
 
 
+@lru_cache(1 << 12)  # each definition asks for those of all collections
 def folder_name(name: str) -> str:
     """A name that every file system and URL takes unchanged: `orders` for orders, `-4fr-44ers` for "OrDers".
 

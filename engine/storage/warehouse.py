@@ -303,7 +303,9 @@ class Warehouse:
     def _know(self, ids: dict[int, Collection], layouts: Mapping[int, bytes | None]) -> None:
         """Note the collections that the journal has, by their ids there."""
         self._ids, self._numbers = ids, {id(collection): number for number, collection in ids.items()}
-        self._layouts = {id: pa.ipc.read_schema(pa.py_buffer(layout)) for id, layout in layouts.items() if layout}
+        known = self._layouts  # a collection's never changes, and to read those of all would take long
+        self._layouts = {id: known[id] if id in known else pa.ipc.read_schema(pa.py_buffer(layout))
+                         for id, layout in layouts.items() if layout}  # fmt: skip
 
     def has_stale_nodes(self) -> bool:
         """Whether the journal has node collections that no view has any more, as this version plans the views. They

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import halfjoin as hj
 from halfjoin.catalog.system.system import FILLED
@@ -44,3 +45,12 @@ def test_the_rows_of_the_catalog_cost_as_many_calls_as_there_are_tables() -> Non
     for name in FILLED:
         at, twice, again = (counted(engine, name) for engine in (few, more, many))
         assert again - twice <= 2.5 * (twice - at) + 100, name
+
+
+def test_a_definition_in_a_warehouse_costs_other_tables_few_calls(tmp_path: Path) -> None:
+    def counted(tables: int) -> int:
+        with hj.Engine(tmp_path / str(tables)) as engine:
+            engine.execute("; ".join(f"CREATE TABLE t{number} (a integer, b text)" for number in range(tables)))
+            return calls(partial(engine.execute, "CREATE TABLE one_more (a integer, b text)"))
+
+    assert counted(60) <= counted(20) + 40 * 30  # 35 for each, when the columns of all were read anew
