@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import indexing
 from halfjoin.engine.updates.updates import Ints
 
 _RANGE = 8  # codes, on average
@@ -61,7 +61,7 @@ def guide_to(codes: Ints) -> Guide:
     """The guide to sorted codes. There must be at least one code."""
     least, span = codes[:1].view(np.uint64)[0], int(codes[-1]) - int(codes[0])
     shift = np.uint64((span // max(1, len(codes) // _RANGE)).bit_length())
-    made = native.starts(codes, int(shift))
+    made = indexing.starts(codes, int(shift))
     if made is not None:
         return Guide(least, shift, made)
     ranges = ((codes.view(np.uint64) - least) >> shift).view(np.int64)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.arrange.guide import Guide, guide_to
 from halfjoin.engine.arrange.partial import Partial, RowFilter
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import indexing, native
 from halfjoin.engine.system.value import value
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact
@@ -162,7 +162,7 @@ class Index:
 
     def split(self, mask: Mask) -> tuple[Index, Index]:
         """Two indexes: the entries of the rows in the mask (over all rows), and the entries of the other rows."""
-        made = native.split(self.codes, self.rows, mask)
+        made = indexing.split(self.codes, self.rows, mask)
         if made is not None:
             one, other = made
             return index_of(*one, self.exact, self.partial), index_of(*other, self.exact, self.partial)
@@ -187,7 +187,7 @@ def build(keys: Sequence[pa.Array], rows: NDArray[Any] | None, length: int) -> I
     A row that has the same code several times (a table function made its keys) gets one entry for the code.
     """
     if rows is None and native.on and keys:
-        made = native.indexed(list(keys), length)
+        made = indexing.indexed(list(keys), length)
         if made is not None:
             return index_of(*made, is_exact(keys))
     values = codes(keys, length)
@@ -205,7 +205,7 @@ def build_from_codes(values: Ints, rows: NDArray[Any] | None, exact: bool) -> In
     if len(values) < 2 or bool((values[1:] >= values[:-1]).all()):  # generated keys often come in order
         entries = np.arange(len(values)) if rows is None else rows
         return index_of(values, entries, exact)
-    made = native.ordered(values) if native.on else None
+    made = indexing.ordered(values) if native.on else None
     if made is not None:
         return index_of(made[0], made[1] if rows is None else rows[made[1]], exact)
     order = values.argsort()
@@ -219,7 +219,7 @@ def merge(parts: Sequence[tuple[Index, int]], kept: Ints | None, partial: Partia
     indexes have.
     """
     exact = all(index.exact for index, _ in parts)
-    made = native.merged([(index.codes, index.rows, before) for index, before in parts], kept)
+    made = indexing.merged([(index.codes, index.rows, before) for index, before in parts], kept)
     if made is not None:
         return index_of(*made, exact, partial)
     values = np.concatenate([index.codes for index, _ in parts])
@@ -249,12 +249,12 @@ def find_all(probes: Ints, indexes: Sequence[Index]) -> tuple[Ints, RowNumbers, 
 
     None: no kernel can do it, or there are more than `limits.PIECE_ROWS` pairs.
     """
-    return native.find(probes, [index.sorted_codes for index in indexes], limits.PIECE_ROWS)
+    return indexing.find(probes, [index.sorted_codes for index in indexes], limits.PIECE_ROWS)
 
 
 def count_all(probes: Ints, indexes: Sequence[Index]) -> Ints:
     """The number of entries that each probe would find in all of several indexes."""
-    counts = native.count(probes, [index.sorted_codes for index in indexes])
+    counts = indexing.count(probes, [index.sorted_codes for index in indexes])
     if counts is None:
         counts = np.zeros(len(probes), np.int64)
         for index in indexes:

@@ -18,7 +18,7 @@ from dataclasses import field, replace
 import numpy as np
 
 from halfjoin.engine.arrange.index import Index
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import indexing, native
 from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.consolidate import cancelled
 from halfjoin.engine.updates.updates import (
@@ -95,8 +95,8 @@ def net(updates: Updates, closed: int, known: Net | None = None, index: Index | 
     known = Net(closed) if known is None else known
     if index is not None and native.on:
         columns = list(updates.columns.values())
-        made = native.net(columns, updates.time, updates.diff, closed, index.codes, index.rows, known.there, known.rows,
-                          known.diffs)  # fmt: skip
+        made = indexing.net(columns, updates.time, updates.diff, closed, index.codes, index.rows, known.there,
+                            known.rows, known.diffs)  # fmt: skip
         if made is not None:
             return replace(known, closed=closed, size=made[0]) if made[1] is None else Net(closed, *made)
     candidates = updates.time < closed

@@ -16,7 +16,7 @@ import pyarrow as pa
 from halfjoin.engine.arrange import blocks
 from halfjoin.engine.arrange.index import KeyColumns, index_of
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import indexing
 from halfjoin.engine.scalar.ends import Ends, Sieve
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.updates import Ints
@@ -81,7 +81,7 @@ class QueryRun(Run):
         left = len(self) - before.work  # of the work in which all rows are sorted
         arrays, rows = columns(self.updates) if left > 0 else ([], None)
         most = min(left, len(self) // 2)
-        made = native.indexed(arrays, len(self), wanted, most) if arrays and rows is None else None
+        made = indexing.indexed(arrays, len(self), wanted, most) if arrays and rows is None else None
         if made is None:
             self.asked[key] = None
             return self

@@ -23,7 +23,7 @@ from halfjoin.engine.arrange.index import (
 from halfjoin.engine.arrange.netting import NET_FROM, Net, net
 from halfjoin.engine.arrange.order import Order, OrderKey, Sort, order_of
 from halfjoin.engine.arrange.partial import RowFilter
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import joining, native
 from halfjoin.engine.scalar.ends import Ends, Sieve
 from halfjoin.engine.updates.consolidate import distinct
 from halfjoin.engine.updates.updates import (
@@ -49,7 +49,7 @@ RENET = 8  # a run is netted anew when the updates closed since are this fractio
 
 
 class Side(NamedTuple):
-    """A run as a half-join's kernel reads it (`native.side`): one for each index.
+    """A run as a half-join's kernel reads it (`joining.side`): one for each index.
 
     It serves lookups that may add up updates below `closed`, if their changes have no times below `begins`; and the one
     for which it was made. `exact`: equal codes mean equal keys. `types`: of the columns to gather.
@@ -303,7 +303,7 @@ class Run:
         weights, mask = self.weights(closed), self.mask(closed)
         mask = mask if wanted is None else wanted if mask is None else wanted & mask
         for index in self.entries(key, columns, closed, wants, begins):
-            made = native.side(index.sorted_codes, index.exact, keys, tested, fetched, weights, mask)
+            made = joining.side(index.sorted_codes, index.exact, keys, tested, fetched, weights, mask)
             if made is None:
                 return None
             opened.append(made)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import computing, native
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.columns import ends_of, is_checked
 from halfjoin.engine.system.identity import by_identity
@@ -52,7 +52,7 @@ def as_they_are(table: Table, rows: pa.Table) -> tuple[dict[str, pa.Array], int,
     for at in form.whole:
         if columns[at].null_count:
             return None
-    if not native.sound([columns[at] for at in form.checked], form.bounds):
+    if not computing.sound([columns[at] for at in form.checked], form.bounds):
         return None
     diff = columns.pop().to_numpy() if form.counted else None
     return dict(zip(form.names, columns, strict=True)), rows.num_rows, diff

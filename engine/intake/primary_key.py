@@ -16,7 +16,7 @@ from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.intake.key_pairs import KeyedRows, plain
 from halfjoin.engine.intake.upserts import last_of_each
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import indexing, native
 from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.system.identity import by_identity
 from halfjoin.engine.system.value import value
@@ -102,7 +102,8 @@ class PrimaryKey:
                 run.sides[asked] = known
             sides += known.opened
         arrays, _ = self.columns(updates)
-        made = native.unique(arrays, [*updates.columns.values()], updates.time, updates.diff, sides, limits.PIECE_ROWS)
+        columns = [*updates.columns.values()]
+        made = indexing.unique(arrays, columns, updates.time, updates.diff, sides, limits.PIECE_ROWS)
         return None if made is None else (index_of(made[0], made[1], is_exact(arrays)), made[2] is None)
 
     def there(self, candidates: Sequence[Run], first: Updates) -> Updates:

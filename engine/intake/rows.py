@@ -16,7 +16,7 @@ from halfjoin.engine.intake.not_rows import no_row, no_rows
 from halfjoin.engine.intake.schemas import counts_rows
 from halfjoin.engine.intake.times import to_time
 from halfjoin.engine.intake.upserts import refuse_unordered
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import computing
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.scalar.columns import convert, ends_of, is_checked, refuse_unsound
@@ -214,7 +214,7 @@ def _sound(table: Table, source: Mapping[str, Any]) -> Collection[str]:
         if isinstance(given, pa.Array) and given.type == kind:
             arrays[name] = given
             bounds.append(between)
-    return arrays if arrays and native.sound([*arrays.values()], bounds) else ()
+    return arrays if arrays and computing.sound([*arrays.values()], bounds) else ()
 
 
 @by_identity

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import joining
 from halfjoin.engine.scalar.values import mask_of
 from halfjoin.engine.updates.updates import Ints, Mask, Positions
 
@@ -47,7 +47,7 @@ class Partners(NamedTuple):
 
     def passing(self, mask: pa.Array) -> Partners:
         """The pairs where a condition is true, not false or NULL."""
-        made = native.passing(mask, self.positions, self.rows, self.counts)
+        made = joining.passing(mask, self.positions, self.rows, self.counts)
         if made is None:
             return self.filter(mask_of(mask))
         return self if made[2] is self.counts else partners_of(self.runs, *made)
@@ -60,12 +60,12 @@ class Partners(NamedTuple):
         """The partners' columns. None: there is no kernel for some type."""
         if not fetch:
             return {}
-        made = native.gather(self.sources([name for name, _ in fetch]), self.rows, self.counts)
+        made = joining.gather(self.sources([name for name, _ in fetch]), self.rows, self.counts)
         return None if made is None else dict(zip([name for _, name in fetch], made, strict=True))
 
     def weights(self, closed: int) -> tuple[Ints, Ints] | None:
         """The partners' times and diffs. Updates below `closed` are added up, where a run has netted them."""
-        return native.weights([run.weights(closed) for run in self.runs], self.rows, self.counts)
+        return joining.weights([run.weights(closed) for run in self.runs], self.rows, self.counts)
 
 
 def partners_of(runs: Sequence[Run], positions: Ints, rows: Positions, counts: list[int]) -> Partners:

@@ -13,10 +13,10 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from halfjoin.engine.join import half_join
+from halfjoin.engine.join import beside
 from halfjoin.engine.join.closing import Closing, RunsOf
 from halfjoin.engine.join.half_join import HalfJoinOperator
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import joining
 from halfjoin.engine.scalar.threshold import Threshold, threshold_of
 from halfjoin.engine.system.value import value
 from halfjoin.engine.updates import limits
@@ -59,14 +59,14 @@ class Chain:
 
     def walk(
         self, columns: list[pa.Array], time: Ints, diff: Ints, lookup: RunsOf, closing: Closing, size: int,
-        tests: native.Tests = native.NO_TESTS,
+        tests: joining.Tests = joining.NO_TESTS,
     ) -> Walked | None:  # fmt: skip
         """What the half-joins make of a stream with these columns, up to where a kernel can go. None: it cannot at all.
 
         `size`: as in `CompiledPath`; -1: as many rows as meet the `tests`. A collection is looked up only if its rows
         are at hand, except the first: who knows whether any row gets there.
         """
-        links = list[native.Link]()
+        links = list[joining.Link]()
         for link in self.links:
             spec = link.lookup.spec
             if link.lookup.rest and closing.begins > MINIMUM:
@@ -84,11 +84,11 @@ class Chain:
             links.append(link.lookup.link(opened, link.keys, link.kept, False))
         if not links:
             return None
-        made = native.half_joins(
+        made = joining.half_joins(
             columns, time, diff, links, tests, size=size, growth=GROWTH, closed=closing.netted,
-            least=half_join.NET_FROM, most=limits.PIECE_ROWS, most_bytes=limits.PIECE_BYTES,
+            least=beside.NET_FROM, most=limits.PIECE_ROWS, most_bytes=limits.PIECE_BYTES,
         )  # fmt: skip
-        if not isinstance(made, native.Joined):
+        if not isinstance(made, joining.Joined):
             return None
         names = self.links[made.done - 1].names if made.columns else ()
         rows = Updates(dict(zip(names, made.columns, strict=True)), made.time, made.diff)
@@ -102,7 +102,7 @@ class Entrance:
 
     chain: Chain
     columns: tuple[str, ...]
-    tests: native.Tests
+    tests: joining.Tests
 
     def walk(self, change: Updates, lookup: RunsOf, closing: Closing) -> Walked | None:
         """As `Chain.walk`, for changed rows of the path's input. None also where an index is still to be made of what
@@ -168,7 +168,7 @@ def entrance_of(path: Path, chain: Chain | None) -> Entrance | None:
     original = {new: name for name, new in path.fetch}
     columns = [*chain.names, *(test.column for test in tests)]
     where = tuple(range(len(chain.names), len(columns)))
-    return Entrance(chain, tuple(original[name] for name in columns), native.Tests(
+    return Entrance(chain, tuple(original[name] for name in columns), joining.Tests(
         where, [test.constant for test in tests], tuple(test.allowed for test in tests)))  # fmt: skip
 
 

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.run import Computed, Run
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import native, summing
 from halfjoin.engine.scalar import Scalar, compile
 from halfjoin.engine.scalar.threshold import Threshold, has_threshold, threshold_at
 from halfjoin.engine.updates.updates import Ints, Updates, constant, is_wide, where_true
@@ -70,7 +70,7 @@ class Compared:
         """A number for each row, equal for rows that make equal rows; and how many there are. None: some type has no
         kernel."""
         columns = [column for name, column in stream.columns.items() if self.kept is None or name in self.kept]
-        found = native.groups(columns, stream.time, len(stream))
+        found = summing.groups(columns, stream.time, len(stream))
         return None if found is None else (found[0], len(found[1]))
 
     def tests(self, values: pa.Array, diffs: list[int]) -> list[Threshold] | None:

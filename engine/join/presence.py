@@ -31,7 +31,7 @@ from halfjoin.engine.arrange.part import Part, present
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.half_join import HalfJoinOperator, compile_half_join
 from halfjoin.engine.join.within import Within, WithinKnown, compile_within
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import native, summing
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import Scalar, compile
 from halfjoin.engine.updates.codes import codes, is_exact
@@ -160,7 +160,7 @@ class PresenceOperator:
             arrays, origins = self.rows.columns(rows)
             pieces.append((arrays, [], rows.diff if origins is None else rows.diff[origins]))
         asked = len(keys[0])
-        found = native.grouped([*pieces, (keys, [], constant(0, asked))], [(0, ())], numbered=True)
+        found = summing.grouped([*pieces, (keys, [], constant(0, asked))], [(0, ())], numbered=True)
         if found is None or found.numbers is None or isinstance(found.sums[0], tuple):
             return None
         return where_true((found.sums[0] > 0)[found.numbers[len(found.numbers) - asked :]])

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.part import Part
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import summing
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.lookup import group_of, lookup_of, stream_of
@@ -152,7 +152,7 @@ def differences(groups: int, round: int, rows: History, made: History) -> Differ
     [2]
     """
     width = 1 + max(int(rows.place.max(initial=0)), int(made.place.max(initial=0)))
-    if (found := native.firsts(groups, round, width, rows, made)) is not None:
+    if (found := summing.firsts(groups, round, width, rows, made)) is not None:
         return Differences(*found)
     group = np.concatenate([np.arange(groups), rows.group, made.group])
     at = np.concatenate([np.full(groups, round), np.maximum(rows.round, round), np.maximum(made.round, round)])

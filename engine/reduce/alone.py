@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import summing
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar.wide import MASK, Wide
 from halfjoin.engine.updates.updates import Updates
@@ -28,7 +28,7 @@ def added_alone(part: Sums, pieces: Sequence[Updates]) -> Totals | None:
         if not factors and len(asked) < 2 and updates.diff.strides == (0,):
             total += (len(updates) - sum(array.null_count for array in asked)) * int(updates.diff[:1].sum())
             continue
-        one = native.added_up(arrays[0] if factors else None, asked, updates.diff)
+        one = summing.added_up(arrays[0] if factors else None, asked, updates.diff)
         if one is None:
             return None
         total += one

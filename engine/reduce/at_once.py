@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import summing
 from halfjoin.engine.reduce.alone import added_alone
 from halfjoin.engine.reduce.by_place import is_dense, one_number, summed
 from halfjoin.engine.reduce.by_rows import FLOATS, by_rows
@@ -121,7 +121,7 @@ def _terms(part: Sums, pieces: Sequence[Updates], rows: int) -> Sequence[Ints | 
     for updates in pieces:
         arrays = [updates.columns[arg.name] for arg in part.args]
         if part.kept and part.kind != "count":
-            numbers = native.read_kept(arrays[0])
+            numbers = summing.read_kept(arrays[0])
             if numbers is None:
                 return None
             arrays = [pa.array(numbers)]
@@ -162,7 +162,7 @@ def _by_kernel(factors: int, arrays: Sequence[pa.Array], diffs: Ints, rows: int)
     asked = [array for array in arrays[factors:] if array.null_count]
     if factors > 1 or not (factors or asked):
         return None
-    made = native.added(arrays[0] if factors else None, asked, diffs)
+    made = summing.added(arrays[0] if factors else None, asked, diffs)
     return made[0] if made is not None and made[1] * rows < _LIMIT else None
 
 

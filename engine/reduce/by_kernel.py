@@ -18,7 +18,7 @@ from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.run import Run, Side, make_run
 from halfjoin.engine.join.closing import Closing
 from halfjoin.engine.join.half_join import HalfJoinOperator
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import summing
 from halfjoin.engine.reduce.lifted import sums_of
 from halfjoin.engine.reduce.plain import KINDS
 from halfjoin.engine.updates import limits
@@ -31,12 +31,12 @@ from halfjoin.planner.plan import Reduce
 @dataclass(frozen=True, slots=True)
 class SummedGroups:
     """The kernel's view of a reduce. `kept` looks the groups up in the output. `columns`: the keys and the arguments,
-    in the input; `parts`: as in `native.reduced`. `names`, `types`: of the output."""
+    in the input; `parts`: as in `summing.reduced`. `names`, `types`: of the output."""
 
     kept: HalfJoinOperator
     columns: tuple[str, ...]
     keys: int
-    parts: native.Parts
+    parts: summing.Parts
     names: tuple[str, ...]
     types: list[pa.DataType]
 
@@ -48,8 +48,8 @@ class SummedGroups:
             return None
         columns = [updates.columns[name] for name in self.columns]
         sides = [side for one in opened for side in one.opened]
-        made = native.reduced(columns, self.keys, self.parts, updates.time, updates.diff, sides, self.types,
-                              limits.PIECE_ROWS)  # fmt: skip
+        made = summing.reduced(columns, self.keys, self.parts, updates.time, updates.diff, sides, self.types,
+                               limits.PIECE_ROWS)  # fmt: skip
         if made is None:
             return None
         arrays, diff, (values, rows), found, opened_rows = made

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import joining, native, summing
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar.wide import MASK, Wide, most
 from halfjoin.engine.updates.updates import TOO_LONG, Ints, Updates
@@ -42,7 +42,7 @@ def by_rows(
                 asked.append((_FACTORS[part.kind], tuple(range(len(columns), len(columns) + len(arrays)))))
                 columns += arrays
         given.append(([piece.columns[name] for name in keys], columns, piece.diff))
-    made = native.grouped(given, asked, numbered=bool(floats))
+    made = summing.grouped(given, asked, numbered=bool(floats))
     if made is None:
         return None
     by_group = _keys([one for one, _, _ in given], made.firsts)
@@ -61,7 +61,7 @@ def _arguments(part: Sums, piece: Updates) -> list[pa.Array] | None:
     arrays = [piece.columns[arg.name] for arg in part.args]
     if not part.kept or part.kind == "count":
         return arrays
-    numbers = native.read_kept(arrays[0])
+    numbers = summing.read_kept(arrays[0])
     return None if numbers is None else [pa.array(numbers)]
 
 
@@ -74,7 +74,7 @@ def _keys(pieces: Sequence[list[pa.Array]], firsts: Ints) -> list[pa.Array]:
         places = np.searchsorted(firsts, np.concatenate([[0], ends]))
         counts = np.diff(places).tolist()
         rows = firsts - np.repeat(ends - [len(piece[0]) for piece in pieces], counts)
-    made = native.gather([*pieces], rows, counts)
+    made = joining.gather([*pieces], rows, counts)
     if made is None:
         raise DataError(TOO_LONG)
     return made
@@ -88,7 +88,7 @@ def _wide(sums: Ints | tuple[native.Words, Ints]) -> Wide:
     return Wide(digits, np.zeros(len(high), np.int64), max(MASK, most(high)))
 
 
-def _of_floats(part: Sums, pieces: Sequence[Updates], made: native.Grouped) -> Totals | None:
+def _of_floats(part: Sums, pieces: Sequence[Updates], made: summing.Grouped) -> Totals | None:
     """The sums of floats, given the groups of all rows; None for NaN and infinities."""
     assert made.numbers is not None  # they were asked for
     groups, begins, found = len(made.firsts), 0, list[Totals]()

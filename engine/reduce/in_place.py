@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import native, summing
 from halfjoin.engine.reduce.extremes import Extremes, are_extremes, extremes_of, of_all
 from halfjoin.engine.updates.updates import Updates, constant
 from halfjoin.planner.group_functions import Aggregates
@@ -32,7 +32,7 @@ def extremes_in_place(function: Aggregates, runs: Sequence[Run], upper: int, clo
         (column,), ends = extremes_of([part]), list[pa.Array]()
         for run in runs:
             array = run.updates.columns[column]
-            row = native.extreme(array, None if run.net is None else run.net.there, part.function == "max")
+            row = summing.extreme(array, None if run.net is None else run.net.there, part.function == "max")
             if row is None:
                 return None
             ends.append(array.slice(max(row, 0), int(row >= 0)))

@@ -32,7 +32,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import summing
 from halfjoin.engine.reduce.words import differ
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.radix import argsort, of_integers, words
@@ -156,7 +156,7 @@ def moments_of(updates: Updates, keys: Sequence[str], *, always: bool = False) -
 def moments_of_sums(updates: Updates, keys: Sequence[str]) -> Moments:
     """As `moments_of`, with the groups in any order."""
     arrays = [updates.columns[name] for name in keys]
-    made = native.moments(arrays, updates.time)
+    made = summing.moments(arrays, updates.time)
     if made is None:
         return moments_of(updates, keys)
     firsts, rows, starts, group, time, was = made

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import summing
 from halfjoin.engine.reduce.front import Wanted
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.words import differ, ordered_words
@@ -33,7 +33,7 @@ def leaders(updates: Updates, keys: Sequence[str], wanted: Wanted) -> Ints | Non
     first, arrays = wanted.order[0], [updates.columns[name] for name in keys]
     values = Groups(updates.columns, updates.diff, np.array([0, rows])).values(first.expr)
     by_order = ordered_words(values, first.descending, first.nulls_first)
-    numbered = native.groups(arrays, None, rows) if wanted.limit == 1 and len(by_order) == 1 and keys else None
+    numbered = summing.groups(arrays, None, rows) if wanted.limit == 1 and len(by_order) == 1 and keys else None
     if numbered is not None:
         group, firsts = numbered
         least = by_order[0][firsts]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import native, summing
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.updates.updates import Ints
@@ -49,5 +49,5 @@ class Plain:
         if self.kind not in KINDS:
             return None
         summed = None if self.kind == "count" else self.arrays[0]
-        return native.totals(summed, list(self.arrays), old, self.diff, moments.rows, moments.starts, moments.group,
-                             moments.was, moments.begins)  # fmt: skip
+        return summing.totals(summed, list(self.arrays), old, self.diff, moments.rows, moments.starts, moments.group,
+                              moments.was, moments.begins)  # fmt: skip

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import summing
 from halfjoin.engine.scalar import kept, lifting
 from halfjoin.engine.scalar.values import raw, valid
 from halfjoin.engine.scalar.wide import Ints, Wide, most
@@ -82,7 +82,7 @@ class Totals:
         for array in arrays[factors:]:
             if array.null_count:
                 diff = np.where(valid(array), diff, 0)
-        made = native.float_sums(list(arrays[:factors]), diff, group, groups)
+        made = summing.float_sums(list(arrays[:factors]), diff, group, groups)
         if made is None:
             return None
         first, digits = made

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import computing
 from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
 from halfjoin.engine.scalar.decimals import to
 from halfjoin.engine.scalar.values import Datum, Kernel, on_arrays
@@ -23,7 +23,7 @@ from halfjoin.sql.types import INTEGERS, WORKING_DIGITS, Kind
 _EXACT = Context(prec=400)
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ROUNDING = {">": ROUND_FLOOR, "<=": ROUND_FLOOR, "<": ROUND_CEILING, ">=": ROUND_CEILING}  # of the right side
-_ALLOWED = {"<": 1, "=": 2, "<=": 3, ">": 4, "<>": 5, ">=": 6}  # of `native.compared`
+_ALLOWED = {"<": 1, "=": 2, "<=": 3, ">": 4, "<>": 5, ">=": 6}  # of `computing.compared`
 _DIGITS = {Kind.SMALLINT: 5, Kind.INTEGER: 10, Kind.BIGINT: 19}
 
 
@@ -93,7 +93,7 @@ def _by_kernel(operator: str, first: Any, second: Any, otherwise: Kernel) -> Ker
         if a.type == b.type or (isinstance(a, pa.Scalar) and isinstance(b, pa.Scalar)):
             return otherwise(a, b)
         left, right = (pa.array([one.as_py()], one.type) if isinstance(one, pa.Scalar) else one for one in (a, b))
-        made = native.compared(allowed, left, right, digits, len(left if isinstance(a, pa.Array) else right))
+        made = computing.compared(allowed, left, right, digits, len(left if isinstance(a, pa.Array) else right))
         return otherwise(a, b) if made is None else made
 
     return run

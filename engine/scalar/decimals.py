@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import computing
 from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
 from halfjoin.engine.scalar.division import OVERFLOW, division, each_row
 from halfjoin.engine.scalar.failures import Failed
@@ -67,7 +67,7 @@ def _short(expr: Call, types: Sequence[Any], result: Any, otherwise: Kernel) -> 
     def run(a: Datum, b: Datum) -> Datum:
         left, right = a if first is None else first, b if second is None else second
         if isinstance(left, pa.Array) and isinstance(right, pa.Array) and [left.type, right.type] == types:
-            made = native.arithmetic(operator, left, right, digits, len(right if second is None else left), result)
+            made = computing.arithmetic(operator, left, right, digits, len(right if second is None else left), result)
             if made is not None:
                 return made
         return otherwise(a, b)
@@ -116,7 +116,7 @@ def of_integers(given: Any, type: Any) -> Kernel:
 
     def run(a: Datum) -> Datum:
         if fits and type.bit_width == 128 and isinstance(a, pa.Array) and a.type == given:
-            made = native.arithmetic("+", a, _ZERO, (type.scale, 0), len(a), type)
+            made = computing.arithmetic("+", a, _ZERO, (type.scale, 0), len(a), type)
             if made is not None:
                 return made
         return resize(a.cast(whole))

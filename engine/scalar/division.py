@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import computing
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.quotients import nearest_whole
 from halfjoin.engine.scalar.values import Datum, Kernel, broadcast, call, count, fail_where, on_arrays
@@ -36,7 +36,7 @@ def division(types: Sequence[Any], result: Any) -> Kernel:
     def run(a: Datum, b: Datum) -> Datum:
         length = count(a, b)
         if isinstance(a, pa.Array) or isinstance(b, pa.Array):
-            made = native.quotients(broadcast(a, 1), broadcast(b, 1), length, result)
+            made = computing.quotients(broadcast(a, 1), broadcast(b, 1), length, result)
             if made is not None:
                 return made
         fail_where(pc.equal(b, pa.scalar(0, b.type)), "division by zero")

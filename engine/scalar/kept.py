@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import summing
 from halfjoin.engine.scalar.wide import MASK, Ints, Wide
 
 _SPECIAL = 255
@@ -43,7 +43,7 @@ def kept(numbers: Wide, special: Ints | None = None) -> Any:
     `special`: counts of NaN, +inf and -inf, 3 x numbers; None if there are none.
     """
     if special is None and len(numbers.digits) == 1 and not numbers.at.any():
-        made = native.kept(numbers.digits[0])
+        made = summing.kept(numbers.digits[0])
         if made is not None:
             return made
     step = max(_PIECE // (len(numbers.digits) + 2), 1)
@@ -96,7 +96,7 @@ def read(array: Any) -> tuple[Wide, Ints | None]:
         few = [exact(value or b"") for value in array.to_pylist()]
         if all(number is not None and abs(number) <= _MOST for number in few):
             return Wide.of(np.array(few, np.int64)), None
-    plain = native.read_kept(array)
+    plain = summing.read_kept(array)
     if plain is not None:
         return Wide.of(plain), None
     offsets, data = _buffers(array)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import summing
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Datum, Kernel
 
@@ -33,7 +33,7 @@ def once(kernel: Kernel) -> Kernel:
         if all(one.slice(1).equals(one.slice(0, rows - 1)) for one in arrays):
             number, firsts = None, np.zeros(1, np.int64)
         elif _few([one.slice(0, _SAMPLE) for one in arrays], min(rows, _SAMPLE)):
-            found = native.groups(arrays, None, rows)
+            found = summing.groups(arrays, None, rows)
             if found is None or len(found[1]) * _FEW > rows:
                 return kernel(*data)
             number, firsts = found
@@ -52,5 +52,5 @@ def once(kernel: Kernel) -> Kernel:
 
 
 def _few(arrays: list[Any], rows: int) -> bool:
-    found = native.groups(arrays, None, rows)
+    found = summing.groups(arrays, None, rows)
     return found is not None and len(found[1]) * _FEW <= rows

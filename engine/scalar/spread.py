@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import computing
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.division import OVERFLOW, quotient_units
 from halfjoin.engine.scalar.failures import Failed
@@ -111,7 +111,7 @@ def _kernel(expr: Call) -> Kernel:
     given = _decimals(expr) if exactly else None
 
     def by_kernel(count: Any, sums: Sequence[Any]) -> Datum | None:
-        made = native.spread(name, count, [*sums], type, given)
+        made = computing.spread(name, count, [*sums], type, given)
         if made is None:
             return None
         array, left = made

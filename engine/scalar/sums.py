@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import computing, native
 from halfjoin.engine.scalar import kept, quotients
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.division import OVERFLOW, division, quotient_units
@@ -50,7 +50,7 @@ def _sum_of_integers(expr: Call) -> Kernel:
 
     @on_arrays
     def run(count: Any, total: Any) -> Datum:
-        made = native.decimals(count, total, type) if native.on and expr.type.kind is not Kind.BIGINT else None
+        made = computing.decimals(count, total, type) if native.on and expr.type.kind is not Kind.BIGINT else None
         if made is not None:
             return made
         few = _few(count, total) if expr.type.kind is not Kind.BIGINT else None
@@ -76,7 +76,7 @@ def _average_of_integers(expr: Call) -> Kernel:
 
     @on_arrays
     def run(count: Any, total: Any) -> Datum:
-        made = native.decimals(count, total, type, digits)
+        made = computing.decimals(count, total, type, digits)
         if made is not None:
             return made
         few = _few(count, total)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import indexing, native
 from halfjoin.engine.updates.updates import Ints, Mask, ends, where_true
 
 Words = NDArray[np.uint64]
@@ -45,7 +45,7 @@ def codes(columns: Sequence[pa.Array], length: int) -> Ints:
     if len(columns) == 1 and columns[0].type.id in _INTEGRAL:
         return integers(columns[0])
     if native.on:
-        found = native.codes(list(columns), length)
+        found = indexing.codes(list(columns), length)
         if found is not None:
             return found
     state = np.zeros(length, np.uint64)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import native, summing
 from halfjoin.engine.updates.codes import codes, factorize, integers, is_exact, is_integral, same_rows
 from halfjoin.engine.updates.updates import (
     MAXIMUM,
@@ -114,7 +114,7 @@ def _survivors(updates: Updates, positions: Ints, diffs: Ints) -> Updates:
 def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
     """Positions of the rows that stay, in order, and the sums of their diffs."""
     if native.on:
-        made = native.sums(list(updates.columns.values()), updates.time if by_time else None, updates.diff)
+        made = summing.sums(list(updates.columns.values()), updates.time if by_time else None, updates.diff)
         if made is not None:
             return made if len(made[0]) < len(updates) else (made[0], updates.diff)
     if 1 < len(updates) <= FEW:
@@ -227,7 +227,7 @@ def _too_many(updates: Updates, position: int) -> str:
 
 def distinct(columns: list[pa.Array], length: int) -> Ints:
     """The position of one row of each that are equal in all the columns, in any order."""
-    made = native.groups(columns, None, length)
+    made = summing.groups(columns, None, length)
     if made is not None:
         return made[1]
     found = _groups(_untimed(columns, length), False) if length > 1 else None
@@ -236,7 +236,7 @@ def distinct(columns: list[pa.Array], length: int) -> Ints:
 
 def groups(columns: list[pa.Array], length: int, time: Ints | None = None) -> Ints:
     """A number per row: equal exactly where all the columns (and the time) are equal."""
-    made = native.groups(columns, time, length)
+    made = summing.groups(columns, time, length)
     if made is not None:
         return made[0]
     updates = _untimed(columns, length)
@@ -251,7 +251,7 @@ def groups(columns: list[pa.Array], length: int, time: Ints | None = None) -> In
 
 def numbered(columns: list[pa.Array], length: int) -> tuple[Ints, Ints]:
     """As `groups`, with numbers from 0; and the position of one row of each number."""
-    made = native.groups(columns, None, length)
+    made = summing.groups(columns, None, length)
     if made is not None:
         return made
     _, firsts, numbers = np.unique(groups(columns, length), return_index=True, return_inverse=True)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import indexing
 from halfjoin.engine.updates.codes import factorize, integers, integers_of_floats, is_integral
 from halfjoin.engine.updates.updates import Ints
 
@@ -49,7 +49,7 @@ def argsort(found: Sequence[Word], length: int) -> Ints:
     """The positions of rows in the order of words, the first word first. Equal rows stay in their order."""
     if length < _FEW:
         return np.lexsort([word.numbers for word in found[::-1]]) if found else np.arange(length)
-    ordered = native.order([word.numbers for word in found], [word.bits for word in found], length)
+    ordered = indexing.order([word.numbers for word in found], [word.bits for word in found], length)
     if ordered is not None:
         return ordered
     places, positions = np.arange(length, dtype=np.uint64), None

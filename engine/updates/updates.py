@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import computing, joining, native
 from halfjoin.engine.system.value import value
 from halfjoin.errors import DataError
 
@@ -87,7 +87,7 @@ class Updates:
     def _by_kernel(
         self, tested: list[pa.Array], constants: list[pa.Array], allowed: tuple[int, ...]
     ) -> Updates | None:
-        made = native.filtered([*self.columns.values()], self.time, self.diff, tested, constants, allowed)
+        made = joining.filtered([*self.columns.values()], self.time, self.diff, tested, constants, allowed)
         if made is None or made is True:
             return self if made else None
         count, columns, time, diff = made
@@ -265,7 +265,7 @@ def taken(columns: Mapping[str, pa.Array], positions: Positions) -> dict[str, pa
         DataError: the texts do not fit into one array.
     """
     if columns:
-        made = native.gather([[*columns.values()]], positions, [len(positions)])
+        made = joining.gather([[*columns.values()]], positions, [len(positions)])
         if made is not None:
             return dict(zip(columns, made, strict=True))
     return gathered(columns, indices_of(positions))
@@ -314,7 +314,7 @@ def bits(diffs: Ints) -> int:
 
 def ends(values: Ints) -> tuple[int, int]:
     """The least and the greatest of one value or more."""
-    return native.bounds(values) or (int(values.min()), int(values.max()))
+    return computing.bounds(values) or (int(values.min()), int(values.max()))
 
 
 def constant(value: int, length: int) -> Ints:

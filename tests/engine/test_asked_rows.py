@@ -11,7 +11,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.arrange.query_run import of_query
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import indexing, native
 from halfjoin.engine.updates.codes import codes
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
@@ -42,14 +42,14 @@ def engine() -> hj.Engine:
 def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of entries of the indexes that are made."""
     found: list[int] = []
-    made: Callable[..., Any] = native.indexed
+    made: Callable[..., Any] = indexing.indexed
 
     def indexed(*args: Any) -> Any:
         result = made(*args)
         found.extend([] if result is None else [len(result[0])])
         return result
 
-    monkeypatch.setattr(native, "indexed", indexed)
+    monkeypatch.setattr(indexing, "indexed", indexed)
     return found
 
 
@@ -99,13 +99,13 @@ def test_many_rows_have_the_whole_index(engine: hj.Engine, sizes: list[int]) -> 
 @pytest.mark.skipif(not native.on, reason="needs the kernels")
 def test_a_kernel_indexes_the_rows_with_some_codes() -> None:
     keys = [pa.array([5, None, 7, 5, 9, 7] * 9), pa.array(list("abcabc") * 9)]
-    whole, some = native.indexed(keys, 54), codes([one.slice(2, 1) for one in keys], 1)
+    whole, some = indexing.indexed(keys, 54), codes([one.slice(2, 1) for one in keys], 1)
     assert whole is not None
     wanted = {(code, row) for code, row in zip(*map(list, whole), strict=True) if code == some[0]}
-    made = native.indexed(keys, 54, some, 54)
+    made = indexing.indexed(keys, 54, some, 54)
     assert made is not None and wanted <= set(zip(*map(list, made), strict=True)) and len(made[0]) < 54
     assert (np.diff(made[0]) >= 0).all()
-    assert native.indexed(keys, 54, some, 8) is None
+    assert indexing.indexed(keys, 54, some, 8) is None
 
 
 @pytest.mark.skipif(not native.on, reason="needs the kernels")
@@ -123,7 +123,7 @@ def test_rows_in_the_order_of_their_keys_are_found(nulls: bool) -> None:
     """Stretches of rows without such keys are passed over."""
     key = np.arange(5000) // 3
     keys = [pa.array(key, mask=key % 11 == 0 if nulls else None)]
-    made = native.indexed(keys, 5000, np.array([700, 701, 1400]), 5000)
+    made = indexing.indexed(keys, 5000, np.array([700, 701, 1400]), 5000)
     assert made is not None
     found = dict(zip(made[1].tolist(), made[0].tolist(), strict=True))
     wanted = {row: code for row, code in enumerate(key.tolist()) if code in (700, 701, 1400)}

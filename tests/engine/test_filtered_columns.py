@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import joining, native
 from halfjoin.engine.linear.needed import needed_after
 from halfjoin.engine.linear.operators import compile_linear
 from halfjoin.engine.updates.updates import Updates, constant
@@ -38,13 +38,13 @@ def test_only_needed_columns_are_copied(filter: Filter, monkeypatch: pytest.Monk
     with native.used(False):
         slow = operator(rows, []).table(changes=True)
     if native.BUILT:
-        copied, kernel = list[int](), native.filtered
+        copied, kernel = list[int](), joining.filtered
 
         def counted(columns: list[pa.Array], *args: Any) -> Any:
             copied.append(len(columns))
             return kernel(columns, *args)
 
-        monkeypatch.setattr(native, "filtered", counted)
+        monkeypatch.setattr(joining, "filtered", counted)
         with native.used(True):
             fast = operator(rows, [])
         assert fast.table(changes=True).equals(slow)

@@ -13,7 +13,7 @@ import halfjoin as hj
 from halfjoin.engine.arrange import query_run
 from halfjoin.engine.arrange.query_run import QueryRun
 from halfjoin.engine.join import presence, within
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import native, summing
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
@@ -65,7 +65,7 @@ def test_keys_are_present_as_by_an_index(seed: int, monkeypatch: pytest.MonkeyPa
         for sql in _QUERIES:
             with patch.object(presence.PresenceOperator, "_grouped", lambda *_: None):
                 expected = bag(engine.query(sql))
-            with patch.object(native, "grouped", wraps=native.grouped) as asked:
+            with patch.object(summing, "grouped", wraps=summing.grouped) as asked:
                 assert bag(engine.query(sql)) == expected, (sql, time)
             used += sum(bool(call.kwargs["numbered"]) for call in asked.call_args_list)
             with native.used(False):

@@ -13,9 +13,9 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.query_run import QueryRun
+from halfjoin.engine.join import beside
 from halfjoin.engine.join.condition import Condition
-from halfjoin.engine.join.half_join import HalfJoinOperator
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import indexing, native
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Updates, constant
 from halfjoin.planner.plan import ArrangementKey
@@ -103,7 +103,7 @@ def test_no_share_takes_the_way_through_numpy(monkeypatch: pytest.MonkeyPatch) -
     engine, slow = filled(0), list[int]()
     monkeypatch.setattr(limits, "PIECE_ROWS", 500)
     monkeypatch.setattr(limits, "MORSEL_ROWS", 250)
-    monkeypatch.setattr(HalfJoinOperator, "_beside", lambda *_: slow.append(1) or ())
+    monkeypatch.setattr(beside, "joined", lambda *_: slow.append(1) or ())
     engine.query(QUERIES[2])
     assert not slow
 
@@ -111,14 +111,14 @@ def test_no_share_takes_the_way_through_numpy(monkeypatch: pytest.MonkeyPatch) -
 @needs_kernels
 def test_codes_that_were_asked_together_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The shares of a stream ask for some of the keys for which the whole has asked."""
-    made: Callable[..., Any] = native.indexed
+    made: Callable[..., Any] = indexing.indexed
     calls, key = list[int](), ArrangementKey("s", (Column("c", BIGINT),))
 
     def noted(keys: list[pa.Array], length: int, *asked: Any) -> Any:
         calls.append(length)
         return made(keys, length, *asked)
 
-    monkeypatch.setattr(native, "indexed", noted)
+    monkeypatch.setattr(indexing, "indexed", noted)
     time = constant(0, 20_000)
     run = QueryRun(Updates({"c": pa.array(np.arange(20_000) % 100)}, time, constant(1, len(time))))
     columns = key_columns(key, {})

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from halfjoin.engine.arrange.index import Index, build_from_codes, count_all, find_all, merge
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import computing, indexing, joining, native, summing
 from halfjoin.engine.reduce.law import moments_of, moments_of_sums
 from halfjoin.engine.reduce.plain import Plain
 from halfjoin.engine.reduce.totals import Totals
@@ -109,57 +109,57 @@ def test_too_many_pairs_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_are_not_filtered_by_columns_of_other_types_or_lengths() -> None:
     ones, one = np.ones(1, np.int64), pa.array([1])
     with native.used(True):
-        assert native.filtered([one], ones, ones, [one], [pa.array([1])], (2,)) is True
-        assert native.filtered([one], ones, ones, [one], [pa.array([1], pa.int32())], (2,)) is None
-        assert native.filtered([one], ones, ones, [pa.array([1, 2])], [one], (2,)) is None
-        assert native.filtered([one], ones, ones, [one], [pa.array([1, 2])], (2,)) is None
-        assert native.filtered([one], ones, ones, [one], [one], ()) is None
-        assert native.filtered([one], ones, ones, [one], [], ()) is None
-        assert native.filtered([one], ones, ones, [one] * 17, [one] * 17, (2,) * 17) is None
+        assert joining.filtered([one], ones, ones, [one], [pa.array([1])], (2,)) is True
+        assert joining.filtered([one], ones, ones, [one], [pa.array([1], pa.int32())], (2,)) is None
+        assert joining.filtered([one], ones, ones, [pa.array([1, 2])], [one], (2,)) is None
+        assert joining.filtered([one], ones, ones, [one], [pa.array([1, 2])], (2,)) is None
+        assert joining.filtered([one], ones, ones, [one], [one], ()) is None
+        assert joining.filtered([one], ones, ones, [one], [], ()) is None
+        assert joining.filtered([one], ones, ones, [one] * 17, [one] * 17, (2,) * 17) is None
         with pytest.raises(TypeError):
-            native.filtered([one], ones, ones, [one], [one], ("2",))  # type: ignore[arg-type]
+            joining.filtered([one], ones, ones, [one], [one], ("2",))  # type: ignore[arg-type]
 
 
 def test_a_type_without_a_kernel_is_left_to_arrow() -> None:
     lists = pa.array([[1], None, [1]])
-    assert native.codes([lists], 3) is None
-    assert native.gather([[lists]], np.array([0]), [1]) is None
-    assert native.sums([lists], None, np.ones(3, np.int64)) is None
+    assert indexing.codes([lists], 3) is None
+    assert joining.gather([[lists]], np.array([0]), [1]) is None
+    assert summing.sums([lists], None, np.ones(3, np.int64)) is None
     assert groups([lists], 3).tolist()[0] == groups([lists], 3).tolist()[2]
 
 
 @pytest.mark.parametrize("row", [-1, 3, 1 << 40])
 def test_a_row_beyond_its_run_is_refused(row: int) -> None:
     with pytest.raises(IndexError):
-        native.gather([[pa.array([1, 2, 3])]], np.array([row]), [1])
+        joining.gather([[pa.array([1, 2, 3])]], np.array([row]), [1])
     with pytest.raises(ValueError, match="counts"):
-        native.gather([[pa.array([1, 2, 3])]], np.array([0]), [2])
+        joining.gather([[pa.array([1, 2, 3])]], np.array([0]), [2])
 
 
 @pytest.mark.parametrize("counts", [[1, MAXIMUM, MAXIMUM, 3], [1, -1, 0, 0], [1, MAXIMUM, 0, 0], [1, 0, 0, 1 << 64]])
 def test_counts_that_only_seem_to_add_up_are_refused(counts: list[int]) -> None:
     with pytest.raises((ValueError, OverflowError)):
-        native.gather([[pa.array([1, 2, 3])]] * 4, np.array([0]), counts)
+        joining.gather([[pa.array([1, 2, 3])]] * 4, np.array([0]), counts)
 
 
 def test_a_wrong_guide_finds_less_and_reads_nothing_beyond_the_index() -> None:
     codes, rows = np.arange(4), np.arange(4).astype(np.uint32)
     far = np.array([0, 1 << 31, 1 << 31, 4], np.uint32)
-    assert native.find(codes, [(codes, rows, far, 0, 0)], 9) is not None
-    assert native.find(codes, [(codes, rows, far, 0, 64)], 9) is None  # C does not say what a shift by 64 is
+    assert indexing.find(codes, [(codes, rows, far, 0, 0)], 9) is not None
+    assert indexing.find(codes, [(codes, rows, far, 0, 64)], 9) is None  # C does not say what a shift by 64 is
 
 
 def test_codes_without_a_guide_in_bounds_have_no_kernel() -> None:
     """Codes over all of int64 have 2**64 ranges, which is 0 in 64 bits. Codes out of order have no last range."""
-    assert native.starts(np.array([MINIMUM, MAXIMUM]), 0) is None
-    assert native.starts(np.array([0, 1 << 40, 1]), 0) is not None
+    assert indexing.starts(np.array([MINIMUM, MAXIMUM]), 0) is None
+    assert indexing.starts(np.array([0, 1 << 40, 1]), 0) is not None
 
 
 @pytest.mark.parametrize("length", [-1, MAXIMUM, 1 << 61])
 def test_a_length_that_no_array_has_has_no_kernel(length: int) -> None:
-    assert native.codes([], length) is None
-    assert native.groups([], None, length) is None
-    assert native.indexed([pa.array([1])], length) is None
+    assert indexing.codes([], length) is None
+    assert summing.groups([], None, length) is None
+    assert indexing.indexed([pa.array([1])], length) is None
 
 
 @pytest.mark.parametrize("number", [
@@ -187,10 +187,10 @@ def test_sums_shown_as_decimals_are_the_same(rows: list[tuple[int | None, int, i
     totals = pa.array([kept.bytes_of(number) for number in numbers], pa.binary())
     counts, there = pa.array([count for count, _, _ in rows], pa.int64()), [bool(count) for count, _, _ in rows]
     with native.used(True):
-        found = native.decimals(counts, totals, pa.decimal128(38, 0))
-        assert native.decimals(counts, totals, pa.decimal256(40, 0)) is None
-        assert native.decimals(counts[1:], totals, pa.decimal128(38, 0)) is None or not rows
-        assert native.decimals(pa.array([0.5] * len(rows)), totals, pa.decimal128(38, 0)) is None
+        found = computing.decimals(counts, totals, pa.decimal128(38, 0))
+        assert computing.decimals(counts, totals, pa.decimal256(40, 0)) is None
+        assert computing.decimals(counts[1:], totals, pa.decimal128(38, 0)) is None or not rows
+        assert computing.decimals(pa.array([0.5] * len(rows)), totals, pa.decimal128(38, 0)) is None
     if any(abs(number) >= 10**38 for number, one in zip(numbers, there, strict=True) if one):
         assert found is None
     else:
@@ -213,8 +213,8 @@ def test_averages_have_the_decimals_of_quotients(seed: int) -> None:
     sums = [number // 10 ** int(random.integers(0, 18)) for number in sums]
     divisors = [int(random.integers(1, 10 ** int(random.integers(1, 12)))) * random.choice([1, 1, -1]) for _ in sums]
     with native.used(True):
-        found = native.decimals(pa.array(divisors, pa.int64()), pa.array(map(kept.bytes_of, sums), pa.binary()),
-                                pa.decimal128(38, made), places)  # fmt: skip
+        found = computing.decimals(pa.array(divisors, pa.int64()), pa.array(map(kept.bytes_of, sums), pa.binary()),
+                                   pa.decimal128(38, made), places)  # fmt: skip
     wanted = [quotient_units((one, places), (int(count), 0), made) for one, count in zip(sums, divisors, strict=True)]
     if found is None:  # 128 bits are not enough on the way to some quotient
         assert max(abs(one) * 10 ** max(made - places, 0) for one in sums) >= 10**30
@@ -224,8 +224,8 @@ def test_averages_have_the_decimals_of_quotients(seed: int) -> None:
 
 def test_an_average_without_a_count_is_null() -> None:
     with native.used(True):
-        found = native.decimals(pa.array([0, None, 2, 2]), pa.array([b"", b"\x00\x05", None, b"\x00\x05"], pa.binary()),
-                                pa.decimal128(38, 20), 0)  # fmt: skip
+        sums = pa.array([b"", b"\x00\x05", None, b"\x00\x05"], pa.binary())
+        found = computing.decimals(pa.array([0, None, 2, 2]), sums, pa.decimal128(38, 20), 0)
     assert found is not None
     assert found.to_pylist() == [None, None, None, Decimal("2.5").quantize(Decimal(10) ** -20)]
 
@@ -292,13 +292,13 @@ def test_sums_of_floats_are_exact(seed: int) -> None:
     column = pa.array([1.0, *values.tolist()], mask=np.append(False, random.random(length) < 0.2)).slice(1)
     diff, group = random.integers(-1024, 1025, length), random.integers(0, groups, length)
     with native.used(True):
-        found = native.float_sums([column], diff, group, groups)
+        found = summing.float_sums([column], diff, group, groups)
         assert found is not None
-        assert native.float_sums([column], np.full(length, 1025), group, groups) is None
-        assert native.float_sums([column], diff, group + 1, int(group.max()) + 1) is None
+        assert summing.float_sums([column], np.full(length, 1025), group, groups) is None
+        assert summing.float_sums([column], diff, group + 1, int(group.max()) + 1) is None
         for odd in (np.nan, np.inf, -np.inf):
             more = pa.concat_arrays([column, pa.array([odd])])
-            assert native.float_sums([more], np.append(diff, 1), np.append(group, 0), groups) is None
+            assert summing.float_sums([more], np.append(diff, 1), np.append(group, 0), groups) is None
     first, digits = found
     for number in range(groups):
         wanted = sum(Fraction(value) * weight for value, weight, own in
@@ -318,12 +318,12 @@ def test_sums_of_products_of_floats_are_exact(seed: int) -> None:
         columns.append(pa.array([1.0, *values.tolist()], mask=np.append(False, random.random(length) < 0.2)).slice(1))
     diff, group = random.integers(-1024, 1025, length), random.integers(0, groups, length)
     with native.used(True):
-        found = native.float_sums(columns, diff, group, groups)
+        found = summing.float_sums(columns, diff, group, groups)
         assert found is not None
         for odd in (np.nan, np.inf, -np.inf):
             more = [pa.concat_arrays([columns[0], pa.array([0.0])]), pa.concat_arrays([columns[1], pa.array([odd])])]
             for pair in (more, more[::-1]):
-                assert native.float_sums(pair, np.append(diff, 1), np.append(group, 0), groups) is None
+                assert summing.float_sums(pair, np.append(diff, 1), np.append(group, 0), groups) is None
     first, digits = found
     rows = [*zip(columns[0].to_pylist(), columns[1].to_pylist(), diff.tolist(), group.tolist(), strict=True)]
     for number in range(groups):

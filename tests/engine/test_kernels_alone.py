@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import native, summing
 from halfjoin.engine.updates import updates
 
 pytestmark = pytest.mark.skipif(not native.BUILT, reason="the native kernels are not built")
@@ -46,12 +46,12 @@ def test_sums_of_columns_are_those_of_integers(column: pa.Array, diff: str) -> N
     for start in (0, 7):
         part, other, some = column.slice(start), asked.slice(start), times[start:]
         terms, alone = _plain(part, other, some), _plain(part, pa.array([1] * len(part)), some)
-        assert native.added_up(part, [other], some) == sum(terms)
-        assert native.added_up(part, [], some) == sum(alone)
+        assert summing.added_up(part, [other], some) == sum(terms)
+        assert summing.added_up(part, [], some) == sum(alone)
         for others in ([other, part], [column.slice(0, len(part))]):
             rows = zip(part.to_pylist(), some.tolist(), *(one.to_pylist() for one in others), strict=True)
-            assert native.added_up(part, others, some) == sum(int(row[0]) * row[1] for row in rows if None not in row)
-        made = native.added(part, [other], some)
+            assert summing.added_up(part, others, some) == sum(int(row[0]) * row[1] for row in rows if None not in row)
+        made = summing.added(part, [other], some)
         if max(map(abs, terms)) < 1 << 63:
             assert made is not None
             assert (made[0].tolist(), made[1]) == (terms, max(map(abs, terms)))
@@ -67,7 +67,7 @@ def test_extremes_are_those_of_marked_rows(column: pa.Array) -> None:
     for marks in (None, _G.random(_ROWS) < 0.5, np.zeros(_ROWS, np.bool_)):
         there = [one for row, one in enumerate(column.to_pylist()) if one is not None and (marks is None or marks[row])]
         for greatest in (False, True):
-            row = native.extreme(column, marks, greatest)
+            row = summing.extreme(column, marks, greatest)
             assert row is not None
             assert (row < 0) == (not there)
             if there:
@@ -76,8 +76,8 @@ def test_extremes_are_those_of_marked_rows(column: pa.Array) -> None:
 
 def test_a_nan_is_left_to_who_orders_it() -> None:
     column = pa.array([1.0, float("nan"), 2.0])
-    assert native.extreme(column, None, True) is None
-    assert native.extreme(column, np.array([True, False, True]), True) == 2
+    assert summing.extreme(column, None, True) is None
+    assert summing.extreme(column, np.array([True, False, True]), True) == 2
 
 
 def _changed() -> hj.Engine:
@@ -123,12 +123,12 @@ def test_a_changed_table_is_asked_in_place(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_sum_reads_its_column_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine, read, added_up = _changed(), list[tuple[int, bool]](), native.added_up
+    engine, read, added_up = _changed(), list[tuple[int, bool]](), summing.added_up
 
     def counted(values: pa.Array | None, asked: Any, diff: Any) -> int | None:
         read.append((len(diff), values is None))
         return added_up(values, asked, diff)
 
-    monkeypatch.setattr(native, "added_up", counted)
+    monkeypatch.setattr(summing, "added_up", counted)
     assert engine.query("SELECT sum(id) AS s FROM t").num_rows == 1
     assert [counts for rows, counts in read if rows == 20_000] == [False]

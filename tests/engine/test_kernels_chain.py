@@ -12,7 +12,7 @@ from hypothesis import given
 
 import halfjoin as hj
 from halfjoin.engine.arrange.index import build
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import joining, native
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates
 from tests.engine.test_kernels_lookup import joined
@@ -28,8 +28,8 @@ def some_side(random: np.random.Generator, kinds: list[pa.DataType], fetched: pa
     columns = [_some(random, kind, size, spread) for kind in kinds]
     updates, index = some_updates(random, columns, size), build(columns, None, size)
     diff = random.integers(-1, 2, size)
-    return native.side(index.sorted_codes, index.exact, columns, [], [*columns, _some(random, fetched, size, 2)],
-                       (updates.time, diff, None, None))  # fmt: skip
+    return joining.side(index.sorted_codes, index.exact, columns, [], [*columns, _some(random, fetched, size, 2)],
+                        (updates.time, diff, None, None))  # fmt: skip
 
 
 def _some(random: np.random.Generator, kind: pa.DataType, size: int, spread: int) -> pa.Array:
@@ -37,7 +37,7 @@ def _some(random: np.random.Generator, kind: pa.DataType, size: int, spread: int
     return pa.array([values[at] for at in random.integers(0, len(values), size)], kind)
 
 
-def some_links(random: np.random.Generator, kinds: list[pa.DataType]) -> list[native.Link]:
+def some_links(random: np.random.Generator, kinds: list[pa.DataType]) -> list[joining.Link]:
     """Links that each look up columns that come in, and keep some."""
     links = []
     for _ in range(int(random.integers(2, 4))):
@@ -46,7 +46,7 @@ def some_links(random: np.random.Generator, kinds: list[pa.DataType]) -> list[na
         own, extra = [kinds[at] for at in keys], KINDS[int(random.integers(len(KINDS)))]
         sides = [some_side(random, own, extra, 3) for _ in range(int(random.integers(1, 4)))]
         null_safe = int(random.integers(0, 4))
-        links.append(native.Link(sides, (*keys.tolist(),), null_safe, False, (*kept.tolist(),), [], (), [*own, extra]))
+        links.append(joining.Link(sides, (*keys.tolist(),), null_safe, False, (*kept.tolist(),), [], (), [*own, extra]))
         kinds = [*(kinds[at] for at in kept), *own, extra]
     return links
 
@@ -67,12 +67,12 @@ def test_links_in_one_call_are_links_one_by_one(seed: int) -> None:
     links, most = some_links(random, [one.type for one in columns]), 1 << 20
     closed, least = int(random.choice([-(2**63), 4])), int(random.choice([0, 256]))
     made = joined(columns, stream.time, stream.diff, *links, closed=closed, least=least, most=most)
-    if not isinstance(made, native.Joined):
+    if not isinstance(made, joining.Joined):
         return  # a product that no int64 holds
     now, time, diff, found = columns, stream.time, stream.diff, 0
     for link in links[: made.done]:
         one = joined(now, time, diff, link, closed=closed, least=least, most=most)
-        assert isinstance(one, native.Joined)
+        assert isinstance(one, joining.Joined)
         now, time, diff, found = one.columns, one.time, one.diff, found + one.found
         if not len(time):
             break
@@ -94,7 +94,7 @@ def test_partners_that_are_added_up_make_the_same_rows(seed: int) -> None:
     link = some_links(random, [pa.int64()])[0]
     plain = joined([key], time, stream.diff, link)
     netted = joined([key], time, stream.diff, link, closed=closed, least=0)
-    if isinstance(plain, native.Joined) and isinstance(netted, native.Joined):
+    if isinstance(plain, joining.Joined) and isinstance(netted, joining.Joined):
         assert len(netted.time) <= len(plain.time)
         apart, added = (rows_of(one.columns, one.time, one.diff) if len(one.time) else [] for one in (plain, netted))
         assert apart == added
@@ -105,33 +105,33 @@ def _seven(rows: int, diff: list[int]) -> object:
     key = pa.array([7] * rows)
     index = build([key], None, rows)
     weights = np.ones(rows, np.int64), np.array(diff, np.int64), None, None
-    return native.side(index.sorted_codes, True, [key], [], [key, pa.array(range(rows))], weights)
+    return joining.side(index.sorted_codes, True, [key], [], [key, pa.array(range(rows))], weights)
 
 
 @pytest.mark.parametrize(("diff", "done"), [([1, -1] * 8, 1), ([1] * 16, 2)])
 def test_a_stream_that_comes_and_goes_is_added_up_before_the_next_link(diff: list[int], done: int) -> None:
-    link = native.Link([_seven(16, diff)], (0,), 0, False, (), [], (), [pa.int64(), pa.int64()])
+    link = joining.Link([_seven(16, diff)], (0,), 0, False, (), [], (), [pa.int64(), pa.int64()])
     ones = np.ones(1, np.int64)
     made = joined([pa.array([7])], ones, ones, link, link, size=1, growth=16)
-    assert isinstance(made, native.Joined) and (made.done, len(made.time)) == (done, 16**done)
+    assert isinstance(made, joining.Joined) and (made.done, len(made.time)) == (done, 16**done)
     again = joined([pa.array([7])], ones, ones, link, link, size=1, growth=17)
-    assert isinstance(again, native.Joined) and again.done == 2
+    assert isinstance(again, joining.Joined) and again.done == 2
 
 
 def test_a_chain_stops_before_a_link_that_finds_too_many() -> None:
-    link = native.Link([_seven(9, [1] * 9)], (0,), 0, False, (), [], (), [pa.int64(), pa.int64()])
+    link = joining.Link([_seven(9, [1] * 9)], (0,), 0, False, (), [], (), [pa.int64(), pa.int64()])
     ones = np.ones(1, np.int64)
     made = joined([pa.array([7])], ones, ones, link, link, most=80)
-    assert isinstance(made, native.Joined) and (made.done, made.found, len(made.time)) == (1, 9, 9)
+    assert isinstance(made, joining.Joined) and (made.done, made.found, len(made.time)) == (1, 9, 9)
 
 
 def test_only_rows_that_meet_the_tests_enter() -> None:
-    link = native.Link([_seven(2, [1, 1])], (0,), 0, False, (1,), [], (), [pa.int64(), pa.int64()])
+    link = joining.Link([_seven(2, [1, 1])], (0,), 0, False, (1,), [], (), [pa.int64(), pa.int64()])
     columns, ones = [pa.array([7, 7, 8, 7]), pa.array([1, 2, 3, None])], np.ones(4, np.int64)
-    made = joined(columns, ones, ones, link, tests=native.Tests((1,), [pa.array([1])], (4,)))
-    assert isinstance(made, native.Joined) and made.entered == 2
+    made = joined(columns, ones, ones, link, tests=joining.Tests((1,), [pa.array([1])], (4,)))
+    assert isinstance(made, joining.Joined) and made.entered == 2
     assert made.columns[0].to_pylist() == [2, 2]
-    assert joined(columns, ones, ones, link, tests=native.Tests((1,), [pa.array(["1"])], (4,))) is None
+    assert joined(columns, ones, ones, link, tests=joining.Tests((1,), [pa.array(["1"])], (4,))) is None
 
 
 THREE = """
@@ -150,13 +150,13 @@ def filled(folder: Path | None = None) -> hj.Engine:
 
 def test_a_path_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its filter and both of its half-joins."""
-    engine, links, plain = filled(), list[int](), native.half_joins
+    engine, links, plain = filled(), list[int](), joining.half_joins
 
     def counted(columns: Any, time: Any, diff: Any, given: Any, *more: Any, **terms: Any) -> Any:
         links.append(len(given))
         return plain(columns, time, diff, given, *more, **terms)
 
-    monkeypatch.setattr(native, "half_joins", counted)
+    monkeypatch.setattr(joining, "half_joins", counted)
     with native.used(True):
         applied = engine.apply({"a": [{"x": 1, "v": 6}, {"x": 2, "v": 5}, {"x": 9, "v": 9}]}, time=2)
     assert links == [2]
@@ -180,9 +180,9 @@ def test_pairs_that_were_added_up_are_not_given_as_pairs() -> None:
     """Their sum, as often as the stream's row, is more than an int64 holds. Nobody else knows the sums."""
     key = pa.array([7] * 3)
     weights = np.ones(3, np.int64), np.array([2, 1, -1]), None, None
-    side = native.side(build([key], None, 3).sorted_codes, True, [key], [], [key], weights)
-    link = native.Link([side], (0,), 0, False, (), [], (), [pa.int64()])
+    side = joining.side(build([key], None, 3).sorted_codes, True, [key], [], [key], weights)
+    link = joining.Link([side], (0,), 0, False, (), [], (), [pa.int64()])
     ones, many = np.ones(1, np.int64), np.full(1, 2**62)
     apart, added = (joined([pa.array([7])], ones, many, link, closed=closed, least=0) for closed in (-(2**63), 9))
-    assert isinstance(apart, native.Pairs) and apart.rows.tolist() == [0, 1, 2]
+    assert isinstance(apart, joining.Pairs) and apart.rows.tolist() == [0, 1, 2]
     assert added is None

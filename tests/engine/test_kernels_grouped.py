@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import native, summing
 from halfjoin.engine.reduce import at_once
 from halfjoin.engine.updates import codes
 from tests.oracle.rows import bag
@@ -88,7 +88,7 @@ def test_groups_and_sums_are_those_of_plain_python(seed: int) -> None:
                 given = [plain[one][row] for one in at]
                 if None not in given:
                     sums[number] += int(np.prod(np.array(given[:factors], object), initial=1)) * int(diff[row])
-    made = native.grouped(pieces, _PARTS, numbered=True)
+    made = summing.grouped(pieces, _PARTS, numbered=True)
     assert made is not None
     assert made.numbers is not None
     assert made.firsts.tolist() == [*firsts.values()]
@@ -107,18 +107,18 @@ def test_groups_and_sums_are_those_of_plain_python(seed: int) -> None:
 def test_a_sum_that_128_bits_do_not_hold_is_left_to_others() -> None:
     key, most = pa.array([1, 1, 1]), pa.array([Decimal(10**38 - 1)] * 3, pa.decimal128(38, 0))
     one = np.ones(3, np.int64)
-    assert native.grouped([([key], [most], one)], [(1, (0,))], numbered=False) is None
-    assert native.grouped([([key], [most], one)], [(2, (0, 0))], numbered=False) is None
-    assert native.grouped([([key], [most], one * 4)], [(1, (0,))], numbered=False) is None
-    assert native.grouped([([key], [most.slice(0, 1)], one)], [(1, (0,))], numbered=False) is None  # of other lengths
-    assert native.grouped([([key], [], one), ([key.cast("string")], [], one)], [], numbered=False) is None
-    assert native.grouped([], [], numbered=False) is None
+    assert summing.grouped([([key], [most], one)], [(1, (0,))], numbered=False) is None
+    assert summing.grouped([([key], [most], one)], [(2, (0, 0))], numbered=False) is None
+    assert summing.grouped([([key], [most], one * 4)], [(1, (0,))], numbered=False) is None
+    assert summing.grouped([([key], [most.slice(0, 1)], one)], [(1, (0,))], numbered=False) is None  # of other lengths
+    assert summing.grouped([([key], [], one), ([key.cast("string")], [], one)], [], numbered=False) is None
+    assert summing.grouped([], [], numbered=False) is None
 
 
 def test_many_groups_of_long_texts_in_several_pieces() -> None:
     texts = [f"a long text with number {number} in it" for number in range(40_000)]
     pieces = [pa.array(texts), pa.array(texts[::-1]), pa.array(texts[5:])]
-    made = native.grouped([([one], [], np.ones(len(one), np.int64)) for one in pieces], [(0, ())], numbered=False)
+    made = summing.grouped([([one], [], np.ones(len(one), np.int64)) for one in pieces], [(0, ())], numbered=False)
     assert made is not None
     assert made.firsts.tolist() == [*range(40_000)]
     assert isinstance(made.sums[0], np.ndarray)
@@ -171,7 +171,7 @@ def test_queries_over_a_changed_table_are_as_without_kernels(monkeypatch: pytest
 @pytest.mark.parametrize("sql", _QUERIES[:2])
 def test_texts_are_hashed_once(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     engine, keys = _engine(), []
-    grouped = native.grouped
+    grouped = summing.grouped
 
     def once(pieces: Any, *args: Any, **more: Any) -> Any:
         keys.extend(column for one, _, _ in pieces for column in one if pa.types.is_string(column.type))
@@ -180,7 +180,7 @@ def test_texts_are_hashed_once(sql: str, monkeypatch: pytest.MonkeyPatch) -> Non
     def never(*_: object, **__: object) -> None:
         raise AssertionError("hashed otherwise")
 
-    monkeypatch.setattr(native, "grouped", once)
+    monkeypatch.setattr(summing, "grouped", once)
     monkeypatch.setattr(pa.TableGroupBy, "aggregate", never)
     monkeypatch.setattr(codes, "factorize", never)
     assert engine.query(sql).num_rows

@@ -14,7 +14,7 @@ from halfjoin.engine.arrange.index import Index, build, build_from_codes, find_a
 from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.intake.key_pairs import KeyedRows, plain
 from halfjoin.engine.join.at_once import Partners
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import indexing, joining, native
 from halfjoin.engine.updates.codes import codes, same
 from halfjoin.engine.updates.updates import MAXIMUM, Updates, constant, product
 from tests.support.any_updates import SEEDS, VALUES, both, some_columns, some_updates
@@ -43,12 +43,12 @@ def test_values_times_and_diffs_of_pairs_are_the_same(seed: int) -> None:
     found = find_all(codes(keys, length), [index for _, _, index in runs])
     assert found is not None
     positions, rows, counts = found
-    gathered = native.gather([columns for columns, _, _ in runs], rows, counts)
-    weights = native.weights([(one.time, one.diff, None, None) for _, one, _ in runs], rows, counts)
+    gathered = joining.gather([columns for columns, _, _ in runs], rows, counts)
+    weights = joining.weights([(one.time, one.diff, None, None) for _, one, _ in runs], rows, counts)
     assert weights is not None
     time, diff = weights
     stream = some_updates(random, keys, length)
-    both_sides = native.products(positions, stream.time, stream.diff, time, diff)
+    both_sides = joining.products(positions, stream.time, stream.diff, time, diff)
     start = 0
     for (columns, updates, _), count in zip(runs, counts, strict=True):
         part = slice(start, start + count)
@@ -82,8 +82,8 @@ def test_a_half_join_joins_the_rows_with_equal_keys(seed: int) -> None:
         weights = updates.diff.copy()
         weights[netted] = nets
         there = random.random(len(updates)) < 0.8
-        sides.append(native.side(index.sorted_codes, index.exact, columns, [tested], columns,
-                                 (updates.time, updates.diff, netted, nets), there))  # fmt: skip
+        sides.append(joining.side(index.sorted_codes, index.exact, columns, [tested], columns,
+                                  (updates.time, updates.diff, netted, nets), there))  # fmt: skip
         at, rows = (one.ravel() for one in np.meshgrid(np.arange(length), np.arange(len(updates)), indexing="ij"))
         mask = (tested.to_numpy()[rows] > 4) & there[rows]
         for number, (key, column) in enumerate(zip(keys, columns, strict=True)):
@@ -95,9 +95,9 @@ def test_a_half_join_joins_the_rows_with_equal_keys(seed: int) -> None:
                  np.maximum(stream.time[at], updates.time[rows]), product(stream.diff[at], weights[rows])]  # fmt: skip
         expected += map(str, zip(*[column.tolist() for column in cells], strict=True))
     every = tuple(range(len(keys)))
-    link = native.Link(sides, every, null_safe, False, every, [pa.array([4])], (4,), [key.type for key in keys])
+    link = joining.Link(sides, every, null_safe, False, every, [pa.array([4])], (4,), [key.type for key in keys])
     made = joined(keys, stream.time, stream.diff, link)
-    if isinstance(made, native.Pairs):
+    if isinstance(made, joining.Pairs):
         wide = [one for one in expected if abs(int(one.rpartition(",")[2].strip(" )"))) > MAXIMUM]
         assert wide or pa.large_string() in [key.type for key in keys]
         assert len(made.rows) == sum(made.counts) == len(expected)
@@ -109,39 +109,39 @@ def test_a_half_join_joins_the_rows_with_equal_keys(seed: int) -> None:
 
 
 def joined(
-    columns: list[Any], time: Any, diff: Any, *links: native.Link, **terms: Any
-) -> native.Joined | native.Pairs | None:
+    columns: list[Any], time: Any, diff: Any, *links: joining.Link, **terms: Any
+) -> joining.Joined | joining.Pairs | None:
     """A stream joined by links; what is not among the terms bounds nothing, and adds nothing up."""
     plain = {"size": 1 << 40, "growth": 8, "closed": -(2**63), "least": 256, "most": 1000, "most_bytes": 1 << 20}
     with native.used(True):
-        return native.half_joins(columns, time, diff, [*links], **{**plain, **terms})
+        return joining.half_joins(columns, time, diff, [*links], **{**plain, **terms})
 
 
 def half_join_of(keys: list[Any], tested: Any, constant: Any, rows: list[int], certain: bool = False) -> object:
     """One key, 7, with a run whose index has it at `rows`."""
     ones = np.ones(1, np.int64)
     index = np.array([7]), np.array(rows, np.uint32), None, 0, 0
-    side = native.side(index, True, keys, [tested], [], (ones, ones, None, None))
-    return joined([pa.array([7])], ones, ones, native.Link([side], (0,), 0, certain, (), [constant], (4,), []))
+    side = joining.side(index, True, keys, [tested], [], (ones, ones, None, None))
+    return joined([pa.array([7])], ones, ones, joining.Link([side], (0,), 0, certain, (), [constant], (4,), []))
 
 
 def test_a_row_whose_code_alone_is_equal_is_no_partner() -> None:
     ones, index = np.ones(1, np.int64), (np.array([7]), np.array([0], np.uint32), None, 0, 0)
     for key, partners in ((7, 1), (8, 0)):
-        side = native.side(index, False, [pa.array([key])], [], [], (ones, ones, None, None))
-        made = joined([pa.array([7])], ones, ones, native.Link([side], (0,), 0, False, (), [], (), []))
-        assert isinstance(made, native.Joined) and len(made.time) == partners
+        side = joining.side(index, False, [pa.array([key])], [], [], (ones, ones, None, None))
+        made = joined([pa.array([7])], ones, ones, joining.Link([side], (0,), 0, False, (), [], (), []))
+        assert isinstance(made, joining.Joined) and len(made.time) == partners
 
 
 def test_a_half_join_refuses_rows_beyond_a_run_and_other_types() -> None:
     one, zero = pa.array([1]), pa.array([0])
     found = half_join_of([pa.array([7])], one, zero, [0])
-    assert isinstance(found, native.Joined) and len(found.time) == 1
+    assert isinstance(found, joining.Joined) and len(found.time) == 1
     none = half_join_of([pa.array([7])], one, one, [0])
-    assert isinstance(none, native.Joined) and not len(none.time)
+    assert isinstance(none, joining.Joined) and not len(none.time)
     assert half_join_of([pa.array(["7"])], one, zero, [0]) is None
     assert half_join_of([], one, zero, [0]) is None
-    assert isinstance(half_join_of([], one, zero, [0], True), native.Joined)
+    assert isinstance(half_join_of([], one, zero, [0], True), joining.Joined)
     assert half_join_of([pa.array([7])], one, pa.array([0], pa.int32()), [0]) is None
     wide = pa.array([Decimal(1)], pa.decimal256(40, 0))
     assert half_join_of([pa.array([7])], wide, wide, [0]) is None
@@ -152,20 +152,20 @@ def test_a_half_join_refuses_rows_beyond_a_run_and_other_types() -> None:
             half_join_of([pa.array([7])], one, zero, [row])
     ones, long = np.ones(1, np.int64), np.ones(2, np.int64)
     index = np.array([7]), np.array([0], np.uint32), None, 0, 0
-    assert native.side(index, True, [], [], [pa.array([1, 2])], (ones, ones, None, None)) is None
-    assert native.side(index, True, [], [], [], (ones, long, None, None)) is None
-    assert native.side(index, True, [], [], [], (ones, ones, ones, long)) is None
-    assert native.side(index, True, [], [], [], (ones, ones, None, None), np.ones(2, np.bool_)) is None
+    assert joining.side(index, True, [], [], [pa.array([1, 2])], (ones, ones, None, None)) is None
+    assert joining.side(index, True, [], [], [], (ones, long, None, None)) is None
+    assert joining.side(index, True, [], [], [], (ones, ones, ones, long)) is None
+    assert joining.side(index, True, [], [], [], (ones, ones, None, None), np.ones(2, np.bool_)) is None
     with pytest.raises((TypeError, ValueError)):
-        joined([one], ones, ones, native.Link([index], (0,), 0, True, (), [], (), []))
+        joined([one], ones, ones, joining.Link([index], (0,), 0, True, (), [], (), []))
     with pytest.raises((TypeError, ValueError)):
-        native.unique([one], [], ones, ones, [index], 9)
-    side = native.side(index, True, [], [], [], (ones, ones, None, None))
+        indexing.unique([one], [], ones, ones, [index], 9)
+    side = joining.side(index, True, [], [], [], (ones, ones, None, None))
     for keys, kept in (((1,), ()), ((0,), (1,)), ((-1,), ())):
         with pytest.raises(IndexError, match="no such column"):
-            joined([one], ones, ones, native.Link([side], keys, 0, True, kept, [], (), []))
-    assert joined([one], ones, long, native.Link([side], (0,), 0, True, (), [], (), [])) is None
-    assert joined([one], ones, ones, native.Link([side], (), 0, True, (), [], (), [])) is None
+            joined([one], ones, ones, joining.Link([side], keys, 0, True, kept, [], (), []))
+    assert joined([one], ones, long, joining.Link([side], (0,), 0, True, (), [], (), [])) is None
+    assert joined([one], ones, ones, joining.Link([side], (), 0, True, (), [], (), [])) is None
 
 
 @given(SEEDS)
@@ -175,11 +175,11 @@ def test_pairs_that_cannot_be_joined_at_once_come_as_they_are(seed: int) -> None
     size, ones = int(random.integers(1, 41)), np.ones(1, np.int64)
     index = build_from_codes(np.full(size, 7), None, True).sorted_codes
     each = constant(1, size)
-    side = native.side(index, True, [], [], [pa.array(["xy"] * size)], (each, each, None, None))
-    link = native.Link([side], (0,), 0, True, (), [], (), [pa.string()])
+    side = joining.side(index, True, [], [], [pa.array(["xy"] * size)], (each, each, None, None))
+    link = joining.Link([side], (0,), 0, True, (), [], (), [pa.string()])
     most_bytes, apart = int(random.integers(0, 90)), bool(random.integers(0, 2))
     made = joined([pa.array([7])], ones, ones, link, most_bytes=most_bytes, apart=apart)
-    assert made is not None and isinstance(made, native.Pairs) == (apart or 2 * size > most_bytes)
+    assert made is not None and isinstance(made, joining.Pairs) == (apart or 2 * size > most_bytes)
     assert joined([pa.array([7])], ones, ones, link, most=size - 1) is None
 
 
@@ -200,18 +200,18 @@ def test_pairs_that_pass_a_condition_are_the_same(seed: int) -> None:
 def test_a_position_beyond_the_stream_is_refused(position: int) -> None:
     ones = constant(1, 3)
     with pytest.raises(IndexError):
-        native.products(np.array([position]), ones, ones, ones[:1], ones[:1])
+        joining.products(np.array([position]), ones, ones, ones[:1], ones[:1])
 
 
 def test_a_product_beyond_an_int64_has_no_kernel() -> None:
     one, many = np.zeros(1, np.int64), np.full(1, 1 << 40)
-    assert native.products(one, one, many, one, many) is None
+    assert joining.products(one, one, many, one, many) is None
 
 
 def test_netted_rows_count_as_netting_says() -> None:
     time, diff = np.arange(5), np.ones(5, np.int64)
     nets = np.array([1, 3]), np.array([10, 30])
-    found = native.weights([(time, diff, *nets), (time, constant(7, 5), None, None)], np.array([3, 0, 1, 4]), [3, 1])
+    found = joining.weights([(time, diff, *nets), (time, constant(7, 5), None, None)], np.array([3, 0, 1, 4]), [3, 1])
     assert found is not None
     assert [column.tolist() for column in found] == [[3, 0, 1, 4], [30, 1, 10, 7]]
 
@@ -244,13 +244,13 @@ def test_the_same_keys_stay_unique(seed: int) -> None:
     for _ in range(2):
         updates, there = some(int(random.integers(0, 12)), [1, -1, 1], 3)
         own = build([there], None, len(updates))
-        sides.append(native.side(own.sorted_codes, True, [], [], [*updates.columns.values()],
-                                 (updates.time, updates.diff, None, None)))  # fmt: skip
+        sides.append(joining.side(own.sorted_codes, True, [], [], [*updates.columns.values()],
+                                  (updates.time, updates.diff, None, None)))  # fmt: skip
         held += [KeyedRows(updates, rows, at) for at, rows in own.find(distinct)]
-    made = native.unique([codes_of_batch], [*batch.columns.values()], batch.time, batch.diff, sides, 1000)
+    made = indexing.unique([codes_of_batch], [*batch.columns.values()], batch.time, batch.diff, sides, 1000)
     sure = plain(held, KeyedRows(batch, index.rows, numbers), len(distinct))
     assert made is not None
     assert made[0].tolist() == index.codes.tolist() and made[1].tolist() == index.rows.tolist()
     assert (np.ones(len(distinct), np.bool_) if made[2] is None else made[2]).tolist() == sure.tolist()
-    assert native.unique([codes_of_batch], [], batch.time, batch.diff, sides, 1000) is None  # other columns
-    assert native.unique([codes_of_batch], [*batch.columns.values()], batch.time[1:], batch.diff, sides, 1000) is None
+    assert indexing.unique([codes_of_batch], [], batch.time, batch.diff, sides, 1000) is None  # other columns
+    assert indexing.unique([codes_of_batch], [*batch.columns.values()], batch.time[1:], batch.diff, sides, 1000) is None

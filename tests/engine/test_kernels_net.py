@@ -11,7 +11,7 @@ from hypothesis import given
 
 from halfjoin.engine.arrange.index import Index, build, build_from_codes, find_all, merge
 from halfjoin.engine.arrange.netting import Net, net
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import indexing, joining, native
 from halfjoin.engine.updates.updates import Ints, Updates, constant
 from tests.support.any_updates import SEEDS, both, some_columns
 
@@ -77,9 +77,9 @@ def test_a_row_beyond_the_run_is_refused() -> None:
     none, two, rows = np.zeros(0, np.int64), np.array([1, -1]), np.array([0, 9], np.uint32)
     for netted in (none, np.array([7])):
         with pytest.raises(IndexError):
-            native.net([pa.array([1, 1])], two, two, 9, np.array([4, 4]), rows, None, netted, netted)
+            indexing.net([pa.array([1, 1])], two, two, 9, np.array([4, 4]), rows, None, netted, netted)
     with pytest.raises(IndexError):
-        native.split(np.array([4, 4]), rows, np.ones(2, np.bool_))
+        indexing.split(np.array([4, 4]), rows, np.ones(2, np.bool_))
 
 
 @pytest.mark.parametrize("length", [0, 1, 31, 32, 500, 65_536, 65_537])
@@ -89,16 +89,16 @@ def test_a_filter_hides_nothing(length: int) -> None:
     keys = random.integers(0, 3 * length + 1, length)
     column, probes = pa.array(keys), random.integers(-9, 3 * length + 9, 2000)
     index = build_from_codes(keys, None, True)
-    side = native.side(index.sorted_codes, True, [column], [], [], (keys, keys, None, None))
-    link = native.Link([side], (0,), 0, False, (), [], (), [])
-    found = native.half_joins([pa.array(probes)], probes, probes, [link], size=0, growth=0, closed=0, least=1 << 40,
-                              most=1 << 30, most_bytes=1 << 30, apart=True)  # fmt: skip
+    side = joining.side(index.sorted_codes, True, [column], [], [], (keys, keys, None, None))
+    link = joining.Link([side], (0,), 0, False, (), [], (), [])
+    found = joining.half_joins([pa.array(probes)], probes, probes, [link], size=0, growth=0, closed=0, least=1 << 40,
+                               most=1 << 30, most_bytes=1 << 30, apart=True)  # fmt: skip
     expected = find_all(probes, [index])
     assert expected is not None
     if not len(expected[0]):
-        assert isinstance(found, native.Joined) and not found.found
+        assert isinstance(found, joining.Joined) and not found.found
         return
-    assert isinstance(found, native.Pairs)
+    assert isinstance(found, joining.Pairs)
     assert pairs(found.positions, found.rows) == pairs(expected[0], expected[1])
 
 

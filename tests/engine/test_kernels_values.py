@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import computing, native, summing
 from halfjoin.engine.scalar import compile, kept
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.sound import DAYS, MICROS, Unsound, check_sound
@@ -34,7 +34,7 @@ def test_ends_are_the_least_and_the_greatest(seed: int) -> None:
 
 def test_nothing_has_no_ends() -> None:
     none = np.zeros(0, np.int64)
-    assert native.bounds(none) is None and not both_ways(none) and not some_below_zero(none)
+    assert computing.bounds(none) is None and not both_ways(none) and not some_below_zero(none)
 
 
 @given(SEEDS)
@@ -54,8 +54,8 @@ def test_kept_integers_are_the_canonical_bytes(seed: int) -> None:
 
 def test_sums_past_64_bits_are_read_without_the_kernel() -> None:
     sums = pa.array([kept.bytes_of(1 << 80)] * 20, pa.binary())
-    assert native.read_kept(sums) is None
-    assert native.read_kept(pa.array([b"\xff" + bytes(24)] * 20, pa.binary())) is None
+    assert summing.read_kept(sums) is None
+    assert summing.read_kept(pa.array([b"\xff" + bytes(24)] * 20, pa.binary())) is None
 
 
 TEXTS = pa.array(["", "abc", "aäb", "a\0b", None, "𝄞", "\x7f"])
@@ -77,7 +77,7 @@ def test_what_a_kernel_calls_sound_is_sound(array: Any, between: tuple[int, int]
     for start in range(len(array) + 1):
         for stop in range(start, len(array) + 1):
             part = array.slice(start, stop - start)
-            plainly = native.sound([part], [between])
+            plainly = computing.sound([part], [between])
             try:
                 check_sound(part)
             except Unsound:
@@ -91,8 +91,8 @@ def test_what_a_kernel_calls_sound_is_sound(array: Any, between: tuple[int, int]
 
 def test_one_column_that_is_not_sound_is_enough() -> None:
     good, bad = pa.array(["a"]), pa.array(["a\0"])
-    assert native.sound([good, good], [(0, 0)] * 2) and not native.sound([good, bad], [(0, 0)] * 2)
-    assert not native.sound([pa.array([[1]])], [(0, 0)])  # of a type that it does not know
+    assert computing.sound([good, good], [(0, 0)] * 2) and not computing.sound([good, bad], [(0, 0)] * 2)
+    assert not computing.sound([pa.array([[1]])], [(0, 0)])  # of a type that it does not know
 
 
 @given(SEEDS)

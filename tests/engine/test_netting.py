@@ -25,7 +25,7 @@ from halfjoin.engine.arrange.merging import merge_runs
 from halfjoin.engine.arrange.netting import laid, net, together
 from halfjoin.engine.arrange.part import present
 from halfjoin.engine.arrange.run import Run, make_run
-from halfjoin.engine.join import half_join
+from halfjoin.engine.join import beside
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.kernels import native
 from halfjoin.engine.updates.updates import MINIMUM, Updates
@@ -52,7 +52,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (netting, runs_module, merging):
         monkeypatch.setattr(module, "NET_FROM", 0)
     monkeypatch.setattr(runs_module, "RENET", 1_000)
-    monkeypatch.setattr(half_join, "NET_FROM", 0)
+    monkeypatch.setattr(beside, "NET_FROM", 0)
 
 
 def _updates(rows: Rows) -> Updates:
@@ -257,7 +257,7 @@ def counted() -> Iterator[Counts]:
         return found
 
     with pytest.MonkeyPatch.context() as patch, native.used(False):
-        patch.setattr(half_join, "NET_FROM", 0)  # batches here are small
+        patch.setattr(beside, "NET_FROM", 0)  # batches here are small
         patch.setattr(HalfJoinOperator, "__call__", call)
         patch.setattr(Index, "find", entries)
         yield counts

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halfjoin as hj
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import indexing
 from tests.support.kernels import both_ways  # noqa: F401
 from tests.support.seeds import some
 
@@ -34,7 +34,7 @@ def test_a_batch_is_refused_exactly_when_it_breaks_the_key(batches, collide, one
             patch.setattr("halfjoin.engine.intake.key_pairs._FEW", 0)
         if collide:  # two keys to a code: only the values tell them apart
             for kernel in ("indexed", "unique"):  # they make codes themselves
-                patch.setattr(native, kernel, lambda *_: None)
+                patch.setattr(indexing, kernel, lambda *_: None)
             patch.setattr("halfjoin.engine.arrange.index.codes",
                           lambda keys, length: keys[0].to_numpy().astype("int64") // 2)  # fmt: skip
         engine.execute("CREATE TABLE t (k integer PRIMARY KEY, v text)")

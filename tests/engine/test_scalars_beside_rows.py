@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.join import half_join
+from halfjoin.engine.join import beside
 from tests.support.kernels import both_ways  # noqa: F401
 
 QUERIES = {
@@ -38,7 +38,7 @@ def test_nothing_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     def copied(*_: Any) -> Any:
         raise AssertionError("rows were copied")
 
-    monkeypatch.setattr(half_join.HalfJoinOperator, "_gather", copied)
+    monkeypatch.setattr(beside, "_gather", copied)
     with hj.Engine() as engine:
         engine.execute("CREATE TABLE t (x bigint PRIMARY KEY)")
         engine.apply({"t": [{"x": x} for x in range(100)]})

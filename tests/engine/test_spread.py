@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import computing, native
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.kept import bytes_of
 from halfjoin.engine.scalar.lifting import FLOAT_UNIT
@@ -36,8 +36,8 @@ def made(name: str, family: str, columns: Columns, digits: int, scale: int) -> t
     more = (Literal(20, INTEGER), Literal(digits, INTEGER)) if exact else ()
     call = Call(f"{name} of {family}", (*args, *more), type)
     count, *sums = pa.array(columns[0], pa.int64()), *(pa.array(one, pa.binary()) for one in columns[1:])
-    found = native.spread(name, count, sums, pa.decimal128(38, scale) if exact else pa.float64(),
-                          digits if exact else None)  # fmt: skip
+    found = computing.spread(name, count, sums, pa.decimal128(38, scale) if exact else pa.float64(),
+                             digits if exact else None)  # fmt: skip
     try:
         result = SPREAD[call.function](call)(count, *sums, *(pa.scalar(one.value) for one in more))
     except Failed as problem:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfjoin.engine.kernels import native
+from halfjoin.engine.kernels import joining, native
 from halfjoin.engine.scalar import arrow_type, compile, mask_of
 from halfjoin.engine.scalar.threshold import has_threshold, threshold_at, threshold_of
 from halfjoin.engine.updates.updates import Updates, constant, where_true
@@ -65,16 +65,16 @@ def test_a_kernel_compares_as_arrow_does(seed: int) -> None:
     for _ in range(int(random.integers(1, 5))):
         values = random.choice(np.array([*VALUES[type], None], object), 9).tolist()
         tested = pa.array([None, *values], arrow_type(type))[1:]
-        sides.append(native.side(index, True, [], [tested], [], (ones, ones, None, None)))
+        sides.append(joining.side(index, True, [], [tested], [], (ones, ones, None, None)))
         starts.append(len(expected))
         expected += where_true(mask_of(compile(expr).evaluate({"y": tested}, 9).values)).tolist()
     with native.used(True):
-        made = native.half_joins([pa.array([0])], ones[:1], ones[:1], [native.Link(
+        made = joining.half_joins([pa.array([0])], ones[:1], ones[:1], [joining.Link(
             sides, (0,), 0, True, (), [threshold.constant], (threshold.allowed,), [])], size=1, growth=8,
             closed=0, least=0, most=100, most_bytes=0, apart=True)  # fmt: skip
         rows = Updates({"y": tested, "at": pa.array(range(9))}, ones, ones)
         left = rows.meeting(["y"], [threshold.constant], (threshold.allowed,), ["at"])
-    assert (made.rows.tolist() if isinstance(made, native.Pairs) else list[int]()) == expected
+    assert (made.rows.tolist() if isinstance(made, joining.Pairs) else list[int]()) == expected
     assert left is not None and list(left.columns) == ["at"]  # of the last run
     last = left.columns["at"].to_pylist()
     assert last == expected[len(expected) - len(last) :] and len(expected) - len(last) == starts[-1]

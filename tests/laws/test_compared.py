@@ -14,7 +14,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.join import compared, half_join
+from halfjoin.engine.join import compared, crossed
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.join.path import compile_path
 from halfjoin.engine.kernels import native
@@ -76,7 +76,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[bool]]:
             seen[len(made) < len(stream)] += 1
         return made
 
-    monkeypatch.setattr(half_join, "choices", counted)
+    monkeypatch.setattr(crossed, "choices", counted)
     with native.used(True):
         yield seen
 
@@ -165,9 +165,9 @@ def joined(engine: hj.Engine, monkeypatch: pytest.MonkeyPatch, x: int) -> int:
         made += len(stream) * len(updates)
         return product(stream, updates)
 
-    product = half_join._product
+    product = crossed._product
     with monkeypatch.context() as patch:
-        patch.setattr(half_join, "_product", counted)
+        patch.setattr(crossed, "_product", counted)
         engine.apply({"t": [{"k": -1, "x": x}]})
     return made
 

@@ -190,8 +190,9 @@ def test_keys_whose_codes_are_equal_stay_apart(seed: int, monkeypatch: pytest.Mo
     """Codes find candidates; the values decide. (Kernels make codes of their own.)"""
     monkeypatch.setattr(native, "on", False)
     for room in ("engine.arrange.index", "engine.join.half_join", "engine.join.presence"):
-        monkeypatch.setattr(f"halfjoin.{room}.codes", lambda columns, length: codes(columns, length) & 1)
         monkeypatch.setattr(f"halfjoin.{room}.is_exact", lambda columns: False)
+        monkeypatch.setattr(f"halfjoin.{room}.codes", lambda columns, length: codes(columns, length) & 1)
+    monkeypatch.setattr("halfjoin.engine.join.lookup.codes", lambda columns, length: codes(columns, length) & 1)
     assert not run(seed, random_block)
 
 

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 import halfjoin as hj
-from halfjoin.planner import cut
+from halfjoin.planner.cutting import groups
 from halfjoin.planner.reduces import coarser
 from tests.oracle.answers import assert_same
 from tests.oracle.rows import tuples
@@ -57,7 +57,7 @@ def test_only_the_finest_groups_read_the_rows(sql: str, many: int, monkeypatch: 
         made.append(args)
         return real(*args)
 
-    monkeypatch.setattr(cut, "rows_of", spy)
+    monkeypatch.setattr(groups, "rows_of", spy)
     engine = hj.Engine()
     engine.execute(f"{SCHEMA}; CREATE MATERIALIZED VIEW v AS {sql}")
     assert made == []  # a view keeps sums of the rows for each

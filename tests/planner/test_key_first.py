@@ -15,7 +15,7 @@ from halfjoin.engine.batch.readable import closed
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.statements import querying
 from halfjoin.engine.statements.evaluating import planned_query
-from halfjoin.planner import cut
+from halfjoin.planner.cutting import groups
 from halfjoin.planner.plan import Reduce
 from halfjoin.planner.reduces import key_first
 from halfjoin.sql.bind.query import bind_query
@@ -92,7 +92,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         found.append(result is not None)
         return result
 
-    monkeypatch.setattr(cut, "key_first", spy)
+    monkeypatch.setattr(groups, "key_first", spy)
     return found
 
 
@@ -254,7 +254,7 @@ def test_tables_come_late_while_few_groups_are_left(
         found.append(None if result is None else [one.collection for one in result.joined])
         return result
 
-    monkeypatch.setattr(cut, "key_first", spy)
+    monkeypatch.setattr(groups, "key_first", spy)
     engine = hj.Engine()
     engine.execute(SCHEMA)
     engine.apply({"c": pa.table({"id": range(people), "name": [f"n{number % 3}" for number in range(people)]}),

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from halfjoin.engine.join.half_join import HalfJoinOperator
-from halfjoin.engine.kernels import native
+from halfjoin.engine.join import beside
+from halfjoin.engine.kernels import joining, summing
 from halfjoin.engine.reduce import reading
 
 
 def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of rows that are read from now on, a number each time."""
     found: list[int] = []
-    rows, pairs = reading._Range.rows, HalfJoinOperator._gather
-    kernel, whole = native.half_joins, native.reduced
+    rows, pairs = reading._Range.rows, beside._gather
+    kernel, whole = joining.half_joins, summing.reduced
 
     def read(self: Any, names: Any, entries: Any) -> Any:
         found.append(len(entries))
@@ -28,7 +28,7 @@ def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def by_kernel(*given: Any, **terms: Any) -> Any:
         made = kernel(*given, **terms)
-        found.append(0 if made is None else len(made.rows) if isinstance(made, native.Pairs) else made.found)
+        found.append(0 if made is None else len(made.rows) if isinstance(made, joining.Pairs) else made.found)
         return made
 
     def reduced(*given: Any) -> Any:
@@ -36,8 +36,8 @@ def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(0 if made is None else made[3])
         return made
 
-    monkeypatch.setattr(native, "reduced", reduced)
+    monkeypatch.setattr(summing, "reduced", reduced)
     monkeypatch.setattr(reading._Range, "rows", read)
-    monkeypatch.setattr(HalfJoinOperator, "_gather", looked_up)
-    monkeypatch.setattr(native, "half_joins", by_kernel)
+    monkeypatch.setattr(beside, "_gather", looked_up)
+    monkeypatch.setattr(joining, "half_joins", by_kernel)
     return found

@@ -28,7 +28,7 @@ MOST_SHOWN = 5  # imports from one room to another, in the report of a circle
 # Folders that are one room with others.
 ONE = {"": FACE, "engine": FACE, "cli": FACE, "server": FACE, "shell": FACE, "console": FACE,
        "notebook": FACE, "catalog.system": "catalog", "planner.rules": "planner", "planner.reduces": "planner",
-       "engine.feeds.files": "engine.feeds", "engine.feeds.kafka": "engine.feeds",
+       "planner.cutting": "planner", "engine.feeds.files": "engine.feeds", "engine.feeds.kafka": "engine.feeds",
        "engine.feeds.postgres": "engine.feeds", "engine.sinks.kafka": "engine.sinks"}
 
 Graph: TypeAlias = Mapping[str, Set[str]]

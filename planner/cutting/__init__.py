@@ -1,0 +1,1 @@
+"""Cuts a relation into nodes: regions and their sides, groups, loops."""
