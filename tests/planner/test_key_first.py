@@ -85,7 +85,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each aggregate was grouped by a key first."""
-    found, real = list[bool](), cut.key_first
+    found, real = list[bool](), groups.key_first
 
     def spy(*args: Any) -> Any:
         result = real(*args)
@@ -247,7 +247,7 @@ def test_tables_come_late_while_few_groups_are_left(
 ) -> None:
     """Many people with many rows of the other table each would leave about as many groups as there are rows."""
     monkeypatch.setattr(key_first, "_LESS", 2)
-    found, real = list[list[str] | None](), cut.key_first
+    found, real = list[list[str] | None](), groups.key_first
 
     def spy(*args: Any) -> Any:
         result = real(*args)

@@ -13,7 +13,7 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.arrange import index
 from halfjoin.engine.intake import primary_key
-from halfjoin.engine.join import half_join
+from halfjoin.engine.join import half_join, lookup
 from halfjoin.engine.kernels import native
 from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.updates import codes, consolidate, limits
@@ -218,7 +218,7 @@ def test_minus_zero_is_zero_to_every_view() -> None:
 def test_answers_do_not_hang_on_codes_being_different(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "on", False)  # kernels make codes of their own
     true = codes.codes
-    for room in (codes, consolidate, half_join, index, primary_key):
+    for room in (codes, consolidate, half_join, lookup, index, primary_key):
         monkeypatch.setattr(room, "codes", lambda columns, length: true(columns, length) % 2)
         if hasattr(room, "is_exact"):
             monkeypatch.setattr(room, "is_exact", lambda columns: False)
