@@ -105,12 +105,70 @@ static int add_plain(const Column *column, int64_t from, int64_t size, int64_t t
     return !over;
 }
 
+#define LOAD_EACH(TYPE)                                                                                                \
+    for (int64_t i = 0; i < size; i++) values[i] = ((const TYPE *)data)[i];                                            \
+    return 1;
+
+/* The values of a block; 0 if one is wider than 64 bits. What lies below a NULL is some value. */
+static int load(const Column *column, int64_t from, int64_t size, int64_t *values) {
+    const uint8_t *data = column->data + (from + column->offset) * column->width;
+    int64_t wide = 0;
+    switch (column->width) {
+    case 1: LOAD_EACH(int8_t)
+    case 2: LOAD_EACH(int16_t)
+    case 4: LOAD_EACH(int32_t)
+    case 8: LOAD_EACH(int64_t)
+    default: /* two words */
+        for (int64_t i = 0; i < size; i++) {
+            values[i] = ((const int64_t *)data)[2 * i];
+            wide |= ((const int64_t *)data)[2 * i + 1] ^ (values[i] >> 63);
+        }
+        return wide == 0;
+    }
+}
+
+/* How often each row of a block counts, in 32 bits; never, if an argument is NULL. 0 if one counts more often. */
+static int load_times(const Array *diff, const Column **args, int count, int64_t from, int64_t size, int64_t *times) {
+    int64_t wide = 0;
+    for (int64_t i = 0; i < size; i++) {
+        times[i] = int_at(diff, from + i);
+        wide |= times[i] ^ (int32_t)times[i];
+    }
+    for (int a = 0; a < count; a++) {
+        const uint8_t *valid = args[a]->valid;
+        const int64_t at = from + args[a]->offset;
+        for (int64_t i = 0; valid != NULL && i < size; i++)
+            times[i] &= -(int64_t)(valid[(at + i) >> 3] >> ((at + i) & 7) & 1);
+    }
+    return wide == 0;
+}
+
+/* As `add_part`, of values of at most 64 bits, and products of these; 0 if some are wider, and nothing is added. */
+static int add_narrow(const Part *part, const Column **args, const Array *diff, int64_t from, int64_t size,
+                      const int32_t *group, Wide *sums, Py_ssize_t step, int *over) {
+    int64_t times[KEYED_BLOCK], values[KEYED_BLOCK], others[KEYED_BLOCK];
+    if (!load_times(diff, args, part->count, from, size, times)) return 0;
+    if (part->factors > 0 && !load(args[0], from, size, values)) return 0;
+    if (part->factors > 1) {
+        int64_t wide = 0;
+        if (!load(args[1], from, size, others)) return 0;
+        for (int64_t i = 0; i < size; i++) wide |= others[i] ^ (int32_t)others[i];
+        if (wide) return 0;
+        for (int64_t i = 0; i < size; i++) times[i] *= others[i];
+    }
+    for (int64_t i = 0; i < size; i++) {
+        Wide *sum = &sums[group[i] * step];
+        *over |= __builtin_add_overflow(*sum, part->factors ? (Wide)values[i] * times[i] : times[i], sum);
+    }
+    return 1;
+}
+
 /* What the rows of a block add to a sum of their groups; 0 if some sum does not fit. */
 static int add_part(const Grouped *given, const Part *part, Py_ssize_t piece, int64_t from, int64_t size,
                     const int32_t *group, Wide *sums) {
     const Column *args[MOST_ARGUMENTS];
     const Array *diff = &given->diffs[piece];
-    int asked = 0;
+    int asked = 0, over = 0;
     for (int a = 0; a < part->count; a++) {
         args[a] = &given->columns[piece].at[part->at[a]];
         asked |= args[a]->valid != NULL;
@@ -118,6 +176,7 @@ static int add_part(const Grouped *given, const Part *part, Py_ssize_t piece, in
     if (diff->step == 0 && !asked && (part->factors == 0 || (part->factors == 1 && args[0]->kind == INTEGER))
         && int_at(diff, 0) == (int32_t)int_at(diff, 0))
         return add_plain(part->factors ? args[0] : NULL, from, size, int_at(diff, 0), group, sums, given->parts);
+    if (add_narrow(part, args, diff, from, size, group, sums, given->parts, &over)) return !over;
     for (int64_t i = 0; i < size; i++) {
         Wide *sum = &sums[group[i] * given->parts], value = 1;
         int64_t times = int_at(diff, from + i);

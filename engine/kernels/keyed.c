@@ -96,6 +96,39 @@ static int words_of_column(const Column *column, int64_t from, int64_t size, uin
     return count;
 }
 
+#define EACH_END(type)                                                                                                 \
+    {                                                                                                                  \
+        const type *values = (const type *)column->data + column->offset;                                              \
+        type least = values[0], greatest = values[0];                                                                  \
+        for (int64_t i = 0; i < column->length; i++) {                                                                 \
+            least = values[i] < least ? values[i] : least;                                                             \
+            greatest = values[i] > greatest ? values[i] : greatest;                                                    \
+        }                                                                                                              \
+        *low = least < *low ? least : *low, *high = greatest > *high ? greatest : *high;                               \
+        break;                                                                                                         \
+    }
+
+/* The ends of integers, or wider ones: what lies below a NULL counts, too. */
+static void widen(const Column *column, int64_t *low, int64_t *high) {
+    if (column->length == 0) return;
+    switch (column->width) {
+    case 1: EACH_END(int8_t)
+    case 2: EACH_END(int16_t)
+    case 4: EACH_END(int32_t)
+    default: EACH_END(int64_t)
+    }
+}
+
+/* Finds whether the integers of all pieces are near each other, so that each has a place. -1: no memory. */
+static int open_places(Keyed *keyed, Py_ssize_t count) {
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    for (Py_ssize_t p = 0; p < count; p++) widen(&keyed->pieces[p].at[0], &low, &high);
+    if (low > high || (uint64_t)high - (uint64_t)low >= (uint64_t)keyed->rows) return 1;
+    keyed->low = low, keyed->span = high - low + 1;
+    keyed->places = calloc(keyed->span + 1, sizeof *keyed->places);
+    return keyed->places == NULL ? -1 : 1;
+}
+
 int open_keyed(Keyed *keyed, const Columns *pieces, Py_ssize_t count, int64_t rows) {
     const Columns *first = pieces;
     keyed->pieces = pieces, keyed->rows = rows, keyed->room = LEAST_SLOTS / 2, keyed->mask = LEAST_SLOTS - 1;
@@ -114,13 +147,15 @@ int open_keyed(Keyed *keyed, const Columns *pieces, Py_ssize_t count, int64_t ro
     keyed->groups = malloc(keyed->room * (keyed->words + 1) * sizeof *keyed->groups);
     keyed->block = malloc(KEYED_BLOCK * keyed->words * sizeof *keyed->block);
     keyed->slots = calloc(LEAST_SLOTS, sizeof *keyed->slots);
-    return keyed->groups != NULL && keyed->block != NULL && keyed->slots != NULL ? 1 : -1;
+    if (keyed->groups == NULL || keyed->block == NULL || keyed->slots == NULL) return -1;
+    return first->count == 1 && first->at[0].kind == INTEGER ? open_places(keyed, count) : 1;
 }
 
 void close_keyed(Keyed *keyed) {
     free(keyed->groups);
     free(keyed->block);
     free(keyed->slots);
+    free(keyed->places);
 }
 
 static inline uint64_t hash_of_words(const uint64_t *words, int64_t step, int count) {
@@ -179,10 +214,52 @@ static inline int is_group(const Keyed *keyed, int64_t group, int64_t row, const
     return same_texts(&keyed->pieces[piece], first, columns, at);
 }
 
+/* Room for so many groups more. */
+static int grow_groups(Keyed *keyed, int64_t size) {
+    uint64_t *groups = keyed->groups;
+    if (keyed->count + size <= keyed->room) return 1;
+    while (keyed->count + size > keyed->room) keyed->room *= 2;
+    if ((groups = realloc(groups, keyed->room * (keyed->words + 1) * sizeof *groups)) == NULL) return -1;
+    keyed->groups = groups;
+    return 1;
+}
+
+#define EACH_PLACE(type)                                                                                               \
+    {                                                                                                                  \
+        const type *values = (const type *)column->data + column->offset + from;                                       \
+        for (int64_t i = 0; i < size; i++) {                                                                           \
+            const int64_t at = column->valid == NULL || is_valid(column, from + i) ? values[i] - low : keyed->span;    \
+            int32_t there = places[at];                                                                                \
+            if (there == 0) {                                                                                          \
+                keyed->groups[keyed->count * step + step - 1] = (uint64_t)piece << 32 | (uint64_t)(from + i);          \
+                places[at] = there = (int32_t)++keyed->count;                                                          \
+            }                                                                                                          \
+            found[i] = there - 1;                                                                                      \
+        }                                                                                                              \
+        break;                                                                                                         \
+    }
+
+/* As `groups_of_rows`, by place. */
+static int groups_by_place(Keyed *keyed, int64_t piece, int64_t from, int64_t size, int32_t *found) {
+    const Column *column = &keyed->pieces[piece].at[0];
+    const int64_t low = keyed->low, step = keyed->words + 1;
+    int32_t *places = keyed->places;
+    int going = grow_groups(keyed, size);
+    if (going < 1) return going;
+    switch (column->width) {
+    case 1: EACH_PLACE(int8_t)
+    case 2: EACH_PLACE(int16_t)
+    case 4: EACH_PLACE(int32_t)
+    default: EACH_PLACE(int64_t)
+    }
+    return 1;
+}
+
 int groups_of_rows(Keyed *keyed, int64_t piece, int64_t from, int64_t size, int32_t *found) {
     uint64_t hashes[KEYED_BLOCK], *words = keyed->block;
     uint64_t *nulls = keyed->block + (keyed->words - 1) * KEYED_BLOCK;
     const Columns *columns = &keyed->pieces[piece];
+    if (keyed->places != NULL) return groups_by_place(keyed, piece, from, size, found);
     if (keyed->nulls) memset(nulls, 0, size * sizeof *nulls);
     for (Py_ssize_t c = 0; c < columns->count; c++)
         words += KEYED_BLOCK * words_of_column(&columns->at[c], from, size, words, nulls, UINT64_C(1) << c);

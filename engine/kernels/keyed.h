@@ -1,4 +1,5 @@
-/* Groups of equal keys in several pieces: a hash table that grows with the groups, whatever the number of rows. */
+/* Groups of equal keys in several pieces: a hash table that grows with the groups, whatever the number of rows. Keys that
+   are one integer each, between ends that are near, have a place each instead. */
 
 #ifndef HALFJOIN_KEYED_H
 #define HALFJOIN_KEYED_H
@@ -14,6 +15,8 @@ typedef struct {
     int words, nulls, hashed;      /* words of a key; whether the last one says what is NULL; whether some text is hashed */
     uint64_t *groups;              /* of each group its words, then its first row */
     uint64_t *slots;               /* half of a hash, and group + 1; 0 is free */
+    int32_t *places;               /* or of each integer from `low` on, and of NULL behind them, group + 1; 0 is free */
+    int64_t low, span;             /* of places */
     uint64_t *block;               /* the words of the rows that are looked up */
     int64_t count, room, mask;     /* of groups; of slots */
     int64_t rows, looked;          /* all, and those that were looked up so far */

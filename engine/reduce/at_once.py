@@ -18,7 +18,7 @@ import pyarrow.types as pt
 
 from halfjoin.engine.kernels import summing
 from halfjoin.engine.reduce.alone import added_alone
-from halfjoin.engine.reduce.by_place import is_dense, one_number, summed
+from halfjoin.engine.reduce.by_place import one_number, summed
 from halfjoin.engine.reduce.by_rows import FLOATS, by_rows
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.reduce.words import of_word, words
@@ -42,11 +42,9 @@ def at_once(
     kinds = [updates.columns[name].type for name in keys]
     if not all(tells_apart(kind) or pt.is_floating(kind) for kind in kinds):
         return None
-    own = [[piece.columns[name] for name in keys] for piece in pieces]
-    if not keys or is_dense(own):
-        made = _added_up(parts, pieces, own) or (by_rows(parts, keys, pieces) if keys else None)
-    else:
-        made = by_rows(parts, keys, pieces) or _added_up(parts, pieces, own)
+    made = by_rows(parts, keys, pieces) if keys else None
+    if made is None:
+        made = _added_up(parts, pieces, [[piece.columns[name] for name in keys] for piece in pieces])
     if made is None:
         return None
     by_group = [_one_form(array) for array in made[0]]

@@ -39,7 +39,8 @@ def by_rows(
             if arrays is None:
                 return None
             if part not in floats:
-                asked.append((_FACTORS[part.kind], tuple(range(len(columns), len(columns) + len(arrays)))))
+                factors = 1 if part.kept else _FACTORS[part.kind]  # a kept count is a number to add up
+                asked.append((factors, tuple(range(len(columns), len(columns) + len(arrays)))))
                 columns += arrays
         given.append(([piece.columns[name] for name in keys], columns, piece.diff))
     made = summing.grouped(given, asked, numbered=bool(floats))

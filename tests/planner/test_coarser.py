@@ -8,6 +8,7 @@ import duckdb
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.reduce import at_once
 from halfjoin.planner.cutting import groups
 from halfjoin.planner.reduces import coarser
 from tests.oracle.answers import assert_same
@@ -34,8 +35,10 @@ def rows(first: int, last: int) -> list[dict[str, Any]]:
              "x": i if i % 6 else None, "f": i / 3} for i in range(first, last)]  # fmt: skip
 
 
+@pytest.mark.parametrize("least", [1, at_once.FROM])
 @pytest.mark.parametrize("sql", QUERIES)
-def test_answers_are_those_of_views_and_of_duckdb(sql: str) -> None:
+def test_answers_are_those_of_views_and_of_duckdb(sql: str, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(at_once, "FROM", least)  # rows of finer groups that are added up together
     engine, duck = hj.Engine(), duckdb.connect()
     engine.execute(f"{SCHEMA}; CREATE MATERIALIZED VIEW v AS {sql}")
     assert_same(tuples(engine.query(sql)), tuples(engine.read("v")), sql)  # the group of all rows, of no rows

@@ -13,6 +13,7 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.batch.readable import closed
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.reduce import at_once
 from halfjoin.engine.statements import querying
 from halfjoin.engine.statements.evaluating import planned_query
 from halfjoin.planner.cutting import groups
@@ -77,7 +78,8 @@ AT_ONCE = (  # and why
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rows of a key are as good as many."""
+    """Few rows of a key are as good as many, and few groups are added up as many are."""
+    monkeypatch.setattr(at_once, "FROM", 1)
     monkeypatch.setattr(key_first, "_PAYS", 0)
     monkeypatch.setattr(key_first, "_LESS", 0)
 
