@@ -7,10 +7,12 @@
 #define MOST_GROUPS (INT64_C(1) << 30)
 #define AHEAD 24 /* rows between the request for a slot and its use */
 #define NEAR 8   /* and between the request for a group and its use */
+#define NEARBY (UINT64_C(1) << 13) /* slots */
 #define SHORT 7  /* bytes of a text that are in its word */
 #define LONG UINT64_C(0xFF)
 #define FACTOR UINT64_C(0x9E3779B97F4A7C15)
 #define START UINT64_C(0xD1B54A32D192ED03)
+#define HALFJOIN_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 #define NAN_WORD UINT64_C(0x7FF8000000000000)
 
 static inline uint64_t folded(uint64_t word) {
@@ -65,10 +67,14 @@ static void words_of_floats(const Column *column, int64_t from, int64_t size, ui
 }
 
 static void words_of_texts(const Column *column, int64_t from, int64_t size, uint64_t *words) {
+    const uint8_t *text, *end;
+    if (size == 0) return;
+    end = column->data + text_at(column, from + size - 1, &text), end += text - column->data;
     for (int64_t i = 0; i < size; i++) {
-        const uint8_t *text;
-        int64_t length = text_at(column, from + i, &text);
-        words[i] = word_of_text(text, length);
+        const int64_t length = text_at(column, from + i, &text);
+        if (HALFJOIN_LITTLE && length <= SHORT && end - text >= 8) /* whatever is behind it is cut off */
+            words[i] = (word_at(text) << 8 & ~(~UINT64_C(0) << 8 << 8 * length)) | (uint64_t)length;
+        else words[i] = word_of_text(text, length);
     }
 }
 
@@ -214,6 +220,22 @@ static inline int is_group(const Keyed *keyed, int64_t group, int64_t row, const
     return same_texts(&keyed->pieces[piece], first, columns, at);
 }
 
+/* The slot of the group of a row with one or two words; 0: it has none yet, or it is to be found by its texts. Nothing is
+   asked for before it is used, as all is in nearby memory. */
+static inline uint64_t group_nearby(const Keyed *keyed, int64_t row, uint64_t slot) {
+    const uint64_t word = keyed->block[row], other = keyed->words == 2 ? keyed->block[KEYED_BLOCK + row] : 0;
+    const uint64_t mask = (uint64_t)keyed->mask;
+    const int64_t step = keyed->words + 1;
+    uint64_t there;
+    if (keyed->hashed && ((word & LONG) == LONG || (other & LONG) == LONG)) return 0;
+    while ((there = keyed->slots[slot]) != 0) {
+        const uint64_t *key = keyed->groups + ((uint32_t)there - INT64_C(1)) * step;
+        if (key[0] == word && (step == 2 || key[1] == other)) return there;
+        slot = (slot + 1) & mask;
+    }
+    return 0;
+}
+
 /* Room for so many groups more. */
 static int grow_groups(Keyed *keyed, int64_t size) {
     uint64_t *groups = keyed->groups;
@@ -269,8 +291,13 @@ int groups_of_rows(Keyed *keyed, int64_t piece, int64_t from, int64_t size, int3
         if (grown < 1) return grown;
     }
     const uint64_t mask = (uint64_t)keyed->mask;
+    const int nearby = mask < NEARBY && keyed->words <= 2;
     for (int64_t i = 0; i < size; i++) {
         uint64_t hash = hashes[i], slot = hash & mask, there;
+        if (nearby && (there = group_nearby(keyed, i, slot)) != 0) {
+            found[i] = (int32_t)((uint32_t)there - 1);
+            continue;
+        }
         if (i + AHEAD < size) __builtin_prefetch(&keyed->slots[hashes[i + AHEAD] & mask], 1);
         if (i + NEAR < size && (there = keyed->slots[hashes[i + NEAR] & mask]) != 0)
             __builtin_prefetch(keyed->groups + ((uint32_t)there - 1) * (keyed->words + INT64_C(1)));
