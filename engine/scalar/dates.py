@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.date_input import DATE_INPUT, to_timestamp
+from halfjoin.engine.scalar.decimals import of_integers
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.moments import each_of_few, first_days
 from halfjoin.engine.scalar.values import Kernel, call, from_numpy, on_arrays, raw, valid
@@ -119,6 +120,7 @@ def _in_calendar(micros: _Numbers, type: Any, null: NDArray[np.bool_]) -> Any:
 def _extract(expr: Call) -> Kernel:
     """Extract a field as a whole number of units of the result's last decimal. date_part gives a double."""
     unit, value, result = _unit(expr), expr.args[1].type.kind, arrow_type(expr.type)
+    in_decimal = of_integers(pa.int64(), pa.decimal128(19, 0))
 
     @on_arrays
     def run(a: Any) -> Any:
@@ -134,7 +136,7 @@ def _extract(expr: Call) -> Kernel:
         if value is Kind.INTERVAL and unit == "epoch":
             whole = _micros(numbers, fields(a)[2], ~valid(a))
         else:
-            whole = pa.array(numbers, mask=~valid(a)).cast(pa.decimal128(19, 0))
+            whole = in_decimal(from_numpy(numbers, pa.int64(), ~valid(a)))
         scaled = pa.Array.from_buffers(pa.decimal128(result.precision, result.scale), len(a), whole.buffers())
         return scaled
 

@@ -19,6 +19,7 @@ from halfjoin.engine.scalar.division import OVERFLOW, division, each_row
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.literals import scalar_of
 from halfjoin.engine.scalar.values import Datum, Kernel, call, fail_where, mask_of
+from halfjoin.engine.scalar.widened import widened
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.types import STORED_DIGITS, WORKING_DIGITS
 
@@ -29,7 +30,7 @@ _NAMES = {"+": "add_checked", "-": "subtract_checked", "*": "multiply_checked", 
 
 def to(datum: Datum, type: Any) -> Datum:
     """Cast a datum to a type that holds all its values."""
-    return datum if datum.type == type else datum.cast(type)
+    return widened(datum, type)
 
 
 def arithmetic(expr: Call) -> Kernel:
@@ -128,7 +129,7 @@ def rescale(type: Any, result: Any) -> Kernel:
     """Round to the result's decimals, halves away from zero. Values with too many digits before the point fail."""
     before, room = type.precision - type.scale, result.precision - result.scale
     if result.scale >= type.scale and room >= before:
-        return lambda a: a.cast(result)
+        return lambda a: widened(a, result)
     drops = result.scale < type.scale
     wide = decimal_type(min(type.precision + 1, WORKING_DIGITS), type.scale) if drops else type
     rounding = call("round", pc.RoundOptions(result.scale, "half_towards_infinity"))
