@@ -24,7 +24,7 @@ from halfjoin.sql.types import BIGINT
 from tests.oracle.answers import assert_same
 from tests.oracle.rows import tuples
 
-needs_kernels = pytest.mark.skipif(not native.BUILT, reason="the native kernels are not built")
+needs_kernels = pytest.mark.skipif(not native.on, reason="the native kernels are not in use")
 
 SCHEMA = """
     CREATE TABLE s (k bigint PRIMARY KEY, c int, d int, q int);
