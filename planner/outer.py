@@ -43,24 +43,48 @@ from halfjoin.sql.relation import (
     Semi,
     UnionAll,
     Values,
+    inputs_below,
     with_inputs,
 )
 from halfjoin.sql.types import BIGINT
+
+_MOST_SCANS = 10_000  # that this form of joins may have beyond those that were written
 
 
 def simplified(relation: Relation) -> Relation:
     """The same rows, where every ON is one that `sides.asked` takes apart without a rest.
 
     Raises:
-        UnsupportedSQL: mz_now() is in an ON, and not in a condition on the looked-up side alone.
+        UnsupportedSQL: mz_now() is in an ON, and not in a condition on the looked-up side alone; or it becomes too
+            large. FULL, NOT IN and other conditions in ON read one of their sides several times, so each of them over
+            another one doubles it at least.
     """
-    match below := with_inputs(relation, simplified):
+    made = _simplified(relation)
+    if made is not relation and _scans(made, {}) > _scans(relation, {}) + _MOST_SCANS:
+        raise UnsupportedSQL(
+            "FULL JOINs, NOT INs, or outer joins with more than equalities in ON, over one another read more than "
+            f"{_MOST_SCANS:,} tables, counting each use",
+            remedy="make a part of them a materialized view of its own",
+        )
+    return made
+
+
+def _simplified(relation: Relation) -> Relation:
+    match below := with_inputs(relation, _simplified):
         case Outer():
             return _outer(below)
         case Semi():
             return _semi(below)
         case _:
             return below
+
+
+def _scans(relation: Relation, known: dict[int, int]) -> int:
+    """How many scans a relation has. Each part is counted once, and known by its `id`, however often it is used."""
+    if id(relation) not in known:
+        below = inputs_below(relation)
+        known[id(relation)] = sum(_scans(one, known) for one in below) if below else 1
+    return known[id(relation)]
 
 
 def _outer(join: Outer) -> Relation:

@@ -10,6 +10,7 @@ from halfjoin.server.tags import tag_of
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "CREATE", "DROP", "ALTER", "COMMENT", "REFRESH")
 _IN_WITH = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 _MAIN = frozenset({"SELECT", "VALUES", "TABLE", *_IN_WITH})  # what may follow the queries of WITH
+_NAMING = ("AS", ".")  # a keyword behind these is the name of a column
 _PERHAPS = ("EXECUTE", "DECLARE")  # what PREPARE or WITH HOLD has kept decides
 # What no transaction contains, or changes nothing that a transaction could undo.
 _ALONE = ("SUBSCRIBE", "DISCARD", "VACUUM")
@@ -31,8 +32,11 @@ def change_of(words: Sequence[str]) -> str | None:
             begun = (word for before, word in pairwise(words) if before in ("(", ")") and word in _IN_WITH)
             if (found := next(begun, main)) in _IN_WITH:
                 return found
-    into = words[0] in ("SELECT", "WITH") and "INTO" in words and "INTO" in _outside(words)
-    return "SELECT INTO" if into else None
+    if words[0] in ("SELECT", "WITH") and "INTO" in words:
+        into = (before for before, word in pairwise(_outside(words)) if word == "INTO")
+        if any(before not in _NAMING for before in into):
+            return "SELECT INTO"
+    return None
 
 
 def changes(words: Sequence[str]) -> bool:

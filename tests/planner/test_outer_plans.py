@@ -131,3 +131,22 @@ def test_a_join_by_a_merged_column_is_looked_up(engine: halfjoin.Engine) -> None
     plan = planned(engine, "SELECT k, d.x FROM a FULL JOIN b USING (k) JOIN d USING (k)")
     assert plan.below == ()
     assert not plan.warnings
+
+
+MULTIPLYING = {
+    "FULL JOIN": "SELECT count(*) AS n FROM a AS j0 " + " ".join(
+        f"FULL JOIN a AS j{n} ON j{n}.k = j{n - 1}.k" for n in range(1, 30)),
+    "ON": "SELECT count(*) AS n FROM a AS j0 " + " ".join(
+        f"LEFT JOIN a AS j{n} ON j{n}.x < j{n - 1}.k OR j{n}.id = j{n - 1}.x" for n in range(1, 30)),
+    "NOT IN": "SELECT count(*) AS n FROM a AS j0 WHERE " + " AND ".join(
+        f"j{n}.k NOT IN (SELECT j{n + 1}.k FROM a AS j{n + 1} WHERE j{n + 1}.x > 1" for n in range(20)) + ")" * 20,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", MULTIPLYING.values(), ids=MULTIPLYING.keys())
+def test_joins_that_multiply_are_refused_at_once(engine: halfjoin.Engine, sql: str) -> None:
+    """Each of these reads one of its sides several times, so thirty of them would never be planned."""
+    for text in (sql, f"CREATE MATERIALIZED VIEW v AS {sql}"):
+        with pytest.raises(halfjoin.UnsupportedSQL, match="over one another read more than 10,000 tables"):
+            engine.execute(text)
+    assert engine.query("SELECT count(*) AS n FROM a").to_pylist() == [{"n": 0}]

@@ -235,6 +235,7 @@ def test_execute_of_a_change_is_refused_in_a_read_only_transaction(pair: tuple[R
 @pytest.mark.parametrize("statement", [
     "COPY (SELECT * FROM t) TO STDOUT", "COPY t TO STDOUT", "COPY (SELECT a AS \"into\" FROM t) TO STDOUT (FORMAT csv)",
     "WITH x AS (SELECT 'a' AS delete) SELECT * FROM x", "SELECT 'INTO' AS \"INTO\" FROM t", "EXPLAIN DELETE FROM t",
+    "SELECT a AS into FROM t",
 ])  # fmt: skip
 def test_what_only_reads_goes_on_in_a_read_only_transaction(pair: tuple[Raw, Raw], statement: str) -> None:
     one, _ = pair
