@@ -14,15 +14,18 @@ numbers do not matter. Another version of Python compiles to another digest.
 
 from __future__ import annotations
 
+import dis
 import functools
 import hashlib
 import sys
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import pairwise
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import NamedTuple
 
-_LOOKS = ("__module__", "__doc__", "__qualname__", "__firstlineno__")  # of a class; the last is Python 3.13's
+_LINE = "__firstlineno__"  # of a class, since Python 3.13
+_LOOKS = ("__module__", "__doc__", "__qualname__", _LINE)  # of a class
 _VALUES = (type(None), bool, int, float, complex, str, bytes, type(...))
 
 
@@ -102,10 +105,18 @@ class _Code:
         return ("function", code, *map(self.of, (function.__defaults__, function.__kwdefaults__, inside, around)))
 
     def code(self, code: CodeType, doc: str | None = None) -> object:
-        constants = [None if doc is not None and one == doc else one for one in code.co_consts]
         shape = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
         names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+        if _LINE in code.co_names:
+            return ("body", shape, names, *self.body(code))
+        constants = [None if doc is not None and one == doc else one for one in code.co_consts]
         return ("code", code.co_code.hex(), shape, names, *map(self.of, constants))
+
+    def body(self, code: CodeType) -> list[object]:
+        """What a class in a function does, but for storing its line, which is a constant like any other."""
+        steps = list(dis.get_instructions(code))
+        kept = (one for one, then in pairwise([*steps, steps[0]]) if then.argval != _LINE)
+        return [(one.opname, self.of(one.argval) if one.opcode in dis.hasconst else one.arg) for one in kept]
 
     def type(self, cls: type) -> object:
         if _package(cls) != self.package:

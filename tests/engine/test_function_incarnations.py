@@ -198,3 +198,27 @@ def test_looks_are_no_part_of_code() -> None:
     assert code_of(functools.partial(max, 3)) != code_of(functools.partial(max, 4))
     assert code_of(functools.lru_cache(compiled(BASE))) == code_of(compiled(BASE))
     assert code_of(compiled(BASE)) == code_of(compiled(BASE))
+
+
+def test_the_line_of_a_class_in_a_function_is_no_part_of_code() -> None:
+    """Since Python 3.13 the body of a class stores its line: a comment above it made another function of it."""
+    inside = """
+def f(rows):
+    # why
+    class Rule:
+        least, line = 3, 4
+        names = ("a", "b")
+        if least:
+            most = 5
+        def holds(self, x):
+            return self.least < x < self.most
+    return [x for x in rows if Rule().holds(x)]
+"""
+    digest = code_of(compiled(inside))
+    assert {code_of(compiled(inside.replace("# why", "# why\n" * lines))) for lines in (1, 2, 3, 300)} == {digest}
+    others = {"3, 4": "4, 3", '"b"': '"c"', "if least": "if not least", "= 5": "= 6", "< x <": "< x <=",
+              "names": "named", "        def": "            other = 7\n        def"}  # fmt: skip
+    for old, new in others.items():
+        assert inside.count(old) == 1 and code_of(compiled(inside.replace(old, new))) != digest
+    within, behind = (compiled(inside.replace("= 5", f"= 5\n{spaces}other = 7")) for spaces in (" " * 12, " " * 8))
+    assert code_of(within) != code_of(behind)
