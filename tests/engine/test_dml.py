@@ -70,7 +70,7 @@ def test_the_nanoseconds_of_pandas_are_rounded_as_a_cast_rounds(engine: hj.Engin
 
 
 @pytest.mark.parametrize(("value", "kind", "text"), [
-    (np.datetime64("2020-02-29"), "date", "2020-02-29"), (np.datetime64("NaT"), "date", None),
+    (np.datetime64("2020-02-29"), "date", "2020-02-29"), (np.datetime64("NaT", "D"), "date", None),
     (np.datetime64("2020-01-01T01:02:03.123456789"), "timestamp", "2020-01-01 01:02:03.123457"),
     (np.timedelta64(-1400, "ns"), "interval", "-00:00:00.000001"), (np.timedelta64(5, "Y"), "interval", "5 years"),
     (np.array(["2020-01-01"], "M8[ns]"), "timestamp[]", '{"2020-01-01 00:00:00"}'),

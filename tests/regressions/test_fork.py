@@ -26,6 +26,8 @@ from tests.oracle.rows import bag
 SECONDS = 60
 ROOT = Path(__file__).resolve().parents[2]
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # since Python 3.12: it is meant
+
 
 def _in_child(work: Callable[[], object]) -> None:
     """Call it in a forked child. An exception there fails the test."""

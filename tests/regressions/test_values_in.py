@@ -145,9 +145,9 @@ def test_a_time_with_nanoseconds_says_what_to_do():
 @pytest.mark.parametrize(("kind", "value", "outcome"), [
     ("date", np.datetime64("2024-02-29"), dt.date(2024, 2, 29)),
     ("date", np.datetime64("2024-02"), dt.date(2024, 2, 1)),
-    ("timestamp", np.datetime64("2024-02-29"), dt.datetime(2024, 2, 29)), ("date", np.datetime64("NaT"), None),
+    ("timestamp", np.datetime64("2024-02-29"), dt.datetime(2024, 2, 29)), ("date", np.datetime64("NaT", "D"), None),
     ("timestamp", np.datetime64("2024-02-29T05"), dt.datetime(2024, 2, 29, 5)),
-    ("timestamp", np.datetime64("NaT", "us"), None), ("interval", np.timedelta64("NaT"), None),
+    ("timestamp", np.datetime64("NaT", "us"), None), ("interval", np.timedelta64("NaT", "us"), None),
     ("interval", np.timedelta64(2, "h"), pa.MonthDayNano([0, 0, 7200 * 10**9])),
 ])  # fmt: skip
 def test_moments_of_numpy_are_taken_in_every_unit(kind, value, outcome):
@@ -386,7 +386,7 @@ def test_what_numpy_has_and_json_has_not_is_refused(value):
         kept("jsonb", [{"x": value}])
 
 
-@pytest.mark.parametrize("value", [pd.NaT, pd.NA, NAN, np.datetime64("NaT"), np.timedelta64("NaT")])
+@pytest.mark.parametrize("value", [pd.NaT, pd.NA, NAN, np.datetime64("NaT", "D"), np.timedelta64("NaT", "us")])
 def test_what_is_missing_is_null_of_jsonb_too(value):
     assert kept("jsonb", [{"x": value}]) == [None]
     assert kept("timestamp[]", [{"x": value}, {"x": [value]}]) == [None, [None]]

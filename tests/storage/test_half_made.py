@@ -37,6 +37,7 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return found
 
 
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # since Python 3.12: it is meant
 @pytest.mark.parametrize("pages", range(1, 14, 2))
 def test_a_process_that_ends_while_it_makes_the_journal(tmp_path: Path, pages: int) -> None:
     (tmp_path / "w").mkdir()
