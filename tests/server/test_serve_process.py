@@ -25,7 +25,9 @@ from tests.support.serving import Raw, fields
 def _process(warehouse: Path) -> Iterator[tuple[Any, int, str]]:
     """The process, the port of its protocol, and the address of its page."""
     command = [sys.executable, "-m", "halfjoin", "serve", str(warehouse), "--port", "0", "--http-port", "0"]
+    inherited = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup, tests and what they start ignore it
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    signal.signal(signal.SIGHUP, inherited)
     assert process.stdout is not None
     try:
         said = [process.stdout.readline() for _ in range(2)]

@@ -13,12 +13,14 @@ from types import CodeType, FrameType
 from typing import Any
 
 import halfjoin as hj
+from halfjoin import catalog, engine, planner, sql
 from tests.support.seeds import ONE_IN, some
 
 POINTS = int(os.environ.get("HALFJOIN_CRASHES") or some(12))  # of a call at which it is ended, about
 ALL = 1000  # points, or more: every line
 KINDS = (KeyboardInterrupt, MemoryError)
-_ROOMS = tuple(str(Path(folder).resolve().parent) for folder in hj.__path__)  # what is in libraries is one step
+_ROOMS = tuple(f"{Path(folder).resolve()}{os.sep}" for room in (hj, catalog, engine, planner, sql)
+               for folder in room.__path__)  # fmt: skip  # what is in libraries is one step
 _LATE = 60  # lines at the end, some of which are always among the points: there is what is kept, and published
 _LATE_STEP = 7 * ONE_IN or 20
 
@@ -95,5 +97,4 @@ def _is_with(file: str, line: int) -> bool:
 
 @cache
 def _ours(file: str) -> bool:
-    path = str(Path(file).resolve())
-    return path.startswith(_ROOMS) and f"{os.sep}tests{os.sep}" not in path and ".venv" not in path
+    return str(Path(file).resolve()).startswith(_ROOMS)
