@@ -17,10 +17,12 @@ from halfjoin.sql.expr import Call, Column, Expr
 from halfjoin.sql.functions.growth import most_bytes
 from halfjoin.sql.types import TEXT
 
+# Python 3.12 counts what C calls, as the hash of a tuple in a tuple, apart: up to 1500, and nothing raises that limit.
+LINKS = 440 if sys.version_info[:2] == (3, 12) else 490
 DEEP = {
     "calls": "coalesce(" * 90 + "a" + ", 0)" * 90,
     "cases": "".join(f"CASE WHEN a = {i} THEN {i} ELSE " for i in range(120)) + "a" + " END" * 120,
-    "chain": " + ".join(["a"] * 490),
+    "chain": " + ".join(["a"] * LINKS),
 }
 
 
@@ -36,7 +38,7 @@ def test_a_view_opens_from_any_stack(tmp_path: Path, deep: str) -> None:
         engine.apply({"t": [{"a": 1000}]}, time=1)
     for frames in (0, 300, 800):
         with from_below(frames, lambda: hj.Engine(tmp_path / "w")) as engine:
-            assert engine.read("v").to_pylist() == [{"x": 1000 * (490 if deep == "chain" else 1)}]
+            assert engine.read("v").to_pylist() == [{"x": 1000 * (LINKS if deep == "chain" else 1)}]
 
 
 @pytest.mark.parametrize("deep", DEEP)
