@@ -175,8 +175,9 @@ class OpenFile:
             return {}
         many = len(groups) * len(schema) >= _THREADED
         found = self._opened
-        with self._naming(), found.turn:  # a flush reads, too
-            table = found.file.read_row_groups(groups.tolist(), columns=list(schema), use_threads=many)
+        with self._naming():
+            with found.turn:  # a flush reads, too
+                table = found.file.read_row_groups(groups.tolist(), columns=list(schema), use_threads=many)
             return {name: one_chunk(table.column(name), kind) for name, kind in schema.items()}
 
     def whole(self, name: str, kind: pa.DataType) -> pa.Array:
