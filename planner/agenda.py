@@ -68,8 +68,11 @@ class Agenda:
         return steps + self._members(alone, () if report else used)
 
     def spread(self) -> list[Step]:
-        """The steps over several inputs that can run now and cannot fail."""
+        """The steps over several inputs that can run now and cannot fail; of a block that dares also those that compute
+        what is compared."""
         steps = self._due(lambda inputs: inputs <= self.bound, fallible_too=False)
+        if self.block.dares and (made := self._compared(lambda known: len(known.inputs) > 1 and self.usable(known))):
+            steps += [Extend(made, members=True), *self._due(lambda inputs: inputs <= self.bound, fallible_too=False)]
         ready = {column: expr for column, expr in self._outputs.items() if self._has(columns_of(expr))}
         for column in ready:
             del self._outputs[column]
@@ -152,16 +155,20 @@ class Agenda:
 
     def _members(self, alone: Aliases, used: tuple[Expr, ...]) -> list[Step]:
         """Compute as columns the equality members and probes that read this input alone and may fail."""
+        items = self._compared(lambda known: known.inputs == alone and known.expr not in used)
+        return [Extend(items, members=True)] if items else []
+
+    def _compared(self, admits: Callable[[Known], bool]) -> tuple[tuple[Column, Expr], ...]:
+        """Columns of the equality members and probes that may fail, and have none yet."""
         items: list[tuple[Column, Expr]] = []
         every = (known for members in (*self.block.classes, *self.block.probes.values()) for known in members)
-        own = (known for known in every if known.fallible and known.inputs == alone)
-        for member in dict.fromkeys(known.expr for known in own):
-            if member not in used:
+        for member in dict.fromkeys(known.expr for known in every if known.fallible and admits(known)):
+            if member not in self.computed:
                 column = Column(self._name(member), member.type)
                 items.append((column, member))
                 self.computed[member] = column
         self.present |= {column.name for column, _ in items}
-        return [Extend(tuple(items), members=True)] if items else []
+        return tuple(items)
 
     def _name(self, expr: Expr) -> str:
         name = f"={render(expr)}"  # no collection has a column of this name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from halfjoin.planner.linear import Atom, Combination, Explode, Formula, Static
 from halfjoin.planner.plan import InputKind
@@ -107,6 +107,7 @@ class Block:
     outputs: tuple[tuple[Column, Expr], ...]
     temporal: tuple[Formula, ...] = ()
     equalities: tuple[Equality, ...] = ()
+    dares: ClassVar[bool] = False  # whether what may fail of several inputs finds a further one, as what is safe does
 
     @property
     def aliases(self) -> Aliases:
@@ -145,6 +146,13 @@ class Block:
 
     def _known(self, expr: Expr) -> Known:
         return Known(expr, columns_of(expr), inputs_of(expr, self.owners), fallible(expr))
+
+
+@dataclass(frozen=True)
+class Daring(Block):
+    """A query's block, whose query is asked again if something fails for rows that are not complete."""
+
+    dares: ClassVar[bool] = True
 
 
 Blocks: TypeAlias = tuple[Block, ...]

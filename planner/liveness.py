@@ -41,6 +41,7 @@ class Draft:
     alone: Reports
     complete: Reports
     appearing: tuple[HalfJoin, Sequence[Step]] | None = None
+    dares: bool = False  # what fails in a stage is an error there
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> P
         default = tuple((name, value) for name, value in item.default_row.items() if name in present)
         segment, present = _trimmed(following, present)
     present = _keep(segment, present, entering)
-    finished_stages, present = _kept(stages, present)
+    finished_stages, present = _kept(stages, present, draft.complete if draft.dares else None)
     last, present = _trimmed(final, present)
     if present != list(outputs):
         last.append(Keep(tuple(outputs)))
@@ -110,14 +111,17 @@ def _needing(stages: Sequence[DraftStage], live: Names, inputs: Sequence[Input])
     return found[::-1]
 
 
-def _kept(stages: Sequence[_Needing], present: list[str]) -> tuple[tuple[Stage, ...], list[str]]:
-    """The stages of rows that begin with the columns `present`, and the columns at the end."""
+def _kept(
+    stages: Sequence[_Needing], present: list[str], told: Reports | None
+) -> tuple[tuple[Stage, ...], list[str]]:
+    """The stages of rows that begin with the columns `present`, and the columns at the end. `told`: of their errors."""
     made = []
     for stage in stages:
-        others = tuple(_kept(order, present)[0] for order in stage.otherwise)
+        others = tuple(_kept(order, present, told)[0] for order in stage.otherwise)
         steps, present = _trimmed(stage.then, [*present, *(name for _, name in stage.half_join.fetch)])
         present = _keep(steps, present, stage.after)
-        made.append(Stage(stage.half_join, Linear(tuple(steps)), others))
+        then = Linear(tuple(steps)) if told is None else _reporting(steps, told)
+        made.append(Stage(stage.half_join, then, others))
     return tuple(made), present
 
 

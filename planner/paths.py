@@ -129,7 +129,8 @@ def _path(block: Block, seen: _Seen, branch: int, start: int, estimates: Estimat
         stages += found
     alone, complete = (Reports(branch, tuple(sorted(names))) for names in (
         identity.of_input(block, block.inputs[start]), identity.of_complete_rows(block)))  # fmt: skip
-    draft = Draft(start, source if appearing else source + then, stages, agenda.finish(), alone, complete, appearing)
+    draft = Draft(start, source if appearing else source + then, stages, agenda.finish(), alone, complete, appearing,
+                  block.dares)
     return finished(computing_late(draft), block.inputs, [column.name for column, _ in block.outputs])
 
 

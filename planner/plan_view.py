@@ -16,6 +16,7 @@ from halfjoin.planner.known import Arranged, beginning, found_by_keys
 from halfjoin.planner.paths import branch
 from halfjoin.planner.plan import ArrangementKey, Constant, Join, Node, Reduce, ViewPlan
 from halfjoin.planner.rules import normal_form
+from halfjoin.planner.rules.find_equalities import daring as bold
 from halfjoin.planner.rules.fit_outputs import stored
 from halfjoin.planner.warnings import warnings
 from halfjoin.sql.expr import Column
@@ -47,6 +48,11 @@ def trace(
     estimates = Estimates(facts, {}, name)
     steps: list[tuple[str, Blocks]] = []
     nodes: list[Node] = []
+
+    def asked(blocks: Blocks) -> Blocks:
+        """As a daring query has them."""
+        return tuple(map(bold, blocks)) if daring else blocks
+
     relation, below, dares = cut(relation, facts) if arranged is None else cut(
         relation, facts, partial(found_by_keys, estimates=estimates, arranged=arranged), daring=daring)  # fmt: skip
     for one in below:
@@ -57,14 +63,18 @@ def trace(
         steps += [(f"{rule} of {one.name}", blocks) for rule, blocks in one.steps]
         node, filled = facts.node(one.name), None if one.loops else arranged
         if not isinstance(node, Join):
-            made = _join(one.name, one.relation, one.steps[-1][1], estimates, filled, nodes)
+            blocks = asked(one.steps[-1][1])
+            dares = dares or any(block.dares for block in blocks)
+            made = _join(one.name, one.relation, blocks, estimates, filled, nodes)
             node = replace(made, passing=one.passing, loops=one.loops, last=one.last)
         elif filled is not None:
             node = join_with_known(node, [node.output for node in nodes], estimates, filled)
         nodes.append(replace(node, named=one.named))
         estimates = estimates.with_node(one.name, _rows(node, estimates))
     own = normal_form(relation)
-    made = _join(name, relation, own[-1][1], estimates, arranged, nodes)
+    blocks = asked(own[-1][1])
+    dares = dares or any(block.dares for block in blocks)
+    made = _join(name, relation, blocks, estimates, arranged, nodes)
     estimates = estimates.with_constants(made.constants)
     return (*steps, *own), ViewPlan((*nodes, made), warnings(made, estimates) if arranged is None else (), dares)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from halfjoin.planner.block import Aliases, Block, Blocks, Equality, Match, inputs_of
+from halfjoin.planner.block import Aliases, Block, Blocks, Daring, Equality, Match, inputs_of
 from halfjoin.planner.equalities import merged
 from halfjoin.planner.plan import InputKind
 from halfjoin.sql.expr import Call, Cast, Expr, Literal
@@ -23,6 +23,30 @@ def find_equalities(blocks: Blocks) -> Blocks:
     return tuple(_found(block) for block in blocks)
 
 
+def daring(block: Block) -> Block:
+    """The block, with all equalities between inputs taken out of the predicates: those that may fail find rows, too.
+    The same block if there are none.
+
+    It may fail for rows that are not complete. So it is for a query, which is asked again if it does.
+    """
+    found, rest = list[Equality](), list[Expr]()
+    outer = {item.alias for item in block.inputs if item.kind is not InputKind.PLAIN}
+    for predicate in block.predicates:
+        sides = _sides(predicate, block.owners, daring=True)
+        if sides is None or outer & inputs_of(predicate, block.owners):
+            rest.append(predicate)
+        else:
+            found.append(_equality(predicate, sides))
+    if not found:
+        return block
+    return Daring(block.inputs, block.functions, tuple(rest), block.outputs, block.temporal,
+                  merged([*block.equalities, *found]))  # fmt: skip
+
+
+def _equality(predicate: Expr, sides: tuple[Expr, Expr]) -> Equality:
+    return Equality(sides, not (isinstance(predicate, Call) and predicate.function == "="))
+
+
 def _found(block: Block) -> Block:
     owners, outer = block.owners, {item.alias for item in block.inputs if item.kind is not InputKind.PLAIN}
     found: list[Equality] = []
@@ -32,7 +56,7 @@ def _found(block: Block) -> Block:
         if sides is None or outer & inputs_of(predicate, owners):
             rest.append(predicate)
         else:
-            found.append(Equality(sides, not (isinstance(predicate, Call) and predicate.function == "=")))
+            found.append(_equality(predicate, sides))
     inputs = tuple(replace(item, on=tuple(map(_stripped, item.on))) if item.on else item for item in block.inputs)
     return replace(block, inputs=inputs, predicates=tuple(rest), equalities=merged(found))
 
@@ -41,8 +65,8 @@ def _stripped(match: Match) -> Match:
     return Match(comparable(match.key), comparable(match.probe), match.null_safe)
 
 
-def _sides(predicate: Expr, owners: Mapping[str, Aliases]) -> tuple[Expr, Expr] | None:
-    """The two sides of an equality that may take part in a class or a key."""
+def _sides(predicate: Expr, owners: Mapping[str, Aliases], *, daring: bool = False) -> tuple[Expr, Expr] | None:
+    """The two sides of an equality that may take part in a class or a key. `daring`: even if one fails too early."""
     if not (isinstance(predicate, Call) and predicate.function in ("=", "is not distinct from")):
         return None
     left, right = (comparable(side) for side in predicate.args)
@@ -53,7 +77,7 @@ def _sides(predicate: Expr, owners: Mapping[str, Aliases]) -> tuple[Expr, Expr] 
         return None
     if constants:
         usable = predicate.function == "=" and any(inputs) and not risky
-    elif risky:
+    elif risky and not daring:
         usable = all(inputs) and inputs[0] != inputs[1] and all(len(needed) == 1 for needed in risky)
     else:
         usable = all(inputs) and (predicate.function == "=" or len(inputs[0] | inputs[1]) > 1)
