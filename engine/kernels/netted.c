@@ -3,7 +3,7 @@
 
 #include "lookup.h"
 
-#define MANY 8 /* as `engine.join.half_join` has it: where fewer than one partner in so many goes, it does not pay */
+#define MANY 8 /* as `engine.join.beside` has it: where fewer than one partner in so many goes, it does not pay */
 
 /* A pair as a group sees it. */
 typedef struct {

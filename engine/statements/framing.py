@@ -61,7 +61,7 @@ def framed(view: View, change: Change) -> View | None:
         frames[name] = Frame(source=change.now, columns=tuple((column, at) for column, at in now if at is not None))
     base = view.base or view.text
     if not change.strict:
-        base, read = without_schema(base, change.name)
+        base, read = without_schema(base, change.name, frames)
         every = tuple((column, at) for column, at in change.columns.items() if at is not None)
         frames = {name: Frame(source=change.now, columns=every) for name in read} | frames
     return view.model_copy(update={"base": base, "frames": frames, "text": text_over(base, frames)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from halfjoin.catalog.catalog import Catalog
 from halfjoin.catalog.models import Document, View
 from halfjoin.engine.arrange.collection import Cold, Collection, Loaded
 from halfjoin.engine.arrange.coming import Coming
@@ -12,12 +13,13 @@ from halfjoin.engine.batch.enter import enter_index, enter_table, enter_view
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import with_inputs
 from halfjoin.engine.storage.journal import NODES, Kept
-from halfjoin.errors import StorageError
+from halfjoin.errors import HalfjoinError, StorageError, UnknownName
 from halfjoin.nesting import bounded
 from halfjoin.sql.bind.bind import bind
-from halfjoin.sql.bind.meaning import differs, reads_otherwise
+from halfjoin.sql.bind.meaning import differs, reads_otherwise, without_schemas
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Scan, parts_inside
+from halfjoin.version import MEANING
 
 # All updates of a kept collection as of now. Arguments: its id, the collection, `upper`, and those of `Stored.load`.
 Fetch = Callable[[int, Collection, int, bool, bool], Loaded]
@@ -86,6 +88,8 @@ def restore(
         enter_indexes(table.name)
     anew = set[str]()  # views that an earlier version evaluated otherwise: they stay empty until they are filled
     for view in document.views:
+        if document.meaning < MEANING:
+            view = _bound_before(view, catalog)
         catalog.add(view)
         if view.materialized:
             query = parse_query(view.text)
@@ -116,6 +120,21 @@ def restore(
         catalog.add(source)
     catalog.former_sinks = document.former_sinks
     return by_id
+
+
+def _bound_before(view: View, catalog: Catalog) -> View:
+    """A view of an older version, without the schemas of its columns if one of them is that of no table: the version
+    did not look at them."""
+    if without_schemas(view.text) == view.text:
+        return view
+    try:
+        bind(parse_query(view.text), catalog, view.text)
+    except UnknownName:
+        plain = {"text": without_schemas(view.text), "base": view.base and without_schemas(view.base)}
+        return view.model_copy(update=plain)
+    except HalfjoinError:  # a plain view may have what no kept one may
+        pass
+    return view
 
 
 def _check_sinks(view: View, document: Document) -> None:

@@ -352,7 +352,7 @@ class From:
             selected = self.common(common)
             names = renamed(selected.names, exp.TableAlias(columns=list(common.columns)), table, context)
             relation, item = self.derived(selected.renamed(names), alias, table)
-            return relation, replace(item, schema=schema_within(own, item.name))
+            return relation, replace(item, schema=schema_within(common.query, own, item.name))
         if (text := context.schema.plain_view(table)) is not None:
             inner = replace(context, sql=text, common={})
             relation, item = self.derived(bind_select.select(parse_query(text), inner), alias, own)

@@ -6,6 +6,7 @@ version that gives an expression another value or another type has a greater `ME
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from sqlglot import exp
@@ -13,10 +14,11 @@ from sqlglot import exp
 from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.bind.row_parts import IS_THERE
 from halfjoin.sql.bind.row_sequence import is_carried
-from halfjoin.sql.bind.tables import names_of
+from halfjoin.sql.bind.tables import names_of, references
 from halfjoin.sql.expr import Call, Cast, Expr, Literal, walk
 from halfjoin.sql.functions import always_null
 from halfjoin.sql.functions.order import POSITION
+from halfjoin.sql.parse.locate import PUBLIC
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Aggregate, AggregateCall, Loop, Relation, SortKey, TopK, Window, parts_inside
 from halfjoin.sql.schema import Schema
@@ -66,12 +68,36 @@ _LAST_OF_VALUES = 13  # no later one gives an expression another value
 
 
 def reads_otherwise(query: exp.Query, schema: Schema, sql: str, meaning: int) -> bool:
-    """Whether a version with that `MEANING` may have read other columns than this one for a query of views."""
+    """Whether a version with that `MEANING` may have read other columns than this one for a query of views: a column
+    has a schema, and several things are called as its table."""
     if meaning >= MEANING:
         return False
     texts = [text for name in names_of(query, schema, sql) if (text := schema.plain_view(name)) is not None]
-    every = (query, *map(parse_query, texts))
-    return any(column.args.get("db") is not None for one in every for column in one.find_all(exp.Column))
+    every, called = (query, *map(parse_query, texts)), defaultdict[str, set[object]](set)
+    for one in every:
+        named = {id(table) for table in references(one)}
+        for item in one.find_all(exp.Table, exp.Subquery):
+            same = (item.text("db") or PUBLIC) if id(item) in named and not item.args.get("alias") else id(item)
+            called[item.alias_or_name.lower()].add(same)
+    return any(len(called[owner.lower()]) > 1 for one in every for column in _with_schemas(one)
+               for owner in [column.table])  # fmt: skip
+
+
+def without_schemas(text: str) -> str:
+    """A query whose columns have no schemas before their tables, which versions before MEANING 14 did not look at.
+
+    >>> without_schemas('SELECT s.t.k, s."t".* FROM t')
+    'SELECT t.k, "t".* FROM t'
+    """
+    columns = _with_schemas(parse_query(text))
+    for column in sorted(columns, key=lambda one: one.args["table"].meta["start"], reverse=True):
+        first = column.args.get("catalog") or column.args["db"]
+        text = text[: first.meta["start"]] + text[column.args["table"].meta["start"] :]
+    return text
+
+
+def _with_schemas(query: exp.Query) -> list[exp.Column]:
+    return [column for column in query.find_all(exp.Column) if column.args.get("db") is not None]
 
 
 def differs(relation: Relation, meaning: int) -> bool:

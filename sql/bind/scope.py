@@ -11,6 +11,7 @@ from halfjoin.sql.relation import SortKey
 
 _PLACES = ("ctid", "xmin", "xmax", "cmin", "cmax")  # PostgreSQL's columns of each row
 
+ANY = "*"  # stands for each schema; none has this name
 THERE = " is there"  # the hidden column of an item that may be missing (`presence`); no user writes this name
 
 
@@ -32,7 +33,7 @@ class FromItem:
     scalar: bool = False  # a function with one column: the alias alone means that column
     hidden: tuple[tuple[str, Column], ...] = ()  # columns that `*` leaves out; a name means them if no other has it
     order: tuple[SortKey, ...] = ()  # the order in which its rows come, if a query asks for it
-    schema: str = ""  # of a table or view without an alias
+    schema: str = ""  # of a table or view without an alias; ANY for what is in the place of one that was renamed
 
     def visible(self) -> tuple[Visible, ...]:
         """Its columns, as visible without the alias."""
@@ -150,8 +151,8 @@ def find_star(scopes: tuple[Scope, ...], table: str, schema: str = "") -> tuple[
 
 def named(scopes: Iterable[Scope], name: str, schema: str) -> Iterator[tuple[Scope, FromItem]]:
     """The sources that a name means, from the innermost scope outward. With a schema, those of that schema come first;
-    then those of none, as a view's table that was renamed has an alias in its text."""
-    for known in (schema, "") if schema else (None,):
+    then those in the place of a table that was renamed."""
+    for known in (schema, ANY) if schema else (None,):
         for scope in scopes:
             source = scope.source(name, known)
             if source is not None:

@@ -101,7 +101,9 @@ def _made(tree: exp.Expr, kind: str) -> exp.Expr | None:
 def _place(table: exp.Table, known: Collection[str], path: Sequence[str]) -> None:
     name = name_of(table)
     schema = _schema(name, known, path)
-    if schema != PUBLIC and (f"{schema}.{name}" in known or not name.startswith("pg_")):  # the catalog is on any path
+    if name.startswith("pg_") and f"{schema}.{name}" not in known and name not in known:
+        return  # the catalog is on any path
+    if schema != PUBLIC:
         table.set("db", exp.to_identifier(schema, quoted=True))
         _note(table.root(), table.this, schema)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName
+from halfjoin.sql.bind.scope import ANY
 from halfjoin.sql.parse.locate import PUBLIC, catalog_name, name_of, place, schema_of
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.parse.type_names import sql_type
@@ -65,8 +66,9 @@ def tables_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
     return {name for name in names_of(query, schema, sql) if schema.plain_view(name) is None}
 
 
-def without_schema(text: str, name: str) -> tuple[str, tuple[str, ...]]:
-    """A query that names a table or view without its schema, and the names by which it does so.
+def without_schema(text: str, name: str, taken: Collection[str] = ()) -> tuple[str, tuple[str, ...]]:
+    """A query that names a table or view without its schema, and the names by which it does so. `taken`: names without
+    a schema that mean something else.
 
     Where the text has the schema, the new name is one that the text has for nothing else. The alias stays. So it is
     where columns have schemas, as in `public.t.k`, so that these still tell tables of one name apart.
@@ -75,7 +77,8 @@ def without_schema(text: str, name: str) -> tuple[str, tuple[str, ...]]:
     ('SELECT t.k FROM "public.t" AS t, t AS u', ('public.t', 't'))
     """
     query = parse_query(text)
-    tables = [table for table in references(query) if catalog_name(table, text) == name]
+    tables = [table for table in references(query) if catalog_name(table, text) == name
+              and (table.args.get("db") is not None or name_of(table) not in taken)]  # fmt: skip
     every = any(column.args.get("db") is not None for column in query.find_all(exp.Column))
     written = [table for table in tables if every or table.args.get("db") is not None]
     names = [name] if len(written) < len(tables) else []
@@ -92,9 +95,18 @@ def without_schema(text: str, name: str) -> tuple[str, tuple[str, ...]]:
     return text, tuple(names)
 
 
-def schema_within(name: str, alias: str) -> str:
-    """The schema of a table that `without_schema` has given a name, and its own as an alias; nothing of other names."""
+def schema_within(query: object, name: str, alias: str) -> str:
+    """The schema of the table in whose place a view reads a query of WITH, since that was renamed: the one that
+    `without_schema` has put into the name, or ANY. Nothing for other queries."""
+    parts = {key for key, value in query.args.items() if value} if isinstance(query, exp.Select) else set()
+    if not isinstance(query, exp.Select) or parts != {"expressions", "from_"}:
+        return ""
+    source = query.args["from_"].this
+    if not isinstance(source, exp.Table) or source.args.get("db") is None or source.args.get("alias") is not None:
+        return ""
     schema, _, table = name.partition(".")
+    if not table:
+        return ANY if name == alias else ""
     return schema if table.startswith(alias) and not table.removeprefix(alias).strip("_") else ""
 
 

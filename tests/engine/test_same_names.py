@@ -37,6 +37,27 @@ def test_views_follow_both_tables_also_once_these_are_renamed(tmp_path: Path) ->
         _check(engine, "a.u", "w")
 
 
+def test_a_name_that_another_table_takes_later_means_the_first_one() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE SCHEMA a; CREATE SCHEMA b; CREATE TABLE a.t (k integer); CREATE TABLE b.t (k integer)")
+    engine.execute("INSERT INTO a.t VALUES (1); INSERT INTO b.t VALUES (2)")
+    for kind in ("VIEW p", "MATERIALIZED VIEW v"):
+        engine.execute(f"CREATE {kind} AS SELECT a.t.k, b.t.k AS n FROM a.t, b.t")
+    engine.execute("ALTER TABLE a.t RENAME TO o; ALTER TABLE b.t SET SCHEMA a; ALTER TABLE a.t RENAME TO q")
+    engine.execute("INSERT INTO a.o VALUES (5)")
+    for rows in (engine.read("v"), engine.query("SELECT * FROM p")):
+        assert sorted(map(tuple, (row.values() for row in rows.to_pylist()))) == [(1, 2), (5, 2)]
+
+
+def test_an_alias_has_no_schema() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE SCHEMA a; CREATE SCHEMA b; CREATE TABLE a.t (k integer); CREATE TABLE b.t (k integer)")
+    for sql in ("SELECT t.k FROM a.t AS t WHERE EXISTS (SELECT FROM b.t AS t WHERE a.t.k = b.t.k)",
+                "WITH t AS (SELECT 9 AS k) SELECT b.t.k FROM t"):  # fmt: skip
+        with pytest.raises(hj.UnknownName, match=r"unknown table or alias '[ab]\.t'"):
+            engine.execute(sql)
+
+
 def test_a_name_without_its_schema_is_ambiguous() -> None:
     engine = hj.Engine()
     engine.execute("CREATE SCHEMA a; CREATE TABLE a.t (k integer); CREATE TABLE t (k integer)")
@@ -57,6 +78,9 @@ def test_a_search_path_leads_to_the_changed_table_and_to_the_catalog() -> None:
     ]
     found = engine.execute("SELECT count(*) AS c FROM pg_class WHERE pg_catalog.pg_class.relname = 't'")
     assert found.to_pylist() == [{"c": 2}]
+    engine.execute("CREATE TABLE public.pg_t (k integer)")
+    with pytest.raises(hj.UnknownName, match=r"unknown table 'a\.pg_t'"):
+        engine.execute("DELETE FROM pg_t")
 
 
 def _check(engine: hj.Engine, first: str, second: str) -> None:

@@ -74,6 +74,36 @@ def test_the_older_version_opens_what_this_one_refused(tmp_path: Path) -> None:
         assert journal.execute("SELECT count(*) FROM run").fetchone() != (0,)
 
 
+@pytest.mark.parametrize(("text", "kept"), [
+    ("SELECT public.t.k FROM public.t", True), ("SELECT zz.t.* FROM t", True),
+    ('SELECT "zz"."t".k FROM t WHERE zz.t.k > 0', True),
+    ("SELECT public.t.k FROM t WHERE EXISTS (SELECT FROM y.t)", False),
+])  # fmt: skip
+def test_the_schema_of_a_column_that_was_not_looked_at(text: str, kept: bool, tmp_path: Path) -> None:
+    """It may be any word, and a sink stays where no two tables are called the same."""
+    same = text.replace("public.t.k", "t.k").replace('"zz"."t"', "t").replace("zz.", "")
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE SCHEMA y; CREATE TABLE y.t (k integer); CREATE TABLE t (k integer)")
+        engine.execute("INSERT INTO t VALUES (1)")
+        engine.execute(f"CREATE VIEW p AS {same}; CREATE MATERIALIZED VIEW v AS {same}")
+        engine.execute(f"CREATE SINK s FROM v INTO DELTA '{tmp_path / 'out'}'")
+    with closing(sqlite3.connect(tmp_path / "w" / "journal.sqlite")) as journal, journal:
+        (catalog,) = journal.execute("SELECT value FROM meta WHERE key = 'catalog'").fetchone()
+        document = json.loads(catalog)
+        document["meaning"] = 13
+        for view in document["views"]:
+            view["text"] = text
+        journal.execute("UPDATE meta SET value = ? WHERE key = 'catalog'", (json.dumps(document),))
+    if not kept:
+        with pytest.raises(hj.StorageError, match="the sink s has its rows"):
+            hj.Engine(tmp_path / "w")
+        return
+    for _ in range(2):
+        with hj.Engine(tmp_path / "w") as engine:
+            engine.execute("INSERT INTO t VALUES (2)")
+            assert engine.read("v").num_rows == engine.query("SELECT * FROM p").num_rows == engine.read("t").num_rows
+
+
 def _check(engine: hj.Engine, times: range) -> None:
     for name, (text, _) in VIEWS.items():
         for time in times:
