@@ -76,7 +76,7 @@ def reads_otherwise(query: exp.Query, schema: Schema, sql: str, meaning: int) ->
     every, called = (query, *map(parse_query, texts)), defaultdict[str, set[object]](set)
     for one in every:
         named = {id(table) for table in references(one)}
-        for item in one.find_all(exp.Table, exp.Subquery):
+        for item in one.find_all(exp.Table, exp.Subquery, exp.UDTF):
             same = (item.text("db") or PUBLIC) if id(item) in named and not item.args.get("alias") else id(item)
             called[item.alias_or_name.lower()].add(same)
     return any(len(called[owner.lower()]) > 1 for one in every for column in _with_schemas(one)

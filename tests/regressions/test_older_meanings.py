@@ -78,6 +78,7 @@ def test_the_older_version_opens_what_this_one_refused(tmp_path: Path) -> None:
     ("SELECT public.t.k FROM public.t", True), ("SELECT zz.t.* FROM t", True),
     ('SELECT "zz"."t".k FROM t WHERE zz.t.k > 0', True),
     ("SELECT public.t.k FROM t WHERE EXISTS (SELECT FROM y.t)", False),
+    ("SELECT public.t.k FROM t WHERE EXISTS (SELECT FROM (VALUES (1)) AS t (k) WHERE public.t.k = 1)", False),
 ])  # fmt: skip
 def test_the_schema_of_a_column_that_was_not_looked_at(text: str, kept: bool, tmp_path: Path) -> None:
     """It may be any word, and a sink stays where no two tables are called the same."""
