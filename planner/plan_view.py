@@ -16,7 +16,7 @@ from halfjoin.planner.known import Arranged, beginning, found_by_keys
 from halfjoin.planner.paths import branch
 from halfjoin.planner.plan import ArrangementKey, Constant, Join, Node, Reduce, ViewPlan
 from halfjoin.planner.rules import normal_form
-from halfjoin.planner.rules.find_equalities import daring as bold
+from halfjoin.planner.rules.find_equalities import dare
 from halfjoin.planner.rules.fit_outputs import stored
 from halfjoin.planner.warnings import warnings
 from halfjoin.sql.expr import Column
@@ -51,7 +51,7 @@ def trace(
 
     def asked(blocks: Blocks) -> Blocks:
         """As a daring query has them."""
-        return tuple(map(bold, blocks)) if daring else blocks
+        return tuple(map(dare, blocks)) if daring else blocks
 
     relation, below, dares = cut(relation, facts) if arranged is None else cut(
         relation, facts, partial(found_by_keys, estimates=estimates, arranged=arranged), daring=daring)  # fmt: skip

@@ -23,7 +23,7 @@ def find_equalities(blocks: Blocks) -> Blocks:
     return tuple(_found(block) for block in blocks)
 
 
-def daring(block: Block) -> Block:
+def dare(block: Block) -> Block:
     """The block, with all equalities between inputs taken out of the predicates: those that may fail find rows, too.
     The same block if there are none.
 
