@@ -1,4 +1,4 @@
-"""The store of an engine that writes a warehouse: it keeps batches and definitions, and flushes them to Delta tables.
+"""The store of an engine that writes a warehouse: it keeps batches and definitions in the journal.
 
 `lock` says who writes. The journal is the truth: definitions, `upper`, updates not yet flushed. `tables/`, `views/`,
 `nodes/` and `errors/` hold a Delta table for each collection. The Delta tables follow the journal.
@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from halfjoin.catalog.models import Document
 from halfjoin.engine.arrange.changes import Changes, StoredChanges, diffs_of
-from halfjoin.engine.arrange.collection import Collection, Loaded
-from halfjoin.engine.arrange.coming import Coming
+from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.batch.applied import Applied
@@ -31,13 +30,12 @@ from halfjoin.engine.batch.store import BatchId, named
 from halfjoin.engine.batch.unreadable import first_failure
 from halfjoin.engine.intake.times import now
 from halfjoin.engine.linear.failures import FORM as ERRORS_FORM
-from halfjoin.engine.storage.arranging import Arrangement, arrangements, unserved
 from halfjoin.engine.storage.copying import Copying
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import Piece, layout_of
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.filing import Filing
-from halfjoin.engine.storage.flusher import Flusher, Target
+from halfjoin.engine.storage.flusher import Flusher
 from halfjoin.engine.storage.folders import Folders
 from halfjoin.engine.storage.journal import Answered, Kept, New
 from halfjoin.engine.storage.journal_lines import LINE_BYTES
@@ -52,12 +50,11 @@ from halfjoin.engine.storage.restore import OnDisk, restore
 from halfjoin.engine.storage.scratch import Links, remove_leftovers
 from halfjoin.engine.storage.site import arrangements_folder, collection_place, folder_of, site_of
 from halfjoin.engine.storage.store import RETAIN
+from halfjoin.engine.storage.upkeep import Upkeep
 from halfjoin.engine.system.behind import Behind
 from halfjoin.errors import HalfjoinError
 
 _log = logging.getLogger("halfjoin")
-FLUSH_BYTES = 32 << 20  # bytes of unflushed updates from which a flush starts between batches
-_JOURNAL_SHARE = 16  # a flush also starts from 1/16 of the memory budget: unflushed updates are in memory, too
 
 
 class Warehouse:
@@ -71,15 +68,12 @@ class Warehouse:
     def __init__(self, warehouse: str | PathLike[str]) -> None:
         self._site = site_of(warehouse)
         self.place = self._site.place
-        self._ids: dict[int, Collection] = {}
-        self._numbers: dict[int, int] = {}  # the keys of `_ids`, by the identity of the collection
+        self._numbers: dict[int, int] = {}  # the journal's numbers of collections, by the identity of the collection
         self._layouts: dict[int, pa.Schema] = {}
         self._last = 0  # the number of the journal's last entry: nobody else writes entries
         self._older_errors = True
         self._created: dict[int, int] = {}
         self._stale: set[int] = set()  # nodes that no view has any more, as this version plans the views
-        self._pending = 0
-        self._missing: dict[int, Sequence[Arrangement]] = {}  # by collection; a thread is to make them
         self._catalog = ""
         self._sources: set[str] = set()  # the ids of those that the kept catalog has
         self._files: dict[tuple[str, str], set[str]] = {}  # of new collections, also those of a batch kept with them
@@ -127,18 +121,20 @@ class Warehouse:
         self._catalog = journal.meta("catalog")
         self._disk = Disk(self._site, journal, memory, self._copying)
         self._disk.check_not_ahead()
+        self._upkeep = Upkeep(journal, self._flusher, self._disk, self._behind)
         with naming(f"the catalog in {journal.where}"):
             document = read_catalog(self._catalog)
             state = State(retain, self, upper=upper, clock=clock, memory=memory)
             self._sources = {source.id for source in document.sources}
-            ids = restore(state, document, kept, journal.waiting(), self._fetch, self._bring)
+            ids = restore(state, document, kept, journal.waiting(), self._upkeep.fetch, self._upkeep.bring)
         layouts = {item.id: item.layout for item in kept.values()}
         if older := {number: _layout(collection) for number, collection in ids.items() if layouts[number] is None}:
             journal.lay_out(older)
         self._know(ids, {**layouts, **older})
-        self._stale = {item.id for item in kept.values()} - self._ids.keys()
+        self._stale = {item.id for item in kept.values()} - ids.keys()
         self._created = {item.id: item.created for item in kept.values()}
-        self._pending, self._last = journal.pending(), journal.entry
+        self._upkeep.recount()
+        self._last = journal.entry
         self._older_errors = journal.meta("errors") != ERRORS_FORM
         for problem in self.foreign().values():
             _log.warning("%s", problem)
@@ -179,7 +175,7 @@ class Warehouse:
 
     def as_files(self, collection: Collection) -> Sequence[Part] | None:
         """The files of the collection's Delta table, and the updates that are not in the table yet."""
-        return self._disk.left(self._ids, collection)
+        return self._disk.left(self._upkeep.ids, collection)
 
     def adopt(self, state: State, staged: Staged) -> Staged:
         """Link the files that tasks wrote into the folders of their Delta tables. No commit adds them yet."""
@@ -248,7 +244,7 @@ class Warehouse:
         clock = settled.get("clock", self._clock)
         facts = settled if feed is None else {**settled, fact_of(feed.id): feed.after.text()}
         sizes = [piece.size + LINE_BYTES for parts in pieces.values() for piece in parts]
-        pending = self._pending + LINE_BYTES + sum(sizes)
+        pending = self._upkeep.pending + LINE_BYTES + sum(sizes)
 
         def commit() -> None:
             found = {(item.kind, item.name): item.id for item in self._journal.collections()} if first else {}
@@ -256,7 +252,7 @@ class Warehouse:
             self._journal.append({**pieces, **new}, staged.upper, kept, closing, facts)
 
         def follow() -> None:
-            self._clock, self._pending = clock, pending
+            self._clock, self._upkeep.pending = clock, pending
 
         return self._entry(commit, follow)
 
@@ -272,7 +268,7 @@ class Warehouse:
             first.follow()
             second.follow()
             with suppress(HalfjoinError):  # the change is kept: it has not failed
-                self._pending = self._journal.pending()
+                self._upkeep.recount()
 
         return self._entry(commit, follow)
 
@@ -302,7 +298,8 @@ class Warehouse:
 
     def _know(self, ids: dict[int, Collection], layouts: Mapping[int, bytes | None]) -> None:
         """Note the collections that the journal has, by their ids there."""
-        self._ids, self._numbers = ids, {id(collection): number for number, collection in ids.items()}
+        self._upkeep.know(ids)
+        self._numbers = {id(collection): number for number, collection in ids.items()}
         known = self._layouts  # a collection's never changes, and to read those of all would take long
         self._layouts = {id: known[id] if id in known else pa.ipc.read_schema(pa.py_buffer(layout))
                          for id, layout in layouts.items() if layout}  # fmt: skip
@@ -340,7 +337,7 @@ class Warehouse:
         there = {id(collection) for _, _, collection in now}
         catalog = state.catalog.document().text()
         new = [item for item in now if id(item[2]) not in self._numbers]
-        gone = [number for number, collection in self._ids.items() if id(collection) not in there]
+        gone = [number for number, collection in self._upkeep.ids.items() if id(collection) not in there]
         gone += self._stale
         if not new and not gone and catalog == self._catalog:
             return NO_CHANGE
@@ -373,17 +370,17 @@ class Warehouse:
             # An interrupted commit may not have noted them.
             kept = {(item.kind, item.name): item for item in after or self._journal.collections()}
             found = [(kept[kind, name], collection) for kind, name, collection in now]
+            upkeep = self._upkeep
             for item, collection in found:
                 if collection.stored is None:
-                    collection.stored = OnDisk(item.id, collection, self._fetch, lambda: state.upper, self._bring)
+                    collection.stored = OnDisk(item.id, collection, upkeep.fetch, lambda: state.upper, upkeep.bring)
             self._know({item.id: collection for item, collection in found}, {item.id: item.layout for item, _ in found})
-            self._missing = {number: missing for number, missing in self._missing.items() if number in self._ids}
             self._created = {item.id: item.created for item, _ in found}
             self._folders.known = {folder_of(item) for item, _ in found}
             self._catalog, self._stale = catalog, set()
             self._sources = sources
             with suppress(HalfjoinError):  # the change is kept: it has not failed
-                self._pending = self._journal.pending()
+                self._upkeep.recount()
             for item in dropped:
                 if folder_of(item) in claimed:  # a new collection has the name now
                     self._folders.clear(collection_place(self._site, item), files.get((item.kind, item.name), ()))
@@ -401,36 +398,16 @@ class Warehouse:
         return False
 
     def do_due_work(self, state: State) -> None:
-        """Keep within the memory budget, reopen files that a flush replaced, and start a flush if enough updates wait.
-
-        It waits for a running flush only if batches come faster than the flush goes.
-        """
-        limit = state.memory.limit
-        most = FLUSH_BYTES if limit is None else max(1, min(FLUSH_BYTES, limit // _JOURNAL_SHARE))
-        try:
-            if not state.memory.takes(0):
-                self.flush(state)
-                state.release(0)
-            if not self._flusher.busy:
-                self._renew()
-            if (self._pending < most and not self._missing) or (self._flusher.busy and self._pending < 4 * most):
-                return
-            self._flusher.wait()
-            self._renew()
-            self._pending = self._journal.pending()
-        except HalfjoinError:  # the next batch reports it
-            return
-        missing, self._missing = self._missing, {}
-        numbers = self._ids if self._pending >= most else missing
-        self._flusher.start([replace(self._target(number), missing=missing.get(number, ())) for number in numbers])
+        """What is due between batches: keep within the memory budget, and start a flush if enough updates wait."""
+        self._upkeep.do_due_work(state)
 
     def flush(self, state: State) -> None:
         """Bring every Delta table up to date with the journal."""
-        self._flush_now(self._targets(), everything=False)
+        self._upkeep.flush(everything=False)
 
     def compact(self, state: State) -> None:
         """Flush, and rewrite every Delta table without the history below `since`."""
-        self._flush_now(self._targets(), everything=True)
+        self._upkeep.flush(everything=True)
 
     def close(self) -> None:
         """Close the journal and release the lock."""
@@ -442,64 +419,10 @@ class Warehouse:
         self._journal.close()
         self._unlock()
 
-    def _flush_now(self, targets: Sequence[Target], *, everything: bool) -> None:
-        self._flusher.wait()
-        try:
-            self._flusher.flush(targets, everything=everything)
-        finally:
-            self._renew()
-        self._pending = self._journal.pending()
-
-    def _renew(self) -> None:
-        """Unload collections in files whose tables have newer files. Older files are removed after a while, and the
-        newer ones contain the runs in memory. No flush may run meanwhile."""
-        for number in list(self._flusher.changed):
-            collection = self._ids.get(number)
-            if collection is not None and collection.in_files:
-                if collection.coming is not None:  # soon it needs no files
-                    continue
-                collection.unload()
-            self._flusher.changed.discard(number)
-
-    def _fetch(self, number: int, collection: Collection, upper: int, leave: bool, wait: bool) -> Loaded:
-        """A collection's updates on disk, with the arrangements that it needs there. Lookups that need not wait search
-        through the files until the arrangements are made behind the batches."""
-        loaded = self._disk.fetch(number, collection, upper, leave)
-        missing = unserved(loaded.parts, collection)
-        if missing and wait and self._flusher.busy:  # perhaps it makes them
-            self._flusher.wait()
-            loaded = self._disk.fetch(number, collection, upper, leave)
-            missing = unserved(loaded.parts, collection)
-        if missing and not wait:
-            self._missing[number] = missing
-        elif missing:
-            try:
-                self._flush_now([replace(self._target(number), missing=missing)], everything=False)
-            except HalfjoinError as problem:  # for example, the disk is full; it can still be read
-                _log.warning("the arrangements of %s cannot be stored, so lookups will be slow: %s",
-                             collection.name, problem)  # fmt: skip
-            loaded = self._disk.fetch(number, collection, upper, leave)
-        return loaded
-
-    def _bring(self, coming: Coming, upper: int) -> bool:
-        """Load parts in a thread, if they fit into memory together with others that come."""
-        size = coming.size + sum(one.coming.size for one in self._ids.values() if one.coming is not None)
-        if not self._disk.memory.recommends(size):
-            return False
-        return self._behind.submit(lambda: coming.load(upper, lambda: self._behind.stopping))
-
     def _unlock(self) -> None:
         if self._lock is not None:
             self._lock.release()
 
-    def _targets(self) -> list[Target]:
-        return [self._target(number) for number in self._ids]
-
-    def _target(self, number: int) -> Target:
-        """How a collection is flushed. If it is all in memory, it needs no arrangements on disk."""
-        collection = self._ids[number]
-        wanted = arrangements(collection) if collection.cold is not None or collection.in_files else ()
-        return Target(number, collection.schema, collection.since, sort_columns(collection), tuple(wanted))
 
 
 def _layout(collection: Collection) -> bytes:

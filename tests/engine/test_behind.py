@@ -95,7 +95,7 @@ def test_work_that_panics_keeps_nobody_waiting() -> None:
 
 
 def test_a_batch_flushes_where_no_thread_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("halfjoin.engine.storage.warehouse.FLUSH_BYTES", 1)
+    monkeypatch.setattr("halfjoin.engine.storage.upkeep.FLUSH_BYTES", 1)
     with hj.Engine(tmp_path / "w") as engine:
         engine.execute("CREATE TABLE t (k bigint)")
         monkeypatch.setattr(Thread, "start", _refused)
@@ -112,7 +112,7 @@ def test_an_engine_that_closes_waits_for_its_flush(tmp_path: Path, monkeypatch: 
         assert go.wait(60)
         return append(*arguments)
 
-    monkeypatch.setattr("halfjoin.engine.storage.warehouse.FLUSH_BYTES", 1)
+    monkeypatch.setattr("halfjoin.engine.storage.upkeep.FLUSH_BYTES", 1)
     engine = hj.Engine(tmp_path / "w")
     engine.execute("CREATE TABLE t (k bigint); CREATE MATERIALIZED VIEW v AS SELECT k FROM t")
     engine._store._flusher.wait()  # type: ignore[union-attr]

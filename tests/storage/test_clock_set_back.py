@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.storage import delta, filing, warehouse
+from halfjoin.engine.storage import delta, filing, upkeep
 from halfjoin.engine.storage.delta import DeltaFolder
 
 ROWS = 40
@@ -39,7 +39,7 @@ def test_the_files_of_a_batch_stay_that_comes_during_a_flush(
             engine.flush()
         monkeypatch.setattr(DeltaFolder, "append", slow)
         with monkeypatch.context() as patch:
-            patch.setattr(warehouse, "FLUSH_BYTES", 1)
+            patch.setattr(upkeep, "FLUSH_BYTES", 1)
             engine.apply({"t": [{"k": at} for at in range(ROWS // 2)]}, time=100)
         assert flushing.wait(60)
         engine.apply({"t": [{"k": at} for at in range(ROWS)]}, time=101)

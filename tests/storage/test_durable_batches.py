@@ -94,7 +94,7 @@ def test_closings_are_remembered_while_lines_go(engine: hj.Engine, monkeypatch: 
     for at in range(3, 60):
         engine.apply(batch(at), time=at)
     wanted = [one.low for one in kept_in(engine).closings()]
-    assert kept_in(engine).pending() == engine._store._pending - (20 - 2) * 64  # type: ignore[attr-defined]  # two define
+    assert kept_in(engine).pending() == engine._store._upkeep.pending - (20 - 2) * 64  # type: ignore[attr-defined]  # two define
     engine.flush()
     assert [one.low for one in kept_in(engine).closings()] == wanted == [*range(59, 39, -1)]
     assert kept_in(engine)._db.execute("SELECT count(*) FROM line").fetchone() == (20,)

@@ -73,7 +73,7 @@ def test_what_a_thread_of_a_forgotten_engine_writes_is_done_first(
     with hj.Engine(tmp_path / "w") as engine:
         engine.execute(f"{DDL}; CREATE SINK s FROM v INTO DELTA 's'")
         engine.flush()
-    monkeypatch.setattr("halfjoin.engine.storage.warehouse.FLUSH_BYTES", 1)
+    monkeypatch.setattr("halfjoin.engine.storage.upkeep.FLUSH_BYTES", 1)
     monkeypatch.setattr(kind, name, slow)
     _forgotten(tmp_path / "w", 1)
     assert begun.wait(60)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import halfjoin as hj
-from halfjoin.engine.storage import warehouse
+from halfjoin.engine.storage import upkeep
 from tests.laws.test_view_law import programs
 from tests.oracle.replay import Replay
 from tests.oracle.streams import Program, Step
@@ -55,7 +55,7 @@ def test_view_law_over_reopened_warehouses(program: Program) -> None:
 def test_concurrent_flushes_lose_and_double_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(warehouse, "FLUSH_BYTES", 4000)
+    monkeypatch.setattr(upkeep, "FLUSH_BYTES", 4000)
     with hj.Engine(tmp_path / "w") as engine:
         engine.execute("CREATE TABLE t (k bigint, v text)")
         engine.execute("CREATE MATERIALIZED VIEW w AS SELECT k FROM t WHERE k % 2 = 0")

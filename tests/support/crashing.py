@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import halfjoin as hj
-from halfjoin.engine.storage import filing, stored_run, warehouse
+from halfjoin.engine.storage import filing, stored_run, upkeep
 from tests.oracle.rows import Bag
 
 LASTS = 7  # time units for which a row of u is in the view of recent rows
@@ -117,7 +117,7 @@ def _views(u: Bag, keys: set[object]) -> dict[str, Bag]:
 
 def main(folder: Path, notes: Path, first: int) -> None:
     """Carry out steps for ever."""
-    warehouse.FLUSH_BYTES = 6_000  # flushing is nearly always under way
+    upkeep.FLUSH_BYTES = 6_000  # flushing is nearly always under way
     stored_run.SEARCHED_ROWS = 20
     filing.BULK_ROWS = 7
     memory = BUDGETS[first % len(BUDGETS)]
