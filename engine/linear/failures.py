@@ -76,7 +76,8 @@ class Errors:
         failing = updates.take(rows)
         told = [failing.columns[name] for name in self.identity.columns if name in failing.columns]
         code = codes([pa.array(constant(self.identity.branch, len(failing))), *told], len(failing))
-        text = pa.array([f"{_cut(message)} in {render(expr)}" for message in messages], pa.string())
+        place = render(expr)  # takes long, and many rows may fail
+        text = pa.array([f"{_cut(message)} in {place}" for message in messages], pa.string())
         row = _describe(failing, _told(failing, columns_of(expr)))
         self.parts.append(Updates({"error": text, "row": row, "code": pa.array(code)}, failing.time, failing.diff))
 

@@ -19,6 +19,8 @@ import halfjoin as hj
 from halfjoin import errors
 from halfjoin.engine.intake.rows import unnumbered
 from halfjoin.engine.spark import task_errors
+from halfjoin.sql.expr import Expr
+from halfjoin.sql.functions.render import render
 
 ERRORS = [
     hj.HalfjoinError("this fails", remedy="do that"),
@@ -316,3 +318,19 @@ def test_a_value_that_is_nested_too_deep_is_refused(kind: str, of: type) -> None
         engine.execute(f"CREATE TABLE t (v {kind})")
         with pytest.raises(hj.InvalidRow, match=f"t.v: row 1: a {of.__name__} that is nested too deep is not a valid"):
             engine.apply({"t": [{"v": None}, {"v": deep}]})
+
+
+def test_an_expression_is_written_once_for_all_rows_that_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+
+    def noted(expr: Expr) -> str:
+        written.append(render(expr))
+        return written[-1]
+
+    monkeypatch.setattr("halfjoin.engine.linear.failures.render", noted)
+    engine = hj.Engine(clock="own")
+    engine.execute("CREATE TABLE t (k bigint, d bigint); CREATE MATERIALIZED VIEW v AS SELECT k / d AS q FROM t")
+    engine.apply({"t": [{"k": k, "d": 0} for k in range(100)]}, time=1)
+    with pytest.raises(hj.DataError, match="and 99 more"):
+        engine.read("v")
+    assert written == ["t.k / t.d"]
