@@ -10,21 +10,30 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from halfjoin.planner.nameless import nameless
 from halfjoin.sql.expr import Call, Column, Expr, columns_of, conjunction, substitute
 from halfjoin.sql.functions.resolve import resolve
-from halfjoin.sql.relation import Filter, Join, Outer, Reduced, Relation, Semi, every_part
+from halfjoin.sql.relation import Filter, Join, Outer, Reduced, Relation, Scan, Semi, every_part
 
 
 def equals(relation: Relation) -> tuple[tuple[Relation, ...], ...]:
     """The inputs of a join that have groups, each with those that differ from it in names only; not those without."""
+    alike = defaultdict[object, list[Relation]](list)
+    for one in _inputs(relation):
+        parts = list(every_part(one))
+        if any(isinstance(part, Reduced) for part in parts):
+            alike[_shape(parts)].append(one)
     found = defaultdict[object, list[Relation]](list)
-    inputs = [one for one in _inputs(relation) if any(isinstance(part, Reduced) for part in every_part(one))]
-    if len(inputs) > 1:
-        for one in inputs:
-            found[nameless(one)].append(one)
+    for one in chain.from_iterable(inputs for inputs in alike.values() if len(inputs) > 1):
+        found[nameless(one)].append(one)  # takes long of a large relation
     return tuple(tuple(same) for same in found.values() if len(same) > 1)
+
+
+def _shape(parts: Iterable[Relation]) -> object:
+    """What relations of equal parts have in common, and is quickly compared."""
+    return tuple((type(part), part.collection if isinstance(part, Scan) else len(part.columns)) for part in parts)
 
 
 def _inputs(relation: Relation) -> Iterator[Relation]:

@@ -333,4 +333,4 @@ def test_an_expression_is_written_once_for_all_rows_that_fail(monkeypatch: pytes
     engine.apply({"t": [{"k": k, "d": 0} for k in range(100)]}, time=1)
     with pytest.raises(hj.DataError, match="and 99 more"):
         engine.read("v")
-    assert written == ["t.k / t.d"]
+    assert written == ["t.k / t.d"] * 2  # at first as if none failed
