@@ -74,7 +74,11 @@ class SystemCatalog:
             rows = [row for row in rows if (row.get("table_schema"), row.get("table_name")) not in twice]
         table = system_tables()[name]
         absent = (lambda type: None) if name.startswith(INFORMATION) else _default  # its columns are NULL if not named
-        made = {one.name: [row.get(one.name, absent(one.type)) for row in rows] for one in table.columns}
+        named = set[str]().union(*rows)
+        made = dict[str, list[object]]()
+        for one in table.columns:
+            value = absent(one.type)
+            made[one.name] = [row.get(one.name, value) for row in rows] if one.name in named else [value] * len(rows)
         return made | {TABLEOID.name: [table.oid] * len(rows), XMIN.name: [1] * len(rows)}
 
 
