@@ -25,8 +25,8 @@ def cell(column: pa.Array | pa.ChunkedArray, row: int) -> Any:
     except (OverflowError, ValueError):
         if pa.types.is_struct(value.type):
             return {field.name: cell(pa.array([value[place]], field.type), 0) for place, field in enumerate(value.type)}
-        if pa.types.is_list(value.type) and pa.types.is_struct(value.type.value_type):
-            return cells(value.values)
+        if pa.types.is_list(value.type) and pa.types.is_nested(value.type.value_type):
+            return cells(value.values)  # it need not be an array of SQL: one that is refused may have NULLs for arrays
         return texts(pa.array([value], column.type), sql_type(column.type))[0].as_py()
 
 
