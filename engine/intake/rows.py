@@ -258,7 +258,8 @@ def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mas
         rows = pa.Table.from_batches([rows])
     elif isinstance(rows, Mapping) and not hasattr(rows, "__arrow_c_stream__"):
         for name, values in rows.items():
-            if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+            alone = not hasattr(values, "__len__") or getattr(values, "ndim", 1) == 0  # NumPy's value in an array
+            if isinstance(values, str | bytes | Mapping) or alone:
                 raise InvalidRow(
                     "rows must be a list of dicts, or a dict of columns; "
                     f"the column {name} is {type(values).__name__}, not a list (one row is a list of one dict)",
@@ -386,8 +387,14 @@ def _times(table: Table, given: Any) -> Ints:
     if array.null_count:
         raise InvalidTime(f"{table.name}.{TIME} must not be NULL", table=table.name)
     if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
-        micros: Ints = array.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
-        return micros // 1000
+        # What is finer than a millisecond has no meaning: a datetime loses it, too.
+        fine = getattr(array.type, "unit", "") == "ns"
+        try:
+            moments = array.cast(pa.timestamp("ns" if fine else "us"))
+        except pa.ArrowInvalid:  # seconds that do not fit
+            raise InvalidTime(f"{table.name}.{TIME} has a time beyond the year 294247", table=table.name) from None
+        counts: Ints = moments.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return counts // (1_000_000 if fine else 1000)
     if not pa.types.is_integer(array.type):
         raise InvalidTime(f"{table.name}.{TIME} must be int64 or a timestamp, not {array.type}", table=table.name)
     if len(array):  # refuse the greatest int64: it means never

@@ -35,6 +35,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
+from halfjoin.engine.scalar.cells import cells
 from halfjoin.engine.scalar.texts import texts
 from halfjoin.engine.system.value import value
 from halfjoin.engine.updates.codes import codes
@@ -42,14 +43,15 @@ from halfjoin.engine.updates.updates import Positions, Updates, constant, empty
 from halfjoin.planner.linear import Reports
 from halfjoin.sql.expr import Expr, columns_of
 from halfjoin.sql.functions.render import column_text, render
-from halfjoin.sql.types import DATE
+from halfjoin.sql.types import DATE, TIMESTAMP, TIMESTAMPTZ
 from halfjoin.version import VERSION
 
 SCHEMA = {"error": pa.string(), "row": pa.string(), "code": pa.int64()}
 NO_ERRORS = empty(SCHEMA)
 # What errors look like: their codes, the words of halfjoin, and the texts that Arrow makes of values. Deletions do not
 # cancel errors that look otherwise.
-FORM = f"3 {VERSION} {pa.__version__}"
+FORM = f"4 {VERSION} {pa.__version__}"
+_YEAR_1, _YEAR_10000 = -62_135_596_800_000_000, 253_402_300_800_000_000  # in microseconds since 1970
 _MOST = 500  # the most characters of a value that an error shows
 
 
@@ -145,6 +147,16 @@ def _as_text(column: pa.Array) -> pa.Array:
     if pt.is_date(column.type):  # Arrow has no texts for years beyond Python's
         return texts(column, DATE)
     try:
-        return column.cast(pa.string())
+        text = column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # bytes that are not text, and arrays
-        return pa.array([None if value is None else _cut(str(value)) for value in column.to_pylist()], pa.string())
+        return pa.array([None if value is None else _cut(str(value)) for value in cells(column)], pa.string())
+    return text if not pt.is_timestamp(column.type) else _far(column, text)
+
+
+def _far(column: pa.Array, text: pa.Array) -> pa.Array:
+    """Texts of moments, those before year 1 and after 9999 as PostgreSQL writes them: Arrow's years have 16 bits."""
+    since = column.cast(pa.int64())
+    far = pc.or_(pc.less(since, _YEAR_1), pc.greater_equal(since, _YEAR_10000))
+    if not pc.any(far).as_py():
+        return text
+    return pc.if_else(far, texts(column, TIMESTAMP if column.type.tz is None else TIMESTAMPTZ), text)

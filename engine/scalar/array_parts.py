@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.arrays import elements
@@ -15,6 +17,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.bounds import check, sizes
 from halfjoin.engine.scalar.comparison import kernel_for
 from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.intervals import length
 from halfjoin.engine.scalar.values import Kernel, call, from_numpy, mask_of, on_arrays, raw, valid
 from halfjoin.sql.expr import Call
 
@@ -153,21 +156,35 @@ def _sets(compare: Callable[[set[Any], bool, set[Any], bool], bool]) -> Callable
     @on_arrays
     def run(a: Any, b: Any) -> Any:
         found: list[bool | None] = []
-        for left, right in zip(a.to_pylist(), b.to_pylist(), strict=True):
+        for left, right in zip(_keys(a), _keys(b), strict=True):
             if left is None or right is None:
                 found.append(None)
                 continue
-            first, second = {_key(item) for item in left}, {_key(item) for item in right}
+            first, second = set(left), set(right)
             found.append(compare(first - {None}, None in first, second - {None}, None in second))
         return pa.array(found, pa.bool_())
 
     return lambda _: run
 
 
-def _key(item: Any) -> Any:
-    if isinstance(item, (dict, list)):  # a row, or an array in one
-        return tuple(map(_key, item.values() if isinstance(item, dict) else item))
-    return "NaN" if item != item else item
+def _keys(array: Any) -> list[Any]:
+    """A value in Python for each, equal for those that are equal: of intervals their length, of moments their number,
+    as Python has not all of them."""
+    type = array.type
+    if pt.is_interval(type):
+        made: list[Any] = length(array).to_pylist()
+    elif pt.is_temporal(type):
+        made = raw(array).tolist()
+    elif pt.is_list(type):
+        items, ends = _keys(array.values), array.offsets.to_pylist()
+        made = [tuple(items[start:end]) for start, end in pairwise(ends)]
+    elif pt.is_struct(type):
+        made = list(zip(*map(_keys, array.flatten()), strict=True))
+    elif pt.is_floating(type):
+        made = ["NaN" if value != value else value for value in array.to_pylist()]
+    else:
+        made = array.to_pylist()
+    return [value if ok else None for value, ok in zip(made, valid(array).tolist(), strict=True)]
 
 
 def _subscripts(expr: Call) -> Kernel:

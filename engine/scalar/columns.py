@@ -117,13 +117,14 @@ def ends_of(kind: SqlType) -> tuple[int, int] | None:
 
 def _value(scalar: pa.Scalar) -> Any:
     """The Python value; or a number, for a time that is outside a day or a moment that Python cannot represent; or
-    bytes, for a text that is not valid UTF-8."""
+    bytes, for a text that is not valid UTF-8; or Arrow's type, for rows and lists of such values or with a name twice.
+    """
     try:
         return scalar.as_py() if not pt.is_time(scalar.type) else scalar.value
     except UnicodeDecodeError:
         return scalar.cast(pa.binary()).as_py() if not pt.is_nested(scalar.type) else None
     except (OverflowError, ValueError):
-        return scalar.value
+        return scalar.type if pt.is_nested(scalar.type) else scalar.value
 
 
 def _unsound(given: Any, row: int, kind: SqlType) -> Unsound | None:
@@ -204,13 +205,10 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
     if isinstance(array, pa.ExtensionArray):
         array = storage(array)
     if pt.is_run_end_encoded(array.type):
-        array = pc.run_end_decode(array)
+        runs = pa.RunEndEncodedArray.from_arrays(array.run_ends, _decoded(array.values))
+        array = pc.run_end_decode(runs.slice(array.offset, len(array)))
     if pt.is_dictionary(array.type):
-        views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-        if array.type.value_type in views:  # from polars; Arrow cannot decode such a dictionary
-            values = array.dictionary.cast(views[array.type.value_type])
-            array = pa.DictionaryArray.from_arrays(array.indices, values)
-        array = array.dictionary_decode()
+        array = _decoded(array)
     if is_string(array.type):
         array = plain_texts(array, pa.string())
     if pt.is_decimal(array.type) and (array.type.bit_width < 128 or array.type.scale < 0):
@@ -220,6 +218,18 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
     if pt.is_floating(array.type) and innermost(kind).kind not in FLOATS:
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     return array
+
+
+def _decoded(array: pa.Array) -> pa.Array:
+    """An array without a dictionary, and no views: Arrow can neither decode dictionaries of them, which polars has, nor
+    runs of either."""
+    views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    if pt.is_dictionary(array.type):
+        if array.type.value_type in views:
+            values = array.dictionary.cast(views[array.type.value_type])
+            array = pa.DictionaryArray.from_arrays(array.indices, values)
+        return array.dictionary_decode()
+    return array.cast(views[array.type]) if array.type in views else array
 
 
 def _python_of(given: Any) -> Any:

@@ -31,6 +31,7 @@ from deltalake import (
 )
 from deltalake.exceptions import DeltaError
 
+from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.sinks.files import group_of, groups, holders, without
 from halfjoin.engine.sinks.log import files_of, mend, opened, removed_file, strange
 from halfjoin.engine.sinks.target import SINK
@@ -195,7 +196,7 @@ class SinkTable:
                 self.place.remove(file.name)
         if diffs.any():
             position = int(np.flatnonzero(diffs)[0])
-            row = {column: values[position].as_py() for column, values in gone.columns.items()}
+            row = {column: cell(values, position) for column, values in gone.columns.items()}
             raise DataError(
                 f"{self._source.name} holds a row {int(diffs[position])} times, which no table can show: {row}; "
                 "more copies were deleted than inserted", view=self._source.name,

@@ -22,6 +22,7 @@ from halfjoin.engine.statements.enums import alter_enum
 from halfjoin.engine.statements.explaining import PLAN, explain_change, explain_query, explain_view
 from halfjoin.engine.statements.maintaining import maintain
 from halfjoin.engine.statements.naming import name_things
+from halfjoin.engine.statements.open_times import tables_read
 from halfjoin.engine.statements.outcomes import answer, apply, tagged
 from halfjoin.engine.statements.renaming import rename
 from halfjoin.engine.statements.repeated import keeping, keeping_change, known, known_query
@@ -196,6 +197,7 @@ def _run(
 ) -> pa.Table | None:
     session.check_alive(statement)
     session.isolation.check_change(statement)
+    session.close_due(state, statement)
     session.known(state).catalog.speak_for(session.last)
     session.columns = None
     match statement:
@@ -327,11 +329,11 @@ def _change_with(session: Session, state: State, statement: WithChanges, sql: st
     after, changes = carry_out_all(seen, statement.parts, sql)
     if isinstance(statement.main, Select):
         found, session.columns = querying.answer(after, statement.main.query, None, sql)
-        session.change_all(state, followed(seen, changes))
+        session.change_all(state, followed(seen, changes), tables_read(statement))
         return found
     made = carry_out(after, statement.main, sql)
     together(seen, changes, statement.main.table, made)
-    session.change_all(state, followed(seen, changes))
+    session.change_all(state, followed(seen, changes), tables_read(statement))
     return answer(session, statement.main, made)
 
 
@@ -340,7 +342,8 @@ def _truncate(session: Session, state: State, statement: Truncate) -> pa.Table:
     seen = session.seen(state)
     names = truncated(seen.catalog, statement)
     gone = {name: reading.contents(seen, name, None, distinct=True) for name in names}
-    session.change_all(state, {name: Updates(rows.columns, rows.time, -rows.diff) for name, rows in gone.items()})
+    lost = {name: Updates(rows.columns, rows.time, -rows.diff) for name, rows in gone.items()}
+    session.change_all(state, lost, names)
     if statement.restart:
         own = tuple(filter(is_temporary, names))
         lasting = tuple(name for name in names if name not in own)

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.statements.changing import Changed
+from halfjoin.engine.statements.open_times import tables_read
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.with_changes import followed
 from halfjoin.sql.statements import Change, Insert
@@ -20,7 +21,7 @@ def apply(session: Session, state: State, seen: State, statement: Change, made: 
     """Apply what INSERT, UPDATE, DELETE or MERGE does, with what foreign keys make of it; `seen`: the state that it has
     read. The answer is as `answer` gives it."""
     session.keep_numbers(state)
-    session.change_all(state, followed(seen, {statement.table: [made]}))
+    session.change_all(state, followed(seen, {statement.table: [made]}), tables_read(statement))
     return answer(session, statement, made)
 
 

@@ -59,6 +59,8 @@ def _change(session: Session, state: State, asked: Asked) -> pa.Table | None:
         return None
     statement, session.columns = found[0].parts.statement, None
     session.isolation.check_change(statement)
+    if session.close_due(state, statement):
+        return _change(session, state, asked)  # definitions may be others now
     return apply(session, state, seen, statement, changing.carried_out(seen, found[0], asked.sql))
 
 

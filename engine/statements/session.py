@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from halfjoin.engine.batch.clock import present
 from halfjoin.engine.batch.stage import closed_at
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.writer import Writer, writing
@@ -24,6 +25,7 @@ from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.changing import ReadyChange
 from halfjoin.engine.statements.definitions import Means
 from halfjoin.engine.statements.isolation import Isolation
+from halfjoin.engine.statements.open_times import check_open, due, has_open, losing, tables_read
 from halfjoin.engine.statements.querying import Ready
 from halfjoin.engine.statements.remembered import Remembered
 from halfjoin.engine.statements.settings import SETTINGS, checked
@@ -143,8 +145,8 @@ class Session:
         else:
             self.transaction.keep(temporary)
 
-    def apply(self, state: State, batch: Mapping[str, pa.Table]) -> None:
-        """Submit the changes of statements as one batch, at the session's time.
+    def apply(self, state: State, batch: Mapping[str, pa.Table], time: int | None) -> None:
+        """Submit the changes of statements as one batch, at a time (None: the present).
 
         Raises:
             HalfjoinError: the engine only reads.
@@ -152,7 +154,20 @@ class Session:
         """
         writer = writing(self.writer)
         self._check_time(state)
-        writer.apply(batch, self.time, follow=False)
+        writer.apply(batch, time, follow=False)
+
+    def _checked_time(self, state: State, names: Collection[str]) -> int | None:
+        """The session's time, at which changes have seen all that these tables have by then. Where a time after the
+        present may have more, the present is told as it is now.
+
+        Raises:
+            InvalidTime: they have not.
+        """
+        if not has_open(state, names) or (self.time is None and state.clock == "own"):  # that is refused as it is
+            return self.time
+        time = present(state.clock, state.upper) if self.time is None else self.time
+        check_open(state, names, time)
+        return time
 
     def _check_time(self, state: State) -> None:
         if self.time is not None and self.time < state.upper:
@@ -205,19 +220,39 @@ class Session:
         return replace(self.asker, path=path, settings=settings,
                        set=self.asker.set or change, sizes=partial(sizes, state))
 
+    def close_due(self, state: State, statement: Statement) -> bool:
+        """Close the times until now if a change at the present would not see all that its tables have by now.
+
+        Raises:
+            Conflict: the transaction has read what was there before, and must not see more.
+        """
+        names = tables_read(statement)
+        if not names or self.writer is None or self.time is not None or state.clock != "wall":
+            return False
+        if (self.transaction is not None and self.transaction.defines) or (to := due(state, names)) is None:
+            return False
+        self.writer.advance(to)
+        self.isolation.same(state)
+        return True
+
     def change(self, state: State, name: str, changed: Updates) -> None:
         """Apply a statement's changes of a table, or stage them in the open transaction."""
         self.change_all(state, {name: changed})
 
-    def change_all(self, state: State, changes: Mapping[str, Updates]) -> None:
-        """As `change`, of several tables."""
+    def change_all(self, state: State, changes: Mapping[str, Updates], read: Iterable[str] = ()) -> None:
+        """As `change`, of several tables. `read`: those whose rows tell what the statement changes.
+
+        Raises:
+            InvalidTime: one of them, or of those that lose rows, has changes at open times that are not seen yet.
+        """
         own = {name: changed for name, changed in changes.items() if is_temporary(name)}
         lasting = {name: changed for name, changed in changes.items() if name not in own}
         temporary = self.temporary.changed(self._known(state), own) if own else None
+        time = self._checked_time(state, {*read, *losing(lasting)})
         if self.transaction is not None:
             self.transaction.stage(state, lasting, self.time)
         elif lasting or not own:
-            self.apply(state, {name: table_of(changed) for name, changed in lasting.items()})
+            self.apply(state, {name: table_of(changed) for name, changed in lasting.items()}, time)
         if temporary is not None:
             self._take(state, temporary)
 
@@ -253,13 +288,14 @@ class Session:
         known = transaction.known(state)
         temporary = transaction.temporary.ended(known)
         batch = transaction.batch(state)
+        time = self._checked_time(state, transaction.losing())
         if transaction.defines and batch:
             self._check_time(state)
-            writing(self.writer).transact(lambda: transaction.define_all(state), batch, self.time)
+            writing(self.writer).transact(lambda: transaction.define_all(state), batch, time)
         elif transaction.defines:
             writing(self.writer).define(lambda: transaction.define_all(state))
         elif batch:
-            self.apply(state, batch)
+            self.apply(state, batch, time)
         self.kept = temporary.made_again(known, state) if transaction.defines else temporary
         if transaction.defines:
             self.sinks.begin(state)

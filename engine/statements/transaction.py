@@ -24,6 +24,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.rows import submitted
 from halfjoin.engine.statements.forking import forked
 from halfjoin.engine.statements.isolation import Isolation
+from halfjoin.engine.statements.open_times import losing
 from halfjoin.engine.statements.temporary import Temporary
 from halfjoin.engine.system.counted import Counted
 from halfjoin.engine.updates.consolidate import consolidate
@@ -232,6 +233,10 @@ class Transaction:
             self.isolation.check_commit(state)
             self._check_begun(state)
         return {name: table_of(rows) for name, rows in self._done.rows.items() if len(rows)}
+
+    def losing(self) -> list[str]:
+        """The tables from which it removes rows."""
+        return losing(self._done.rows)
 
     def watch(self, state: State, names: Iterable[str]) -> None:
         """Bear no change of these tables by others from now on, if this transaction changes something: it has read them

@@ -221,7 +221,12 @@ def _pieces(positions: Ints, diffs: Ints) -> tuple[Ints, Ints]:
 
 
 def _too_many(updates: Updates, position: int) -> str:
-    row = {name: column[position].as_py() for name, column in updates.columns.items()}
+    row: dict[str, Any] = {}
+    for name, column in updates.columns.items():
+        try:
+            row[name] = column[position].as_py()
+        except (OverflowError, ValueError):  # a date of a year that Python does not have
+            row[name] = column.slice(position, 1).to_string(skip_new_lines=True)
     return f"{TOO_MANY}: {textwrap.shorten(str(row), 500)}"
 
 

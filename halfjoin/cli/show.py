@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from halfjoin.engine.batch.applied import Applied
+from halfjoin.engine.scalar.cells import cells
 from halfjoin.engine.statements.outcomes import RETURNED, TAG
 from halfjoin.errors import HalfjoinError
 from halfjoin.sql.functions.render import plain
@@ -57,7 +58,7 @@ def _print(rows: pa.Table, most: int, title: str | None) -> None:
     for name, kind in zip(rows.column_names, rows.schema.types, strict=True):
         number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
         shown.add_column(escape(name), justify="right" if number else "left")
-    for row in zip(*(column.slice(0, most).to_pylist() for column in rows.columns), strict=True):
+    for row in zip(*(cells(column.slice(0, most)) for column in rows.columns), strict=True):
         shown.add_row(*("" if value is None else escape(_text(value)) for value in row))
     console = Console()
     console.print(shown)

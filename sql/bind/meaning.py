@@ -25,6 +25,7 @@ from halfjoin.sql.schema import Schema
 from halfjoin.sql.types import FLOATS, STRINGS, Kind, SqlType, all_digits, dimensions, parts_of
 from halfjoin.version import MEANING
 
+# 15: @>, <@ and && of arrays of intervals take intervals as equal that = takes as equal.
 # 14: of tables with the same name in several schemas, a column whose schema is written is that schema's.
 # 13: of equal intervals that look different, windows, loops and functions of arrays pick the one that groups pick.
 # 12: aggregates of an enum's label that is written, as max('ok'::mood), give the label, not its place.
@@ -64,13 +65,14 @@ _QUOTIENTS = frozenset({"/", "power", "^", "sqrt", "exp", "ln", "log", "avg", "v
 _MOMENTS = (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL)
 
 
-_LAST_OF_VALUES = 13  # no later one gives an expression another value
+_LAST_OF_VALUES = MEANING  # no later one gives an expression another value
+_LAST_OF_COLUMNS = 14  # no later one finds another column for a name
 
 
 def reads_otherwise(query: exp.Query, schema: Schema, sql: str, meaning: int) -> bool:
     """Whether a version with that `MEANING` may have read other columns than this one for a query of views: a column
     has a schema, and several things are called as its table."""
-    if meaning >= MEANING:
+    if meaning >= _LAST_OF_COLUMNS:
         return False
     texts = [text for name in names_of(query, schema, sql) if (text := schema.plain_view(name)) is not None]
     every, called = (query, *map(parse_query, texts)), defaultdict[str, set[object]](set)
@@ -104,7 +106,12 @@ def differs(relation: Relation, meaning: int) -> bool:
     """Whether a version with that `MEANING` may have given the relation other rows than this one."""
     if meaning >= _LAST_OF_VALUES:
         return False
-    for part in parts_inside(relation):
+    parts = list(parts_inside(relation))
+    if any(_compares_sets(node) for part in parts for expr in expressions(part) for node in walk(expr)):
+        return True
+    if meaning >= 13:
+        return False
+    for part in parts:
         calls = part.calls if isinstance(part, Aggregate | Window) else ()
         if meaning < 2 and any(call.function in _QUOTIENTS for _, call in calls):
             return True
@@ -171,6 +178,12 @@ def _differs(node: Expr, meaning: int) -> bool:
         return True
     return isinstance(node, Call) and (
         always_null(node) or node.function in _SINCE_4 or (meaning < 2 and node.function in _QUOTIENTS))
+
+
+def _compares_sets(node: Expr) -> bool:
+    """Whether it compares the elements of arrays of intervals."""
+    return (isinstance(node, Call) and node.function in ("@>", "<@", "&&")
+            and _has_arrays_of_intervals(node.args[0].type))  # fmt: skip
 
 
 def _prints_chars(node: Call) -> bool:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import mmap
+import re
 import sqlite3
 import uuid
 from collections import namedtuple
@@ -85,6 +86,9 @@ def rows_of(rows):
         ("x", pa.array(["a"], pa.string_view()), "a"),
         ("x", pa.array(["a"]).dictionary_encode(), "a"),
         ("y", pa.array([b"a"], pa.binary_view()).dictionary_encode(), b"a"),
+        ("x", pa.RunEndEncodedArray.from_arrays([1, 2], pa.array(["b", "a"]).dictionary_encode()).slice(1), "a"),
+        ("x", pa.RunEndEncodedArray.from_arrays([1], pa.array(["a"], pa.string_view())), "a"),
+        ("y", pa.RunEndEncodedArray.from_arrays([1], pa.array([b"a"], pa.binary_view()).dictionary_encode()), b"a"),
         ("c", ["a  "], "a"),
         ("a", ["2024-02-29"], dt.date(2024, 2, 29)),
         ("a", [dt.datetime(2024, 2, 29)], dt.date(2024, 2, 29)),
@@ -267,3 +271,32 @@ def test_what_duckdb_gives_to_numpy_and_pandas_keeps_its_nulls(form):
         assert sorted(engine.read("t").to_pylist(), key=str) == [
             dict.fromkeys("ibdk"), {"i": [1, None], "b": [True, None], "d": [None, dt.date(2024, 2, 29)], "k": 5},
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "given"), [
+    ("jsonb", pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])),
+    ("timestamp[]", pa.ListArray.from_arrays(pa.array([0, 1]), pa.array([2**62]).view(pa.timestamp("s")))),
+    ("date[]", pa.ListArray.from_arrays(pa.array([0, 1]), pa.array([10**17]).view(pa.date64()))),
+])  # fmt: skip
+def test_what_python_cannot_show_is_refused_by_its_type(kind: str, given: pa.Array) -> None:
+    with hj.Engine() as engine:
+        engine.execute(f"CREATE TABLE x (a {kind})")
+        with pytest.raises(hj.InvalidRow, match=rf"x.a: row 0: .*Type\(.*\) is not a valid {re.escape(kind)}"):
+            engine.apply({"x": pa.table({"a": given})}, time=1)
+
+
+def test_a_value_of_numpy_is_no_column() -> None:
+    with hj.Engine() as engine, pytest.raises(hj.InvalidRow, match="the column a is ndarray, not a list"):
+        engine.execute("CREATE TABLE x (a bigint)")
+        engine.apply({"x": {"a": np.array(5)}})
+
+
+def test_a_time_of_a_row_is_in_whole_milliseconds() -> None:
+    with hj.Engine(clock="own") as engine:
+        engine.execute("CREATE TABLE x (a bigint)")
+        moments = pa.array([0, 999_999, 1_999_999], pa.timestamp("ns"))
+        applied = engine.apply({"x": pa.table({"a": [1, 2, 3], "__time": moments})}, time=0)
+        assert applied.upper == 2
+        assert engine.read("x", as_of=0)["a"].to_pylist() == [1, 2]
+        with pytest.raises(hj.InvalidTime, match=r"x\.__time has a time beyond the year 294247"):
+            engine.apply({"x": pa.table({"a": [1], "__time": pa.array([2**62], pa.timestamp("s"))})}, time=2)

@@ -29,6 +29,8 @@ VIEWS = {
     "w": ("SELECT k, max(i) OVER (PARTITION BY k) AS x FROM s", "SELECT k, interval '1 day' AS x FROM s"),
     "p": ("SELECT k, min(ARRAY[i]) AS x FROM s GROUP BY k",
           "SELECT k, min(ARRAY[interval '1 day']) AS x FROM s GROUP BY k"),
+    "b": ("SELECT k, ARRAY[i] && ARRAY[interval '1 day'] AS x FROM s",
+          "SELECT k, i::text = '1 day' AS x FROM s"),
     "u": ("WITH RECURSIVE u(k, x) AS (SELECT k, i FROM s UNION SELECT k, x FROM u) SELECT k, x FROM u",
           "SELECT DISTINCT k, interval '1 day' AS x FROM s"),
     "n": ("SELECT y.t.k, (SELECT count(*) FROM t WHERE y.t.k = 7) AS x FROM y.t", "SELECT k, 0::bigint AS x FROM y.t"),
@@ -44,7 +46,7 @@ def test_views_are_filled_anew_once(tmp_path: Path, caplog: pytest.LogCaptureFix
     with hj.Engine(tmp_path) as engine:
         said = [record.getMessage() for record in caplog.records]
         named = sorted(text.split(" view ")[1].split()[0] for text in said)
-        assert named == ["a", "above", "c", "e", "f", "j", "l", "n", "p", "q", "r", "u", "w"]
+        assert named == ["a", "above", "b", "c", "e", "f", "j", "l", "n", "p", "q", "r", "u", "w"]
         _check(engine, range(2, 5))
         engine.apply({"t": [{"k": 0, "n": 0, "__diff": -1}, {"k": 1, "n": 10}]}, time=5)
         _check(engine, range(2, 6))

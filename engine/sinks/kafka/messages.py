@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.scalar.cells import cell
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate, groups
@@ -119,7 +120,7 @@ def _places(shape: Shape, net: Updates, which: Ints, rows: Ints) -> Ints:
 
 
 def _doubled(shape: Shape, net: Updates, row: int) -> DataError:
-    key = {name: net.columns[name][row].as_py() for name in shape.key}
+    key = {name: cell(net.columns[name], row) for name in shape.key}
     return DataError(f"two rows of {shape.collection} have the key {key}, and a topic has one for each key")
 
 
