@@ -21,7 +21,7 @@ from halfjoin.engine.arrange.netting import NO_ROWS, Net, together
 from halfjoin.engine.arrange.part import Part
 from halfjoin.engine.arrange.query_run import of_query
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.scalar.ends import Sieve
+from halfjoin.engine.scalar.ends import Ends, Sieve
 from halfjoin.engine.updates.codes import codes, distinct
 from halfjoin.engine.updates.consolidate import narrow_codes, sharing
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, concat, fits, some_below_zero, where_true
@@ -88,6 +88,10 @@ class CurrentRun(Run):
         """As of a run."""
         own = self.behind.among(key, columns, keys)
         return self if own is self.behind else replace(self, behind=own, indexes={})
+
+    def ends_of(self, column: str) -> Ends | None:
+        """As of a run. What has gone counts."""
+        return self.behind.ends_of(column)
 
     def sifted(self, sieve: Sieve) -> Sequence[Run]:
         """As of a run."""

@@ -169,6 +169,10 @@ class Run:
         """None: no rows are passed over."""
         return None
 
+    def ends_of(self, column: str) -> Ends | None:
+        """None: so few rows have no blocks."""
+        return None
+
     def sifted(self, sieve: Sieve) -> Sequence[Run]:
         """The same run."""
         return (self,)

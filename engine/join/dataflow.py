@@ -198,12 +198,12 @@ class Dataflow:
         if reader is not None:
             return reader.read(parts, closed, path.reads), path
         parts = uncopied(parts) if summed else parts
-        tested = None if closed == MINIMUM else self._tested(path)
+        tested = None if closed == MINIMUM else self.tested(path)
         if tested is not None and tested.serves(parts):
             return present(parts, closed, tested.path.reads, tested.choose, apart=summed), tested.path
         return present(parts, closed, path.reads, apart=summed), path
 
-    def _tested(self, path: CompiledPath) -> Tested | None:
+    def tested(self, path: CompiledPath) -> Tested | None:
         """The conditions with which a path begins."""
         if id(path) not in self.tests:
             self.tests[id(path)] = tested_of(path, self.registry)

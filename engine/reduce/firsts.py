@@ -23,7 +23,6 @@ import pyarrow.types as pt
 
 from halfjoin.engine.arrange import blocks
 from halfjoin.engine.arrange.part import Part, as_runs
-from halfjoin.engine.arrange.query_run import QueryRun
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join.closing import RunsOf
 from halfjoin.engine.join.dataflow import Dataflow
@@ -49,7 +48,7 @@ _PLAIN = frozenset(kind.id for kind in (pa.string(), pa.binary(), pa.decimal128(
 
 
 @dataclass(frozen=True, slots=True)
-class _Key:
+class Key:
     """A key of the order: its column of the output, the type of its values, and its expression over the input."""
 
     output: str
@@ -64,7 +63,7 @@ class ReadAll(Exception):
 class Firsts:
     """What is known of the first rows of a query while its path reads them."""
 
-    def __init__(self, order: TopK, keys: Sequence[_Key], wanted: int) -> None:
+    def __init__(self, order: TopK, keys: Sequence[Key], wanted: int) -> None:
         self._keys, self.wanted = keys, wanted
         self._top = Top(order.order, wanted, 0, order.with_ties)
         self._found, self._new = list[Updates](), list[Updates]()
@@ -95,7 +94,7 @@ class Firsts:
             ReadAll: it is better to read all of them, or needed.
         """
         runs = as_runs(parts)
-        if runs is None or not _are_worth(runs, self.wanted) or _is_owed(runs, closed):
+        if runs is None or not _are_worth(runs, self.wanted) or is_owed(runs, closed):
             raise ReadAll
         yield from self._read(runs, closed, names)
 
@@ -103,11 +102,12 @@ class Firsts:
         for run, start, stop, least in self._stretches(runs):
             if self._bound is not None and least is not None and not self._may_come(self._keys[0], least):
                 continue
-            for part in _part(run, start, stop).present(closed, names, None if self._bound is None else self._choose):
+            choose = None if self._bound is None else self._choose
+            for part in stretch_of(run, start, stop).present(closed, names, choose):
                 if len(part):
                     yield part
 
-    def _may_come(self, key: _Key, least: pa.Array) -> bool:
+    def _may_come(self, key: Key, least: pa.Array) -> bool:
         less, same = self._compared(key, least)
         return bool((less | same)[0])
 
@@ -117,12 +117,12 @@ class Firsts:
         for key in self._keys:
             if not len(rows):
                 break
-            less, same = self._compared(key, _values(key.order.expr, run.updates, rows))
+            less, same = self._compared(key, values_of(key.order.expr, run.updates, rows))
             found.append(rows[less])
             rows = rows[same]
         return np.sort(np.concatenate([*found, rows]))
 
-    def _compared(self, key: _Key, values: pa.Array) -> tuple[Mask, Mask]:
+    def _compared(self, key: Key, values: pa.Array) -> tuple[Mask, Mask]:
         """Which values come before that of the bound, and which are the same."""
         assert self._bound is not None  # nobody asks before
         bound, order = self._bound[key.output], key.order
@@ -163,15 +163,15 @@ class Firsts:
             yield run, start, min(start + blocks.ROWS, len(run)), least.slice(place, 1)
 
 
-def _part(run: Run, start: int, stop: int) -> Run:
+def stretch_of(run: Run, start: int, stop: int) -> Run:
     """A stretch of the rows."""
     return Run(run.updates.slice(start, stop), net=None if run.net is None else run.net.part(start, stop))
 
 
-def _ends(run: Run, key: _Key) -> pa.Array | None:
+def _ends(run: Run, key: Key) -> pa.Array | None:
     """The value of a key with which the first row of each block may come."""
     expr, order = key.order.expr, key.order
-    if not isinstance(expr, Column) or not isinstance(run, QueryRun):
+    if not isinstance(expr, Column):
         return None
     if order.nulls_first and run.updates.columns[expr.name].null_count:
         return None
@@ -181,7 +181,7 @@ def _ends(run: Run, key: _Key) -> pa.Array | None:
     return ends.greatest if order.descending else ends.least
 
 
-def _values(expr: Expr, updates: Updates, rows: Ints) -> pa.Array:
+def values_of(expr: Expr, updates: Updates, rows: Ints) -> pa.Array:
     """An expression of some rows."""
     columns = {name: updates.columns[name] for name in columns_of(expr)}
     if len(rows) < len(updates):
@@ -204,7 +204,7 @@ def first_rows(flow: Dataflow, lookup: RunsOf, upper: int, closed: int, order: T
         flow.branches[0][flow.plan.branches[0].fill], order, flow.schema)  # fmt: skip
     others = {stage.half_join.arrangement.collection for path in paths for stage in path.spec.stages}
     others -= flow.constants.keys()
-    if firsts is None or any(_is_owed(lookup(name, Version.AFTER), closed) for name in others):
+    if firsts is None or any(is_owed(lookup(name, Version.AFTER), closed) for name in others):
         return None
     try:
         for output, _ in flow.fill(lookup, upper, closed, gathered=True, reader=firsts):
@@ -217,24 +217,30 @@ def first_rows(flow: Dataflow, lookup: RunsOf, upper: int, closed: int, order: T
 def firsts_of(path: CompiledPath, order: TopK, schema: Mapping[str, pa.DataType]) -> Firsts | None:
     """How the first rows of a query are found, given the path that fills it; None: its order tells nothing of the rows
     that it reads."""
-    if order.limit is None or order.partition or path.then is not None or path.known is not None:
-        return None
+    keys = [] if order.limit is None else keys_of(path, order, schema)
+    return Firsts(order, keys, order.limit + order.offset) if order.limit is not None and keys else None
+
+
+def keys_of(path: CompiledPath, order: TopK, schema: Mapping[str, pa.DataType]) -> Sequence[Key]:
+    """The first keys of an order that are expressions over the input with which a path fills."""
+    if order.partition or path.then is not None or path.known is not None:
+        return []
     if path.spec.constant or any(stage.otherwise for stage in path.spec.stages):
-        return None
+        return []
     steps = [*path.spec.source.steps, *(step for stage in path.spec.stages for step in stage.then.steps),
              *path.spec.final.steps]  # fmt: skip
     if not all(isinstance(step, Filter | Extend | Keep) for step in steps) or any(map(_draws, steps)):
-        return None
-    known, keys = _origins(path), list[_Key]()
+        return []
+    known, keys = _origins(path), list[Key]()
     ties = () if order.with_ties else tuple(map(SortKey, order.columns))
     for number, key in enumerate((*order.order, *ties)):
         expr = _over(key.expr, known)
         if expr is None or not isinstance(key.expr, Column):
             break
-        keys.append(_Key(key.expr.name, schema[key.expr.name], replace(key, expr=expr)))
+        keys.append(Key(key.expr.name, schema[key.expr.name], replace(key, expr=expr)))
         if number >= len(order.order) and has_intervals(keys[-1].type):
             break  # rows that tie come in the order of how equal intervals look, before the next column counts
-    return Firsts(order, keys, order.limit + order.offset) if keys else None
+    return keys
 
 
 def _are_worth(runs: Sequence[Run], wanted: int) -> bool:
@@ -243,7 +249,7 @@ def _are_worth(runs: Sequence[Run], wanted: int) -> bool:
     return 0 < wanted * _SHARE <= rows and rows >= blocks.FEW
 
 
-def _is_owed(parts: Sequence[Part], closed: int) -> bool:
+def is_owed(parts: Sequence[Part], closed: int) -> bool:
     """Whether a row is there less than zero times, or may be, since nobody looks into files for it."""
     runs = as_runs(parts)
     if runs is None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
-from typing import cast
+from typing import NamedTuple, cast
 
 from halfjoin.engine.arrange.collection import User
 from halfjoin.engine.arrange.run import make_run
@@ -20,6 +20,7 @@ from halfjoin.engine.batch.readable import closed, raise_any, readable
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import NO_ERRORS
+from halfjoin.engine.reduce.behind import rows_behind
 from halfjoin.engine.reduce.extremes import are_extremes
 from halfjoin.engine.reduce.firsts import first_rows
 from halfjoin.engine.reduce.flow import ReduceFlow
@@ -56,6 +57,14 @@ class Evaluation:
     collections: tuple[str, ...]
     keys: tuple[ArrangementKey, ...]
     by_key: bool  # whether it scans nothing
+
+
+class Found(NamedTuple):
+    """The rows of a query, in at least one part. Rows of different parts do not cancel. `skipped`: how many rows that
+    come before them are left out."""
+
+    parts: Sequence[Updates]
+    skipped: int = 0
 
 
 def prepare(state: State, relation: Relation, *, daring: bool = False) -> Evaluation:
@@ -123,15 +132,14 @@ def run(
     state: State, evaluation: Evaluation, as_of: int | None, *, distinct: bool = True, made: Collection[str] = ()
 ) -> Updates:
     """As `evaluate`, of a query that is prepared. `made`: collections that have no history."""
-    found = concat(run_in_parts(state, evaluation, as_of, made=made))
+    found = concat(run_in_parts(state, evaluation, as_of, made=made).parts)
     return consolidate(found, by_time=False) if distinct else found
 
 
 def run_in_parts(
     state: State, evaluation: Evaluation, as_of: int | None, *, made: Collection[str] = (), order: TopK | None = None
-) -> Sequence[Updates]:
-    """As `run`, in at least one part. Rows of different parts do not cancel. `order`: the caller wants the first rows
-    of an order, so others may be missing."""
+) -> Found:
+    """As `run`. `order`: the caller wants some rows of an order, so others may be missing."""
     state, planned = closed(state), evaluation.plan
     time = readable(state, [name for name in evaluation.collections if name not in made], as_of)
     moment = Moment(state, time, partial(scanned, planned, evaluation.flows), by_key=evaluation.by_key)
@@ -157,12 +165,20 @@ def run_in_parts(
             check_memory(state, held)
             moment.found[node.output] = (make_run(output, state.upper),)
         flow = alone(evaluation.flows[planned.output.output])
-        first = None if order is None or not isinstance(flow, Dataflow) else first_rows(
-            flow, moment, moment.time + 1, moment.closed, order)  # fmt: skip
-        return _at(moment, planned, flow) if first is None else [first]
+        few = None if order is None or not isinstance(flow, Dataflow) else _few(moment, flow, order)
+        return Found(_at(moment, planned, flow)) if few is None else few
     finally:
         for key in keys:
             state.collection(key.collection).release(QUERY)
+
+
+def _few(moment: Moment, flow: Dataflow, order: TopK) -> Found | None:
+    """Some rows of an order; None: it is better to read all of them, or some may fail."""
+    first = first_rows(flow, moment, moment.time + 1, moment.closed, order)
+    if first is not None:
+        return Found([first])
+    behind = rows_behind(flow, moment, moment.time + 1, moment.closed, order)
+    return None if behind is None else Found([behind[0]], behind[1])
 
 
 def check_memory(state: State, size: int) -> None:

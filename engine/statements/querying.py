@@ -132,16 +132,20 @@ def answered(state: State, ready: Ready, as_of: int | None) -> tuple[pa.Table, t
         if ready.evaluation.plan.dares:
             return None
         raise
-    return _shown(ready.bound, found if top is None else [_ordered(state, ready.bound, concat(found))])
+    if top is None:
+        return _shown(ready.bound, found.parts)
+    rest = None if not found.skipped else replace(top, offset=top.offset - found.skipped)
+    return _shown(ready.bound, [_ordered(state, ready.bound, concat(found.parts), rest)])
 
 
-def _ordered(state: State, bound: BoundQuery, found: Updates) -> Updates:
-    """The rows in the order of the query, and no more of them than it asks for."""
+def _ordered(state: State, bound: BoundQuery, found: Updates, rest: TopK | None = None) -> Updates:
+    """The rows in the order of the query, and no more of them than it asks for. `rest`: what it asks for of them if
+    some that OFFSET skips have been left out."""
     found = refuse_negative(found, QUERY_NAME)
     if bound.top is None:
         return found
     check_memory(state, found.nbytes)
-    return first(found, bound.top)
+    return first(found, bound.top if rest is None else rest)
 
 
 def _shown(bound: BoundQuery, found: Sequence[Updates]) -> tuple[pa.Table, tuple[Column, ...]]:

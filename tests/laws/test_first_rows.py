@@ -13,7 +13,8 @@ import halfjoin as hj
 from halfjoin.engine.arrange import blocks, query_run
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.join import dataflow, tested
-from halfjoin.engine.reduce import firsts, foremost
+from halfjoin.engine.reduce import behind, firsts, foremost
+from halfjoin.engine.statements import evaluating
 from halfjoin.engine.statements.remembered import Remembered
 from tests.laws.test_sifting import CONDITIONS, DDL, FAILING, SOURCES, World
 from tests.support.kernels import both_ways  # noqa: F401
@@ -60,6 +61,7 @@ def plainly(engine: hj.Engine, sql: str, time: int | None) -> list[str] | type[h
     """The answer of a query that copies and reads all rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(firsts, "firsts_of", lambda *_: None)
+        patch.setattr(evaluating, "rows_behind", lambda *_: None)
         patch.setattr(dataflow, "tested_of", lambda *_: None)
         return rows(engine, sql, time)
 
@@ -93,6 +95,52 @@ def test_the_first_rows_are_those_of_all_rows(seed: int, counted: Counted) -> No
                 assert rows(engine, sql, at) == plainly(engine, sql, at), sql
             engine.apply(world.changed(), time=time)
     assert counted.left_out > counted.read > 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_behind_others_are_those_of_all_rows(
+    seed: int, counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, read = World(500 + seed), behind.Behind.read
+    pick, seen = world.random.choice, [0, 0]
+    monkeypatch.setattr(behind, "_SHARE", 1)
+    monkeypatch.setattr(firsts, "_SHARE", 1 << 60)
+
+    def noted(self: behind.Behind, parts: Any, closed: int, names: Any) -> Any:
+        for part in read(self, parts, closed, names):
+            seen[0] += len(part)
+            yield part
+        seen[1] += self.skipped
+
+    monkeypatch.setattr(behind.Behind, "read", noted)
+    with hj.Engine(clock="own", retain=100) as engine:
+        engine.execute(DDL)
+        engine.apply(world.loaded(), time=1)
+        for time in range(2, 5):
+            for _ in range(30):
+                order = ", ".join(pick(KEYS) + pick(("", " DESC", " DESC NULLS LAST", " NULLS FIRST"))
+                                  for _ in range(pick((0, 1, 1, 2))))  # fmt: skip
+                where = pick(("", "", f" WHERE {pick(CONDITIONS)}", f" WHERE {pick(CONDITIONS)} AND {pick(FAILING)}"))
+                last = pick(("LIMIT {}", "FETCH FIRST {} ROWS WITH TIES") if order else ("LIMIT {}",))
+                sql = (f"SELECT {pick(('big.i, big.s', 'big.k, big.n', 'big.f + 1 AS f, big.i', 'big.s, big.d'))} "
+                       f"FROM big{where}{' ORDER BY ' + order if order else ''} "
+                       f"OFFSET {pick((1, 7, 30, 60, 90, 99, 100, 5000))} {last.format(pick((1, 3, 9)))}")  # fmt: skip
+                at = pick((None, None, None, world.random.randrange(1, time)))
+                assert rows(engine, sql, at) == plainly(engine, sql, at), sql
+            engine.apply(world.changed(), time=time)
+    assert seen[1] > seen[0] > 0
+
+
+@pytest.mark.parametrize("diff", [2, -1])
+def test_of_rows_with_copies_all_are_read(diff: int, counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(behind, "_SHARE", 1)
+    with hj.Engine(clock="own") as engine:
+        engine.execute("CREATE TABLE big (i integer, k integer)")
+        engine.apply({"big": [{"i": i, "k": i, "__diff": diff if i == 80 else 1} for i in range(200)]}, time=1)
+        engine.apply({"big": [{"i": i, "k": i, "__diff": 1} for i in (-1, 200)]}, time=2)
+        sql = "SELECT k FROM big LIMIT 2 OFFSET 100"
+        found = rows(engine, sql, None)
+        assert found == plainly(engine, sql, None) == (["(98,)", "(99,)"] if diff > 0 else hj.DataError)
 
 
 ALIKE = ["1 mon", "30 days", "720:00:00", "29 days", "2 mons", "60 days", "1 mon 30 days", None]  # some are equal
