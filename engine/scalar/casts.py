@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from halfjoin.engine.scalar import decimals
+from halfjoin.engine.scalar import decimals, float_digits
 from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
 from halfjoin.engine.scalar.casts_text import from_text, to_text
 from halfjoin.engine.scalar.failures import Failed
@@ -30,6 +31,7 @@ from halfjoin.engine.scalar.values import (
     valid,
 )  # fmt: skip
 from halfjoin.engine.updates.intervals import DAY, fields, intervals
+from halfjoin.engine.updates.updates import Mask
 from halfjoin.sql.functions.calendar import FIRST_DAY, LAST_DAY
 from halfjoin.sql.functions.coercion import same_values
 from halfjoin.sql.types import FLOATS, INTEGERS, SECONDS, STRINGS, Kind, SqlType, all_digits
@@ -213,17 +215,31 @@ def _narrow(a: Datum) -> Datum:
 
 
 def _float_to_numeric(source: SqlType, target: SqlType) -> Kernel:
-    """Cast through text with 15 significant digits (6 for real), as PostgreSQL does."""
-    spec = "%.5e" if source.kind is Kind.REAL else "%.14e"
-    any_text = from_text(target)
-    resize, wide = decimals.rescale(pa.decimal256(76, 38), arrow_type(target)), pa.decimal256(76, 38)
+    """Cast through text with 15 significant digits (6 for real), as PostgreSQL does; most values by arithmetic."""
+    digits, type, any_text = 6 if source.kind is Kind.REAL else 15, arrow_type(target), from_text(target)
+    resize, wide = decimals.rescale(pa.decimal256(76, 38), type), pa.decimal256(76, 38)
 
     @on_arrays
     def run(a: Any) -> Datum:
         fail_where(_or(_is_nan(a), _is_inf(a)), f"cannot convert NaN or infinity to {target}")
         given = valid(a)
         values = np.where(given, raw(a), 0)
-        texts = pa.array(np.char.mod(spec, values).tolist(), pa.string(), mask=~given)
+        found = float_digits.decimals_of(values.astype(np.float64), digits, type)
+        if found is None:
+            return through_text(values, given)
+        made, unknown = found
+        if len(unknown):
+            some = np.zeros(len(made), np.bool_)
+            some[unknown] = True
+            try:
+                rest = through_text(values[unknown], given[unknown])
+            except Failed:  # which rows fail is told among all
+                return through_text(values, given)
+            made = pc.replace_with_mask(made, pa.array(some), rest)
+        return made if given.all() else pc.if_else(pa.array(given), made, pa.scalar(None, type))
+
+    def through_text(values: NDArray[Any], given: Mask) -> Any:
+        texts = pa.array(np.char.mod(f"%.{digits - 1}e", values).tolist(), pa.string(), mask=~given)
         size = np.abs(values)
         if ((size == 0) | ((size >= 1e-23) & (size < 1e37))).all():  # 15 digits within 38 before and after the point
             return resize(texts.cast(wide))
