@@ -39,6 +39,7 @@ from halfjoin.planner.known import are_few, lookups, reads_by_key
 from halfjoin.planner.one_partner import with_one_partner
 from halfjoin.planner.plan import ArrangementKey, Join, Node, Reduce, ViewPlan
 from halfjoin.planner.plan_view import plan_of_query
+from halfjoin.planner.whole_partitions import with_whole_partitions
 from halfjoin.sql.relation import Relation, TopK
 
 QUERY = User("query", "this query")
@@ -81,7 +82,8 @@ def planned_query(state: State, relation: Relation, *, daring: bool = False) -> 
 
     estimates = Estimates(state, {}, QUERY.name)
     few = partial(are_few, estimates=estimates, arranged=state.arranged)
-    asked = asked_groups(below_groups(with_one_partner(relation, state), checked), checked, few, estimates)
+    lowered = with_whole_partitions(below_groups(with_one_partner(relation, state), checked), checked)
+    asked = asked_groups(lowered, checked, few, estimates)
     return plan_of_query(with_exact_quotients(asked), state, QUERY.name, state.arranged, daring)
 
 

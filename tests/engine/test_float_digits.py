@@ -19,8 +19,9 @@ _HALVES = [0.5, 1.5, 2.5, 0.125, 123456789012345.5, 1e14 + 0.5, 0.1 + 0.2, 0.0, 
 
 def floats(seed: int) -> np.ndarray:
     random = np.random.default_rng(seed)
+    eighths = random.integers(-(10**6), 10**6, 300) / 8
     some = [np.round(random.gamma(2, 50, 300), 3), random.normal(0, 1, 300), random.normal(0, 1e6, 300),
-            10.0 ** random.uniform(-9, 16, 300) * random.choice([-1, 1], 300), random.integers(-(10**6), 10**6, 300) / 8,
+            10.0 ** random.uniform(-9, 16, 300) * random.choice([-1, 1], 300), eighths,
             np.array([*_NEAR, *_HALVES])]  # fmt: skip
     return np.concatenate(some) if seed else some[0]
 
