@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from halfjoin.engine.scalar import decimals, float_digits
+from halfjoin.engine.scalar import decimals, float_digits, short_decimals
 from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
 from halfjoin.engine.scalar.casts_text import from_text, to_text
 from halfjoin.engine.scalar.failures import Failed
@@ -152,7 +152,12 @@ def _from_numeric(source: SqlType, target: SqlType) -> Kernel:
         return _or(pc.less(wide, low), pc.greater_equal(wide, high))
 
     convert = _within(type, f"{target} out of range", outside)
-    return lambda a: convert(round_to(a))
+
+    def run(a: Datum) -> Datum:
+        short = short_decimals.as_integers(a, type)
+        return convert(round_to(a)) if short is None else short
+
+    return run
 
 
 def _decimal_to_float(target: SqlType) -> Kernel:

@@ -18,6 +18,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
 from halfjoin.engine.scalar.division import OVERFLOW, division, each_row
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.literals import scalar_of
+from halfjoin.engine.scalar.short_decimals import with_places
 from halfjoin.engine.scalar.values import Datum, Kernel, call, fail_where, mask_of
 from halfjoin.engine.scalar.widened import widened
 from halfjoin.sql.expr import Call, Literal
@@ -137,6 +138,9 @@ def rescale(type: Any, result: Any) -> Kernel:
 
     def run(a: Datum) -> Datum:
         if drops:
+            short = with_places(a, result.scale, "half_towards_infinity", result)
+            if short is not None:
+                return short
             a = rounding(to(a, wide))
         try:
             return a.cast(result)

@@ -16,6 +16,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
 from halfjoin.engine.scalar.division import OVERFLOW
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.numerics import OF_NUMERIC, round_to
+from halfjoin.engine.scalar.short_decimals import with_places
 from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, from_numpy, on_arrays, raw, valid
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.functions.mathematics import round_digits
@@ -49,6 +50,9 @@ def _rounding(expr: Call) -> Kernel:
     def run(a: Datum, n: Datum = None) -> Datum:
         if n is not None and not n.is_valid:
             return null
+        short = with_places(a, places, _MODES[name], result)
+        if short is not None:
+            return short
         try:
             return compute(a.cast(wide)).cast(result)
         except pa.ArrowInvalid:
