@@ -24,6 +24,8 @@ from halfjoin.sql.expr import Call, Literal, columns_of
 from halfjoin.sql.functions.drawn import drawn
 from halfjoin.sql.functions.fallible import fallible
 
+_FEW_TEXTS = 1 << 10
+
 
 def _connective(name: str, decisive: bool) -> Callable[[Call, Sequence[Node]], Node]:
     """AND (false decides) or OR (true decides). A decided row has no failure."""
@@ -109,14 +111,27 @@ def _case(expr: Call, children: Sequence[Node]) -> Node:
 
 def _case_at_once(conditions: Sequence[Node], values: Sequence[Node]) -> Node:
     def run(batch: Batch) -> tuple[Datum, Failures | None]:
-        result, _ = values[-1](batch)
-        for condition, value in zip(reversed(conditions), reversed(values[:-1]), strict=True):
+        found = [value(batch)[0] for value in values]
+        constants = _few_texts(found)
+        if constants is not None:
+            found = [pa.scalar(number, pa.int16()) for number in range(len(found))]
+        result = found[-1]
+        for condition, chosen in zip(reversed(conditions), reversed(found[:-1]), strict=True):
             test, _ = condition(batch)
-            chosen, _ = value(batch)
             result = _choose(test, chosen, result)
-        return result, None
+        if constants is None:
+            return result, None
+        return (constants[result.as_py()] if isinstance(result, pa.Scalar) else constants.take(result)), None
 
     return run
+
+
+def _few_texts(values: Sequence[Datum]) -> Any:
+    """The texts among which a row chooses, if all of them are constants; else None. Numbers of texts are chosen faster
+    than texts, which are copied each time."""
+    if not 2 < len(values) <= _FEW_TEXTS or not all(isinstance(value, pa.StringScalar) for value in values):
+        return None
+    return pa.array([value.as_py() for value in values], pa.string())
 
 
 def _choose(test: Datum, yes: Datum, no: Datum) -> Datum:
