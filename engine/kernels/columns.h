@@ -185,6 +185,7 @@ PyObject *py_extreme(PyObject *self, PyObject *args);
 PyObject *py_compared(PyObject *self, PyObject *args);
 PyObject *py_order(PyObject *self, PyObject *args);
 PyObject *py_spread(PyObject *self, PyObject *args);
+PyObject *py_like(PyObject *self, PyObject *args);
 PyObject *py_firsts(PyObject *self, PyObject *args);
 
 #endif

@@ -76,3 +76,12 @@ def compared(allowed: int, left: pa.Array, right: pa.Array, digits: tuple[int, i
     Operands and `digits` are as in `arithmetic`; one of the digits is 0."""
     made = _native.compared(allowed, [left, right], *digits, length) if native.on else None
     return None if made is None else column_of(pa.bool_(), length, made)
+
+
+def like(column: pa.Array, parts: tuple[bytes, ...]) -> pa.Array | None:
+    """Which texts begin with the first part, end with the last one, and have the others between them, in order."""
+    made = _native.like([column], parts) if native.on else None
+    if made is None:
+        return None
+    missing = None if not column.null_count else ~column.is_valid().to_numpy(zero_copy_only=False)
+    return pa.array(np.frombuffer(made, np.bool_), mask=missing)

@@ -66,6 +66,7 @@ static PyMethodDef functions[] = {
     {"spread", py_spread, METH_VARARGS,
      "spread(name, columns, exact, given, digits, made): marks of results, their values, and marks of the rows that are "
      "left to the caller; or None"},
+    {"like", py_like, METH_VARARGS, "like(column, parts): marks of the texts that have the parts one after the other, or None"},
     {"firsts", py_firsts, METH_VARARGS,
      "firsts(groups, round, width, rows, made): groups, places and diffs of what differs in the round; groups and rounds to "
      "look at again; or None"},
@@ -75,7 +76,7 @@ static PyMethodDef functions[] = {
 /* `native` uses no other version: an editable installation may have one that was built from older sources. */
 static int execute(PyObject *module) {
     make_powers();
-    return PyModule_AddIntConstant(module, "VERSION", 20);
+    return PyModule_AddIntConstant(module, "VERSION", 21);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.kernels import computing
 from halfjoin.engine.scalar.arrays import list_of
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.bounds import Sizes, bounded, check, lengths, sizes
@@ -56,12 +57,27 @@ def _like(ignore_case: bool) -> Callable[[Call], Kernel]:
             return _null(expr)
         pattern = like_pattern(pattern, escape)
         if not ignore_case:
-            match = call("match_like", pc.MatchSubstringOptions(pattern))
+            match = _matcher(pattern)
             return lambda a, *_: match(a)
-        folded = call("match_like", pc.MatchSubstringOptions(lower(pa.scalar(pattern)).as_py()))
+        folded = _matcher(lower(pa.scalar(pattern)).as_py())
         return lambda a, *_: folded(lower(a))
 
     return build
+
+
+def _matcher(pattern: str) -> Kernel:
+    """LIKE with a pattern; a kernel finds parts with `%` between them faster than Arrow does."""
+    match = call("match_like", pc.MatchSubstringOptions(pattern))
+    first, *others = pattern.split("%")
+    if not others or "_" in pattern or "\\" in pattern:
+        return match
+    parts = tuple(part.encode() for part in (first, *filter(None, others[:-1]), others[-1]))
+
+    def run(a: Datum) -> Datum:
+        found = computing.like(a, parts) if isinstance(a, pa.StringArray) else None
+        return match(a) if found is None else found
+
+    return run
 
 
 def _escaped(pattern: str, escape: str) -> str:
