@@ -90,7 +90,8 @@ class Behind:
                     self.skipped += left
                     continue
             between = self._between(run, closed)
-            found, held = [*found, between], held + len(between.rows)
+            found.append(between)
+            held += len(between.rows)
             if after is not None and self.skipped + held >= self._offset + self._limit and (
                 held - counted >= held // _GROWN):  # fmt: skip
                 counted = held
