@@ -20,7 +20,8 @@ from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
 
 UNKNOWN_ROWS = 1000.0  # guess for an empty collection; from this many rows on, distinct keys are measured
 _ROWS_PER_PARENT = 10.0  # rows that refer to one row of another collection, if sizes are unknown
-_SELECTIVITY = {"=": 0.1, "in": 0.2, "<": 0.4, "<=": 0.4, ">": 0.4, ">=": 0.4, "like": 0.2, "is null": 0.1}
+_SELECTIVITY = {"=": 0.1, "in": 0.2, "<": 0.4, "<=": 0.4, ">": 0.4, ">=": 0.4, "like": 0.2, "is null": 0.1,
+                "value fails": 0.001}  # fmt: skip
 _TEMPORAL_SELECTIVITY = 0.4
 Values: TypeAlias = Callable[[str], int | None]
 

@@ -70,8 +70,9 @@ def join_with_known(join: Join, own: Collection[str], estimates: Estimates, arra
 
     def branch(one: Branch) -> Branch:
         paths = tuple(map(told, one.paths))
-        plain = [number for number, path in enumerate(paths) if path.kind is InputKind.PLAIN]
-        return Branch(paths, min(plain, key=lambda number: filling_cost(paths[number], own, estimates)))
+        plain = [number for number, path in enumerate(paths)
+                 if path.kind is InputKind.PLAIN and number not in one.whole]  # fmt: skip
+        return replace(one, paths=paths, fill=min(plain, key=lambda i: filling_cost(paths[i], own, estimates)))
 
     return replace(join, branches=tuple(map(branch, join.branches)))
 

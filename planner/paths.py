@@ -50,17 +50,19 @@ def in_order(block: Block) -> list[int]:
 
 
 def path_maker(
-    block: Block, number: int, estimates: Estimates, chosen: set[ArrangementKey], *, fills: bool = False
-) -> Callable[[int], Path]:
+    block: Block, number: int, estimates: Estimates, chosen: set[ArrangementKey], *, fills: bool = False,
+    part_of: Block | None = None,
+) -> Callable[[int], Path]:  # fmt: skip
     """What makes the path of an input, given its number; the rest is as in `branch`. `fills`: of a query, whose paths
-    take all rows of an input, and not changes of it."""
+    take all rows of an input, and not changes of it. `part_of`: the block makes some of the rows of this one, and tells
+    failing rows apart as that does."""
     kinds.check(block)
     shares, seen = _Shares(block, estimates), _seen(PathJoin(block), estimates, chosen)
 
     def make(i: int) -> Path:
         plain = block.inputs[i].kind is InputKind.PLAIN
         own = seen if plain else _seen(kinds.seen_from(block, block.inputs[i]), estimates, chosen)
-        return _path(block, own, number, i, estimates, shares, fills=fills)
+        return _path(block, own, number, i, estimates, shares, fills=fills, apart=part_of or block)
 
     return make
 
@@ -78,7 +80,7 @@ def _seen(join: PathJoin, estimates: Estimates, chosen: set[ArrangementKey]) -> 
 
 
 def _path(block: Block, seen: _Seen, branch: int, start: int, estimates: Estimates, shares: Mapping[str, float], *,
-          fills: bool) -> Path:
+          fills: bool, apart: Block) -> Path:
     view, lookups = seen.join, seen.lookups
     agenda = Agenda(view.block)
     first = view.block.inputs[start]
@@ -128,7 +130,7 @@ def _path(block: Block, seen: _Seen, branch: int, start: int, estimates: Estimat
             lookups.choose(stage.half_join.arrangement)
         stages += found
     alone, complete = (Reports(branch, tuple(sorted(names))) for names in (
-        identity.of_input(block, block.inputs[start]), identity.of_complete_rows(block)))  # fmt: skip
+        identity.of_input(apart, apart.inputs[start]), identity.of_complete_rows(apart)))  # fmt: skip
     draft = Draft(start, source if appearing else source + then, stages, agenda.finish(), alone, complete, appearing,
                   block.dares)
     return finished(computing_late(draft), block.inputs, [column.name for column, _ in block.outputs])

@@ -236,10 +236,15 @@ def _every(stages: Iterable[Stage]) -> Iterator[Stage]:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One join of a sum of joins. One path per input, in input order; of a query only those that it needs."""
+    """One join of a sum of joins. One path per input, in input order; of a query only those that it needs.
+
+    `whole`: the places of paths that make what is in the rows' other branches, too (`planner.failing_rows`). None of
+    them fills. The branches after this one have no paths of their inputs.
+    """
 
     paths: tuple[Path, ...]
     fill: int  # which path fills a new collection: that input's whole history as the change, all others "after"
+    whole: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

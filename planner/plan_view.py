@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 from halfjoin.planner.block import Blocks
 from halfjoin.planner.cost import path_cost, share_of_source
 from halfjoin.planner.cut import cut
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.facts import Facts
+from halfjoin.planner.failing_rows import branches_of
 from halfjoin.planner.filling import filling, join_with_known
 from halfjoin.planner.known import Arranged, beginning, found_by_keys
-from halfjoin.planner.paths import branch
 from halfjoin.planner.plan import ArrangementKey, Constant, Join, Node, Reduce, ViewPlan
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.find_equalities import dare
@@ -88,11 +89,11 @@ def _join(
     estimates = estimates.with_constants(constants)
     chosen: set[ArrangementKey] = set()
     own = [node.output for node in below]
-    branches = tuple(branch(block, number, estimates, chosen) if arranged is None else
-                     filling(block, number, estimates, chosen, arranged, own)
-                     for number, block in enumerate(blocks))  # fmt: skip
+    branches = [branches_of(block, number, estimates, chosen) if arranged is None else
+                (filling(block, number, estimates, chosen, arranged, own),)
+                for number, block in enumerate(blocks)]  # fmt: skip
     columns = tuple(replace(column, type=stored(column)) for column in relation.columns)
-    return Join(name, columns, branches, constants)
+    return Join(name, columns, tuple(chain.from_iterable(branches)), constants)
 
 
 def _rows(join: Join, estimates: Estimates) -> float:

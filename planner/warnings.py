@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfjoin.planner.estimates import Estimates
+from halfjoin.planner.failing_rows import ordinary
 from halfjoin.planner.linear import Filter
 from halfjoin.planner.liveness import reads
 from halfjoin.planner.names import arrangement_name
@@ -21,7 +22,7 @@ def warnings(join: Join, estimates: Estimates) -> tuple[str, ...]:
     looked_for = wants(join)
     for branch in join.branches:
         for path in branch.paths:
-            for stage in path.every_stage:
+            for stage in ordinary(path):
                 asks = stage.half_join.kind is not InputKind.PLAIN  # present, absent or padded
                 if stage.half_join.arrangement.constant is None and not asks:
                     found |= dict.fromkeys(_cross_product(path.alias, stage))

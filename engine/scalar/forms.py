@@ -231,6 +231,25 @@ def _uuids(n: int) -> Any:
     return pa.array([str(uuid4()) for _ in range(n)], pa.string())
 
 
+def _value_or_null(_: Call, children: Sequence[Node]) -> Node:
+    """The value of a row for which the argument does not fail. One that failed has NULL already."""
+    return lambda batch: (children[0](batch)[0], None)
+
+
+def _value_fails(_: Call, children: Sequence[Node]) -> Node:
+    """Whether the argument fails."""
+
+    def run(batch: Batch) -> tuple[Datum, Failures | None]:
+        failures = children[0](batch)[1]
+        if failures is None:
+            return pa.scalar(False), None
+        found = np.zeros(batch.n, np.bool_)
+        found[failures.rows] = True
+        return pa.array(found), None
+
+    return run
+
+
 FORMS: dict[str, Callable[[Call, Sequence[Node]], Node]] = {
     "and": _connective("and_kleene", False),
     "or": _connective("or_kleene", True),
@@ -238,6 +257,8 @@ FORMS: dict[str, Callable[[Call, Sequence[Node]], Node]] = {
     "coalesce": _coalesce,
     "[]": _subscript,
     "checked": _checked,
+    "value or null": _value_or_null,
+    "value fails": _value_fails,
     "random": _by_chance(lambda n: pa.array(np.random.default_rng().random(n))),
     "gen_random_uuid": _by_chance(_uuids),
 }

@@ -29,18 +29,25 @@ def dare(block: Block) -> Block:
 
     It may fail for rows that are not complete. So it is for a query, which is asked again if it does.
     """
-    found, rest = list[Equality](), list[Expr]()
+    found, rest = left_out(block)
+    if not found:
+        return block
+    return Daring(block.inputs, block.functions, rest, block.outputs, block.temporal,
+                  merged([*block.equalities, *found.values()]))  # fmt: skip
+
+
+def left_out(block: Block) -> tuple[dict[Expr, Equality], tuple[Expr, ...]]:
+    """The predicates of a block that are equalities between inputs, and are no classes since they may fail; and the
+    other predicates."""
+    found, rest = dict[Expr, Equality](), list[Expr]()
     outer = {item.alias for item in block.inputs if item.kind is not InputKind.PLAIN}
     for predicate in block.predicates:
         sides = _sides(predicate, block.owners, daring=True)
         if sides is None or outer & inputs_of(predicate, block.owners):
             rest.append(predicate)
         else:
-            found.append(_equality(predicate, sides))
-    if not found:
-        return block
-    return Daring(block.inputs, block.functions, tuple(rest), block.outputs, block.temporal,
-                  merged([*block.equalities, *found]))  # fmt: skip
+            found[predicate] = _equality(predicate, sides)
+    return found, tuple(rest)
 
 
 def _equality(predicate: Expr, sides: tuple[Expr, Expr]) -> Equality:

@@ -11,6 +11,9 @@ from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.kept import kept_if_small
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
+# Calls that tell whether an argument fails, and do not fail for it (`failing`).
+_CAUGHT = frozenset(("value or null", "value fails"))
+
 # Operators that give NULL for a NULL.
 _STRICT = frozenset(("=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "^"))
 
@@ -29,7 +32,7 @@ def always_null(call: Call) -> bool:
 @kept_if_small(65536)
 def fallible(expr: Expr) -> bool:
     """Whether some part of the expression may fail: by overflow, division by zero, a narrowing cast, ..."""
-    if isinstance(expr, Call) and always_null(expr):
+    if isinstance(expr, Call) and (expr.function in _CAUGHT or always_null(expr)):
         return False
     parts = [child for child in children(expr) if isinstance(child, Call | Cast)]  # a list may have many constants
     return _fails_itself(expr) or any(map(fallible, parts))

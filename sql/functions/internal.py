@@ -55,5 +55,7 @@ SET_RETURNING = (
              "text -> text", "integer -> text or error"),
     function("code of byte", INTERNAL, "The code of a value of the type \"char\"", "text -> integer"),
     function("trimmed text", INTERNAL, "A numeric as text, without the zeros at its end", "numeric -> text"),
+    function("value or null", INTERNAL, "The value, or NULL for a row for which the expression fails", "any -> any"),
+    function("value fails", INTERNAL, "Whether an expression fails for a row", "any -> boolean"),
     function("not negative", INTERNAL, "The number, which is not negative", "bigint -> bigint or error"),
 )  # fmt: skip
