@@ -34,7 +34,7 @@ from halfjoin.engine.statements.scratch import SCRATCH, B, OverRows, beside, not
 from halfjoin.engine.statements.shapes import Unfit, fill_of
 from halfjoin.engine.statements.system_tables import system_tables
 from halfjoin.engine.updates.updates import Ints, Updates, concat
-from halfjoin.errors import HalfjoinError, InvalidRow, UnsupportedSQL
+from halfjoin.errors import DataError, HalfjoinError, InvalidRow, UnsupportedSQL
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.bind.conflicts import bind_do_update
 from halfjoin.sql.bind.merging import bind_merge
@@ -100,16 +100,25 @@ def carry_out(state: State, statement: Change, sql: str, keep: Keep | None = Non
     if not _lasts(parts):
         rows = evaluate(state, parts.bound.relation, None, distinct=not parts.bound.order)
         return _carried_out(state, parts, rows, sql)
-    made = ReadyChange(parts, prepare(closed(state), parts.bound.relation))
+    made = ReadyChange(parts, prepare(closed(state), parts.bound.relation, daring=True))
     changed = carried_out(state, made, sql)
+    if changed is None:
+        made = replace(made, evaluation=prepare(closed(state), parts.bound.relation))
+        changed = carried_out(state, made, sql)
+    assert changed is not None
     if keep is not None:
         keep(made)
     return changed
 
 
-def carried_out(state: State, ready: ReadyChange, sql: str) -> Changed:
-    """As `carry_out`, of a change that is ready."""
-    rows = run(closed(state), ready.evaluation, None, distinct=not ready.parts.bound.order)
+def carried_out(state: State, ready: ReadyChange, sql: str) -> Changed | None:
+    """As `carry_out`, of a change that is ready. None: its query has dared too much, as in `querying.answered`."""
+    try:
+        rows = run(closed(state), ready.evaluation, None, distinct=not ready.parts.bound.order)
+    except DataError:
+        if ready.evaluation.plan.dares:
+            return None
+        raise
     return _carried_out(state, ready.parts, rows, sql)
 
 
@@ -122,14 +131,14 @@ def ready_change(state: State, statement: Change, sql: str) -> ReadyChange | Non
     if isinstance(statement, Insert) and rows_of(statement.query) is not None:
         return None
 
-    def planned(state: State, relation: Relation) -> Evaluation:
-        made = planned_query(state, relation)
+    def planned(state: State, relation: Relation, *, daring: bool = False) -> Evaluation:
+        made = planned_query(state, relation, daring=daring)
         return compiled(state, made, [node for node in made.nodes if fill_of(node) is None])
 
     parts = _parts(state, statement, sql, planned)
     if not _lasts(parts):
         return None
-    evaluation, bound = planned(closed(state), parts.bound.relation), parts.bound
+    evaluation, bound = planned(closed(state), parts.bound.relation, daring=True), parts.bound
     aside = [one.evaluation.plan for one in (parts.update, parts.returning) if one is not None and one.evaluation]
     named = (bound.old, bound.new, bound.others, bound.order, bound.action, evaluation.collections)
     if fill_of((named, aside)) is not None:

@@ -121,12 +121,19 @@ def _looked_up(planned: ViewPlan) -> Iterator[ArrangementKey]:
 
 
 def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: bool = True) -> Updates:
-    """The contents of a bound query. With `distinct`, one row per distinct row; counts are in `diff`."""
+    """The contents of a bound query. With `distinct`, one row per distinct row; counts are in `diff`. If it dares too
+    much, it is planned again, as what is there needs it."""
     state = closed(state)
     named = system_tables(relation)
     if named:
         state = replace(state, upper=max(state.upper, 1))  # as if time 0 were closed, at which the catalog's rows are
         state = with_system(state, named, state.upper - 1 if as_of is None else as_of)
+    daring = prepare(state, relation, daring=True)
+    try:
+        return run(state, daring, as_of, distinct=distinct, made=named)
+    except DataError:
+        if not daring.plan.dares:
+            raise
     return run(state, prepare(state, relation), as_of, distinct=distinct, made=named)
 
 

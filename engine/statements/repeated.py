@@ -61,7 +61,8 @@ def _change(session: Session, state: State, asked: Asked) -> pa.Table | None:
     session.isolation.check_change(statement)
     if session.close_due(state, statement):
         return _change(session, state, asked)  # definitions may be others now
-    return apply(session, state, seen, statement, changing.carried_out(seen, found[0], asked.sql))
+    changed = changing.carried_out(seen, found[0], asked.sql)
+    return None if changed is None else apply(session, state, seen, statement, changed)
 
 
 def known_query(session: Session, seen: State, asked: Asked | None) -> tuple[Ready, Expr | None] | None:

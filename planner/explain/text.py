@@ -64,9 +64,11 @@ def _made(
 def _join(paths: tuple[PathModel, ...]) -> _Node:
     if len(paths) == 1 and not paths[0].lookups:
         return _path(paths[0])
-    inputs = ", ".join(path.input if path.input == path.collection else f"{path.collection} AS {path.input}"
-                       for path in paths)  # fmt: skip
-    return _Node(f"join of {inputs}", tuple(map(_path, paths)))
+    inputs = {path.input: path.input if path.input == path.collection else f"{path.collection} AS {path.input}"
+              for path in paths}  # fmt: skip
+    for lookup in (lookup for path in paths for lookup in path.lookups if lookup.arrangement.state != "constant"):
+        inputs.setdefault(lookup.input, lookup.input)  # one whose own changes take another path
+    return _Node(f"join of {', '.join(inputs.values())}", tuple(map(_path, paths)))
 
 
 def _path(path: PathModel) -> _Node:

@@ -12,7 +12,7 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.batch.readable import closed
 from halfjoin.engine.batch.state import State
-from halfjoin.engine.statements import querying
+from halfjoin.engine.statements import changing, querying
 from halfjoin.engine.statements.evaluating import planned_query
 from halfjoin.planner.plan import Join
 from halfjoin.sql.bind.query import bind_query
@@ -84,3 +84,55 @@ def test_what_fails_is_an_error_of_complete_rows_alone(monkeypatch: pytest.Monke
     engine.execute("DELETE FROM s WHERE k = 1")
     tried.clear()
     assert engine.query(f"{SUMS} WHERE true").to_pylist() == [{"x": 1, "k": 2, "b": 7}] and tried == [True]
+
+
+LESS = "s.k = t.y AND u.a = t.x + s.y AND u.b > t.x"
+CHANGES = (
+    f"INSERT INTO w SELECT t.x, s.k, u.b FROM t, s, u WHERE {LESS}",
+    f"INSERT INTO w SELECT t.x, max(u.b), count(*) FROM t, s, u WHERE {LESS} GROUP BY t.x",
+    f"UPDATE w SET k = u.b FROM t, s, u WHERE {LESS} AND w.x = t.x",
+    f"DELETE FROM w USING t, s, u WHERE {LESS} AND w.x = t.x",
+    f"CREATE TABLE made AS SELECT t.x FROM t, s, u WHERE {LESS}",
+)
+
+
+@pytest.mark.parametrize("sql", CHANGES)
+def test_changes_dare_and_try_again(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = list[bool]()
+
+    def prepare(state: State, relation: Any, *, daring: bool = False) -> Any:
+        tried.append(daring)
+        return made(state, relation, daring=daring)
+
+    made = changing.prepare
+    monkeypatch.setattr(changing, "prepare", prepare)
+    engine = hj.Engine()
+    engine.execute(f"{SCHEMA}; CREATE TABLE w (x integer, k integer, b integer)")
+    engine.execute("INSERT INTO s VALUES (1, 5), (2, 3); INSERT INTO t VALUES (1, 2)")
+    engine.execute("INSERT INTO u SELECT g, 7 FROM generate_series(1, 100) g")
+
+    def run() -> list[bool]:
+        engine.execute("DROP TABLE IF EXISTS made; DELETE FROM w")
+        engine.execute("INSERT INTO w VALUES (1, 1, 1), (2147483645, 1, 1)")
+        tried.clear()
+        engine.execute(sql)
+        return tried[:]
+
+    assert run() == [True]
+    engine.execute("INSERT INTO t VALUES (2147483645, 1)")
+    assert run() == [True, False]  # no row of u is complete with the one that fails
+    engine.execute("INSERT INTO u VALUES (4, 2147483646)")
+    with pytest.raises(hj.DataError, match=r"integer out of range in u\.a = t\.x \+ s\.y"):
+        run()
+
+
+def test_a_change_that_is_remembered_tries_again() -> None:
+    engine = hj.Engine()
+    engine.execute(f"{SCHEMA}; CREATE TABLE w (x integer, k integer, b integer)")
+    engine.execute("INSERT INTO s VALUES (1, 5), (2, 3); INSERT INTO t VALUES (1, 2)")
+    engine.execute("INSERT INTO u SELECT g, 7 FROM generate_series(1, 100) g")
+    for bound in range(5, 12):
+        engine.execute(f"{CHANGES[0]} AND t.y < {bound}")
+        if bound == 8:
+            engine.execute("INSERT INTO t VALUES (2147483645, 1)")
+    assert engine.query("SELECT * FROM w").to_pylist() == [{"x": 1, "k": 2, "b": 7}] * 7

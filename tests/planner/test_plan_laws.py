@@ -185,6 +185,9 @@ FAILING = (
     "SELECT r.a FROM r, s WHERE r.a / r.b IS NOT DISTINCT FROM s.a",
     "SELECT r.a FROM r, s WHERE r.a = s.a AND mz_now() < r.c / s.b AND mz_now() >= r.b / r.c",
     "SELECT r.a FROM r, s WHERE r.a = s.a OR 4 / r.b = 4 / s.c",
+    "SELECT s.a FROM r, s, t WHERE r.a = s.a AND t.b = r.b / s.c",
+    "SELECT s.a FROM r, s, t WHERE r.a = s.a AND t.b IS NOT DISTINCT FROM r.b / s.c AND t.a = s.b / r.c",
+    "SELECT r.a / t.c AS x FROM r, s, t WHERE r.a = s.a AND t.b = r.b / s.c AND 2 / r.c > 1 AND s.b / r.b < 2",
 )
 
 

@@ -49,6 +49,12 @@ def scalar(expr: Expr, row: Row) -> Any:
         case Call("case", args):
             pairs = zip(args[:-1:2], args[1::2], strict=True)
             return scalar(next((value for condition, value in pairs if scalar(condition, row)), args[-1]), row)
+        case Call("value or null" | "value fails" as name, (arg,)):
+            try:
+                value = scalar(arg, row)
+            except Failed:
+                return None if name == "value or null" else True
+            return value if name == "value or null" else False
         case Call(name, args):
             values = [scalar(arg, row) for arg in args]
             if name in ("is null", "is not null"):
