@@ -50,13 +50,20 @@ def opened() -> Iterator[Open]:
         reader.close()
 
 
+def at_the_end(reader: KafkaReader) -> bool:
+    """Whether a reader is behind all messages. The brokers are asked: it knows of the last ones when they have come."""
+    consumer = reader._consumer
+    assert consumer is not None
+    return all(max(offset, 0) >= consumer._watermarks(one)[1] for one, offset in consumer._next.items())
+
+
 def all_rows(reader: KafkaReader, position: str | None = None) -> tuple[list[Any], str | None, list[Polled]]:
-    """What a reader gives until there is nothing new, without `__diff` 1."""
+    """What a reader gives until it has come to where the brokers end, without `__diff` 1."""
     rows, polls = [], []
     while True:
         found = reader.poll(position, 0.1)
         if found is None:
-            if reader.lag().amount == 0:
+            if at_the_end(reader):
                 return rows, position, polls
             continue
         polls.append(found)

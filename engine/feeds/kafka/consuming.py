@@ -20,7 +20,6 @@ from halfjoin.engine.feeds.kafka.topics import Topics
 from halfjoin.errors import HalfjoinError, StorageError
 
 _AT_ONCE = 500  # messages that are asked for at once, so that the bound of bytes is checked often enough
-_FIRST = 3.0  # seconds to wait at least for what the brokers say of each partition first
 _LINGER = 0.02  # seconds to wait for more messages behind those that are there
 _QUEUED_KBYTES = 16 << 10  # of messages that librdkafka fetches ahead
 _UNUSABLE = (KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE)
@@ -92,7 +91,7 @@ class TopicConsumer:
         start = time.monotonic()
         found = self._some(1, seconds)
         while not found and self._problem is None:  # only ends of partitions came
-            wait = max(seconds, _FIRST) if self._unheard else seconds
+            wait = max(seconds, WAIT) if self._unheard else seconds
             if (left := start + wait - time.monotonic()) <= 0:
                 break
             found = self._some(1, left)
