@@ -110,7 +110,7 @@ def test_threads_are_started_while_no_call_is_interrupted(tmp_path, monkeypatch)
         begin(thread)
 
     LOGS["a"] = Log([{"k": 1}])
-    monkeypatch.setattr("halfjoin.engine.storage.warehouse.FLUSH_BYTES", 1)
+    monkeypatch.setattr("halfjoin.engine.storage.upkeep.FLUSH_BYTES", 1)
     with hj.Engine(tmp_path / "w") as engine:
         monkeypatch.setattr(Thread, "start", lambda thread: (
             noted if thread.name.startswith("halfjoin") else begin)(thread))
