@@ -14,6 +14,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.feeds.kinds import kind_named
 from halfjoin.engine.feeds.source import Lag
 from halfjoin.engine.feeds.worker import Host, Worker, opening_of
+from halfjoin.engine.system.starting import start
 from halfjoin.errors import Conflict, HalfjoinError, UnknownName
 
 WAIT = 1.0  # seconds that a poll waits for something new. A source that is dropped or paused stops after it
@@ -44,7 +45,7 @@ class _Thread:
         self._name, self._stop = source.name, Event()
         self.error: str | None = None
         self._thread = Thread(target=self._run, name=f"halfjoin-source-{source.name}", daemon=True)
-        self._thread.start()
+        start(self._thread)
 
     @property
     def alive(self) -> bool:
@@ -123,7 +124,7 @@ class Sources:
                 self._ending = [one for one in self._ending if one.is_alive()]
                 with _perhaps(source, "has not given back what it holds elsewhere"):
                     ending = Thread(target=_forget, args=(source, ended.get(source.id)), daemon=True)
-                    ending.start()
+                    start(ending)
                     self._ending.append(ending)
 
     def start(self) -> None:

@@ -14,6 +14,7 @@ from threading import Condition, RLock, Thread
 
 from halfjoin.engine.sinks.delivery import Delivery
 from halfjoin.engine.sinks.outlet import Outlet
+from halfjoin.engine.system.starting import start
 from halfjoin.errors import DataError, HalfjoinError, StorageError
 
 MOST_WAITING = 256  # batches. Beyond that the engine waits for the courier; a courier that fails drops them
@@ -110,7 +111,7 @@ class Courier:
             self._work, thread = work, Thread(target=self._run, args=(work,), name=f"halfjoin-sink-{self._name}")
             try:
                 self._busy = True
-                thread.start()
+                start(thread)
                 self._thread = thread
             except BaseException as problem:  # if the thread has started nevertheless, it finds no work
                 self._busy, self._work = False, None

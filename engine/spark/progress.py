@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Timer
 
+from halfjoin.engine.system.starting import start
+
 PATIENCE = 1.0  # seconds before the spinner appears
 
 
@@ -21,7 +23,7 @@ def progress(doing: str) -> Iterator[None]:
     status = console.status(f"Spark: {doing}")
     later = Timer(PATIENCE, status.start)
     later.daemon = True
-    later.start()
+    start(later)
     try:
         yield
     finally:

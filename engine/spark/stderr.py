@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
 
+from halfjoin.engine.system.starting import start
+
 _WARNING = b"WARNING: Using incubator modules"
 
 
@@ -15,7 +17,7 @@ def without_warning() -> Iterator[None]:
     """Wrap the start of a process that inherits our standard error and writes there as long as it lives."""
     stderr = os.dup(2)
     end, begin = os.pipe()
-    Thread(target=_pass_on, args=(end, stderr), name="halfjoin-stderr", daemon=True).start()
+    start(Thread(target=_pass_on, args=(end, stderr), name="halfjoin-stderr", daemon=True))
     os.dup2(begin, 2)
     os.close(begin)
     try:

@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Callable
 from threading import Condition, RLock, Thread, main_thread
 
+from halfjoin.engine.system.starting import start
+
 _log = logging.getLogger("halfjoin")
 
 
@@ -50,7 +52,7 @@ class Behind:
     def _start(self) -> bool:
         try:
             self._worker = worker = object()
-            Thread(target=self._run, args=(worker,), name=self._name).start()
+            start(Thread(target=self._run, args=(worker,), name=self._name))
         except BaseException as problem:  # if the thread has started nevertheless, it finds no work
             self._worker = None
             self._waiting.clear()

@@ -16,6 +16,7 @@ from concurrent.futures import Executor
 from threading import Lock, get_ident
 from typing import Any, TypeVar, cast
 
+from halfjoin.engine.system.starting import unless_starting
 from halfjoin.errors import HalfjoinError
 
 T = TypeVar("T")
@@ -99,12 +100,14 @@ class Worker:
         """Raise an exception in the thread of a call, now and again until it has ended."""
         if running.done():
             return
+        sent = unless_starting(self._send)
+        asyncio.get_running_loop().call_later(_AGAIN if sent else _MOMENT, self._interrupt, running)
+
+    def _send(self) -> None:
         with self._guard:
-            thread = self._thread
-            if thread is not None:
+            if self._thread is not None:
                 self._sent = True
-                _raise_in(ctypes.c_ulong(thread), ctypes.py_object(_Cancelled))
-        asyncio.get_running_loop().call_later(_AGAIN, self._interrupt, running)
+                _raise_in(ctypes.c_ulong(self._thread), ctypes.py_object(_Cancelled))
 
     def _outcome(self, function: Callable[[], T]) -> tuple[T | None, Exception | None]:
         """What the function returns, or why it failed. Neither is an interrupt, which would end the event loop."""

@@ -256,7 +256,7 @@ def test_a_commit_that_is_written_and_not_visible_yet_is_not_lost(server: Any) -
             begun(lambda: third.execute("INSERT INTO a VALUES (3)"))
             until("SyncRep")
             second.commit()
-            threads[0].join(20)
+            threads[0].join(60)
             for _ in range(3):
                 assert followed.poll() is None  # the third is still open
             assert followed.rows("SELECT id FROM a") == []
@@ -264,7 +264,7 @@ def test_a_commit_that_is_written_and_not_visible_yet_is_not_lost(server: Any) -
             server.execute("ALTER SYSTEM RESET synchronous_standby_names")
             server.execute("SELECT pg_reload_conf()")
             for thread in threads:
-                thread.join(20)
+                thread.join(60)
     followed.catch_up()
     same(followed, server, "a")
 

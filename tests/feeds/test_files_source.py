@@ -372,9 +372,8 @@ def interruptible() -> Iterator[None]:
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_wait_for_files(engine: hj.Engine, folder: Path) -> None:
     source(engine, folder)
-    interrupt = Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    interrupt.start()
     with pytest.raises(KeyboardInterrupt):
+        Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         engine.run_sources(60)
     (folder / "a.csv").write_text("k\n1\n")
     assert engine.run_sources(0) == 1

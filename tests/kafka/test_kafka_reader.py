@@ -15,6 +15,7 @@ from confluent_kafka.schema_registry import Schema
 import halfjoin as hj
 from halfjoin.catalog.models import Table
 from halfjoin.engine.feeds.kafka import decoding
+from halfjoin.engine.feeds.kafka.consuming import TopicConsumer
 from halfjoin.engine.feeds.kafka.reader import KAFKA, KafkaReader
 from halfjoin.engine.feeds.source import Opening, Polled
 from tests.support.kafka import Brokers
@@ -50,13 +51,20 @@ def opened() -> Iterator[Open]:
         reader.close()
 
 
+def at_the_end(reader: KafkaReader) -> bool:
+    """Whether a reader is behind all messages. The brokers are asked: it knows of the last ones when they have come."""
+    consumer = reader._consumer
+    assert consumer is not None
+    return all(max(offset, 0) >= consumer._watermarks(one)[1] for one, offset in consumer._next.items())
+
+
 def all_rows(reader: KafkaReader, position: str | None = None) -> tuple[list[Any], str | None, list[Polled]]:
-    """What a reader gives until there is nothing new, without `__diff` 1."""
+    """What a reader gives until it has come to where the brokers end, without `__diff` 1."""
     rows, polls = [], []
     while True:
         found = reader.poll(position, 0.1)
         if found is None:
-            if reader.lag().amount == 0:
+            if at_the_end(reader):
                 return rows, position, polls
             continue
         polls.append(found)
@@ -303,6 +311,20 @@ def test_brokers_and_topics_that_are_not_there(mock: Brokers, opened: Open, monk
     monkeypatch.setattr("halfjoin.engine.feeds.kafka.consuming.WAIT", 5)
     with pytest.raises(hj.StorageError, match=r"the topic nowhere cannot be read: .*Unknown topic"):
         opened(mock, "nowhere").poll(None, 0.1)
+
+
+def test_a_topic_of_which_nothing_comes_is_not_taken_for_empty(
+    mock: Brokers, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = opened(mock, mock.topic())
+    assert reader._consumer is not None
+    reader._consumer.go(None)
+    with monkeypatch.context() as patch:
+        patch.setattr("halfjoin.engine.feeds.kafka.consuming.WAIT", 0.2)
+        patch.setattr(TopicConsumer, "_some", lambda *_: [])
+        with pytest.raises(hj.StorageError, match="cannot be reached: no answer for partition 0, 1"):
+            reader._consumer.take(0.1)
+    assert all_rows(reader)[0] == []
 
 
 @pytest.mark.parametrize(("given", "sql", "text"), [

@@ -32,7 +32,7 @@ def sink(
     topic = topic or brokers.topic()
     positions = f"p{topic}"
     if not brokers.real:
-        brokers.admin.list_topics(positions, timeout=5)
+        brokers.admin.list_topics(positions, timeout=60)
     given = f", key '{key}'" if key else ""
     engine.execute(f"CREATE OR REPLACE SINK s FROM {source} INTO KAFKA (brokers '{brokers.address}', topic '{topic}', "
                    f"positions '{positions}'{given}{more})")  # fmt: skip

@@ -113,7 +113,7 @@ def test_a_subscriber_of_a_dropped_view_gets_an_error(engine, drop):
     thread = threading.Thread(target=follow)
     thread.start()
     engine.execute(drop)
-    thread.join(20)
+    thread.join(60)
     assert got == [0, 1] and len(ended) == 1 and "'v'" in ended[0] and "dropped or replaced" in ended[0]
 
 

@@ -11,6 +11,8 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.storage.object_journal import ObjectJournal
 from halfjoin.engine.storage.place import LocalPlace
+from halfjoin.engine.system.starting import unless_starting
+from tests.support.listed import LOGS, Log
 
 
 class Ended(BaseException):
@@ -56,7 +58,7 @@ def test_a_waiting_batch_begins_once_others_are_put_right(monkeypatch):
         with engine._turns.alone(True):
             waits.clear()
             later.start()
-            assert waits.wait(30)
+            assert waits.wait(60)
             settle = engine._commits.finish
             monkeypatch.setattr(type(engine._commits), "finish", ended)
             with pytest.raises(Ended):
@@ -96,6 +98,29 @@ def test_closing_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
         engine.execute("CREATE TABLE t (k int)")
     engine.close()
     hj.Engine(tmp_path / "w").close()
+
+
+def test_threads_are_started_while_no_call_is_interrupted(tmp_path, monkeypatch):
+    """Python 3.11 would raise the interrupt in the thread that is being started."""
+    guarded, begin = {}, Thread.start
+
+    def noted(thread):
+        with ThreadPoolExecutor(1) as another:  # `unless_starting` asks what other threads do
+            guarded[thread.name] = not another.submit(unless_starting, lambda: None).result()
+        begin(thread)
+
+    LOGS["a"] = Log([{"k": 1}])
+    monkeypatch.setattr("halfjoin.engine.storage.upkeep.FLUSH_BYTES", 1)
+    with hj.Engine(tmp_path / "w") as engine:
+        monkeypatch.setattr(Thread, "start", lambda thread: (
+            noted if thread.name.startswith("halfjoin") else begin)(thread))
+        engine.execute("CREATE TABLE t (k int); CREATE SINK s FROM t INTO DELTA 's'")
+        engine.apply({"t": [{"k": 1}]})
+        engine.execute("CREATE SOURCE l FROM LIST (log 'a') INTO t")
+        engine.start_sources()
+        monkeypatch.undo()
+    LOGS.clear()
+    assert guarded == dict.fromkeys(("halfjoin-flush", "halfjoin-sink-s", "halfjoin-source-l"), True)
 
 
 def interrupted(runners):

@@ -45,7 +45,7 @@ def _works(server: Served) -> bool:
 def test_a_bad_beginning_closes_the_connection(server: Served, data: bytes) -> None:
 
 
-    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
         while connection.recv(1 << 16):
@@ -133,6 +133,6 @@ def test_a_copy_takes_so_many_bytes_and_no_more() -> None:
 def test_a_client_that_says_nothing_is_closed() -> None:
 
 
-    with serving(limits=Limits(startup=0.2)) as found, socket.create_connection(("127.0.0.1", found.port), 20) as quiet:
+    with serving(limits=Limits(startup=0.2)) as found, socket.create_connection(("127.0.0.1", found.port), 60) as quiet:
         while quiet.recv(1000):
             pass

@@ -128,7 +128,7 @@ def test_tls_encrypts_and_proves_who_the_server_is(encrypted: tuple[Served, Path
 def test_bytes_before_tls_are_refused(encrypted: tuple[Served, Path]) -> None:
     server, _ = encrypted
     raw = Raw.__new__(Raw)
-    raw.socket = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+    raw.socket = socket.create_connection(("127.0.0.1", server.port), timeout=60)
     raw.socket.sendall(struct.pack(">ii", 8, 80877103) + struct.pack(">ii", 20, 3 << 16) + b"user\0x\0\0")
     assert raw.closed()
 

@@ -80,5 +80,5 @@ def test_a_change_whose_columns_another_client_alters_meanwhile_changes_nothing(
 
             made = server.engine._locked(alter, writes=True)
             with pytest.raises(Exception, match="cached plan must not change result type"):
-                made.result(20)
+                made.result(60)
         assert client.execute("SELECT * FROM altered").fetchall() == [(1, None)]

@@ -322,7 +322,7 @@ def test_a_cancel_request_ends_the_statement_alone(raw: Raw, served: Served) -> 
 
     def cancel() -> None:
         while not done.wait(0.05):
-            with socket.create_connection(("127.0.0.1", served.port), timeout=5) as request:
+            with socket.create_connection(("127.0.0.1", served.port), timeout=60) as request:
                 request.sendall(struct.pack(">ii", 16, 80877102) + key)
                 request.recv(1)
 

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
+from tests.support.ports import kept_port
 from tests.support.serving import Raw, fields
 
 
@@ -45,7 +46,7 @@ def test_a_signal_ends_it_and_keeps_what_was_acknowledged(tmp_path: Path, how: s
     with _process(tmp_path / "w") as (process, port, page):
         client = Raw(port)
         assert client.query("CREATE TABLE t (a integer); INSERT INTO t VALUES (1), (2)")[-1][0] == "Z"
-        assert urllib.request.urlopen(f"{page}/healthz", timeout=20).status == 200
+        assert urllib.request.urlopen(f"{page}/healthz", timeout=60).status == 200
         process.send_signal(how)
         assert process.wait(60) == (0 if how != signal.SIGKILL else -signal.SIGKILL)
         rest = process.stdout.read()
@@ -58,13 +59,12 @@ def test_a_signal_ends_it_and_keeps_what_was_acknowledged(tmp_path: Path, how: s
 @contextmanager
 def _unheard(warehouse: Path, before: Callable[[], None], out: int | None = None) -> Iterator[tuple[Any, int]]:
     """A process whose output nobody reads, and its port. `before` is called in it before it begins."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as free:
-        port = free.getsockname()[1]
+    port = kept_port()
     command = [sys.executable, "-m", "halfjoin", "serve", str(warehouse), "--port", str(port), "--http-port", "-1"]
     process = subprocess.Popen(command, stdout=out, stderr=out, preexec_fn=before)
     try:
         for _ in range(600):
-            with suppress(ConnectionRefusedError), closing(socket.create_connection(("127.0.0.1", port), 20)):
+            with suppress(ConnectionRefusedError), closing(socket.create_connection(("127.0.0.1", port), 60)):
                 break
             assert process.poll() is None
             time.sleep(0.1)
@@ -122,9 +122,9 @@ def test_no_client_that_waits_holds_up_a_stop(tmp_path: Path) -> None:
         ]
         for letter, one in (("Z", waits[1]), ("H", waits[2]), ("G", waits[4])):
             one.until(letter)
-        nobody = opened.enter_context(socket.create_connection(("127.0.0.1", port), 20))
-        stream = opened.enter_context(urllib.request.urlopen(f"{page}/api/events", timeout=20))
-        half = opened.enter_context(socket.create_connection(("127.0.0.1", int(page.rsplit(":", 1)[1])), 20))
+        nobody = opened.enter_context(socket.create_connection(("127.0.0.1", port), 60))
+        stream = opened.enter_context(urllib.request.urlopen(f"{page}/api/events", timeout=60))
+        half = opened.enter_context(socket.create_connection(("127.0.0.1", int(page.rsplit(":", 1)[1])), 60))
         half.sendall(b"POST /batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                      b"Content-Length: 9\r\n\r\n{")
         process.send_signal(signal.SIGTERM)

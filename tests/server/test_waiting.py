@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from queue import Queue
 from typing import Any
 
 import pytest
 
+from halfjoin.server.sleeping import Sleep
+from halfjoin.server.working import Worker
 from tests.support.serving import Served, serving
 
 psycopg = pytest.importorskip("psycopg")
@@ -27,22 +30,39 @@ def client(server: Served) -> Iterator[Any]:
         yield connection
 
 
-def slept(client: Any, query: str, *values: Any) -> float:
+@pytest.fixture
+def sleeps(monkeypatch: pytest.MonkeyPatch) -> Queue[float]:
+    """For how many seconds each statement that sleeps is going to."""
+    found, settle = Queue[float](), Sleep.settle
+
+    async def noted(self: Sleep, worker: Worker, most: float) -> None:
+        if self._seconds:
+            found.put(sum(self._seconds))
+        await settle(self, worker, most)
+
+    monkeypatch.setattr(Sleep, "settle", noted)
+    return found
+
+
+def slept(client: Any, sleeps: Queue[float], query: str, *values: Any) -> list[float]:
+    """How long a query slept, each time. That it took no longer cannot be said: the machine may be busy."""
     begin = time.monotonic()
     assert client.execute(query, values or None).fetchall() == [("",)]
-    return time.monotonic() - begin
+    took, found = time.monotonic() - begin, [sleeps.get_nowait() for _ in range(sleeps.qsize())]
+    assert took >= sum(found)
+    return found
 
 
-def test_a_statement_sleeps_once_each_time(client: Any) -> None:
+def test_a_statement_sleeps_once_each_time(client: Any, sleeps: Queue[float]) -> None:
     for _ in range(2):
-        assert 0.3 <= slept(client, "SELECT pg_sleep(0.3)") < 0.59
-        assert 0.3 <= slept(client, "SELECT pg_sleep(%s)", 0.3) < 0.59
-    assert slept(client, "SELECT pg_catalog.pg_sleep_for('100 ms')") >= 0.1
+        assert slept(client, sleeps, "SELECT pg_sleep(0.3)") == [0.3]
+        assert slept(client, sleeps, "SELECT pg_sleep(%s)", 0.3) == [0.3]
+    assert slept(client, sleeps, "SELECT pg_catalog.pg_sleep_for('100 ms')") == [0.1]
     client.execute("DO $$ BEGIN PERFORM pg_sleep(0.01); END $$")
     assert client.execute("SELECT pg_sleep(NULL), pg_sleep(-1), 7 AS n").fetchall() == [(None, "", 7)]
 
 
-def test_who_sleeps_holds_up_nobody_and_is_cancelled(client: Any, server: Served) -> None:
+def test_who_sleeps_holds_up_nobody_and_is_cancelled(client: Any, server: Served, sleeps: Queue[float]) -> None:
     found: list[str] = []
 
     def sleep() -> None:
@@ -56,11 +76,12 @@ def test_who_sleeps_holds_up_nobody_and_is_cancelled(client: Any, server: Served
     thread = threading.Thread(target=sleep)
     thread.start()
     with server.psycopg() as other:
-        time.sleep(0.2)
+        assert sleeps.get(timeout=60) == 60
         other.execute("INSERT INTO t VALUES (4, 4)")
         assert other.execute("SELECT count(*) FROM t").fetchone() == (3,)
-        client.cancel_safe()
-        thread.join(20)
+        while thread.is_alive():  # no statement may be running at the moment when a request comes
+            client.cancel_safe()
+            thread.join(1)
     assert found == ["canceling statement due to user request"]
     client.execute("ROLLBACK")
     client.execute("SET statement_timeout = '50ms'")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import socket
 import subprocess
 import sys
 import time
@@ -28,19 +27,18 @@ from tests.oracle.rows import bag, changes
 from tests.oracle.streams import Program
 from tests.storage.test_storage import DDL
 from tests.storage.test_storage_law import DurableReplay
+from tests.support.ports import kept_port
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("moto") is None, reason="needs an S3-compatible server: pip install 'halfjoin[test-s3]'"
 )
-START_SECONDS = 60
+START_SECONDS = 120
 
 
 @pytest.fixture(scope="module")
 def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a bucket."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = kept_port()
     endpoint = f"http://127.0.0.1:{port}"
     log = (tmp_path_factory.mktemp("moto") / "log").open("wb")
     server = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],

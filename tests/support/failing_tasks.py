@@ -11,7 +11,6 @@ import gc
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -28,6 +27,7 @@ import pyspark
 import halfjoin as hj
 from halfjoin.engine.spark import batches, flow, primary_keys, probing, runner, runners, writing
 from tests.oracle.rows import bag, updates
+from tests.support.ports import kept_port
 from tests.support.small_jobs import FORKED, INTERPRETED, JAVA
 
 How: TypeAlias = Literal["worker", "slow", "executor"]
@@ -139,9 +139,7 @@ def _session(folder: Path) -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     folder.mkdir(parents=True, exist_ok=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = kept_port()
     master = f"spark://127.0.0.1:{port}"
     memory = ("--cores", "1", "--memory", "700m", "--work-dir", str(folder / "work"))
     web = ("--webui-port", "0")

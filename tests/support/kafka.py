@@ -18,11 +18,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from socket import socket
 from tempfile import mkdtemp
 from typing import Any
 
 import pytest
+
+from tests.support.ports import kept_port
 
 JARS = os.environ.get("HALFJOIN_KAFKA")
 QUIET = {"log_level": 0}
@@ -49,7 +50,7 @@ class Brokers:
 
             self.admin.create_topics([NewTopic(name, partitions, 1)])[name].result()
         else:
-            self._producer.list_topics(name, timeout=10)
+            self._producer.list_topics(name, timeout=60)
         return name
 
     @cached_property
@@ -78,12 +79,12 @@ class Brokers:
                              "fetch.wait.max.ms": 20,
                              "isolation.level": "read_committed", "auto.offset.reset": "error", **QUIET})  # fmt: skip
         found: dict[int, list[tuple[bytes | None, bytes | None]]] = {
-            partition: [] for partition in consumer.list_topics(topic, timeout=10).topics[topic].partitions
+            partition: [] for partition in consumer.list_topics(topic, timeout=60).topics[topic].partitions
         }
         consumer.assign([TopicPartition(topic, partition, 0) for partition in found])
         ended: set[int] = set()
         while len(ended) < len(found):
-            message = consumer.poll(10)
+            message = consumer.poll(60)
             assert message is not None
             if message.error() is not None:
                 ended.add(message.partition())
@@ -130,7 +131,7 @@ def real_brokers() -> Iterator[Brokers]:
     """A broker of Kafka's own, in a folder of its own, on this machine alone."""
     if JARS is None:
         pytest.skip("HALFJOIN_KAFKA does not name a folder with Kafka's jars")
-    folder, ports = Path(mkdtemp(prefix="halfjoin-kafka-")), (_free_port(), _free_port())
+    folder, ports = Path(mkdtemp(prefix="halfjoin-kafka-")), (kept_port(), kept_port())
     (folder / "properties").write_text(_PROPERTIES.format(folder=folder, port=ports[0], controller=ports[1]))
     java = ["java", "-Xmx512m", "-cp", f"{JARS}/*"]
     with (folder / "log").open("w") as log:
@@ -147,18 +148,11 @@ def real_brokers() -> Iterator[Brokers]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _free_port() -> int:
-    with socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
 _MOCK = """
 import sys
 from confluent_kafka import Producer
 home = Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0})
-print(*(f"{one.host}:{one.port}" for one in home.list_topics(timeout=10).brokers.values()), sep=",", flush=True)
+print(*(f"{one.host}:{one.port}" for one in home.list_topics(timeout=60).brokers.values()), sep=",", flush=True)
 sys.stdin.read()  # until it is killed, or nobody is there
 """
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+
+from tests.support.ports import kept_port
 
 # Debian's package, and what is on the path elsewhere.
 _BINARIES = ("/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin")
@@ -62,7 +63,7 @@ def postgres_server() -> Iterator[Database]:
     if user is not None and not _exists(user):
         pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
     folder = Path(tempfile.mkdtemp(prefix="halfjoin-postgres-"))
-    data, port = folder / "data", _free_port()
+    data, port = folder / "data", kept_port()
     environment = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
 
     def run(*command: str) -> None:
@@ -113,9 +114,3 @@ def _exists(user: str) -> bool:
     except KeyError:
         return False
     return True
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

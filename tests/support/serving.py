@@ -57,7 +57,7 @@ def serving(
     finally:
         asyncio.run_coroutine_threadsafe(server.stop(), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(30)
+        thread.join(60)
         loop.close()
         engine.close()
 
@@ -73,7 +73,7 @@ class Raw:
     """A connection that sends and receives messages as they are."""
 
     def __init__(self, port: int, *, password: bool = False, settings: bytes = b"") -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self.start(struct.pack(">i", 3 << 16) + b"user\0" + USER.encode() + b"\0" + settings + b"\0")
         if not password:
             self.until("Z")

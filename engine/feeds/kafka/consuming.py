@@ -20,7 +20,6 @@ from halfjoin.engine.feeds.kafka.topics import Topics
 from halfjoin.errors import HalfjoinError, StorageError
 
 _AT_ONCE = 500  # messages that are asked for at once, so that the bound of bytes is checked often enough
-_FIRST = 3.0  # seconds to wait at least for what the brokers say of each partition first
 _LINGER = 0.02  # seconds to wait for more messages behind those that are there
 _QUEUED_KBYTES = 16 << 10  # of messages that librdkafka fetches ahead
 _UNUSABLE = (KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE)
@@ -87,13 +86,15 @@ class TopicConsumer:
         beginning, so that no messages means that there are none.
 
         Raises:
-            StorageError: the brokers cannot be reached. HalfjoinError: they no longer have the messages.
+            StorageError: the brokers cannot be reached, or do not answer. HalfjoinError: they no longer have the
+                messages.
         """
         start = time.monotonic()
         found = self._some(1, seconds)
         while not found and self._problem is None:  # only ends of partitions came
-            wait = max(seconds, _FIRST) if self._unheard else seconds
+            wait = max(seconds, WAIT) if self._unheard else seconds
             if (left := start + wait - time.monotonic()) <= 0:
+                self._heard()
                 break
             found = self._some(1, left)
         size, full = _size(found), bool(found)
@@ -105,6 +106,12 @@ class TopicConsumer:
             problem, self._problem = self._problem, None
             raise StorageError(f"Kafka cannot be reached: {problem.str()}")
         return found
+
+    def _heard(self) -> None:
+        """Refuse to take partitions of which nothing came for partitions without messages."""
+        if self._unheard:
+            numbers = ", ".join(map(str, sorted(self._unheard)))
+            raise StorageError(f"Kafka cannot be reached: no answer for partition {numbers} of the topic {self._topic}")
 
     def _some(self, most: int, seconds: float) -> list[Any]:
         """Messages that come next. What comes beside them is noted, or raised."""
