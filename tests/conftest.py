@@ -20,6 +20,8 @@ from hypothesis import HealthCheck, settings
 from tests.support.seeds import left_out, some
 from tests.support.small_jobs import FORKED, INTERPRETED, JAVA
 
+pytest.register_assert_rewrite("tests.support.postgres")  # a plugin, from which tests import names as well
+
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 settings.register_profile("everyday", max_examples=some(30), derandomize=True, deadline=None, database=None,
