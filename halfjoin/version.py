@@ -3,4 +3,4 @@
 VERSION = "0.1.0"
 
 # Greater in each version that gives some expression another value or type; sql/bind/meaning.py says which.
-MEANING = 15
+MEANING = 16

@@ -93,7 +93,8 @@ class Lookups:
     def _remembered(
         self, agenda: Agenda, item: Input, pairs: Sequence[tuple[int, Known, Known]], whole: bool
     ) -> LookupWay:
-        probes = ((position, id(partner), partner.expr in agenda.computed) for position, _, partner in pairs)
+        # A computed member has its column's name, which another path may give to another member.
+        probes = ((position, id(partner), agenda.computed.get(partner.expr)) for position, _, partner in pairs)
         asked = (item.alias, whole, *probes)
         if asked not in self._found:
             self._found[asked] = self._lookup(agenda, item, _pairs(agenda, item, pairs), whole)

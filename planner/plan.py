@@ -238,8 +238,8 @@ def _every(stages: Iterable[Stage]) -> Iterator[Stage]:
 class Branch:
     """One join of a sum of joins. One path per input, in input order; of a query only those that it needs.
 
-    `whole`: the places of paths that make what is in the rows' other branches, too (`planner.failing_rows`). None of
-    them fills. The branches after this one have no paths of their inputs.
+    `whole`: the places of paths that also make the rows of the branches after this one (`planner.failing_rows`). None
+    of them fills, and those branches have no paths of their inputs.
     """
 
     paths: tuple[Path, ...]

@@ -14,9 +14,11 @@ from dataclasses import replace
 
 from halfjoin.planner.below_groups import Checked
 from halfjoin.planner.chance import depends_on_chance
+from halfjoin.planner.narrow import narrowed
 from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import Column, Expr, columns_of, conjunction, is_temporal
 from halfjoin.sql.functions.aggregates import resolve_aggregate
+from halfjoin.sql.functions.chance import draws
 from halfjoin.sql.functions.resolve import resolve
 from halfjoin.sql.relation import (
     Aggregate,
@@ -39,13 +41,19 @@ _FUNCTIONS = frozenset(("count", "sum", "avg", "min", "max", "bool_and", "bool_o
 
 
 def with_whole_partitions(relation: Relation, checked: Checked) -> Relation:
-    """The same rows, from groups where results are those of whole partitions."""
+    """The same rows, from groups where results are those of whole partitions, without windows that nothing reads."""
+    if not any(isinstance(part, Window) for part in every_part(relation)):
+        return relation
+    return _grouped(narrowed(relation, calls=True), checked)
+
+
+def _grouped(relation: Relation, checked: Checked) -> Relation:
     if not isinstance(relation, Window):
-        return with_inputs(relation, lambda one: with_whole_partitions(one, checked))
+        return with_inputs(relation, lambda one: _grouped(one, checked))
     windows, base = [relation], relation.input
     while isinstance(base, Window):
         windows, base = [*windows, base], base.input
-    made = with_inputs(base, lambda one: with_whole_partitions(one, checked))
+    made = with_inputs(base, lambda one: _grouped(one, checked))
     if not (_is_read_twice(base) and _is_checked(base, checked)):
         return _over(windows, made)
     names = {column.name for column in base.columns}
@@ -96,7 +104,7 @@ def _is_checked(relation: Relation, checked: Checked) -> bool:
 
 def _calls(window: Window, names: set[str]) -> tuple[tuple[Column, AggregateCall], ...] | None:
     """The aggregates that give a window's results; None: it has others."""
-    if any(looks_vary(key.type) or not columns_of(key) <= names for key in window.partition):
+    if any(looks_vary(key.type) or draws(key) or not columns_of(key) <= names for key in window.partition):
         return None
     calls = [(column, _call(call, ordered=bool(window.order), names=names)) for column, call in window.calls]
     made = tuple((column, call) for column, call in calls if call is not None)
@@ -108,7 +116,7 @@ def _call(call: WindowCall, *, ordered: bool, names: set[str]) -> AggregateCall 
     values = (*call.args, *([] if call.condition is None else [call.condition]))
     if call.function not in _FUNCTIONS or not _is_whole(call.frame, ordered=ordered):
         return None
-    if any(looks_vary(value.type) or not columns_of(value) <= names for value in values):
+    if any(looks_vary(value.type) or draws(value) or not columns_of(value) <= names for value in values):
         return None
     made = resolve_aggregate(call.function, call.args, condition=call.condition)
     return made if made.type == call.type and made.args == call.args else None

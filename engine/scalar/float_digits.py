@@ -35,7 +35,7 @@ def decimals_of(values: NDArray[np.float64], digits: int, type: Any) -> tuple[pa
     if digits > _PLACES and bool((size < _SHORT).all()):
         whole = np.rint(values * 10.0**_PLACES)
         known = whole / 10.0**_PLACES == values
-        if digits >= 15 and bool(known[: len(known) // 2].any()):
+        if bool(known[: len(known) // 2].any()):
             found = _rescaled(whole.astype(np.int64), np.int64(_PLACES), type.scale)
             unknown = where_true(~known)
     if len(unknown):

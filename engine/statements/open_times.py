@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.batch.clock import present, shown
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.updates.updates import MAXIMUM, Updates
-from halfjoin.errors import InvalidTime
+from halfjoin.errors import Conflict, InvalidTime
 from halfjoin.sql.statements import Delete, Insert, Merge, Statement, Truncate, Update, WithChanges
 
 
@@ -25,6 +26,15 @@ def tables_read(statement: Statement) -> frozenset[str]:
             return frozenset().union(*map(tables_read, (main, *(change for _, change in parts))))
         case _:
             return frozenset()
+
+
+def reached(catalog: Catalog, names: Iterable[str]) -> list[str]:
+    """These tables and those whose foreign keys refer to them, which a change of them may change or has to look at."""
+    found = list(names)
+    for name in found:  # it grows
+        found += [other.name for other in catalog.tables.values()
+                  if other.name not in found and any(key.table == name for key in other.foreign_keys)]  # fmt: skip
+    return found
 
 
 def losing(changes: Mapping[str, Updates]) -> list[str]:
@@ -50,6 +60,24 @@ def check_open(state: State, names: Iterable[str], time: int) -> None:
             "statement, which it does not see: statements read closed times", time=time, upper=state.upper, table=name,
             remedy=f"close them first, with engine.advance(to={time + 1}), and let the statement have a later time",
         )  # fmt: skip
+
+
+def unseen_after(state: State, names: Iterable[str], *, waited: bool) -> int:
+    """The present for a change that has seen all that was there when it was computed. What has come in the moment since
+    then comes after it.
+
+    Raises:
+        Conflict: something has come at once, or since a transaction computed it (`waited`).
+    """
+    now = present(state.clock, state.upper)
+    late = has_open(state, names, now)
+    times = [state.tables[name].closing(state.upper, now + 1).time for name in late]
+    first = min((int(one.min()) for one in times if len(one)), default=now + 1)
+    if first <= (now if waited else state.upper):
+        raise Conflict(f"could not serialize access: {late[0]} has changes at {shown(first, state.clock)}, which this "
+                       "change has not seen", remedy="try again once they are closed", name=late[0],
+                       code="40001")  # fmt: skip
+    return first - 1
 
 
 def due(state: State, names: Iterable[str]) -> int | None:

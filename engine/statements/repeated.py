@@ -60,7 +60,7 @@ def _change(session: Session, state: State, asked: Asked) -> pa.Table | None:
     statement, session.columns = found[0].parts.statement, None
     session.isolation.check_change(statement)
     if session.close_due(state, statement):
-        return _change(session, state, asked)  # definitions may be others now
+        return None  # it is no longer what was computed for, and may close more rows: once is enough
     changed = changing.carried_out(seen, found[0], asked.sql)
     return None if changed is None else apply(session, state, seen, statement, changed)
 

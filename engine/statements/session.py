@@ -16,7 +16,6 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from halfjoin.engine.batch.clock import present
 from halfjoin.engine.batch.stage import closed_at
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.writer import Writer, writing
@@ -25,7 +24,7 @@ from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.changing import ReadyChange
 from halfjoin.engine.statements.definitions import Means
 from halfjoin.engine.statements.isolation import Isolation
-from halfjoin.engine.statements.open_times import check_open, due, has_open, losing, tables_read
+from halfjoin.engine.statements.open_times import check_open, due, has_open, losing, reached, tables_read, unseen_after
 from halfjoin.engine.statements.querying import Ready
 from halfjoin.engine.statements.remembered import Remembered
 from halfjoin.engine.statements.settings import SETTINGS, checked
@@ -156,18 +155,20 @@ class Session:
         self._check_time(state)
         writer.apply(batch, time, follow=False)
 
-    def _checked_time(self, state: State, names: Collection[str]) -> int | None:
+    def _checked_time(self, state: State, names: Collection[str], *, waited: bool = False) -> int | None:
         """The session's time, at which changes have seen all that these tables have by then. Where a time after the
-        present may have more, the present is told as it is now.
+        present may have more, the present is told as it is now. `waited`: it is long since they were computed.
 
         Raises:
-            InvalidTime: they have not.
+            InvalidTime: they have not seen it.
+            Conflict: they have not seen what has come since; they may be tried again.
         """
         if not has_open(state, names) or (self.time is None and state.clock == "own"):  # that is refused as it is
             return self.time
-        time = present(state.clock, state.upper) if self.time is None else self.time
-        check_open(state, names, time)
-        return time
+        if self.time is not None:
+            check_open(state, names, self.time)
+            return self.time
+        return unseen_after(state, names, waited=waited)
 
     def _check_time(self, state: State) -> None:
         if self.time is not None and self.time < state.upper:
@@ -229,7 +230,10 @@ class Session:
         names = tables_read(statement)
         if not names or self.writer is None or self.time is not None or state.clock != "wall":
             return False
-        if (self.transaction is not None and self.transaction.defines) or (to := due(state, names)) is None:
+        if self.transaction is not None and self.transaction.defines:
+            return False
+        to = due(state, reached(state.catalog, names))
+        if to is None:
             return False
         self.writer.advance(to)
         self.isolation.same(state)
@@ -288,7 +292,7 @@ class Session:
         known = transaction.known(state)
         temporary = transaction.temporary.ended(known)
         batch = transaction.batch(state)
-        time = self._checked_time(state, transaction.losing())
+        time = self._checked_time(state, transaction.losing(), waited=True)
         if transaction.defines and batch:
             self._check_time(state)
             writing(self.writer).transact(lambda: transaction.define_all(state), batch, time)

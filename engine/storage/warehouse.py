@@ -424,7 +424,6 @@ class Warehouse:
             self._lock.release()
 
 
-
 def _layout(collection: Collection) -> bytes:
     """The layout of a collection as the journal keeps it."""
     found: bytes = layout_of(collection.schema).serialize().to_pybytes()

@@ -7,7 +7,7 @@ version that gives an expression another value or another type has a greater `ME
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
@@ -16,15 +16,26 @@ from halfjoin.sql.bind.row_parts import IS_THERE
 from halfjoin.sql.bind.row_sequence import is_carried
 from halfjoin.sql.bind.tables import names_of, references
 from halfjoin.sql.expr import Call, Cast, Expr, Literal, walk
-from halfjoin.sql.functions import always_null
+from halfjoin.sql.functions import always_null, fallible
 from halfjoin.sql.functions.order import POSITION
 from halfjoin.sql.parse.locate import PUBLIC
 from halfjoin.sql.parse.parse import parse_query
-from halfjoin.sql.relation import Aggregate, AggregateCall, Loop, Relation, SortKey, TopK, Window, parts_inside
+from halfjoin.sql.relation import (
+    Aggregate,
+    AggregateCall,
+    Loop,
+    Reduced,
+    Relation,
+    SortKey,
+    TopK,
+    Window,
+    parts_inside,
+)
 from halfjoin.sql.schema import Schema
 from halfjoin.sql.types import FLOATS, STRINGS, Kind, SqlType, all_digits, dimensions, parts_of
 from halfjoin.version import MEANING
 
+# 16: joins of several groups look up by the right one of results that are written alike, as sum(y) of each.
 # 15: @>, <@ and && of arrays of intervals take intervals as equal that = takes as equal.
 # 14: of tables with the same name in several schemas, a column whose schema is written is that schema's.
 # 13: of equal intervals that look different, windows, loops and functions of arrays pick the one that groups pick.
@@ -107,7 +118,10 @@ def differs(relation: Relation, meaning: int) -> bool:
     if meaning >= _LAST_OF_VALUES:
         return False
     parts = list(parts_inside(relation))
-    if any(_compares_sets(node) for part in parts for expr in expressions(part) for node in walk(expr)):
+    if _may_swap(parts):
+        return True
+    nodes = (node for part in parts for expr in expressions(part) for node in walk(expr))
+    if meaning < 15 and any(map(_compares_sets, nodes)):
         return True
     if meaning >= 13:
         return False
@@ -178,6 +192,16 @@ def _differs(node: Expr, meaning: int) -> bool:
         return True
     return isinstance(node, Call) and (
         always_null(node) or node.function in _SINCE_4 or (meaning < 2 and node.function in _QUOTIENTS))
+
+
+def _may_swap(parts: Sequence[Relation]) -> bool:
+    """Whether a join may look up by several values that may fail and that are written alike: what several groups keep,
+    or casts that are not written."""
+    nodes = [node for part in parts for expr in expressions(part) for node in walk(expr)]
+    equalities = sum(isinstance(node, Call) and node.function in ("=", "is not distinct from") for node in nodes)
+    groups = sum(isinstance(part, Reduced) for part in parts)
+    casts = {node for node in nodes if isinstance(node, Cast) and node.type.kind is Kind.NUMERIC and fallible(node)}
+    return equalities > 1 and (groups > 1 or len(casts) > 1)
 
 
 def _compares_sets(node: Expr) -> bool:

@@ -73,3 +73,43 @@ def test_a_transaction_that_has_read_before_does_not_see_what_comes_by_time_alon
         engine.execute(work)
     engine.execute(work)
     assert engine.read("u").num_rows == 0
+
+
+def test_what_falls_due_while_a_statement_is_computed_comes_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE u (id bigint, x integer); INSERT INTO u VALUES (1, 1)")
+    at = engine.stats().upper + 1000
+    engine.apply({"u": [{"id": 2, "x": 2, "__time": at}]}, time=at, close=False)
+    times = iter([at - 500])
+    monkeypatch.setattr("halfjoin.engine.batch.clock.now", lambda: next(times, at + 5))
+    engine.execute("UPDATE u SET x = 9")
+    assert engine.stats().upper == at
+    engine.advance(to=at + 1)
+    assert sorted(engine.read("u")["x"].to_pylist()) == [2, 9]
+
+
+def test_rows_at_each_coming_millisecond_are_closed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE u (id bigint, x integer); INSERT INTO u VALUES (1, 1)")
+    engine.execute("UPDATE u SET x = 2 WHERE id = 1")
+    start = engine.stats().upper + 10
+    engine.apply({"u": [{"id": 2, "x": n, "__time": start + n} for n in range(1000)]}, time=start, close=False)
+    clock = iter(range(start + 5, start + 1000))
+    monkeypatch.setattr("halfjoin.engine.batch.clock.now", lambda: next(clock))
+    with pytest.raises(hj.Conflict, match="which this change has not seen") as found:
+        engine.execute("UPDATE u SET x = 3 WHERE id = 1")
+    assert found.value.sqlstate == "40001" and engine.stats().upper < start + 20
+
+
+def test_tables_that_refer_to_what_a_statement_changes_are_closed_too() -> None:
+    for change, left in (("DELETE FROM p", 0), ("TRUNCATE p CASCADE", 0), ("UPDATE p SET id = 5", 1)):
+        engine = hj.Engine()
+        engine.execute("CREATE TABLE p (id bigint PRIMARY KEY)")
+        engine.execute("CREATE TABLE c (id bigint REFERENCES p ON DELETE CASCADE ON UPDATE CASCADE)")
+        engine.execute("INSERT INTO p VALUES (1)")
+        now = engine.stats().upper + 1
+        engine.apply({"c": [{"id": 1, "__time": now}]}, time=now, close=False)
+        while time.time_ns() // 1_000_000 <= now:
+            time.sleep(0.001)
+        engine.execute(change)
+        assert engine.read("c")["id"].to_pylist() == [5] * left, change

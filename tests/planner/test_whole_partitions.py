@@ -41,6 +41,8 @@ AS_WINDOWS = (  # and why
     "FROM t",
     "SELECT b, count(*) OVER (PARTITION BY a) AS n FROM free",  # a row may be there less than zero times
     "SELECT t.k, count(*) OVER (PARTITION BY u.a) AS n FROM t JOIN t u ON t.b = u.b AND u.k < 9",  # made twice
+    "SELECT k, count(*) OVER (PARTITION BY random() > 0.5) AS n FROM t",  # drawn twice
+    "SELECT k, sum(b * random()) OVER (PARTITION BY a) AS s FROM t",
     "SELECT r, count(*) OVER (PARTITION BY r > 0.5) AS n FROM (SELECT random() AS r FROM t) q",  # drawn twice
 )  # fmt: skip
 
@@ -91,3 +93,18 @@ def test_other_windows_stay_windows(sql: str) -> None:
     engine.execute(SCHEMA)
     assert windows(engine, sql) > 0
     assert engine.query(sql).num_rows == 0
+
+
+@pytest.mark.parametrize(("asked", "answer"), [("count(*)", [2]), ("sum(k)", [3])])
+def test_a_window_that_nothing_reads_is_left_out(asked: str, answer: list[int]) -> None:
+    engine = hj.Engine()
+    engine.execute(f"{SCHEMA}; INSERT INTO t (k, b) VALUES (1, 0), (2, 1)")
+    sql = f"SELECT {asked} AS n FROM (SELECT k, count(*) OVER (PARTITION BY 10 / b) AS c FROM t) q"
+    assert engine.query(sql)["n"].to_pylist() == answer
+
+
+def test_a_key_that_is_drawn_is_drawn_once() -> None:
+    engine = hj.Engine()
+    engine.execute(f"{SCHEMA}; INSERT INTO t (k) SELECT generate_series(1, 100)")
+    found = engine.query("SELECT k, count(*) OVER (PARTITION BY gen_random_uuid()) AS n FROM t")
+    assert found["n"].to_pylist() == [1] * 100

@@ -33,6 +33,10 @@ VIEWS = {
           "SELECT k, i::text = '1 day' AS x FROM s"),
     "u": ("WITH RECURSIVE u(k, x) AS (SELECT k, i FROM s UNION SELECT k, x FROM u) SELECT k, x FROM u",
           "SELECT DISTINCT k, interval '1 day' AS x FROM s"),
+    "g": ("SELECT a.k, b.x FROM (SELECT k, sum(k) AS x FROM t GROUP BY k) a, "
+          "(SELECT k, sum(k) AS x FROM s GROUP BY k) b, y.t WHERE a.x < b.x + y.t.k AND a.k = b.k AND a.x = b.x",
+          "SELECT a.k, b.x + 1 AS x FROM (SELECT k, sum(k) AS x FROM t GROUP BY k) a, (SELECT k, sum(k) AS x FROM s "
+          "GROUP BY k) b, y.t WHERE a.k = b.k AND a.x = b.x"),
     "n": ("SELECT y.t.k, (SELECT count(*) FROM t WHERE y.t.k = 7) AS x FROM y.t", "SELECT k, 0::bigint AS x FROM y.t"),
     "above": ("SELECT x, count(*) AS c FROM f GROUP BY x", "SELECT x, count(*) AS c FROM f GROUP BY x"),
     "same": ("SELECT k, sum(n) AS x FROM t GROUP BY k", "SELECT k, sum(n) AS x FROM t GROUP BY k"),
@@ -46,7 +50,7 @@ def test_views_are_filled_anew_once(tmp_path: Path, caplog: pytest.LogCaptureFix
     with hj.Engine(tmp_path) as engine:
         said = [record.getMessage() for record in caplog.records]
         named = sorted(text.split(" view ")[1].split()[0] for text in said)
-        assert named == ["a", "above", "b", "c", "e", "f", "j", "l", "n", "p", "q", "r", "u", "w"]
+        assert named == ["a", "above", "b", "c", "e", "f", "g", "j", "l", "n", "p", "q", "r", "u", "w"]
         _check(engine, range(2, 5))
         engine.apply({"t": [{"k": 0, "n": 0, "__diff": -1}, {"k": 1, "n": 10}]}, time=5)
         _check(engine, range(2, 6))
