@@ -28,12 +28,13 @@ def tables_read(statement: Statement) -> frozenset[str]:
             return frozenset()
 
 
-def reached(catalog: Catalog, names: Iterable[str]) -> list[str]:
+def _reached(catalog: Catalog, names: Iterable[str]) -> set[str]:
     """These tables and those whose foreign keys refer to them, which a change of them may change or has to look at."""
-    found = list(names)
-    for name in found:  # it grows
-        found += [other.name for other in catalog.tables.values()
-                  if other.name not in found and any(key.table == name for key in other.foreign_keys)]  # fmt: skip
+    found, new = set(names), set(names)
+    while new:
+        new = {other.name for other in catalog.tables.values() if other.name not in found
+               and any(key.table in new for key in other.foreign_keys)}  # fmt: skip
+        found |= new
     return found
 
 
@@ -81,6 +82,8 @@ def unseen_after(state: State, names: Iterable[str], *, waited: bool) -> int:
 
 
 def due(state: State, names: Iterable[str]) -> int | None:
-    """What to close so that a statement at the present sees all changes of these tables until now. None: nothing."""
+    """What to close so that a statement at the present sees all changes until now of these tables, and of those that
+    refer to them. None: nothing."""
     now = present(state.clock, state.upper)
-    return now + 1 if has_open(state, names, now) else None
+    late = has_open(state, state.tables, now)  # hardly ever any, and to find what refers to a table takes longer
+    return now + 1 if late and not _reached(state.catalog, names).isdisjoint(late) else None

@@ -24,7 +24,7 @@ from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.changing import ReadyChange
 from halfjoin.engine.statements.definitions import Means
 from halfjoin.engine.statements.isolation import Isolation
-from halfjoin.engine.statements.open_times import check_open, due, has_open, losing, reached, tables_read, unseen_after
+from halfjoin.engine.statements.open_times import check_open, due, has_open, losing, tables_read, unseen_after
 from halfjoin.engine.statements.querying import Ready
 from halfjoin.engine.statements.remembered import Remembered
 from halfjoin.engine.statements.settings import SETTINGS, checked
@@ -232,7 +232,7 @@ class Session:
             return False
         if self.transaction is not None and self.transaction.defines:
             return False
-        to = due(state, reached(state.catalog, names))
+        to = due(state, names)
         if to is None:
             return False
         self.writer.advance(to)

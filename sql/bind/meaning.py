@@ -23,9 +23,12 @@ from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import (
     Aggregate,
     AggregateCall,
+    Join,
     Loop,
+    Outer,
     Reduced,
     Relation,
+    Semi,
     SortKey,
     TopK,
     Window,
@@ -198,10 +201,12 @@ def _may_swap(parts: Sequence[Relation]) -> bool:
     """Whether a join may look up by several values that may fail and that are written alike: what several groups keep,
     or casts that are not written."""
     nodes = [node for part in parts for expr in expressions(part) for node in walk(expr)]
-    equalities = sum(isinstance(node, Call) and node.function in ("=", "is not distinct from") for node in nodes)
+    equalities = sum(isinstance(node, Call) and node.function in ("=", "is not distinct from")
+                     and not any(isinstance(arg, Literal) for arg in node.args) for node in nodes)  # fmt: skip
     groups = sum(isinstance(part, Reduced) for part in parts)
     casts = {node for node in nodes if isinstance(node, Cast) and node.type.kind is Kind.NUMERIC and fallible(node)}
-    return equalities > 1 and (groups > 1 or len(casts) > 1)
+    joined = any(isinstance(part, Join | Outer | Semi) for part in parts)
+    return joined and equalities > 1 and (groups > 1 or len(casts) > 1)
 
 
 def _compares_sets(node: Expr) -> bool:
