@@ -76,15 +76,22 @@ def test_queries_inside_see_what_was_changed(engine):
     assert contents(engine) == [(2, 20)] and contents(engine, "u") == [(1, "x"), (2, "y"), (12, "y")]
 
 
-@pytest.mark.parametrize("open_rows", [[], [{"k": 9, "a": 9}]])
-def test_statements_see_each_other_in_a_new_warehouse(open_rows):
+def test_statements_see_each_other_in_a_new_warehouse():
     with hj.Engine(clock="own") as engine:
         engine.execute("CREATE TABLE t (k int PRIMARY KEY, a int); CREATE TABLE u (k int, a int)")
-        engine.apply({"t": open_rows}, time=0, close=False)
         engine.execute("SET TIME = 0; BEGIN; INSERT INTO t VALUES (1, 2); UPDATE t SET a = 3; INSERT INTO u TABLE t; "
                        "DELETE FROM t WHERE k = 1; INSERT INTO t VALUES (1, 5); COMMIT")  # fmt: skip
-        assert contents(engine) == [(1, 5), *((row["k"], row["a"]) for row in open_rows)]
-        assert contents(engine, "u") == [(1, 3)]
+        assert contents(engine) == [(1, 5)] and contents(engine, "u") == [(1, 3)]
+
+
+def test_a_transaction_at_an_open_time_inserts_but_passes_over_no_rows_of_that_time():
+    with hj.Engine(clock="own") as engine:
+        engine.execute("CREATE TABLE t (k int PRIMARY KEY, a int); CREATE TABLE u (k int, a int)")
+        engine.apply({"t": [{"k": 9, "a": 9}]}, time=0, close=False)
+        with pytest.raises(hj.InvalidTime, match="t has changes at times that are still open, up to 0"):
+            engine.execute("SET TIME = 0; BEGIN; INSERT INTO t VALUES (1, 2); UPDATE t SET a = 3; COMMIT")
+        engine.execute("SET TIME = 0; BEGIN; INSERT INTO t VALUES (1, 2); INSERT INTO u TABLE t; COMMIT")
+        assert contents(engine) == [(1, 2), (9, 9)] and contents(engine, "u") == [(1, 2)]
 
 
 def test_rows_are_checked_at_the_time_of_the_commit(engine):
